@@ -1,0 +1,2 @@
+//! The binary `fsdyno`.
+fn main() {}

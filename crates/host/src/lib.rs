@@ -1,0 +1,19 @@
+//! Every privileged act, and nothing else: commands, image files, loop devices, mounts, the device
+//! guard, caches and the proof of their state, counters of devices and processors, probes for
+//! requirements, provenance, and the clean-up journal.
+//!
+//! Only this crate mounts, formats, or opens a device for writing. Everything it makes is a guard
+//! that is undone on drop, and stands in the [`journal`] before it exists.
+
+pub mod cache;
+pub mod command;
+pub mod counters;
+pub mod guard;
+pub mod image;
+pub mod journal;
+pub mod loops;
+pub mod mounts;
+pub mod probe;
+pub mod provenance;
+pub mod quiesce;
+pub mod signals;

@@ -1,0 +1,1 @@
+//! Runs a cell somewhere and streams its events back.

@@ -1,0 +1,11 @@
+//! The load: what files there are ([`datasets`]), what is done with them ([`workloads`]), how an
+//! operation reaches the kernel ([`engines`]), and how it is timed ([`measure`]).
+//!
+//! Nothing here mounts, formats or needs root: a load works in a directory it is given.
+
+pub mod datasets;
+pub mod engines;
+pub mod ground;
+pub mod measure;
+pub mod trees;
+pub mod workloads;

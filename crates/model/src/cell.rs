@@ -1,0 +1,146 @@
+//! A cell: one contender, one workload, one repeat; and the record of how it went.
+
+use crate::sample::Sample;
+use crate::units::Nanos;
+use crate::warning::Warning;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What is executed, recorded and resumed as a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its place in the order of execution, from 0; names it within its run.
+    pub index: u32,
+    /// The block (repeat) it belongs to, from 0: cells of one block are compared in pairs.
+    pub block: u32,
+    /// The contender, by its place in the plan.
+    pub contender: u32,
+    /// The workload, by its place in the plan.
+    pub workload: u32,
+}
+
+/// How a cell ended. It is never silently absent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub enum Outcome {
+    /// All phases ran.
+    Measured,
+    /// It could not run here.
+    Skipped {
+        /// The requirement that is missing.
+        requirement: String,
+        /// Why.
+        reason: String,
+        /// How to get it.
+        remedy: String,
+    },
+    /// Something went wrong; phases measured before it are kept.
+    Failed(Failure),
+}
+
+/// What went wrong in a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// At which stage.
+    pub stage: Stage,
+    /// What was attempted, on what, and the reason the system gave: one line or a few.
+    pub message: String,
+    /// The symbolic error number (`ENOSPC`), where there is one.
+    pub errno: Option<String>,
+}
+
+/// The stages of a cell, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "stage", content = "phase")]
+pub enum Stage {
+    /// Image files, loop devices, directories.
+    Device,
+    /// mkfs.
+    Make,
+    /// mount.
+    Mount,
+    /// Reading back the options in force.
+    Describe,
+    /// Laying the dataset, waiting for deferred work.
+    Prepare,
+    /// Bringing about a cache state.
+    Cache,
+    /// A phase, by its label.
+    Phase(String),
+    /// Comparing trees after a phase.
+    Verify,
+    /// unmount.
+    Unmount,
+    /// The checker of the file system.
+    Check,
+    /// Undoing everything.
+    CleanUp,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Device => "device",
+            Self::Make => "make",
+            Self::Mount => "mount",
+            Self::Describe => "describe",
+            Self::Prepare => "prepare",
+            Self::Cache => "cache",
+            Self::Phase(label) => return write!(f, "phase {label}"),
+            Self::Verify => "verify",
+            Self::Unmount => "unmount",
+            Self::Check => "check",
+            Self::CleanUp => "clean-up",
+        };
+        f.pad(name)
+    }
+}
+
+/// A cell with all that happened in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// Which cell.
+    pub cell: Cell,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it began: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// How long it took, all told.
+    pub took_ns: Nanos,
+    /// The phases measured, in order.
+    pub samples: Vec<Sample>,
+    /// Everything executed outside the load, in order.
+    pub commands: Vec<CommandRecord>,
+    /// The options really in force, as read back.
+    pub effective: Vec<Effective>,
+    /// Doubts about the whole cell.
+    pub warnings: Vec<Warning>,
+}
+
+/// One command, or one system call with the command that does the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRecord {
+    /// The stage it belongs to.
+    pub stage: Stage,
+    /// Program and arguments (bytes that are not UTF-8 are replaced).
+    pub argv: Vec<String>,
+    /// Whether fsdyno did it by system call: then `argv` is the command that does the same.
+    pub by_system_call: bool,
+    /// The exit status; none where a signal ended it or it never started.
+    pub status: Option<i32>,
+    /// How long it took.
+    pub took_ns: Nanos,
+    /// The end of its standard output (at most 64 KiB).
+    pub stdout: String,
+    /// The end of its standard error (at most 64 KiB).
+    pub stderr: String,
+}
+
+/// Options in force, as a source tells them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effective {
+    /// Where it was read: `mountinfo`, `xfs_info` ...
+    pub source: String,
+    /// What it said.
+    pub text: String,
+}

@@ -1,0 +1,402 @@
+//! What competes: a file system with its mkfs options, mount options and layout.
+//!
+//! The short form, typed every day:
+//!
+//! ```text
+//! NAME [ "[" MKFS OPTIONS "]" ] [ "@" LAYOUT [ DEVICES ] ] [ ":" MOUNT OPTIONS ]
+//!
+//! ext4                         its defaults
+//! ext4:noatime,data=writeback  mount options, separated by commas
+//! ext3[-O ^dir_index]          mkfs options, separated by blanks
+//! btrfs@pool2                  a layout, here a pool of two devices
+//! btrfs@pool2:compress=zstd    all together, in this order
+//! dir:/mnt/nfs                 an existing directory, nothing made or mounted
+//! ```
+//!
+//! In a list, a comma (or a blank, or `;`) begins the next contender where the name of a file
+//! system follows; else it goes on with the mount options of the contender before it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+/// One competitor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contender {
+    /// What tables call it: short, and unique in its plan.
+    pub label: String,
+    /// The name of its recipe.
+    pub filesystem: String,
+    /// Options for mkfs, one argument each.
+    pub mkfs: Vec<String>,
+    /// Mount options, one each (`noatime`, `data=writeback`).
+    pub mount: Vec<String>,
+    /// How devices make it up.
+    pub layout: LayoutChoice,
+    /// The existing directory it works in, for recipes that make nothing.
+    pub directory: Option<PathBuf>,
+}
+
+/// A layout and its number of devices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutChoice {
+    /// The name of the layout.
+    pub name: String,
+    /// How many devices it is made of.
+    pub devices: u32,
+}
+
+impl Default for LayoutChoice {
+    fn default() -> Self {
+        Self {
+            name: "single".to_owned(),
+            devices: 1,
+        }
+    }
+}
+
+/// What a file system needs to come to life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilesystemKind {
+    /// It is made on block devices and mounted.
+    Block,
+    /// It is mounted from nothing (memory).
+    Memory,
+    /// It is there already: a directory of the user's.
+    Directory,
+}
+
+/// A contender that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GrammarError {
+    /// The name is that of no recipe.
+    #[error("`{name}` is no file system fsdyno knows")]
+    UnknownFilesystem {
+        /// What was typed.
+        name: String,
+    },
+    /// A bracket, a layout or an option is malformed.
+    #[error("in contender `{text}`: {what}")]
+    Malformed {
+        /// The contender as typed.
+        text: String,
+        /// What is wrong, and the way out.
+        what: String,
+    },
+    /// Nothing was named.
+    #[error("no contender named; write for example --fs ext4,xfs")]
+    Empty,
+}
+
+impl Contender {
+    /// Reads a list in short form. `kind_of` tells which names are file systems, and of what kind.
+    pub fn parse_list(
+        text: &str,
+        kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
+    ) -> Result<Vec<Self>, GrammarError> {
+        let mut contenders: Vec<Self> = Vec::new();
+        for part in split_list(text, kind_of)? {
+            contenders.push(Self::parse(&part, kind_of)?);
+        }
+        if contenders.is_empty() {
+            return Err(GrammarError::Empty);
+        }
+        Ok(contenders)
+    }
+
+    /// Reads one contender in short form.
+    pub fn parse(
+        text: &str,
+        kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
+    ) -> Result<Self, GrammarError> {
+        let malformed = |what: &str| GrammarError::Malformed {
+            text: text.to_owned(),
+            what: what.to_owned(),
+        };
+        let name_end = text.find(['[', '@', ':']).unwrap_or(text.len());
+        let (name, mut rest) = text.split_at(name_end);
+        let kind = kind_of(name).ok_or_else(|| GrammarError::UnknownFilesystem {
+            name: name.to_owned(),
+        })?;
+        let mut contender = Self::plain(name);
+        if let Some(inside) = rest.strip_prefix('[') {
+            let end = inside
+                .find(']')
+                .ok_or_else(|| malformed("`[` has no matching `]`"))?;
+            contender.mkfs = inside[..end]
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect();
+            rest = &inside[end + 1..];
+        }
+        if let Some(after) = rest.strip_prefix('@') {
+            let end = after.find(':').unwrap_or(after.len());
+            contender.layout = parse_layout(&after[..end]).ok_or_else(|| {
+                malformed("write a layout like @pool2: its name and how many devices")
+            })?;
+            rest = &after[end..];
+        }
+        if let Some(options) = rest.strip_prefix(':') {
+            if kind == FilesystemKind::Directory {
+                contender.directory = Some(PathBuf::from(options));
+            } else {
+                contender.mount = options.split(',').map(str::to_owned).collect();
+                if contender.mount.iter().any(String::is_empty) {
+                    return Err(malformed("a mount option is empty"));
+                }
+            }
+        } else if !rest.is_empty() {
+            return Err(malformed(
+                "the order is NAME[MKFS OPTIONS]@LAYOUT:MOUNT OPTIONS",
+            ));
+        }
+        if kind == FilesystemKind::Directory
+            && contender
+                .directory
+                .as_ref()
+                .is_none_or(|path| path.as_os_str().is_empty())
+        {
+            return Err(malformed("name the directory, for example dir:/mnt/data"));
+        }
+        contender.label = contender.short_form();
+        Ok(contender)
+    }
+
+    /// A file system with its defaults.
+    pub fn plain(filesystem: &str) -> Self {
+        Self {
+            label: filesystem.to_owned(),
+            filesystem: filesystem.to_owned(),
+            mkfs: Vec::new(),
+            mount: Vec::new(),
+            layout: LayoutChoice::default(),
+            directory: None,
+        }
+    }
+
+    /// The short form, which [`Contender::parse`] reads back to the same value.
+    pub fn short_form(&self) -> String {
+        let mut text = self.filesystem.clone();
+        if !self.mkfs.is_empty() {
+            text = format!("{text}[{}]", self.mkfs.join(" "));
+        }
+        if self.layout != LayoutChoice::default() {
+            text = format!("{text}@{}", self.layout);
+        }
+        if let Some(directory) = &self.directory {
+            text = format!("{text}:{}", directory.display());
+        } else if !self.mount.is_empty() {
+            text = format!("{text}:{}", self.mount.join(","));
+        }
+        text
+    }
+}
+
+impl fmt::Display for LayoutChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A name that ends in a digit sets its count apart: `raid0x2`.
+        let between = if self.name.ends_with(|c: char| c.is_ascii_digit()) {
+            "x"
+        } else {
+            ""
+        };
+        match self.devices {
+            1 => f.write_str(&self.name),
+            devices => write!(f, "{}{between}{devices}", self.name),
+        }
+    }
+}
+
+/// Reads `single`, `pool2`, or `raid0x2`: a name that ends in a digit takes its count after an `x`.
+fn parse_layout(text: &str) -> Option<LayoutChoice> {
+    let (name, digits) = match text.rsplit_once('x') {
+        Some((name, digits))
+            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            (name, digits)
+        }
+        _ => {
+            let end = text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+            text.split_at(end)
+        }
+    };
+    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        return None;
+    }
+    let devices = if digits.is_empty() {
+        1
+    } else {
+        digits.parse().ok().filter(|n| *n > 0)?
+    };
+    Some(LayoutChoice {
+        name: name.to_owned(),
+        devices,
+    })
+}
+
+/// Cuts a list into contenders; see the module for the rule of the comma.
+fn split_list(
+    text: &str,
+    kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
+) -> Result<Vec<String>, GrammarError> {
+    let mut parts: Vec<String> = Vec::new();
+    // Whether the part before may take up what follows a comma.
+    let mut open = false;
+    for (separator, token) in tokens(text) {
+        let name_end = token.find(['[', '@', ':']).unwrap_or(token.len());
+        let known = kind_of(&token[..name_end]).is_some();
+        match parts.last_mut() {
+            Some(part) if separator == ',' && open && !known => {
+                part.push(',');
+                part.push_str(token);
+            }
+            _ if token.is_empty() => {
+                return Err(GrammarError::Malformed {
+                    text: text.to_owned(),
+                    what: "there is an empty place between two commas".to_owned(),
+                });
+            }
+            _ => {
+                open = token.contains(':');
+                parts.push(token.to_owned());
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// The tokens of a list with the separator before each; brackets keep blanks and commas together.
+fn tokens(text: &str) -> Vec<(char, &str)> {
+    let text = text.trim();
+    let mut tokens = Vec::new();
+    let (mut depth, mut start, mut separator) = (0_u32, 0, ' ');
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            ',' | ';' | ' ' if depth == 0 => {
+                if c == ',' || !text[start..at].is_empty() {
+                    tokens.push((separator, &text[start..at]));
+                    separator = c;
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if !text.is_empty() {
+        tokens.push((separator, &text[start..]));
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kind_of(name: &str) -> Option<FilesystemKind> {
+        match name {
+            "ext3" | "ext4" | "xfs" | "btrfs" => Some(FilesystemKind::Block),
+            "tmpfs" => Some(FilesystemKind::Memory),
+            "dir" => Some(FilesystemKind::Directory),
+            _ => None,
+        }
+    }
+
+    fn labels(text: &str) -> Vec<String> {
+        Contender::parse_list(text, &kind_of)
+            .unwrap_or_else(|e| panic!("{text}: {e}"))
+            .into_iter()
+            .map(|c| c.label)
+            .collect()
+    }
+
+    #[test]
+    fn a_comma_goes_on_with_options_until_a_file_system_follows() {
+        for (text, expected) in [
+            ("ext4,xfs", vec!["ext4", "xfs"]),
+            (
+                "ext4:noatime,data=writeback,xfs",
+                vec!["ext4:noatime,data=writeback", "xfs"],
+            ),
+            (
+                "ext4:strictatime,ext4:noatime",
+                vec!["ext4:strictatime", "ext4:noatime"],
+            ),
+            (
+                "btrfs@pool2,btrfs:compress=zstd",
+                vec!["btrfs@pool2", "btrfs:compress=zstd"],
+            ),
+            (
+                "ext3[-O ^dir_index,extents],xfs",
+                vec!["ext3[-O ^dir_index,extents]", "xfs"],
+            ),
+            ("dir:/a,dir:/b", vec!["dir:/a", "dir:/b"]),
+            (
+                "ext4 xfs; btrfs, tmpfs",
+                vec!["ext4", "xfs", "btrfs", "tmpfs"],
+            ),
+        ] {
+            assert_eq!(labels(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_part_lands_in_its_field() {
+        let all = &Contender::parse_list("btrfs[-n 16k]@pool2:noatime,compress=zstd", &kind_of)
+            .unwrap()[0];
+        assert_eq!(all.filesystem, "btrfs");
+        assert_eq!(all.mkfs, ["-n", "16k"]);
+        assert_eq!(
+            all.layout,
+            LayoutChoice {
+                name: "pool".into(),
+                devices: 2
+            }
+        );
+        assert_eq!(all.mount, ["noatime", "compress=zstd"]);
+    }
+
+    #[test]
+    fn bad_input_names_the_thing() {
+        for (text, expected) in [
+            ("", "no contender named"),
+            ("ext4,xsf", "`xsf` is no file system"),
+            ("ext4,,xfs", "empty place"),
+            ("ext3[-O x", "no matching `]`"),
+            ("ext4@", "write a layout like @pool2"),
+            ("ext4@pool0", "write a layout like @pool2"),
+            ("ext4:noatime,,sync", "option is empty"),
+            ("dir", "name the directory"),
+            ("dir:", "name the directory"),
+        ] {
+            let error = Contender::parse_list(text, &kind_of)
+                .expect_err(text)
+                .to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_form_reads_back_to_the_same_contender(
+            name in prop::sample::select(vec!["ext4", "xfs", "btrfs"]),
+            mkfs in prop::collection::vec("-?[a-zA-Z0-9^=_]{1,8}", 0..3),
+            mount in prop::collection::vec("[a-z]{1,8}(=[a-z0-9]{1,4})?", 0..3),
+            devices in 1_u32..9,
+        ) {
+            let layout = if devices == 1 {
+                LayoutChoice::default()
+            } else {
+                LayoutChoice { name: "pool".into(), devices }
+            };
+            let mut contender = Contender {
+                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None,
+            };
+            contender.label = contender.short_form();
+            prop_assert_eq!(Contender::parse(&contender.label, &kind_of).unwrap(), contender);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Cache states, and the evidence that a phase really began in the state asked for.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The state of the caches when a phase begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheState {
+    /// Nothing of the dataset is in memory, and that is proven.
+    #[default]
+    Cold,
+    /// A full untimed pass over the dataset came just before.
+    Warm,
+    /// Whatever the phase before left. Never to be read as cold or warm.
+    AsLeft,
+}
+
+impl CacheState {
+    /// All states, in the order they are listed.
+    pub const ALL: [Self; 3] = [Self::Cold, Self::Warm, Self::AsLeft];
+
+    /// The name, as typed and stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Warm => "warm",
+            Self::AsLeft => "as-left",
+        }
+    }
+
+    /// The state of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+impl fmt::Display for CacheState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is known of the caches at the start of a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CacheEvidence {
+    /// The state asked for.
+    pub asked: CacheState,
+    /// Whether that state was proven.
+    pub proven: bool,
+    /// How it was brought about: `remount, drop_caches`, `fadvise`, `full pass`.
+    pub method: String,
+    /// How it was checked: `cachestat`, `mincore`; empty where it was not.
+    pub checked_by: String,
+    /// Files whose pages were counted.
+    pub files_checked: u64,
+    /// Bytes of data in the files whose pages were counted.
+    pub bytes_checked: u64,
+    /// Pages of these files found in memory.
+    pub resident_pages: Option<u64>,
+    /// Why it is not proven, where it is not.
+    pub doubt: Option<String>,
+}

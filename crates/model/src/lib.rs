@@ -1,0 +1,34 @@
+//! The words of fsdyno as types.
+//!
+//! Every other crate speaks in these words, and in no others: [`Contender`], [`Workload`],
+//! [`Plan`], [`Cell`], [`Sample`], [`Event`], [`ResultSet`]. They are plain values: no I/O, no
+//! clock, no randomness. What is stored or sent to a lab is one of these, serialised.
+
+pub mod cell;
+pub mod contender;
+pub mod event;
+pub mod evidence;
+pub mod names;
+pub mod plan;
+pub mod provenance;
+pub mod requirement;
+pub mod result;
+pub mod sample;
+pub mod step;
+pub mod stop;
+pub mod units;
+pub mod warning;
+
+pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
+pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
+pub use event::Event;
+pub use evidence::{CacheEvidence, CacheState};
+pub use plan::{CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload};
+pub use provenance::Provenance;
+pub use requirement::{Availability, Need, Requirement};
+pub use result::{ResultSet, RunInfo, StopReason};
+pub use sample::{CpuUse, DeviceUse, Sample, Tally};
+pub use step::Step;
+pub use stop::Stop;
+pub use units::{Bytes, Nanos};
+pub use warning::{Warning, WarningKind};

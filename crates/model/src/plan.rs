@@ -1,0 +1,170 @@
+//! A plan: contenders x workloads x repeats, resolved, with a seed and an order.
+
+use crate::contender::Contender;
+use crate::evidence::CacheState;
+use crate::names::short_hash;
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Everything that determines a run but the machine it runs on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The version of this structure.
+    pub schema: u32,
+    /// The suite it came from, or the user's name for it.
+    pub name: String,
+    /// The seed of datasets and order.
+    pub seed: u64,
+    /// The scale of generated datasets; 1 is full size.
+    pub scale: f64,
+    /// Who competes; the first is the baseline.
+    pub contenders: Vec<Contender>,
+    /// What they do.
+    pub workloads: Vec<Workload>,
+    /// How many blocks.
+    pub repeats: u32,
+    /// No block begins after this time.
+    pub budget: Option<Nanos>,
+    /// Where blocks live.
+    pub device: DeviceChoice,
+    /// The engine that does the work.
+    pub engine: String,
+    /// How a copy moves data.
+    pub copy_method: CopyMethod,
+    /// Whether trees are compared, untimed, after phases that make one.
+    pub verify: bool,
+    /// Whether the file system's checker runs after each cell.
+    pub check: bool,
+}
+
+impl Plan {
+    /// The version of the plan structure this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// The hash that names this plan: equal plans have equal hashes.
+    pub fn hash(&self) -> String {
+        // A plan is plain data: it always serialises.
+        short_hash(&serde_json::to_string(self).unwrap_or_default())
+    }
+}
+
+/// An ordered list of phases over a dataset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Unique in its plan.
+    pub name: String,
+    /// The files it works on.
+    pub dataset: DatasetChoice,
+    /// What is done with them.
+    pub phases: Vec<PhasePlan>,
+}
+
+/// One phase to be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhasePlan {
+    /// What it is called: unique in its workload.
+    pub label: String,
+    /// The kind of phase: `copy`, `delete`, `untar`, `read`, `stat-walk`, `grep`.
+    pub kind: String,
+    /// The state of the caches at its start.
+    pub cache: CacheState,
+    /// The regular expression of a search; the default of the kind where none.
+    pub pattern: Option<String>,
+}
+
+/// The files a workload works on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "name")]
+pub enum DatasetChoice {
+    /// Generated from the seed: `portage`, `music`, `iso` ...
+    Generated(String),
+    /// A directory of the user's, taken as `cp -a` would.
+    Tree(PathBuf),
+    /// An archive of the user's: tar, plain or packed with gz, xz or zst.
+    Tar(PathBuf),
+    /// A file of the user's.
+    File(PathBuf),
+}
+
+impl DatasetChoice {
+    /// Reads `portage`, `tree:DIR`, `tar:FILE` or `file:FILE`.
+    pub fn parse(text: &str) -> Self {
+        match text.split_once(':') {
+            Some(("tree", path)) => Self::Tree(path.into()),
+            Some(("tar", path)) => Self::Tar(path.into()),
+            Some(("file", path)) => Self::File(path.into()),
+            _ => Self::Generated(text.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for DatasetChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Generated(name) => f.write_str(name),
+            Self::Tree(path) => write!(f, "tree:{}", path.display()),
+            Self::Tar(path) => write!(f, "tar:{}", path.display()),
+            Self::File(path) => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+/// Where the blocks of contenders live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "on")]
+pub enum DeviceChoice {
+    /// Sparse image files that fsdyno makes, on loop devices with direct I/O.
+    Loop {
+        /// The size of each image; none: chosen by the datasets.
+        size: Option<Bytes>,
+        /// Where the images lie.
+        directory: PathBuf,
+    },
+    /// Block devices that the user named and released.
+    Block {
+        /// The devices.
+        paths: Vec<PathBuf>,
+    },
+    /// No device: all contenders are directories or memory.
+    None,
+}
+
+/// How a copy moves data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyMethod {
+    /// `read` into memory, `write` from it.
+    #[default]
+    ReadWrite,
+    /// `copy_file_range(2)`: the kernel may share, offload or copy.
+    CopyFileRange,
+    /// `FICLONE`: the copy shares the blocks of its source, or fails.
+    Reflink,
+}
+
+impl CopyMethod {
+    /// All methods.
+    pub const ALL: [Self; 3] = [Self::ReadWrite, Self::CopyFileRange, Self::Reflink];
+
+    /// The name, as typed and stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadWrite => "read-write",
+            Self::CopyFileRange => "copy-file-range",
+            Self::Reflink => "reflink",
+        }
+    }
+
+    /// The method of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+}
+
+impl fmt::Display for CopyMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,84 @@
+//! What must be there for something to work, as values: the host probes them, `doctor` and
+//! `list` show them, a cell is skipped by them.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that must be there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Requirement {
+    /// What is needed.
+    pub need: Need,
+    /// What it unlocks, in a few words (`making xfs`).
+    pub unlocks: String,
+}
+
+/// The kinds of things that can be needed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// Being root (or the capabilities to mount).
+    Root,
+    /// A program on the path, and the Debian package that holds it.
+    Program {
+        /// Its name.
+        name: String,
+        /// The package.
+        package: String,
+    },
+    /// A file system in the running kernel, built in or as a module.
+    KernelFilesystem(String),
+    /// Loop devices (`/dev/loop-control`).
+    LoopDevices,
+}
+
+/// Whether something works here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum Availability {
+    /// It does.
+    Available,
+    /// It does not.
+    Missing {
+        /// What is missing.
+        reason: String,
+        /// How to get it.
+        remedy: String,
+    },
+}
+
+impl Need {
+    /// A short name: unique, and the same everywhere.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Root => "root".to_owned(),
+            Self::Program { name, .. } => format!("program {name}"),
+            Self::KernelFilesystem(name) => format!("kernel file system {name}"),
+            Self::LoopDevices => "loop devices".to_owned(),
+        }
+    }
+
+    /// How to get it where it is missing.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Root => "run as root (sudo), or compare directories with --on dir:PATH".to_owned(),
+            Self::Program { package, .. } => format!("apt-get install {package}"),
+            Self::KernelFilesystem(name) => {
+                format!("modprobe {name}, or a kernel that has it")
+            }
+            Self::LoopDevices => {
+                "modprobe loop, or name a device with --on /dev/..., or a directory with --on dir:PATH"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl Requirement {
+    /// A need and what it unlocks.
+    pub fn new(need: Need, unlocks: impl Into<String>) -> Self {
+        Self {
+            need,
+            unlocks: unlocks.into(),
+        }
+    }
+}

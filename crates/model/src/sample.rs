@@ -1,0 +1,106 @@
+//! The figures of one phase of one cell.
+
+use crate::evidence::CacheEvidence;
+use crate::units::{Bytes, Nanos};
+use crate::warning::Warning;
+use serde::{Deserialize, Serialize};
+
+/// One phase, measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The place of the phase in its workload, from 0.
+    pub phase: u32,
+    /// What the phase is called in its workload: unique there (`copy`, `grep warm`).
+    pub label: String,
+    /// The kind of phase (`copy`, `delete`, `untar` ...).
+    pub kind: String,
+    /// The engine that did the work (`sync`, `tools`, `null`).
+    pub engine: String,
+    /// How exactly it was done where there is a choice: `read-write`, `cp -a` ...
+    pub method: String,
+    /// The state of the caches at its start.
+    pub cache: CacheEvidence,
+    /// Wall time until the work had returned: what `time cp` shows.
+    pub return_ns: Nanos,
+    /// Wall time until `syncfs` had returned as well; none for phases that only read.
+    pub durable_ns: Option<Nanos>,
+    /// What was done.
+    pub tally: Tally,
+    /// What it cost in processor time.
+    pub cpu: CpuUse,
+    /// What reached the devices until it was durable; none where they cannot be watched.
+    pub device: Option<DeviceUse>,
+    /// Space in use before the phase (statfs), bytes.
+    pub space_before: Bytes,
+    /// Space in use after it was durable (statfs), bytes.
+    pub space_after: Bytes,
+    /// What a reader must know of this sample.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a phase did, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Files, links and special files handled.
+    pub files: u64,
+    /// Directories handled.
+    pub directories: u64,
+    /// Bytes of file data handled.
+    pub bytes: Bytes,
+    /// Calls made to the engine; 0 where they are not ours to count (`tools`).
+    pub calls: u64,
+    /// Lines found by a search; 0 elsewhere.
+    pub matches: u64,
+}
+
+impl Tally {
+    /// Adds what another worker or pass did.
+    pub fn add(&mut self, other: &Self) {
+        self.files += other.files;
+        self.directories += other.directories;
+        self.bytes.0 += other.bytes.0;
+        self.calls += other.calls;
+        self.matches += other.matches;
+    }
+}
+
+/// Processor time of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// User time of the workers until return (`getrusage`).
+    pub user_ns: Nanos,
+    /// System time of the workers until return (`getrusage`).
+    pub system_ns: Nanos,
+    /// Busy time of all processors until durable, kernel threads included (`/proc/stat`).
+    pub machine_busy_ns: Nanos,
+    /// Time taken by the hypervisor until durable (`/proc/stat`, steal).
+    pub steal_ns: Nanos,
+}
+
+/// Traffic at the devices of a contender, all of them together, until durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceUse {
+    /// Read requests completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: Bytes,
+    /// Write requests completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: Bytes,
+    /// Discard requests completed.
+    pub discards: u64,
+    /// Bytes discarded.
+    pub discarded_bytes: Bytes,
+    /// Flush requests completed.
+    pub flushes: u64,
+    /// Time with at least one request under way, summed over the devices.
+    pub busy_ns: Nanos,
+}
+
+impl Sample {
+    /// The time a comparison is made of: to durable where there is one, else to return.
+    pub fn whole_ns(&self) -> Nanos {
+        self.durable_ns.unwrap_or(self.return_ns)
+    }
+}

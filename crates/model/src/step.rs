@@ -1,0 +1,209 @@
+//! What is to be done, as values: a recipe returns steps, the host executes them, a dry run
+//! prints them. A step knows its shell form, so that what is printed is what is done.
+
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// One act outside the measured load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "step")]
+pub enum Step {
+    /// Run a program, without a shell.
+    Command {
+        /// The program and its arguments.
+        argv: Vec<String>,
+    },
+    /// Mount a file system (by system call; the shell form is `mount`).
+    Mount {
+        /// The kernel's name of the file system.
+        fstype: String,
+        /// The device, or what stands for it.
+        source: String,
+        /// Where.
+        target: PathBuf,
+        /// Mount options, one each.
+        options: Vec<String>,
+    },
+    /// Unmount (by system call).
+    Unmount {
+        /// Where.
+        target: PathBuf,
+    },
+    /// Make a sparse image file; it must not exist.
+    CreateImage {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        size: Bytes,
+    },
+    /// Attach an image file to a free loop device, direct I/O on.
+    AttachLoop {
+        /// The image file.
+        image: PathBuf,
+        /// The shell variable that names the device in later steps of a dry run.
+        variable: String,
+    },
+    /// Detach the loop device of an image file.
+    DetachLoop {
+        /// The device, or `$VARIABLE`.
+        device: String,
+    },
+    /// Make a directory and its parents.
+    MakeDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Remove a file or a tree that fsdyno made.
+    Remove {
+        /// What.
+        path: PathBuf,
+    },
+    /// Write back everything dirty of the file system mounted there.
+    SyncFilesystem {
+        /// A path on it.
+        path: PathBuf,
+    },
+    /// Drop page cache, dentries and inodes of the whole machine.
+    DropCaches,
+    /// Wait until the counters of the devices stand still.
+    Quiesce {
+        /// The devices.
+        devices: Vec<String>,
+    },
+}
+
+impl Step {
+    /// A command from its words.
+    pub fn command<I, S>(argv: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: Into<String>,
+    {
+        Self::Command {
+            argv: argv.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// The words of the command that does the same, before quoting.
+    pub fn argv(&self) -> Vec<String> {
+        let path = |p: &PathBuf| p.display().to_string();
+        let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        match self {
+            Self::Command { argv } => argv.clone(),
+            Self::Mount {
+                fstype,
+                source,
+                target,
+                options,
+            } => {
+                let mut argv = words(&["mount", "-i", "-t", fstype]);
+                if !options.is_empty() {
+                    argv.extend(["-o".to_owned(), options.join(",")]);
+                }
+                argv.extend([source.clone(), path(target)]);
+                argv
+            }
+            Self::Unmount { target } => words(&["umount", &path(target)]),
+            Self::CreateImage { path: file, size } => {
+                words(&["truncate", "-s", &size.0.to_string(), &path(file)])
+            }
+            Self::AttachLoop { image, .. } => words(&[
+                "losetup",
+                "--find",
+                "--show",
+                "--direct-io=on",
+                &path(image),
+            ]),
+            Self::DetachLoop { device } => words(&["losetup", "--detach", device]),
+            Self::MakeDirectory { path: dir } => words(&["mkdir", "-p", &path(dir)]),
+            Self::Remove { path: what } => words(&["rm", "-rf", "--one-file-system", &path(what)]),
+            Self::SyncFilesystem { path: at } => words(&["sync", "-f", &path(at)]),
+            Self::DropCaches => words(&["sysctl", "-qw", "vm.drop_caches=3"]),
+            Self::Quiesce { .. } => words(&["sleep", "1"]),
+        }
+    }
+
+    /// The line to paste into a shell.
+    pub fn shell(&self) -> String {
+        let line = shell_line(&self.argv());
+        match self {
+            Self::AttachLoop { variable, .. } => format!("{variable}=$({line})"),
+            Self::Quiesce { devices } => {
+                format!(
+                    "{line}  # until the counters of {} stand still",
+                    devices.join(", ")
+                )
+            }
+            _ => line,
+        }
+    }
+}
+
+/// Quotes words for a POSIX shell. A word that holds `$LOOP` keeps that variable live.
+pub fn shell_line(argv: &[String]) -> String {
+    argv.iter()
+        .map(|word| quote(word))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    let variable = word.strip_prefix('$').is_some_and(|name| {
+        name.starts_with("LOOP")
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+    });
+    if variable {
+        return format!("\"{word}\"");
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_prints_as_the_command_that_does_it() {
+        let mount = Step::Mount {
+            fstype: "ext4".into(),
+            source: "$LOOP0".into(),
+            target: "/tmp/a b".into(),
+            options: vec!["noatime".into(), "data=writeback".into()],
+        };
+        assert_eq!(
+            mount.shell(),
+            r#"mount -i -t ext4 -o noatime,data=writeback "$LOOP0" '/tmp/a b'"#
+        );
+        let attach = Step::AttachLoop {
+            image: "/i".into(),
+            variable: "LOOP0".into(),
+        };
+        assert_eq!(
+            attach.shell(),
+            "LOOP0=$(losetup --find --show --direct-io=on /i)"
+        );
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        let words = ["it's", "$HOME", "a\nb", "", "*?", "-O", "^dir_index"].map(str::to_owned);
+        let line = format!("printf '%s\\0' {}", shell_line(&words));
+        let output = std::process::Command::new("sh")
+            .args(["-c", &line])
+            .output()
+            .unwrap();
+        let back: Vec<_> = output
+            .stdout
+            .split(|b| *b == 0)
+            .map(String::from_utf8_lossy)
+            .collect();
+        assert_eq!(back[..words.len()], words);
+    }
+}

@@ -1,0 +1,91 @@
+//! Doubt, spoken: what a reader must know of a figure, each with advice.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One doubt about a sample, a cell or a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Which kind of doubt.
+    pub kind: WarningKind,
+    /// What was seen, with its figures.
+    pub message: String,
+    /// What the user can do about it.
+    pub advice: String,
+}
+
+/// The kinds of doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarningKind {
+    /// The phase was too short for its clock or for the scheduler.
+    TooShort,
+    /// The state of the caches could not be proven.
+    CacheUnproven,
+    /// A cold phase did not read its data from the device.
+    NotFromDevice,
+    /// Fewer bytes reached the device than were written (reflink, compression, zero detection).
+    FreeCopy,
+    /// Deferred work was still going on when the wait for it was over.
+    NotQuiet,
+    /// Somebody else used the device or the machine.
+    BackgroundLoad,
+    /// The hypervisor took processor time.
+    Steal,
+    /// The processor's speed may change during the run.
+    Frequency,
+    /// Figures of one contender drift over the blocks.
+    Drift,
+    /// One figure lies far from its fellows.
+    Outlier,
+    /// Too few repeats, or too wide a spread, to tell contenders apart.
+    Imprecise,
+    /// The dataset is smaller than a cache that could not be emptied.
+    SmallerThanCache,
+    /// An entry of a real tree was left out or changed.
+    Entry,
+    /// The device is memory, or its cache hides what is asked.
+    Device,
+    /// Something could not be observed: permission or kernel is missing.
+    Unobserved,
+}
+
+impl WarningKind {
+    /// The name, as stored and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TooShort => "too-short",
+            Self::CacheUnproven => "cache-unproven",
+            Self::NotFromDevice => "not-from-device",
+            Self::FreeCopy => "free-copy",
+            Self::NotQuiet => "not-quiet",
+            Self::BackgroundLoad => "background-load",
+            Self::Steal => "steal",
+            Self::Frequency => "frequency",
+            Self::Drift => "drift",
+            Self::Outlier => "outlier",
+            Self::Imprecise => "imprecise",
+            Self::SmallerThanCache => "smaller-than-cache",
+            Self::Entry => "entry",
+            Self::Device => "device",
+            Self::Unobserved => "unobserved",
+        }
+    }
+}
+
+impl fmt::Display for WarningKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Warning {
+    /// A doubt with its advice.
+    pub fn new(kind: WarningKind, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            advice: advice.into(),
+        }
+    }
+}

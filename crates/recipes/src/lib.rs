@@ -1,0 +1,1 @@
+//! What to do for each file system and layout, as steps; executes nothing.

@@ -1,0 +1,1 @@
+//! A result set to bytes: terminal, HTML, CSV, JSON, Markdown.

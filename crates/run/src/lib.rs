@@ -1,0 +1,1 @@
+//! The conductor: plans, order, resume, stop rules, events.

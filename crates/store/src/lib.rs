@@ -1,0 +1,1 @@
+//! The only SQL: record and query runs.
