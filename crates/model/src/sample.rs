@@ -78,6 +78,9 @@ pub struct CpuUse {
 }
 
 /// Traffic at the devices of a contender, all of them together, until durable.
+///
+/// For a phase that only reads it runs until an untimed `syncfs` after it, so that the time stamps
+/// it left dirty are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceUse {
     /// Read requests completed.

@@ -1,1 +1,8 @@
-//! The conductor: plans, order, resume, stop rules, events.
+//! The conductor: what is to be run ([`resolve`]), in which order ([`schedule`]), and how it is
+//! taken through its cells ([`conductor`]). It measures nothing and stores nothing itself.
+
+pub mod conductor;
+pub mod schedule;
+
+#[cfg(test)]
+mod fixture;

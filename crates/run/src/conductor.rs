@@ -1,0 +1,210 @@
+//! The conductor: takes a plan through its cells, one after the other, and tells what happens.
+//!
+//! It knows neither how a cell runs (a [`Lab`] does) nor who listens (store, screen, log).
+
+use crate::schedule::schedule;
+use fsdyno_model::{CellRecord, Event, Nanos, Plan, RunInfo, StopReason};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Whatever can run a cell: a closure over a lab. Nothing comes back from an interrupted cell.
+pub trait Lab {
+    /// Runs one cell; emits what happens in it.
+    fn run_cell(
+        &mut self,
+        plan: &Plan,
+        cell: fsdyno_model::Cell,
+        emit: &mut dyn FnMut(Event),
+    ) -> Option<CellRecord>;
+
+    /// Whether the user wants to stop.
+    fn stop_requested(&self) -> bool;
+}
+
+/// Runs all cells of `run` that are not in `done`. The listener hears every event; an error of its
+/// own (a full disk under the store) ends the run and is returned.
+pub fn conduct<E>(
+    run: &RunInfo,
+    done: &BTreeSet<u32>,
+    lab: &mut dyn Lab,
+    listener: &mut dyn FnMut(&Event) -> Result<(), E>,
+) -> Result<StopReason, E> {
+    let cells = schedule(&run.plan);
+    let started = Event::RunStarted {
+        run: Box::new(run.clone()),
+        done: u32::try_from(done.len()).unwrap_or(u32::MAX),
+        cells: u32::try_from(cells.len()).unwrap_or(u32::MAX),
+    };
+    listener(&started)?;
+    let mut budget = Budget::new(run.plan.budget);
+    let mut reason = StopReason::Complete;
+    for cell in cells.iter().filter(|cell| !done.contains(&cell.index)) {
+        if lab.stop_requested() {
+            reason = StopReason::Interrupted;
+            break;
+        }
+        if budget.spent(cell.block) {
+            reason = StopReason::Budget;
+            break;
+        }
+        let mut trouble = None;
+        listener(&Event::CellStarted { cell: *cell })?;
+        let record = lab.run_cell(&run.plan, *cell, &mut |event| {
+            if trouble.is_none() {
+                trouble = listener(&event).err();
+            }
+        });
+        if let Some(error) = trouble {
+            return Err(error);
+        }
+        let Some(record) = record else {
+            reason = StopReason::Interrupted;
+            break;
+        };
+        listener(&Event::CellEnded { record: Box::new(record) })?;
+    }
+    listener(&Event::RunEnded { reason, at_unix_ns: unix_now() })?;
+    Ok(reason)
+}
+
+/// Nanoseconds since 1970 (UTC).
+pub fn unix_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Watches the time a run may take.
+///
+/// No cell begins once it is spent, and no block begins that would not end within it, judged by
+/// the longest block so far: a block cut short compares nothing.
+struct Budget {
+    limit: Option<Duration>,
+    start: Instant,
+    block: Option<(u32, Instant)>,
+    longest: Duration,
+}
+
+impl Budget {
+    fn new(limit: Option<Nanos>) -> Self {
+        let limit = limit.map(|ns| Duration::from_nanos(ns.0));
+        Self { limit, start: Instant::now(), block: None, longest: Duration::ZERO }
+    }
+
+    /// Whether the next cell, of that block, may no longer begin.
+    fn spent(&mut self, block: u32) -> bool {
+        let Some(limit) = self.limit else { return false };
+        let now = Instant::now();
+        let used = now - self.start;
+        match self.block {
+            Some((current, began)) if current != block => {
+                self.longest = self.longest.max(now - began);
+                self.block = Some((block, now));
+                used + self.longest > limit
+            }
+            Some(_) => used > limit,
+            None => {
+                self.block = Some((block, now));
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::plan;
+    use fsdyno_model::{Cell, Outcome, Provenance};
+    use std::convert::Infallible;
+
+    /// A lab that measures nothing and can be stopped after some cells.
+    struct Paper {
+        left: usize,
+        pace: Duration,
+    }
+
+    impl Lab for Paper {
+        fn run_cell(
+            &mut self,
+            _: &Plan,
+            cell: Cell,
+            _: &mut dyn FnMut(Event),
+        ) -> Option<CellRecord> {
+            self.left = self.left.checked_sub(1)?;
+            std::thread::sleep(self.pace);
+            Some(CellRecord {
+                cell,
+                outcome: Outcome::Measured,
+                started_unix_ns: 0,
+                took_ns: Nanos(1),
+                samples: Vec::new(),
+                commands: Vec::new(),
+                effective: Vec::new(),
+                warnings: Vec::new(),
+            })
+        }
+
+        fn stop_requested(&self) -> bool {
+            false
+        }
+    }
+
+    fn run_info(plan: Plan) -> RunInfo {
+        RunInfo {
+            id: "test".into(),
+            started_unix_ns: 0,
+            ended_unix_ns: None,
+            stop: None,
+            plan_hash: plan.hash(),
+            plan,
+            provenance: Provenance::default(),
+            command_line: Vec::new(),
+        }
+    }
+
+    fn recorded(run: &RunInfo, done: &BTreeSet<u32>, lab: &mut Paper) -> (Vec<u32>, StopReason) {
+        let mut cells = Vec::new();
+        let reason = conduct(run, done, lab, &mut |event| {
+            if let Event::CellEnded { record } = event {
+                cells.push(record.cell.index);
+            }
+            Ok::<(), Infallible>(())
+        });
+        (cells, reason.unwrap())
+    }
+
+    #[test]
+    fn an_interrupted_run_goes_on_where_it_was_without_losing_or_repeating_a_cell() {
+        let run = run_info(plan(3, 2, 2));
+        let mut lab = Paper { left: 5, pace: Duration::ZERO };
+        let (first, reason) = recorded(&run, &BTreeSet::new(), &mut lab);
+        assert_eq!((first.len(), reason), (5, StopReason::Interrupted));
+        let mut lab = Paper { left: 100, pace: Duration::ZERO };
+        let (second, reason) = recorded(&run, &first.iter().copied().collect(), &mut lab);
+        assert_eq!(reason, StopReason::Complete);
+        let mut all = [first, second].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..12).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_spent_budget_ends_the_run_at_a_block() {
+        let mut plan = plan(2, 1, 50);
+        plan.budget = Some(Nanos(30_000_000));
+        let mut lab = Paper { left: 1000, pace: Duration::from_millis(5) };
+        let (cells, reason) = recorded(&run_info(plan), &BTreeSet::new(), &mut lab);
+        assert_eq!(reason, StopReason::Budget);
+        assert!(cells.len() < 100 && !cells.is_empty(), "{}", cells.len());
+    }
+
+    #[test]
+    fn an_error_of_the_listener_ends_the_run() {
+        let run = run_info(plan(2, 1, 2));
+        let mut lab = Paper { left: 100, pace: Duration::ZERO };
+        let result = conduct(&run, &BTreeSet::new(), &mut lab, &mut |event| match event {
+            Event::CellEnded { .. } => Err("the store is full"),
+            _ => Ok(()),
+        });
+        assert_eq!(result, Err("the store is full"));
+    }
+}

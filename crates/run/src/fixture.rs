@@ -1,0 +1,35 @@
+//! A small plan for the tests of this crate.
+
+use fsdyno_model::{
+    CacheState, Contender, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload,
+};
+
+/// A plan of so many contenders, workloads and repeats.
+pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
+    let contender = |n: usize| Contender { label: format!("c{n}"), ..Contender::plain("tmpfs") };
+    let workload = |n: usize| Workload {
+        name: format!("w{n}"),
+        dataset: DatasetChoice::Generated("portage".into()),
+        phases: vec![PhasePlan {
+            label: "copy".into(),
+            kind: "copy".into(),
+            cache: CacheState::Cold,
+            pattern: None,
+        }],
+    };
+    Plan {
+        schema: Plan::SCHEMA,
+        name: "test".into(),
+        seed: 1,
+        scale: 0.01,
+        contenders: (0..contenders).map(contender).collect(),
+        workloads: (0..workloads).map(workload).collect(),
+        repeats,
+        budget: None,
+        device: DeviceChoice::None,
+        engine: "sync".into(),
+        copy_method: CopyMethod::ReadWrite,
+        verify: false,
+        check: true,
+    }
+}

@@ -1,0 +1,88 @@
+//! The order of cells: randomised complete blocks.
+//!
+//! A block holds one repeat of every contender at every workload. Within a block the workloads
+//! follow each other in the order of the plan, and the contenders of each are shuffled, so that
+//! the cells that are compared run as close together in time as they can, in no fixed order. Drift
+//! of the machine then hits all contenders alike.
+
+use fsdyno_model::{Cell, Plan};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// All cells of a plan in the order they run. Equal plans give equal orders.
+pub fn schedule(plan: &Plan) -> Vec<Cell> {
+    let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+    let mut cells = Vec::new();
+    let contenders = u32::try_from(plan.contenders.len()).unwrap_or(u32::MAX);
+    let workloads = u32::try_from(plan.workloads.len()).unwrap_or(u32::MAX);
+    for block in 0..plan.repeats {
+        for workload in 0..workloads {
+            let mut order: Vec<u32> = (0..contenders).collect();
+            shuffle(&mut order, &mut random);
+            for contender in order {
+                let index = u32::try_from(cells.len()).unwrap_or(u32::MAX);
+                cells.push(Cell { index, block, contender, workload });
+            }
+        }
+    }
+    cells
+}
+
+/// Fisher-Yates, with an unbiased draw by rejection.
+fn shuffle(items: &mut [u32], random: &mut impl Rng) {
+    for last in (1..items.len()).rev() {
+        let bound = last as u64 + 1;
+        let limit = u64::MAX - u64::MAX % bound;
+        let draw = loop {
+            let draw = random.next_u64();
+            if draw < limit {
+                break draw % bound;
+            }
+        };
+        items.swap(last, usize::try_from(draw).unwrap_or(last));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::plan;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_block_holds_every_contender_at_every_workload_once() {
+        let plan = plan(4, 3, 5);
+        let cells = schedule(&plan);
+        assert_eq!(cells.len(), 4 * 3 * 5);
+        for block in 0..5 {
+            let pairs: BTreeSet<_> = cells
+                .iter()
+                .filter(|c| c.block == block)
+                .map(|c| (c.contender, c.workload))
+                .collect();
+            assert_eq!(pairs.len(), 12);
+        }
+        assert!(cells.iter().enumerate().all(|(at, cell)| cell.index as usize == at));
+    }
+
+    #[test]
+    fn the_order_comes_from_the_seed_and_differs_between_blocks() {
+        let mut plan = plan(6, 1, 8);
+        let order = |cells: &[Cell]| cells.iter().map(|c| c.contender).collect::<Vec<_>>();
+        let first = order(&schedule(&plan));
+        assert_eq!(first, order(&schedule(&plan)));
+        assert!(first.chunks(6).collect::<BTreeSet<_>>().len() > 1);
+        plan.seed += 1;
+        assert_ne!(first, order(&schedule(&plan)));
+    }
+
+    #[test]
+    fn every_contender_comes_first_about_equally_often() {
+        let cells = schedule(&plan(3, 1, 900));
+        let firsts = cells.chunks(3).map(|block| block[0].contender);
+        let mut counts = [0_u32; 3];
+        firsts.for_each(|c| counts[c as usize] += 1);
+        // 300 expected, standard deviation 14: five of them on either side.
+        assert!(counts.iter().all(|n| (230..370).contains(n)), "{counts:?}");
+    }
+}
