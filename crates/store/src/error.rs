@@ -1,0 +1,234 @@
+//! What can go wrong with a store, each with the way out.
+
+use rusqlite::ErrorCode;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no store to read.
+    #[error(
+        "there is no store at {}; `fsdyno run` makes one, or name another with --store FILE",
+        path.display()
+    )]
+    NoStore {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A later version of fsdyno wrote it. It was not touched.
+    #[error(
+        "store {} has schema {found}, this fsdyno knows up to {known}; it was left untouched: \
+         use a newer fsdyno, or name another store with --store FILE",
+        path.display()
+    )]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema this program knows.
+        known: i64,
+    },
+    /// An earlier version of fsdyno wrote it, and it was opened for reading only.
+    #[error(
+        "store {} has the older schema {found}, and reading needs {known}; \
+         any command that writes to it (`fsdyno run`) brings it up to date",
+        path.display()
+    )]
+    Older {
+        /// The store.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The schema reading needs.
+        known: i64,
+    },
+    /// The file is something else. It was not touched.
+    #[error(
+        "{} is no fsdyno store: {why}; it was left untouched: name another with --store FILE",
+        path.display()
+    )]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// How it can be told.
+        why: String,
+    },
+    /// No run has that name.
+    #[error("there is no run `{name}` in the store; {}", known_runs(recent))]
+    NoSuchRun {
+        /// What was asked for.
+        name: String,
+        /// The latest runs there are, newest first.
+        recent: Vec<String>,
+    },
+    /// Several runs fit that name.
+    #[error("`{name}` fits {} runs: {}; write more of the name", matches.len(), listed(matches))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The runs that fit, newest first.
+        matches: Vec<String>,
+    },
+    /// A name that no run can have.
+    #[error(
+        "`{id}` cannot name a run: take 1 to 100 letters, digits, dots, hyphens and underscores \
+         (and not `last`)"
+    )]
+    BadId {
+        /// The name.
+        id: String,
+    },
+    /// A run of that name stands in the store already.
+    #[error("run `{id}` stands in the store already; take another name for the new one")]
+    RunExists {
+        /// The name.
+        id: String,
+    },
+    /// The cell was recorded before.
+    #[error("cell {index} of run `{run}` is recorded already; a cell is recorded once")]
+    CellRecorded {
+        /// The run.
+        run: String,
+        /// The cell.
+        index: u32,
+    },
+    /// Another process works on the run.
+    #[error(
+        "run `{id}` is under way in another process{}; wait for its end, or interrupt it",
+        pid.map(|pid| format!(" ({pid})")).unwrap_or_default()
+    )]
+    Live {
+        /// The run.
+        id: String,
+        /// That process, where it could be told.
+        pid: Option<u32>,
+    },
+    /// A value that would not come back from the store as it went in.
+    #[error(
+        "{what} cannot be stored: {why}; paths that are not UTF-8 and numbers that are not finite \
+         have no place in it"
+    )]
+    Unstorable {
+        /// What it is.
+        what: &'static str,
+        /// Why not.
+        why: String,
+    },
+    /// What was read is not what fsdyno writes.
+    #[error(
+        "{doing}: store {} holds what fsdyno does not write: {source}; \
+         look at it with `sqlite3`, or name another store with --store FILE",
+        path.display()
+    )]
+    Corrupt {
+        /// The store.
+        path: PathBuf,
+        /// What was attempted.
+        doing: String,
+        /// What was found.
+        source: rusqlite::Error,
+    },
+    /// The system refused.
+    #[error("{doing} {}: {source}; {advice}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was attempted.
+        doing: &'static str,
+        /// What the user can do.
+        advice: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
+    /// `SQLite` refused.
+    #[error("{doing}: store {}: {source}; {advice}", path.display())]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// What was attempted.
+        doing: String,
+        /// What the user can do.
+        advice: &'static str,
+        /// The cause.
+        source: rusqlite::Error,
+    },
+}
+
+/// Turns an error of `SQLite` into one that names the store, the attempt and the way out.
+pub(crate) fn fault(
+    path: &Path,
+    doing: impl Into<String>,
+) -> impl FnOnce(rusqlite::Error) -> StoreError {
+    let (path, doing) = (path.to_owned(), doing.into());
+    move |source| {
+        use rusqlite::Error as E;
+        if matches!(
+            source,
+            E::FromSqlConversionFailure(..)
+                | E::IntegralValueOutOfRange(..)
+                | E::InvalidColumnType(..)
+                | E::Utf8Error(..)
+        ) {
+            return StoreError::Corrupt {
+                path,
+                doing,
+                source,
+            };
+        }
+        let advice = advice(source.sqlite_error_code());
+        StoreError::Sqlite {
+            path,
+            doing,
+            advice,
+            source,
+        }
+    }
+}
+
+fn advice(code: Option<ErrorCode>) -> &'static str {
+    match code {
+        Some(ErrorCode::DiskFull) => {
+            "free space on its file system, or name another store with --store FILE; \
+             what was recorded before is kept"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            "make the file and its directory writable for this user, \
+             or name another store with --store FILE"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process kept it locked; try again when that one is done"
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "the file is damaged: `sqlite3 FILE .recover` may save what it holds"
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            "the device or file system below it failed: look at `dmesg`, \
+             or name another store with --store FILE"
+        }
+        _ => "check the file with `sqlite3 FILE 'PRAGMA integrity_check'`",
+    }
+}
+
+fn known_runs(recent: &[String]) -> String {
+    if recent.is_empty() {
+        "it holds no run yet: begin one with `fsdyno run`".to_owned()
+    } else {
+        format!("the latest are {}; `fsdyno runs` lists all", listed(recent))
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > SHOWN {
+        text.push_str(", ...");
+    }
+    text
+}

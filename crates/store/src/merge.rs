@@ -1,0 +1,49 @@
+//! Taking over the runs of another store.
+
+use crate::record::{Refusal, exists, insert_cell, insert_run};
+use crate::{Store, StoreError};
+use std::path::Path;
+
+/// What became of the runs of the other store, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Merged {
+    /// Runs taken over.
+    pub taken: Vec<String>,
+    /// Runs that stand here already, exactly alike.
+    pub known: Vec<String>,
+    /// Runs left alone, because a run of that id stands here and differs (one was interrupted and
+    /// the other resumed, or two machines gave the same id).
+    pub differing: Vec<String>,
+}
+
+impl Store {
+    /// Takes over the runs of the store at `other`, which is only read. Each run comes whole or
+    /// not at all; a run whose id stands here already is left alone on both sides.
+    pub fn merge(&mut self, other: &Path) -> Result<Merged, StoreError> {
+        let other = Self::open_existing_read_only(other)?;
+        let mut merged = Merged::default();
+        for id in other.ids()?.into_iter().rev() {
+            let theirs = other.load(&id)?;
+            let warnings = other.run_warnings(&id)?;
+            let taken = self.write(&format!("taking over run `{id}`"), |transaction| {
+                if exists(transaction, &id)? {
+                    return Ok(false);
+                }
+                insert_run(transaction, &theirs.run)?;
+                for record in &theirs.cells {
+                    insert_cell(transaction, &id, record)?;
+                }
+                crate::record::insert_warnings(transaction, &id, None, None, &warnings)?;
+                Ok::<_, Refusal>(true)
+            })?;
+            if taken {
+                merged.taken.push(id);
+            } else if self.load(&id)? == theirs && self.run_warnings(&id)? == warnings {
+                merged.known.push(id);
+            } else {
+                merged.differing.push(id);
+            }
+        }
+        Ok(merged)
+    }
+}

@@ -1,0 +1,357 @@
+//! Reading: whole runs, and the list of them.
+
+use crate::error::fault;
+use crate::row::{self, Fields};
+use crate::{Store, StoreError};
+use fsdyno_model::{
+    Bytes, CacheEvidence, Cell, CellRecord, CommandRecord, CpuUse, DeviceUse, Effective, Failure,
+    Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
+};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::collections::{BTreeSet, HashMap};
+
+/// A run in a list of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its id.
+    pub id: String,
+    /// The suite or the user's name for its plan.
+    pub name: String,
+    /// When it began: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// When it ended, if it did.
+    pub ended_unix_ns: Option<u64>,
+    /// Why it ended, if it did.
+    pub stop: Option<StopReason>,
+    /// The labels of its contenders, the baseline first.
+    pub contenders: Vec<String>,
+    /// Cells recorded, however they ended.
+    pub cells_recorded: u64,
+    /// Cells of the whole plan.
+    pub cells_planned: u64,
+    /// Cells that failed.
+    pub failed: u64,
+    /// Cells that were skipped.
+    pub skipped: u64,
+    /// The time all its cells took.
+    pub took_ns: Nanos,
+}
+
+impl Store {
+    /// All runs, newest first.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        const QUERY: &str = "
+            SELECT run.id, run.name, run.started_unix_ns, run.ended_unix_ns, run.stop,
+                (SELECT json_group_array(json_extract(value, '$.label'))
+                    FROM json_each(run.plan, '$.contenders')),
+                count(cell.id), run.cells_planned,
+                count(cell.id) FILTER (WHERE cell.outcome = 'failed'),
+                count(cell.id) FILTER (WHERE cell.outcome = 'skipped'),
+                coalesce(sum(cell.took_ns), 0)
+            FROM run LEFT JOIN cell ON cell.run = run.id
+            GROUP BY run.id
+            ORDER BY run.started_unix_ns DESC, run.rowid DESC";
+        all(&self.connection, QUERY, &[], |fields| {
+            Ok(RunSummary {
+                id: fields.take()?,
+                name: fields.take()?,
+                started_unix_ns: fields.number()?,
+                ended_unix_ns: fields.number_or_none()?,
+                stop: stop(fields)?,
+                contenders: fields.json(|text| serde_json::from_str(text))?,
+                cells_recorded: fields.number()?,
+                cells_planned: fields.number()?,
+                failed: fields.number()?,
+                skipped: fields.number()?,
+                took_ns: fields.nanos()?,
+            })
+        })
+        .map_err(fault(&self.path, "listing the runs"))
+    }
+
+    /// A run, whole, as it stands at one moment: another process may be writing to it.
+    pub fn load(&self, id: &str) -> Result<ResultSet, StoreError> {
+        let read = || -> rusqlite::Result<Option<ResultSet>> {
+            let snapshot = self.connection.unchecked_transaction()?;
+            let Some(run) = run(&snapshot, id)? else {
+                return Ok(None);
+            };
+            let cells = cells(&snapshot, id)?;
+            Ok(Some(ResultSet {
+                schema: ResultSet::SCHEMA,
+                run,
+                cells,
+            }))
+        };
+        read()
+            .map_err(fault(&self.path, format!("reading run `{id}`")))?
+            .ok_or_else(|| self.no_such_run(id))
+    }
+
+    /// The indices of the cells that stand recorded: a resumed run leaves them out.
+    pub fn recorded(&self, id: &str) -> Result<BTreeSet<u32>, StoreError> {
+        const QUERY: &str = "SELECT cell_index FROM cell WHERE run = ?1";
+        let failed = || fault(&self.path, format!("reading the cells of run `{id}`"));
+        if run(&self.connection, id).map_err(failed())?.is_none() {
+            return Err(self.no_such_run(id));
+        }
+        let indices =
+            all(&self.connection, QUERY, &[id], |fields| fields.take()).map_err(failed())?;
+        Ok(indices.into_iter().collect())
+    }
+
+    /// The doubts about a whole run.
+    pub fn run_warnings(&self, id: &str) -> Result<Vec<Warning>, StoreError> {
+        const QUERY: &str = "SELECT kind, message, advice FROM warning
+            WHERE run = ?1 AND cell IS NULL ORDER BY id";
+        all(&self.connection, QUERY, &[id], |fields| fields.warning()).map_err(fault(
+            &self.path,
+            format!("reading the warnings of run `{id}`"),
+        ))
+    }
+}
+
+/// All rows of a query, each read from left to right.
+fn all<T>(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&str],
+    read: impl Fn(&mut Fields<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+    let mut values = Vec::new();
+    while let Some(row) = rows.next()? {
+        values.push(read(&mut Fields::of(row))?);
+    }
+    Ok(values)
+}
+
+fn stop(fields: &mut Fields<'_>) -> rusqlite::Result<Option<StopReason>> {
+    match fields.take::<Option<String>>()? {
+        None => Ok(None),
+        Some(word) => serde_json::from_value(word.into())
+            .map(Some)
+            .map_err(|error| fields.unexpected(error.into())),
+    }
+}
+
+fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
+    let read = |row: &Row<'_>| {
+        let mut fields = Fields::of(row);
+        Ok(RunInfo {
+            id: fields.take()?,
+            started_unix_ns: fields.number()?,
+            ended_unix_ns: fields.number_or_none()?,
+            stop: stop(&mut fields)?,
+            plan_hash: fields.take()?,
+            plan: fields.json(|text| serde_json::from_str(text))?,
+            provenance: fields.json(|text| serde_json::from_str(text))?,
+            command_line: fields.json(|text| serde_json::from_str(text))?,
+        })
+    };
+    connection
+        .query_row(
+            &format!("SELECT {} FROM run WHERE id = ?1", row::RUN),
+            [id],
+            read,
+        )
+        .optional()
+}
+
+/// The cells of a run, by index, each with all that hangs on it.
+fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>> {
+    // What hangs on a cell is read in one sweep a table, and hung on by the cell's key.
+    const OF_RUN: &str = "WHERE cell IN (SELECT id FROM cell WHERE run = ?1)";
+    let sweep = |table: &str, columns: &str| {
+        format!("SELECT {columns} FROM {table} {OF_RUN} ORDER BY cell, place")
+    };
+    let query = format!(
+        "SELECT {}, id FROM cell WHERE run = ?1 ORDER BY cell_index",
+        row::CELL
+    );
+    let keyed = all(connection, &query, &[id], cell)?;
+    let mut places = HashMap::with_capacity(keyed.len());
+    let mut records = Vec::with_capacity(keyed.len());
+    for (place, (key, record)) in keyed.into_iter().enumerate() {
+        places.insert(key, place);
+        records.push(record);
+    }
+    for (key, value) in all(connection, &sweep("sample", row::SAMPLE), &[id], sample)? {
+        records[places[&key]].samples.push(value);
+    }
+    for (key, value) in all(connection, &sweep("command", row::COMMAND), &[id], command)? {
+        records[places[&key]].commands.push(value);
+    }
+    for (key, value) in all(
+        connection,
+        &sweep("effective", row::EFFECTIVE),
+        &[id],
+        effective,
+    )? {
+        records[places[&key]].effective.push(value);
+    }
+    let query = "SELECT cell, sample, kind, message, advice FROM warning
+        WHERE run = ?1 AND cell IS NOT NULL ORDER BY id";
+    let warnings = all(connection, query, &[id], |fields| {
+        let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
+        let sample = sample.map(|place| usize::try_from(place).unwrap_or(usize::MAX));
+        Ok((key, sample, fields.warning()?))
+    })?;
+    for (key, sample, warning) in warnings {
+        let record = &mut records[places[&key]];
+        let scope = match sample {
+            Some(place) => record.samples.get_mut(place).map(|s| &mut s.warnings),
+            None => Some(&mut record.warnings),
+        };
+        // Foreign keys see to it that the sample is there; only a foreign hand can break that.
+        scope
+            .ok_or(rusqlite::Error::IntegralValueOutOfRange(1, key))?
+            .push(warning);
+    }
+    Ok(records)
+}
+
+fn cell(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CellRecord)> {
+    let _run: String = fields.take()?;
+    let (index, block, contender, workload) = (
+        fields.take()?,
+        fields.take()?,
+        fields.take()?,
+        fields.take()?,
+    );
+    let (started_unix_ns, took_ns) = (fields.number()?, fields.nanos()?);
+    let outcome = outcome(fields)?;
+    let record = CellRecord {
+        cell: Cell {
+            index,
+            block,
+            contender,
+            workload,
+        },
+        outcome,
+        started_unix_ns,
+        took_ns,
+        samples: Vec::new(),
+        commands: Vec::new(),
+        effective: Vec::new(),
+        warnings: Vec::new(),
+    };
+    Ok((fields.take()?, record))
+}
+
+fn outcome(fields: &mut Fields<'_>) -> rusqlite::Result<Outcome> {
+    let name: String = fields.take()?;
+    let skip: [Option<String>; 3] = [fields.take()?, fields.take()?, fields.take()?];
+    let stage = fields.stage_or_none()?;
+    let (message, errno): (Option<String>, Option<String>) = (fields.take()?, fields.take()?);
+    match (name.as_str(), skip, stage, message) {
+        ("measured", ..) => Ok(Outcome::Measured),
+        ("skipped", [Some(requirement), Some(reason), Some(remedy)], ..) => Ok(Outcome::Skipped {
+            requirement,
+            reason,
+            remedy,
+        }),
+        ("failed", _, Some(stage), Some(message)) => Ok(Outcome::Failed(Failure {
+            stage,
+            message,
+            errno,
+        })),
+        _ => Err(fields.unexpected(format!("`{name}` is no outcome, or lacks its reason").into())),
+    }
+}
+
+fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
+    let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
+    // The fields of a struct are read in the order written here: that of `row::SAMPLE`.
+    let sample = Sample {
+        phase: fields.take()?,
+        label: fields.take()?,
+        kind: fields.take()?,
+        engine: fields.take()?,
+        method: fields.take()?,
+        cache: CacheEvidence {
+            asked: fields.word(serde_json::from_value)?,
+            proven: fields.take()?,
+            method: fields.take()?,
+            checked_by: fields.take()?,
+            files_checked: fields.number()?,
+            bytes_checked: fields.number()?,
+            resident_pages: fields.number_or_none()?,
+            doubt: fields.take()?,
+        },
+        return_ns: fields.nanos()?,
+        durable_ns: fields.number_or_none()?.map(Nanos),
+        tally: Tally {
+            files: fields.number()?,
+            directories: fields.number()?,
+            bytes: fields.bytes()?,
+            calls: fields.number()?,
+            matches: fields.number()?,
+        },
+        cpu: CpuUse {
+            user_ns: fields.nanos()?,
+            system_ns: fields.nanos()?,
+            machine_busy_ns: fields.nanos()?,
+            steal_ns: fields.nanos()?,
+        },
+        device: device(fields)?,
+        space_before: fields.bytes()?,
+        space_after: fields.bytes()?,
+        warnings: Vec::new(),
+    };
+    Ok((key, sample))
+}
+
+fn device(fields: &mut Fields<'_>) -> rusqlite::Result<Option<DeviceUse>> {
+    let mut columns = [None; 8];
+    for column in &mut columns {
+        *column = fields.number_or_none()?;
+    }
+    let [
+        Some(reads),
+        Some(read_bytes),
+        Some(writes),
+        Some(written_bytes),
+        Some(discards),
+        Some(discarded_bytes),
+        Some(flushes),
+        Some(busy_ns),
+    ] = columns
+    else {
+        return Ok(None);
+    };
+    Ok(Some(DeviceUse {
+        reads,
+        read_bytes: Bytes(read_bytes),
+        writes,
+        written_bytes: Bytes(written_bytes),
+        discards,
+        discarded_bytes: Bytes(discarded_bytes),
+        flushes,
+        busy_ns: Nanos(busy_ns),
+    }))
+}
+
+fn command(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CommandRecord)> {
+    let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
+    let command = CommandRecord {
+        stage: fields.stage()?,
+        argv: fields.json(|text| serde_json::from_str(text))?,
+        by_system_call: fields.take()?,
+        status: fields.take()?,
+        took_ns: fields.nanos()?,
+        stdout: fields.take()?,
+        stderr: fields.take()?,
+    };
+    Ok((key, command))
+}
+
+fn effective(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Effective)> {
+    let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
+    let effective = Effective {
+        source: fields.take()?,
+        text: fields.take()?,
+    };
+    Ok((key, effective))
+}

@@ -1,0 +1,157 @@
+//! Between the model's types and the values of columns, both ways.
+//!
+//! The lists of columns stand here once, and serve both writing and reading: the order in
+//! `record.rs` and `query.rs` is theirs.
+
+use fsdyno_model::{Bytes, Nanos, Stage, Warning};
+use rusqlite::Row;
+use rusqlite::types::{FromSql, Type};
+use serde_json::Value;
+
+pub(crate) const RUN: &str = "id, started_unix_ns, ended_unix_ns, stop, plan_hash, plan, \
+    provenance, command_line, name, cells_planned";
+pub(crate) const CELL: &str = "run, cell_index, block, contender, workload, started_unix_ns, \
+    took_ns, outcome, skip_requirement, skip_reason, skip_remedy, failure_stage, failure_phase, \
+    failure_message, failure_errno";
+pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method, cache_asked, \
+    cache_proven, cache_method, cache_checked_by, cache_files_checked, cache_bytes_checked, \
+    cache_resident_pages, cache_doubt, return_ns, durable_ns, files, directories, data_bytes, \
+    calls, matches, user_ns, system_ns, machine_busy_ns, steal_ns, device_reads, \
+    device_read_bytes, device_writes, device_written_bytes, device_discards, \
+    device_discarded_bytes, device_flushes, device_busy_ns, space_before_bytes, space_after_bytes";
+pub(crate) const COMMAND: &str = "cell, place, stage, stage_phase, argv, by_system_call, status, \
+    took_ns, stdout, stderr";
+pub(crate) const EFFECTIVE: &str = "cell, place, source, text";
+pub(crate) const WARNING: &str = "run, cell, sample, kind, message, advice";
+
+/// `INSERT` into `table`, one placeholder a column.
+pub(crate) fn insert(table: &str, columns: &str) -> String {
+    let places = vec!["?"; columns.split(',').count()].join(", ");
+    format!("INSERT INTO {table} ({columns}) VALUES ({places})")
+}
+
+/// A row, read from left to right.
+pub(crate) struct Fields<'r> {
+    row: &'r Row<'r>,
+    next: usize,
+}
+
+impl<'r> Fields<'r> {
+    pub(crate) fn of(row: &'r Row<'r>) -> Self {
+        Self { row, next: 0 }
+    }
+
+    /// The next column, whatever it holds.
+    pub(crate) fn take<T: FromSql>(&mut self) -> rusqlite::Result<T> {
+        self.next += 1;
+        self.row.get(self.next - 1)
+    }
+
+    /// The next column as an unsigned number: see [`signed`].
+    pub(crate) fn number(&mut self) -> rusqlite::Result<u64> {
+        Ok(self.take::<i64>()?.cast_unsigned())
+    }
+
+    pub(crate) fn number_or_none(&mut self) -> rusqlite::Result<Option<u64>> {
+        Ok(self.take::<Option<i64>>()?.map(i64::cast_unsigned))
+    }
+
+    pub(crate) fn bytes(&mut self) -> rusqlite::Result<Bytes> {
+        self.number().map(Bytes)
+    }
+
+    pub(crate) fn nanos(&mut self) -> rusqlite::Result<Nanos> {
+        self.number().map(Nanos)
+    }
+
+    /// The next column as a value of the model in JSON.
+    pub(crate) fn json<T>(
+        &mut self,
+        parse: impl FnOnce(&str) -> serde_json::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let text: String = self.take()?;
+        self.decoded(parse(&text))
+    }
+
+    /// The next column as a word of the model, under the name that serde gives it.
+    pub(crate) fn word<T>(
+        &mut self,
+        parse: impl FnOnce(Value) -> serde_json::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let word: String = self.take()?;
+        self.decoded(parse(Value::String(word)))
+    }
+
+    /// The next two columns as a stage: its name, and its phase where it is one.
+    pub(crate) fn stage(&mut self) -> rusqlite::Result<Stage> {
+        self.stage_or_none()?
+            .ok_or_else(|| self.unexpected("no stage where one must be".into()))
+    }
+
+    pub(crate) fn stage_or_none(&mut self) -> rusqlite::Result<Option<Stage>> {
+        let (name, phase): (Option<String>, Option<String>) = (self.take()?, self.take()?);
+        let Some(name) = name else {
+            return Ok(None);
+        };
+        if let (PHASE, Some(label)) = (name.as_str(), phase) {
+            return Ok(Some(Stage::Phase(label)));
+        }
+        let plain = STAGES.iter().find(|stage| stage.to_string() == name);
+        match plain {
+            Some(stage) => Ok(Some(stage.clone())),
+            None => Err(self.unexpected(format!("`{name}` is no stage").into())),
+        }
+    }
+
+    pub(crate) fn warning(&mut self) -> rusqlite::Result<Warning> {
+        Ok(Warning {
+            kind: self.word(serde_json::from_value)?,
+            message: self.take()?,
+            advice: self.take()?,
+        })
+    }
+
+    /// The complaint that the column just read holds what is never written there.
+    pub(crate) fn unexpected(
+        &self,
+        why: Box<dyn std::error::Error + Send + Sync>,
+    ) -> rusqlite::Error {
+        let column = self.next.saturating_sub(1);
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why)
+    }
+
+    fn decoded<T>(&self, result: serde_json::Result<T>) -> rusqlite::Result<T> {
+        result.map_err(|error| self.unexpected(error.into()))
+    }
+}
+
+/// How a stage that is a phase is named; the label stands in a column of its own.
+const PHASE: &str = "phase";
+
+/// The stages without a label.
+const STAGES: [Stage; 10] = [
+    Stage::Device,
+    Stage::Make,
+    Stage::Mount,
+    Stage::Describe,
+    Stage::Prepare,
+    Stage::Cache,
+    Stage::Verify,
+    Stage::Unmount,
+    Stage::Check,
+    Stage::CleanUp,
+];
+
+/// A stage as its two columns.
+pub(crate) fn stage_columns(stage: &Stage) -> (String, Option<&str>) {
+    match stage {
+        Stage::Phase(label) => (PHASE.to_owned(), Some(label)),
+        plain => (plain.to_string(), None),
+    }
+}
+
+/// An unsigned number as a column holds it. `SQLite` knows signed 64-bit integers only: what is
+/// 2^63 or more stands there as a negative number with the same bits, and comes back exactly.
+pub(crate) fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}

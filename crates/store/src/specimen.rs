@@ -1,0 +1,303 @@
+//! A run in which every field of the model is set, and every variant occurs: for tests.
+
+use fsdyno_model::provenance::DeviceFacts;
+use fsdyno_model::{
+    Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender, CopyMethod,
+    CpuUse, DatasetChoice, DeviceChoice, DeviceUse, Effective, Failure, LayoutChoice, Nanos,
+    Outcome, PhasePlan, Plan, Provenance, RunInfo, Sample, Stage, StopReason, Tally, Warning,
+    WarningKind, Workload,
+};
+
+const STAGES: [Stage; 10] = [
+    Stage::Device,
+    Stage::Make,
+    Stage::Mount,
+    Stage::Describe,
+    Stage::Prepare,
+    Stage::Cache,
+    Stage::Verify,
+    Stage::Unmount,
+    Stage::Check,
+    Stage::CleanUp,
+];
+
+const WARNINGS: [WarningKind; 15] = [
+    WarningKind::TooShort,
+    WarningKind::CacheUnproven,
+    WarningKind::NotFromDevice,
+    WarningKind::FreeCopy,
+    WarningKind::NotQuiet,
+    WarningKind::BackgroundLoad,
+    WarningKind::Steal,
+    WarningKind::Frequency,
+    WarningKind::Drift,
+    WarningKind::Outlier,
+    WarningKind::Imprecise,
+    WarningKind::SmallerThanCache,
+    WarningKind::Entry,
+    WarningKind::Device,
+    WarningKind::Unobserved,
+];
+
+/// Text that a careless store would change.
+const ODD: &str = "a'b\"c\\ \n\t\0 \u{fffd} \u{1f4be} {\"$.x\": null}";
+
+pub(crate) fn plan() -> Plan {
+    let workload = |dataset, cache, pattern: Option<&str>| Workload {
+        name: format!("of {dataset}"),
+        dataset,
+        phases: vec![PhasePlan {
+            label: "grep".into(),
+            kind: "grep".into(),
+            cache,
+            pattern: pattern.map(str::to_owned),
+        }],
+    };
+    Plan {
+        schema: Plan::SCHEMA,
+        name: "quick".into(),
+        seed: u64::MAX,
+        scale: 0.1 + 0.2,
+        contenders: vec![
+            Contender {
+                label: "alpha".into(),
+                filesystem: "alpha".into(),
+                mkfs: vec!["-O".into(), "^dir_index".into()],
+                mount: vec!["noatime".into()],
+                layout: LayoutChoice {
+                    name: "pool".into(),
+                    devices: 2,
+                },
+                directory: None,
+            },
+            Contender {
+                label: ODD.into(),
+                directory: Some("/mnt/somewhere else".into()),
+                ..Contender::plain("beta")
+            },
+        ],
+        workloads: vec![
+            workload(
+                DatasetChoice::Generated("mixed".into()),
+                CacheState::Cold,
+                None,
+            ),
+            workload(
+                DatasetChoice::Tree("/t".into()),
+                CacheState::Warm,
+                Some(ODD),
+            ),
+            workload(
+                DatasetChoice::Tar("/t.tar".into()),
+                CacheState::AsLeft,
+                None,
+            ),
+            workload(DatasetChoice::File("/f".into()), CacheState::Cold, None),
+        ],
+        repeats: 3,
+        budget: Some(Nanos(u64::MAX)),
+        device: DeviceChoice::Loop {
+            size: Some(Bytes(1 << 40)),
+            directory: "/images".into(),
+        },
+        engine: "sync".into(),
+        copy_method: CopyMethod::Reflink,
+        verify: true,
+        check: false,
+    }
+}
+
+pub(crate) fn run(id: &str, started_unix_ns: u64) -> RunInfo {
+    let plan = plan();
+    RunInfo {
+        id: id.into(),
+        started_unix_ns,
+        ended_unix_ns: None,
+        stop: None,
+        plan_hash: plan.hash(),
+        plan,
+        provenance: Provenance {
+            fsdyno: "0.1.0".into(),
+            kernel: "Linux".into(),
+            kernel_build: "#1 SMP".into(),
+            distribution: "Debian".into(),
+            processor: ODD.into(),
+            processors: u32::MAX,
+            memory_bytes: u64::MAX,
+            virtualisation: "none".into(),
+            governor: Some("performance".into()),
+            devices: vec![
+                DeviceFacts::default(),
+                DeviceFacts {
+                    name: "sda".into(),
+                    role: "image files".into(),
+                    model: Some("QEMU".into()),
+                    size_bytes: 1 << 50,
+                    rotational: Some(false),
+                    scheduler: Some("none".into()),
+                    write_cache: Some("write back".into()),
+                    logical_block_bytes: 4096,
+                    host_filesystem: Some("somefs".into()),
+                },
+            ],
+            programs: vec![("mkfs.alpha".into(), "1.47".into())],
+            root: true,
+        },
+        command_line: vec!["fsdyno".into(), "run".into(), ODD.into(), String::new()],
+    }
+}
+
+/// The run of [`run`], ended.
+pub(crate) fn ended(id: &str, started_unix_ns: u64) -> RunInfo {
+    RunInfo {
+        ended_unix_ns: Some(started_unix_ns + 1),
+        stop: Some(StopReason::Budget),
+        ..run(id, started_unix_ns)
+    }
+}
+
+/// A sample in which no two numbers are alike, so that no two columns can be mixed up.
+pub(crate) fn sample(phase: u32) -> Sample {
+    let mut last = u64::from(phase) * 1000;
+    let mut next = move || {
+        last += 1;
+        last
+    };
+    Sample {
+        phase,
+        label: format!("copy {phase}"),
+        kind: "copy".into(),
+        engine: "sync".into(),
+        method: "read-write".into(),
+        cache: CacheEvidence {
+            asked: CacheState::ALL[phase as usize % 3],
+            proven: phase.is_multiple_of(2),
+            method: "remount, drop_caches".into(),
+            checked_by: "cachestat".into(),
+            files_checked: next(),
+            bytes_checked: next(),
+            resident_pages: Some(next()),
+            doubt: Some(ODD.into()),
+        },
+        return_ns: Nanos(next()),
+        durable_ns: Some(Nanos(next())),
+        tally: Tally {
+            files: next(),
+            directories: next(),
+            bytes: Bytes(next()),
+            calls: next(),
+            matches: next(),
+        },
+        cpu: CpuUse {
+            user_ns: Nanos(next()),
+            system_ns: Nanos(next()),
+            machine_busy_ns: Nanos(next()),
+            steal_ns: Nanos(next()),
+        },
+        device: Some(DeviceUse {
+            reads: next(),
+            read_bytes: Bytes(next()),
+            writes: next(),
+            written_bytes: Bytes(next()),
+            discards: next(),
+            discarded_bytes: Bytes(next()),
+            flushes: next(),
+            busy_ns: Nanos(next()),
+        }),
+        space_before: Bytes(next()),
+        space_after: Bytes(u64::MAX - next()),
+        warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
+    }
+}
+
+/// A cell that was measured, with everything set.
+pub(crate) fn measured(index: u32) -> CellRecord {
+    let bare = Sample {
+        cache: CacheEvidence::default(),
+        durable_ns: None,
+        device: None,
+        warnings: Vec::new(),
+        ..sample(1)
+    };
+    let command = |stage: &Stage, status| CommandRecord {
+        stage: stage.clone(),
+        argv: vec!["mkfs".into(), ODD.into()],
+        by_system_call: status == Some(0),
+        status,
+        took_ns: Nanos(5),
+        stdout: ODD.repeat(2000),
+        stderr: String::new(),
+    };
+    let mut commands: Vec<_> = STAGES.iter().map(|stage| command(stage, Some(0))).collect();
+    commands.push(command(&Stage::Phase(ODD.into()), None));
+    commands.push(command(&Stage::Phase(String::new()), Some(-1)));
+    CellRecord {
+        cell: Cell {
+            index,
+            block: 2,
+            contender: 1,
+            workload: 0,
+        },
+        outcome: Outcome::Measured,
+        started_unix_ns: 1_795_000_000_000_000_000,
+        took_ns: Nanos(7),
+        samples: vec![sample(0), bare, sample(2)],
+        commands,
+        effective: vec![
+            Effective {
+                source: "mountinfo".into(),
+                text: ODD.into(),
+            },
+            Effective {
+                source: "mountinfo".into(),
+                text: String::new(),
+            },
+        ],
+        warnings: WARNINGS
+            .iter()
+            .map(|kind| Warning::new(*kind, ODD, ""))
+            .collect(),
+    }
+}
+
+/// A cell that ended like this, with nothing else in it.
+pub(crate) fn bare(index: u32, outcome: Outcome) -> CellRecord {
+    CellRecord {
+        outcome,
+        samples: Vec::new(),
+        commands: Vec::new(),
+        effective: Vec::new(),
+        warnings: Vec::new(),
+        ..measured(index)
+    }
+}
+
+/// Cells of every kind, in the order of their index.
+pub(crate) fn cells() -> Vec<CellRecord> {
+    let mut cells = vec![
+        measured(0),
+        bare(1, Outcome::Measured),
+        bare(
+            2,
+            Outcome::Skipped {
+                requirement: "root".into(),
+                reason: ODD.into(),
+                remedy: String::new(),
+            },
+        ),
+    ];
+    let stages = STAGES.iter().cloned();
+    let phases = ["copy", "", ODD].map(|label| Stage::Phase(label.into()));
+    for (index, stage) in (3..).zip(stages.chain(phases)) {
+        let errno = index.is_multiple_of(2).then(|| "ENOSPC".to_owned());
+        cells.push(bare(
+            index,
+            Outcome::Failed(Failure {
+                stage,
+                message: ODD.into(),
+                errno,
+            }),
+        ));
+    }
+    cells
+}
