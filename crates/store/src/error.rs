@@ -128,7 +128,7 @@ pub enum StoreError {
         /// What was attempted.
         doing: String,
         /// What was found.
-        source: rusqlite::Error,
+        source: Box<rusqlite::Error>,
     },
     /// The system refused.
     #[error("{doing} {}: {source}; {advice}", path.display())]
@@ -152,7 +152,7 @@ pub enum StoreError {
         /// What the user can do.
         advice: &'static str,
         /// The cause.
-        source: rusqlite::Error,
+        source: Box<rusqlite::Error>,
     },
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn fault(
             return StoreError::Corrupt {
                 path,
                 doing,
-                source,
+                source: Box::new(source),
             };
         }
         let advice = advice(source.sqlite_error_code());
@@ -182,7 +182,7 @@ pub(crate) fn fault(
             path,
             doing,
             advice,
-            source,
+            source: Box::new(source),
         }
     }
 }

@@ -17,7 +17,7 @@ mod record;
 mod resolve;
 mod row;
 #[cfg(test)]
-mod specimen;
+mod tests;
 
 pub use claim::Claim;
 pub use error::StoreError;

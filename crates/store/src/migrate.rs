@@ -13,6 +13,7 @@ pub const APPLICATION_ID: i64 = 0x6673_6479;
 const VERSIONS: [&str; 1] = [include_str!("schema/0001.sql")];
 
 /// The schema this program writes (`PRAGMA user_version`).
+#[expect(clippy::cast_possible_wrap, reason = "a handful of versions")]
 pub const SCHEMA_VERSION: i64 = VERSIONS.len() as i64;
 
 /// What a database says it is.

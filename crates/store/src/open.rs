@@ -1,7 +1,7 @@
 //! Opening: what is there is looked at, read-only, before anything is written.
 
 use crate::error::fault;
-use crate::migrate::{SCHEMA_VERSION, admit, identity, migrate};
+use crate::migrate::{Identity, SCHEMA_VERSION, admit, identity, migrate};
 use crate::{Store, StoreError};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use std::ffi::OsString;
@@ -44,10 +44,12 @@ impl Store {
         let Kind::File = kind_of(&path)? else {
             return Err(StoreError::NoStore { path });
         };
-        let (connection, found) = look(&path)?;
-        match found {
+        match look(&path)? {
             0 => Err(StoreError::NoStore { path }),
-            SCHEMA_VERSION => Ok(Self { path, connection }),
+            SCHEMA_VERSION => {
+                let connection = reader(&path).map_err(fault(&path, "opening for reading"))?;
+                Ok(Self { path, connection })
+            }
             found => Err(StoreError::Older {
                 path,
                 found,
@@ -56,6 +58,9 @@ impl Store {
         }
     }
 }
+
+/// The smallest database: one page of the smallest size.
+const SMALLEST: u64 = 512;
 
 enum Kind {
     Missing,
@@ -74,13 +79,16 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
 
 fn kind_of(path: &Path) -> Result<Kind, StoreError> {
     match fs::metadata(path) {
-        Ok(facts) if facts.is_file() => Ok(Kind::File),
+        // SQLite takes a file of one byte for an empty database, and would write over it.
+        Ok(facts) if facts.is_file() && (facts.len() == 0 || facts.len() >= SMALLEST) => {
+            Ok(Kind::File)
+        }
         Ok(facts) => Err(StoreError::NotAStore {
             path: path.to_owned(),
-            why: if facts.is_dir() {
-                "it is a directory".to_owned()
-            } else {
-                "it is no regular file".to_owned()
+            why: match (facts.is_file(), facts.is_dir()) {
+                (true, _) => "it is too short for a SQLite database".to_owned(),
+                (_, true) => "it is a directory".to_owned(),
+                _ => "it is no regular file".to_owned(),
             },
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Missing),
@@ -105,36 +113,53 @@ fn make_directory(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Opens a file read-only and tells what schema it has (0: it is empty), or refuses it.
-fn look(path: &Path) -> Result<(Connection, i64), StoreError> {
-    let (connection, identity) = match read_only(path) {
+/// Tells what schema a file has (0: it is empty), or refuses it; writes nothing.
+fn look(path: &Path) -> Result<i64, StoreError> {
+    let attempt = || match identify(path) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            return Err(StoreError::NotAStore {
+            Err(StoreError::NotAStore {
                 path: path.to_owned(),
                 why: "it is no SQLite database".to_owned(),
-            });
+            })
         }
-        other => other.map_err(fault(path, "looking at it"))?,
+        other => admit(path, other.map_err(fault(path, "looking at it"))?),
     };
-    Ok((connection, admit(path, identity)?))
+    attempt().or_else(|_| {
+        // It may be a store that another process is just making: that takes no longer than this.
+        std::thread::sleep(Duration::from_millis(100));
+        attempt()
+    })
 }
 
-fn read_only(path: &Path) -> rusqlite::Result<(Connection, crate::migrate::Identity)> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let attempt = |connection: Connection| {
-        connection.busy_timeout(PATIENCE)?;
-        connection.pragma_update(None, "trusted_schema", false)?;
-        let identity = identity(&connection)?;
-        Ok((connection, identity))
+/// Reads what a database says it is. Where no log lies beside it, its file is the whole truth and
+/// is read as immutable: an ordinary reader would leave a log and an index beside the file.
+fn identify(path: &Path) -> rusqlite::Result<Identity> {
+    let connection = if has_log(path) {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Connection::open_with_flags(path, flags)?
+    } else {
+        immutable(path)?
     };
-    match Connection::open_with_flags(path, flags).and_then(attempt) {
-        // A WAL database on a read-only file system has no place for its index. Where no log is
-        // left over, the file alone is the whole truth and can be read as immutable
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    identity(&connection)
+}
+
+/// A connection that only reads. It may still tidy up the log of a killed writer, and takes its
+/// own away when it closes, as any connection that could write does.
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let settle = |connection: Connection| {
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        identity(&connection)?;
+        Ok(connection)
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    match Connection::open_with_flags(path, flags).and_then(settle) {
+        // On a read-only file system there is no place for the index of the log
         // (https://sqlite.org/wal.html, "Read-Only Databases").
-        Err(error) if cannot_index(&error) && !has_log(path) => {
-            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(immutable_uri(path), flags).and_then(attempt)
-        }
+        Err(error) if cannot_index(&error) && !has_log(path) => immutable(path).and_then(settle),
         other => other,
     }
 }
@@ -150,6 +175,14 @@ fn has_log(path: &Path) -> bool {
     let mut log = OsString::from(path);
     log.push("-wal");
     fs::metadata(log).is_ok_and(|facts| facts.len() > 0)
+}
+
+/// Opens a file of which nobody will change a byte meanwhile.
+fn immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(immutable_uri(path), flags)
 }
 
 fn immutable_uri(path: &Path) -> String {

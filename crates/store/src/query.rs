@@ -95,8 +95,7 @@ impl Store {
         if run(&self.connection, id).map_err(failed())?.is_none() {
             return Err(self.no_such_run(id));
         }
-        let indices =
-            all(&self.connection, QUERY, &[id], |fields| fields.take()).map_err(failed())?;
+        let indices = all(&self.connection, QUERY, &[id], index).map_err(failed())?;
         Ok(indices.into_iter().collect())
     }
 
@@ -104,7 +103,7 @@ impl Store {
     pub fn run_warnings(&self, id: &str) -> Result<Vec<Warning>, StoreError> {
         const QUERY: &str = "SELECT kind, message, advice FROM warning
             WHERE run = ?1 AND cell IS NULL ORDER BY id";
-        all(&self.connection, QUERY, &[id], |fields| fields.warning()).map_err(fault(
+        all(&self.connection, QUERY, &[id], warning).map_err(fault(
             &self.path,
             format!("reading the warnings of run `{id}`"),
         ))
@@ -125,6 +124,10 @@ fn all<T>(
         values.push(read(&mut Fields::of(row))?);
     }
     Ok(values)
+}
+
+fn index(fields: &mut Fields<'_>) -> rusqlite::Result<u32> {
+    fields.take()
 }
 
 fn stop(fields: &mut Fields<'_>) -> rusqlite::Result<Option<StopReason>> {
@@ -196,7 +199,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
     let warnings = all(connection, query, &[id], |fields| {
         let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
         let sample = sample.map(|place| usize::try_from(place).unwrap_or(usize::MAX));
-        Ok((key, sample, fields.warning()?))
+        Ok((key, sample, warning(fields)?))
     })?;
     for (key, sample, warning) in warnings {
         let record = &mut records[places[&key]];
@@ -354,4 +357,12 @@ fn effective(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Effective)> {
         text: fields.take()?,
     };
     Ok((key, effective))
+}
+
+fn warning(fields: &mut Fields<'_>) -> rusqlite::Result<Warning> {
+    Ok(Warning {
+        kind: fields.word(serde_json::from_value)?,
+        message: fields.take()?,
+        advice: fields.take()?,
+    })
 }

@@ -3,7 +3,7 @@
 //! The lists of columns stand here once, and serve both writing and reading: the order in
 //! `record.rs` and `query.rs` is theirs.
 
-use fsdyno_model::{Bytes, Nanos, Stage, Warning};
+use fsdyno_model::{Bytes, Nanos, Stage};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Type};
 use serde_json::Value;
@@ -101,14 +101,6 @@ impl<'r> Fields<'r> {
             Some(stage) => Ok(Some(stage.clone())),
             None => Err(self.unexpected(format!("`{name}` is no stage").into())),
         }
-    }
-
-    pub(crate) fn warning(&mut self) -> rusqlite::Result<Warning> {
-        Ok(Warning {
-            kind: self.word(serde_json::from_value)?,
-            message: self.take()?,
-            advice: self.take()?,
-        })
     }
 
     /// The complaint that the column just read holds what is never written there.

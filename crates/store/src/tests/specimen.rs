@@ -288,7 +288,7 @@ pub(crate) fn cells() -> Vec<CellRecord> {
     ];
     let stages = STAGES.iter().cloned();
     let phases = ["copy", "", ODD].map(|label| Stage::Phase(label.into()));
-    for (index, stage) in (3..).zip(stages.chain(phases)) {
+    for (index, stage) in (3_u32..).zip(stages.chain(phases)) {
         let errno = index.is_multiple_of(2).then(|| "ENOSPC".to_owned());
         cells.push(bare(
             index,

@@ -1,0 +1,33 @@
+//! What a user would miss if it broke, by theme.
+
+mod naming;
+mod opening;
+mod round_trip;
+mod schema_document;
+mod sharing;
+mod specimen;
+
+use crate::Store;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A store in a directory of its own.
+struct Ground {
+    directory: TempDir,
+}
+
+impl Ground {
+    fn new() -> Self {
+        Self {
+            directory: TempDir::new().unwrap(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("runs.db")
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.path()).unwrap()
+    }
+}

@@ -1,0 +1,88 @@
+//! Names of runs.
+
+use super::{Ground, specimen};
+use crate::StoreError;
+
+/// 2026-11-21 17:30:59 UTC.
+const EVENING: u64 = 1_795_282_259_000_000_000;
+
+#[test]
+fn an_id_tells_start_and_suite_and_is_never_taken_twice() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    for expected in ["quick", "quick-2", "quick-3"] {
+        let mut run = specimen::run("", EVENING);
+        store.begin_named(&mut run).unwrap();
+        assert_eq!(run.id, format!("20261121-1730-{expected}"));
+        assert_eq!(store.load(&run.id).unwrap().run, run);
+    }
+    let names = [
+        ("my suite/2: \u{e4}", "20261121-1730-my-suite-2"),
+        ("", "20261121-1730-run"),
+        ("../..", "20261121-1730-..-.."),
+    ];
+    for (suite, id) in names {
+        assert_eq!(store.new_id(suite, EVENING).unwrap(), id);
+    }
+    let longest = store.new_id(&"x".repeat(500), u64::MAX).unwrap();
+    store.begin(&specimen::run(&longest, 1)).unwrap();
+}
+
+#[test]
+fn an_id_that_could_not_be_typed_is_refused() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    let long = "x".repeat(101);
+    for id in ["", "a b", "../x", "a\0", "last", &long] {
+        let error = store.begin(&specimen::run(id, 1)).unwrap_err();
+        assert!(matches!(error, StoreError::BadId { .. }), "{error}");
+    }
+    store.begin(&specimen::run("r", 1)).unwrap();
+    let error = store.begin(&specimen::run("r", 2)).unwrap_err();
+    assert!(matches!(error, StoreError::RunExists { .. }), "{error}");
+    assert_eq!(store.load("r").unwrap().run.started_unix_ns, 1);
+}
+
+#[test]
+fn a_run_is_found_by_any_name_that_fits_it_alone() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    let error = store.resolve("last").unwrap_err().to_string();
+    assert!(error.contains("fsdyno run"), "{error}");
+    for (start, id) in [
+        (3, "20261121-1730-quick"),
+        (4, "20261121-1730-quick-2"),
+        (2, "20261120-0900-atime"),
+        (1, "20250101-0000-quick"),
+    ] {
+        store.begin(&specimen::run(id, start)).unwrap();
+    }
+    for (name, id) in [
+        ("20261121-1730-quick", "20261121-1730-quick"),
+        ("last", "20261121-1730-quick-2"),
+        ("2025", "20250101-0000-quick"),
+        ("atime", "20261120-0900-atime"),
+        ("quick-2", "20261121-1730-quick-2"),
+    ] {
+        assert_eq!(store.resolve(name).unwrap(), id, "{name}");
+    }
+    match store.resolve("quick").unwrap_err() {
+        StoreError::Ambiguous { matches, .. } => assert_eq!(
+            matches,
+            [
+                "20261121-1730-quick-2",
+                "20261121-1730-quick",
+                "20250101-0000-quick"
+            ]
+        ),
+        other => panic!("{other}"),
+    }
+    for name in ["", "slow", "%", "20261121-1730-quick-22"] {
+        match store.resolve(name).unwrap_err() {
+            StoreError::NoSuchRun { recent, .. } => {
+                assert_eq!(recent[0], "20261121-1730-quick-2");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What is opened, what is refused, and that a refusal touches nothing.
+
+use super::{Ground, specimen};
+use crate::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError};
+use rusqlite::Connection;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// All bytes below a directory, by name.
+fn bytes_below(directory: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+    let mut all: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            (entry.file_name(), fs::read(entry.path()).unwrap())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// Both ways to open refuse the file, and it stays as it is, byte for byte.
+fn check_refused(ground: &Ground, expected: impl Fn(&StoreError) -> bool) {
+    let before = bytes_below(ground.directory.path());
+    for error in [
+        Store::open(&ground.path()).unwrap_err(),
+        Store::open_existing_read_only(&ground.path()).unwrap_err(),
+    ] {
+        assert!(expected(&error), "{error}");
+        assert!(error.to_string().contains("runs.db"), "{error}");
+    }
+    assert!(
+        before == bytes_below(ground.directory.path()),
+        "a file changed"
+    );
+}
+
+#[test]
+fn a_store_is_made_with_its_directory() {
+    let ground = Ground::new();
+    let path = ground.directory.path().join("a/b c/runs.db");
+    let store = Store::open(&path).unwrap();
+    assert!(store.runs().unwrap().is_empty());
+    let pragma = |name: &str| -> i64 {
+        store
+            .connection
+            .pragma_query_value(None, name, |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!(pragma("application_id"), APPLICATION_ID);
+    assert_eq!(pragma("user_version"), SCHEMA_VERSION);
+    assert_eq!(pragma("synchronous"), 2, "FULL");
+    assert_eq!(pragma("foreign_keys"), 1);
+}
+
+#[test]
+fn any_name_a_file_can_have_will_do() {
+    let ground = Ground::new();
+    for name in [
+        &b"file:x?mode=memory"[..],
+        b":memory:",
+        b"\xff\xfe %41?#.db",
+    ] {
+        let path = ground.directory.path().join(OsStr::from_bytes(name));
+        let mut store = Store::open(&path).unwrap();
+        store.begin(&specimen::run("r", 1)).unwrap();
+        drop(store);
+        assert!(path.is_file(), "{}", path.display());
+        let reader = Store::open_existing_read_only(&path).unwrap();
+        assert_eq!(reader.runs().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn reading_makes_no_file() {
+    let ground = Ground::new();
+    let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NoStore { .. }), "{error}");
+    assert!(bytes_below(ground.directory.path()).is_empty());
+    fs::write(ground.path(), "").unwrap();
+    let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NoStore { .. }), "{error}");
+}
+
+#[test]
+fn a_newer_schema_is_refused_untouched() {
+    let ground = Ground::new();
+    let store = ground.open();
+    store
+        .connection
+        .pragma_update(None, "user_version", SCHEMA_VERSION + 1)
+        .unwrap();
+    drop(store);
+    check_refused(&ground, |error| {
+        matches!(error, StoreError::Newer { found, known, .. }
+            if (*found, *known) == (SCHEMA_VERSION + 1, SCHEMA_VERSION))
+    });
+}
+
+#[test]
+fn a_file_of_another_kind_is_refused_untouched() {
+    let ground = Ground::new();
+    for bytes in [
+        &b"my thesis"[..],
+        &[0; 8192],
+        b"SQLite format 3\0",
+        b"\n",
+        &[b' '; 512],
+    ] {
+        fs::write(ground.path(), bytes).unwrap();
+        check_refused(&ground, |error| {
+            matches!(error, StoreError::NotAStore { .. })
+        });
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_untouched() {
+    for setup in [
+        "CREATE TABLE thesis (chapter TEXT)",
+        "PRAGMA application_id = 7",
+        "PRAGMA user_version = 1",
+        "PRAGMA journal_mode = WAL; CREATE TABLE thesis (chapter TEXT)",
+    ] {
+        let ground = Ground::new();
+        let foreign = Connection::open(ground.path()).unwrap();
+        foreign.execute_batch(setup).unwrap();
+        drop(foreign);
+        check_refused(&ground, |error| {
+            matches!(error, StoreError::NotAStore { .. })
+        });
+    }
+}
+
+#[test]
+fn what_is_no_file_is_refused() {
+    let ground = Ground::new();
+    for path in [ground.directory.path(), Path::new("/dev/null")] {
+        for error in [
+            Store::open(path).unwrap_err(),
+            Store::open_existing_read_only(path).unwrap_err(),
+        ] {
+            assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+        }
+    }
+    let below_a_file = Path::new("/dev/null/runs.db");
+    let error = Store::open(below_a_file).unwrap_err().to_string();
+    assert!(
+        error.contains("/dev/null") && error.contains("--store"),
+        "{error}"
+    );
+}
+
+#[test]
+fn reading_sees_what_a_killed_writer_left_in_the_log() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    store.record("r", &specimen::measured(0)).unwrap();
+    // A copy of the files as they lie now is what a kill would leave.
+    let after = Ground::new();
+    for (name, bytes) in bytes_below(ground.directory.path()) {
+        if !name.to_string_lossy().ends_with("-shm") {
+            fs::write(after.directory.path().join(name), bytes).unwrap();
+        }
+    }
+    assert!(
+        fs::metadata(after.path().with_extension("db-wal"))
+            .unwrap()
+            .len()
+            > 0
+    );
+    let reader = Store::open_existing_read_only(&after.path()).unwrap();
+    assert_eq!(reader.load("r").unwrap().cells, [specimen::measured(0)]);
+    drop(reader);
+    let writer = Store::open(&after.path()).unwrap();
+    assert_eq!(writer.load("r").unwrap().cells, [specimen::measured(0)]);
+}
+
+#[test]
+fn reading_leaves_nothing_beside_the_store() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    drop(store);
+    let before = bytes_below(ground.directory.path());
+    assert_eq!(before.len(), 1);
+    let reader = Store::open_existing_read_only(&ground.path()).unwrap();
+    assert_eq!(reader.runs().unwrap().len(), 1);
+    drop(reader);
+    assert!(
+        before == bytes_below(ground.directory.path()),
+        "a file changed"
+    );
+}
+
+#[test]
+fn writing_to_a_store_opened_for_reading_is_refused() {
+    let ground = Ground::new();
+    drop(ground.open());
+    let mut reader = Store::open_existing_read_only(&ground.path()).unwrap();
+    let error = reader
+        .begin(&specimen::run("r", 1))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("readonly") && error.contains("--store"),
+        "{error}"
+    );
+}

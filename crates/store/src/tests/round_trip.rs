@@ -1,0 +1,223 @@
+//! What goes in comes out, exactly; and what was refused left nothing behind.
+
+use super::{Ground, specimen};
+use crate::StoreError;
+use fsdyno_model::{Outcome, ResultSet, StopReason, Warning, WarningKind};
+use std::collections::BTreeSet;
+
+#[test]
+fn a_run_with_every_field_and_variant_comes_back_as_it_went_in() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    let run = specimen::run("r", u64::MAX);
+    let cells = specimen::cells();
+    store.begin(&run).unwrap();
+    for cell in cells.iter().rev() {
+        store.record("r", cell).unwrap();
+    }
+    let whole = ResultSet {
+        schema: ResultSet::SCHEMA,
+        run,
+        cells,
+    };
+    assert_eq!(store.load("r").unwrap(), whole);
+    // And from another process's view, by the file alone.
+    drop(store);
+    let reader = crate::Store::open_existing_read_only(&ground.path()).unwrap();
+    assert_eq!(reader.load("r").unwrap(), whole);
+}
+
+#[test]
+fn runs_do_not_see_each_others_cells() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    for id in ["a", "b"] {
+        store.begin(&specimen::run(id, 1)).unwrap();
+    }
+    store.record("a", &specimen::measured(0)).unwrap();
+    store.record("b", &specimen::measured(0)).unwrap();
+    store.record("b", &specimen::measured(4)).unwrap();
+    assert_eq!(store.load("a").unwrap().cells, [specimen::measured(0)]);
+    assert_eq!(store.recorded("b").unwrap(), BTreeSet::from([0, 4]));
+    store.remove("b").unwrap();
+    assert_eq!(store.load("a").unwrap().cells, [specimen::measured(0)]);
+    assert!(matches!(store.load("b"), Err(StoreError::NoSuchRun { .. })));
+    let left: i64 = store
+        .connection
+        .query_row(
+            "SELECT (SELECT count(*) FROM cell) + (SELECT count(*) FROM effective) / 2",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(left, 2, "rows of the removed run are gone");
+}
+
+#[test]
+fn a_cell_is_recorded_once() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    store.record("r", &specimen::measured(3)).unwrap();
+    let again = specimen::bare(3, Outcome::Measured);
+    let error = store.record("r", &again).unwrap_err();
+    assert!(
+        matches!(&error, StoreError::CellRecorded { run, index: 3 } if run == "r"),
+        "{error}"
+    );
+    assert_eq!(store.load("r").unwrap().cells, [specimen::measured(3)]);
+}
+
+#[test]
+fn a_run_that_is_not_there_is_refused_by_name() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    let refused = [
+        store.record("x", &specimen::measured(0)).unwrap_err(),
+        store.end("x", StopReason::Complete, 1).unwrap_err(),
+        store.reopen("x").unwrap_err(),
+        store.remove("x").unwrap_err(),
+        store.load("x").unwrap_err(),
+        store.recorded("x").unwrap_err(),
+        store.warn("x", &[]).unwrap_err(),
+    ];
+    for error in refused {
+        assert!(error.to_string().contains("`x`"), "{error}");
+        assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_run_ends_and_goes_on() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    for reason in [
+        StopReason::Interrupted,
+        StopReason::Budget,
+        StopReason::Complete,
+    ] {
+        store.end("r", reason, 9).unwrap();
+        let run = store.load("r").unwrap().run;
+        assert_eq!((run.stop, run.ended_unix_ns), (Some(reason), Some(9)));
+        store.reopen("r").unwrap();
+        assert_eq!(store.load("r").unwrap().run, specimen::run("r", 1));
+    }
+}
+
+#[test]
+fn the_list_of_runs_counts_what_there_is() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::ended("old", 1)).unwrap();
+    store.begin(&specimen::run("new", 2)).unwrap();
+    for cell in specimen::cells() {
+        store.record("old", &cell).unwrap();
+    }
+    let runs = store.runs().unwrap();
+    assert_eq!(runs[0].id, "new");
+    let old = &runs[1];
+    let labels: Vec<_> = specimen::plan().contenders;
+    assert_eq!(old.contenders[0], labels[0].label);
+    assert_eq!(old.contenders.len(), 2);
+    assert_eq!(
+        (old.name.as_str(), old.stop),
+        ("quick", Some(StopReason::Budget))
+    );
+    // 2 contenders x 4 workloads x 3 repeats
+    assert_eq!((old.cells_recorded, old.cells_planned), (16, 24));
+    assert_eq!((old.failed, old.skipped, old.took_ns.0), (13, 1, 16 * 7));
+    assert_eq!((runs[0].cells_recorded, runs[0].took_ns.0), (0, 0));
+}
+
+#[test]
+fn a_plan_that_json_cannot_hold_is_refused_not_changed() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let ground = Ground::new();
+    let mut store = ground.open();
+    let mut run = specimen::run("r", 1);
+    run.plan.scale = f64::INFINITY;
+    let error = store.begin(&run).unwrap_err();
+    assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
+    let mut run = specimen::run("r", 1);
+    run.plan.contenders[1].directory = Some(std::ffi::OsStr::from_bytes(b"/\xff").into());
+    let error = store.begin(&run).unwrap_err();
+    assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
+    assert!(store.runs().unwrap().is_empty());
+}
+
+#[test]
+fn doubts_about_a_whole_run_stay_with_it() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    store.record("r", &specimen::measured(0)).unwrap();
+    let doubts = [Warning::new(WarningKind::Frequency, "it drifts", "pin it")];
+    store.warn("r", &doubts).unwrap();
+    assert_eq!(store.run_warnings("r").unwrap(), doubts);
+    assert_eq!(store.load("r").unwrap().cells, [specimen::measured(0)]);
+}
+
+#[test]
+fn a_full_disk_loses_no_recorded_cell_and_says_what_to_do() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    store.record("r", &specimen::measured(0)).unwrap();
+    // SQLite meets this limit as it meets a full disk.
+    let pages: i64 = store
+        .connection
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .unwrap();
+    store
+        .connection
+        .pragma_update(None, "max_page_count", pages + 1)
+        .unwrap();
+    let error = store.record("r", &specimen::measured(1)).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("runs.db") && text.contains("free space"),
+        "{text}"
+    );
+    assert_eq!(store.load("r").unwrap().cells, [specimen::measured(0)]);
+    store
+        .connection
+        .pragma_update(None, "max_page_count", 1_000_000)
+        .unwrap();
+    store.record("r", &specimen::measured(1)).unwrap();
+}
+
+#[test]
+fn what_fsdyno_never_writes_is_named_when_it_is_read() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    store.record("r", &specimen::measured(0)).unwrap();
+    store
+        .connection
+        .execute("UPDATE command SET stage = 'dance' WHERE place = 2", [])
+        .unwrap();
+    let error = store.load("r").unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("dance"), "{error}");
+}
+
+#[test]
+fn the_view_for_people_names_contenders_and_workloads() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    store.record("r", &specimen::measured(0)).unwrap();
+    let plan = specimen::plan();
+    let (contender, workload, whole): (String, String, i64) = store
+        .connection
+        .query_row(
+            "SELECT contender, workload, whole_ns FROM figure WHERE phase = 'copy 2'",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .unwrap();
+    assert_eq!(contender, plan.contenders[1].label);
+    assert_eq!(workload, plan.workloads[0].name);
+    assert_eq!(whole.cast_unsigned(), specimen::sample(2).whole_ns().0);
+}

@@ -1,0 +1,139 @@
+//! Several writers, several stores, and the lock of a live run.
+
+use super::{Ground, specimen};
+use crate::{Store, StoreError};
+use std::collections::BTreeSet;
+use std::fs;
+use std::thread;
+
+#[test]
+fn writers_that_begin_at_once_on_a_store_not_yet_made_get_runs_of_their_own() {
+    const WRITERS: usize = 4;
+    let ground = Ground::new();
+    let path = ground.path();
+    let work = || {
+        let mut store = Store::open(&path).unwrap();
+        let mut run = specimen::run("", 1);
+        store.begin_named(&mut run).unwrap();
+        for index in 0..3 {
+            store.record(&run.id, &specimen::measured(index)).unwrap();
+        }
+        run.id
+    };
+    let ids: BTreeSet<String> = thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(work)).collect();
+        writers.into_iter().map(|w| w.join().unwrap()).collect()
+    });
+    assert_eq!(ids.len(), WRITERS);
+    let store = ground.open();
+    for id in ids {
+        assert_eq!(store.recorded(&id).unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn a_run_is_worked_on_once_at_a_time() {
+    let ground = Ground::new();
+    let (ours, theirs) = (ground.open(), ground.open());
+    let claim = ours.claim("r").unwrap();
+    let error = theirs.claim("r").unwrap_err();
+    let pid = std::process::id();
+    assert!(
+        matches!(&error, StoreError::Live { id, pid: Some(p) } if id == "r" && *p == pid),
+        "{error}"
+    );
+    let other = theirs.claim("r2").unwrap();
+    drop(claim);
+    let again = theirs.claim("r").unwrap();
+    drop((again, other));
+    let left: Vec<_> = fs::read_dir(ground.directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .filter(|name| name.to_string_lossy().ends_with(".lock"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_lock_file_left_by_a_killed_process_keeps_nobody_out() {
+    let ground = Ground::new();
+    let store = ground.open();
+    let file = ground.directory.path().join("runs.db.r.lock");
+    fs::write(&file, "4194303 and more text than a number\n").unwrap();
+    let claim = store.claim("r").unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(text.trim(), std::process::id().to_string());
+    drop(claim);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_live_run_is_not_removed() {
+    let ground = Ground::new();
+    let (ours, mut theirs) = (ground.open(), ground.open());
+    theirs.begin(&specimen::run("r", 1)).unwrap();
+    let _claim = ours.claim("r").unwrap();
+    let error = theirs.remove("r").unwrap_err();
+    assert!(matches!(error, StoreError::Live { .. }), "{error}");
+    assert_eq!(theirs.runs().unwrap().len(), 1);
+}
+
+#[test]
+fn claims_in_a_race_are_held_by_one_at_a_time() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let ground = Ground::new();
+    drop(ground.open());
+    let holders = AtomicU32::new(0);
+    let held = AtomicU32::new(0);
+    let work = || {
+        let store = ground.open();
+        for _ in 0..200 {
+            if let Ok(claim) = store.claim("r") {
+                assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                held.fetch_add(1, Ordering::SeqCst);
+                holders.fetch_sub(1, Ordering::SeqCst);
+                drop(claim);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(work);
+        }
+    });
+    assert!(held.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
+fn the_runs_of_another_store_are_taken_over_once() {
+    let (here, there) = (Ground::new(), Ground::new());
+    let (mut ours, mut theirs) = (here.open(), there.open());
+    for store in [&mut ours, &mut theirs] {
+        store.begin(&specimen::run("same", 1)).unwrap();
+        store.begin(&specimen::run("resumed", 2)).unwrap();
+    }
+    ours.record("resumed", &specimen::measured(9)).unwrap();
+    theirs.begin(&specimen::ended("new", 3)).unwrap();
+    for cell in specimen::cells() {
+        theirs.record("new", &cell).unwrap();
+    }
+    let doubt = [fsdyno_model::Warning::new(
+        fsdyno_model::WarningKind::Steal,
+        "m",
+        "a",
+    )];
+    theirs.warn("new", &doubt).unwrap();
+    let merged = ours.merge(&there.path()).unwrap();
+    assert_eq!(merged.taken, ["new"]);
+    assert_eq!(merged.known, ["same"]);
+    assert_eq!(merged.differing, ["resumed"]);
+    assert_eq!(ours.load("new").unwrap(), theirs.load("new").unwrap());
+    assert_eq!(ours.run_warnings("new").unwrap(), doubt);
+    assert_eq!(ours.recorded("resumed").unwrap(), BTreeSet::from([9]));
+    let again = ours.merge(&there.path()).unwrap();
+    assert_eq!((again.taken.len(), again.known.len()), (0, 2));
+    let itself = ours.merge(&here.path()).unwrap();
+    assert_eq!(itself.known.len(), 3);
+    let nowhere = ours.merge(&there.path().join("x")).unwrap_err();
+    assert!(nowhere.to_string().contains("runs.db/x"), "{nowhere}");
+}
