@@ -1,1 +1,25 @@
-//! Numbers in, numbers out: quantiles, ratios, ranks.
+//! Numbers in, numbers out: what figures say, and how sure that is.
+//!
+//! What lives here: describing a sample ([`Summary`], [`quantile`], [`median_absolute_deviation`],
+//! [`geometric_mean`], [`ranks`]), exact distribution-free inference ([`sign_test`],
+//! [`median_interval`]), comparing contenders by pairs within blocks ([`ratio_paired`],
+//! [`judge`]), and doubt about a series ([`outliers`], [`drift`]). What does not: clocks, units,
+//! contenders, words for a reader. Nothing here is random, and nothing assumes a normal
+//! distribution: times of file systems are skewed and have several humps.
+//!
+//! Numbers that are no numbers (NaN) or infinite belong in no sample: a function that meets one
+//! answers `None`, or leaves it out where that is said.
+
+mod describe;
+mod exact;
+mod pairs;
+mod series;
+mod verdict;
+
+pub use describe::{
+    Summary, geometric_mean, mean, median, median_absolute_deviation, quantile, ranks,
+};
+pub use exact::{Interval, median_interval, reachable_confidence, sign_test};
+pub use pairs::{PairedRatio, ratio_paired};
+pub use series::{Drift, OUTLYING, drift, outliers};
+pub use verdict::{Judgement, MARGIN, Verdict, judge};

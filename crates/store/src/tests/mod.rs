@@ -3,6 +3,7 @@
 mod naming;
 mod opening;
 mod round_trip;
+mod scale;
 mod schema_document;
 mod sharing;
 mod specimen;

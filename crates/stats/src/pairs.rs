@@ -1,0 +1,181 @@
+//! Two contenders compared by pairs within blocks.
+//!
+//! What drifts from block to block (other tenants, temperature, a filling disk) hits both figures
+//! of a pair alike, and cancels in their ratio: G. E. P. Box, J. S. Hunter and W. G. Hunter,
+//! "Statistics for Experimenters", 2nd ed. (2005), section 3.2, paired comparison.
+
+use crate::describe::{median, sorted};
+use crate::exact::{Interval, median_interval, reachable_confidence, sign_test};
+use std::cmp::Ordering;
+
+/// The confidence that intervals are asked for.
+const CONFIDENCE: f64 = 0.95;
+
+/// The ratio of one contender's figures to another's, pair by pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairedRatio {
+    /// How many pairs there are.
+    pub pairs: usize,
+    /// The median of the ratios, taken of their logarithms: the ratio the other way round is
+    /// exactly its inverse.
+    pub median_ratio: f64,
+    /// The smallest ratio of a pair.
+    pub low: f64,
+    /// The largest ratio of a pair.
+    pub high: f64,
+    /// Pairs with a ratio above 1.
+    pub above: usize,
+    /// Pairs with a ratio below 1.
+    pub below: usize,
+    /// The interval of the median ratio at 95 % or more; none with too few pairs (below 6).
+    pub interval: Option<Interval>,
+    /// The confidence that the range from `low` to `high` has as an interval of the median ratio:
+    /// all that so many pairs can reach.
+    pub reachable: f64,
+    /// The two-sided p-value of the sign test: that both are equally fast.
+    pub p: f64,
+}
+
+/// The ratio `a / b`, paired within blocks. Both are lists of `(block, figure)` in any order; the
+/// `k`-th figure of a block is paired with the `k`-th of the same block. Figures without partner,
+/// and pairs with a figure that is not above zero and finite, are left out; none where no pair is
+/// left.
+pub fn ratio_paired(a: &[(u32, f64)], b: &[(u32, f64)]) -> Option<PairedRatio> {
+    let logs: Vec<f64> = pairs(a, b).iter().map(|(a, b)| (a / b).ln()).collect();
+    let ordered = sorted(&logs)?;
+    let above = logs.iter().filter(|log| **log > 0.0).count();
+    let below = logs.iter().filter(|log| **log < 0.0).count();
+    let interval = median_interval(&logs, CONFIDENCE).map(|of_logs| Interval {
+        low: of_logs.low.exp(),
+        high: of_logs.high.exp(),
+        ..of_logs
+    });
+    Some(PairedRatio {
+        pairs: logs.len(),
+        median_ratio: median(&logs)?.exp(),
+        low: ordered[0].exp(),
+        high: ordered[ordered.len() - 1].exp(),
+        above,
+        below,
+        interval,
+        reachable: reachable_confidence(logs.len()),
+        p: sign_test(above, below),
+    })
+}
+
+/// The figures that have a partner, by block.
+pub(crate) fn pairs(a: &[(u32, f64)], b: &[(u32, f64)]) -> Vec<(f64, f64)> {
+    let by_block = |list: &[(u32, f64)]| {
+        let mut list = list.to_vec();
+        // Stable: figures of one block keep their order.
+        list.sort_by_key(|(block, _)| *block);
+        list
+    };
+    let (a, b) = (by_block(a), by_block(b));
+    let (mut i, mut j) = (0, 0);
+    let mut pairs = Vec::with_capacity(a.len().min(b.len()));
+    while let (Some((in_a, x)), Some((in_b, y))) = (a.get(i), b.get(j)) {
+        match in_a.cmp(in_b) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => {
+                let fits = |value: f64| value > 0.0 && value.is_finite();
+                if fits(*x) && fits(*y) {
+                    pairs.push((*x, *y));
+                }
+                (i, j) = (i + 1, j + 1);
+            }
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these numbers are exact in binary")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blocks(values: &[f64]) -> Vec<(u32, f64)> {
+        (0..).zip(values.iter().copied()).collect()
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        ((a - b) / b).abs() < 1e-12
+    }
+
+    #[test]
+    fn the_ratio_agrees_with_numpy() {
+        let a = blocks(&[12.31, 11.87, 13.02, 12.55, 11.99, 14.21, 12.48]);
+        let mut b = blocks(&[10.11, 10.54, 9.87, 10.42, 10.38, 10.95, 10.02]);
+        b.reverse();
+        let ratio = ratio_paired(&a, &b).unwrap();
+        // numpy, exp of median, min and max of log(a / b).
+        assert!(near(ratio.median_ratio, 1.217_606_330_365_974_3));
+        assert!(near(ratio.low, 1.126_185_958_254_269_5));
+        assert!(near(ratio.high, 1.319_148_936_170_213));
+        assert_eq!((ratio.pairs, ratio.above, ratio.below), (7, 7, 0));
+        assert!(near(ratio.p, 0.015_625));
+        let interval = ratio.interval.unwrap();
+        assert_eq!((interval.low, interval.high), (ratio.low, ratio.high));
+        assert!(near(interval.confidence, ratio.reachable));
+    }
+
+    #[test]
+    fn only_figures_of_one_block_are_paired() {
+        let a = [(2, 20.0), (0, 10.0), (1, 0.0), (7, 1.0), (2, 40.0)];
+        let b = [(0, 5.0), (1, 1.0), (2, 20.0), (3, 9.0), (2, 20.0), (2, 1.0)];
+        let ratio = ratio_paired(&a, &b).unwrap();
+        assert_eq!(ratio.pairs, 3);
+        assert!(near(ratio.low, 1.0) && near(ratio.high, 2.0) && near(ratio.median_ratio, 2.0));
+        assert_eq!((ratio.above, ratio.below), (2, 0));
+        assert_eq!(ratio.interval, None);
+        assert_eq!(ratio.reachable, 0.75);
+        assert_eq!(ratio_paired(&[(0, 1.0)], &[(1, 1.0)]), None);
+        assert_eq!(ratio_paired(&[(0, f64::NAN)], &[(0, 1.0)]), None);
+    }
+
+    #[test]
+    fn drift_over_blocks_cancels() {
+        let drifting = |factor: f64| -> Vec<(u32, f64)> {
+            (0_u32..9)
+                .map(|b| (b, factor * 2.0_f64.powi(b.cast_signed())))
+                .collect()
+        };
+        let ratio = ratio_paired(&drifting(3.0), &drifting(2.0)).unwrap();
+        assert!(near(ratio.low, 1.5) && near(ratio.high, 1.5));
+    }
+
+    proptest! {
+        #[test]
+        fn the_other_way_round_it_is_the_inverse(
+            figures in prop::collection::vec((0.001_f64..1e6, 0.001_f64..1e6), 1..30),
+        ) {
+            let (a, b): (Vec<f64>, Vec<f64>) = figures.into_iter().unzip();
+            let there = ratio_paired(&blocks(&a), &blocks(&b)).unwrap();
+            let back = ratio_paired(&blocks(&b), &blocks(&a)).unwrap();
+            let inverse = |x: f64, y: f64| (x * y - 1.0).abs() < 1e-9;
+            prop_assert!(inverse(there.median_ratio, back.median_ratio));
+            prop_assert!(inverse(there.low, back.high) && inverse(there.high, back.low));
+            prop_assert_eq!((there.above, there.p), (back.below, back.p));
+        }
+
+        #[test]
+        fn the_unit_and_the_order_do_not_matter(
+            figures in prop::collection::vec((0.001_f64..1e6, 0.001_f64..1e6), 1..30),
+            power in -20_i32..20,
+        ) {
+            let (a, b): (Vec<f64>, Vec<f64>) = figures.into_iter().unzip();
+            let unit = 2.0_f64.powi(power);
+            let scale = |v: &[f64]| {
+                let mut list = blocks(&v.iter().map(|x| x * unit).collect::<Vec<_>>());
+                list.reverse();
+                list
+            };
+            prop_assert_eq!(
+                ratio_paired(&blocks(&a), &blocks(&b)),
+                ratio_paired(&scale(&a), &scale(&b))
+            );
+        }
+    }
+}
