@@ -153,16 +153,28 @@ fn quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    let variable = word.strip_prefix('$').is_some_and(|name| {
-        name.starts_with("LOOP")
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
-    });
-    if variable {
-        return format!("\"{word}\"");
+    if word.contains("$LOOP") {
+        return quote_around_variables(word);
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Double quotes, in which `$LOOP0` is still the variable and all else is itself:
+/// `device=$LOOP0,device=$LOOP1`.
+fn quote_around_variables(word: &str) -> String {
+    let mut quoted = String::from("\"");
+    for (at, c) in word.char_indices() {
+        let variable = c == '$'
+            && word[at..]
+                .strip_prefix("$LOOP")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        if matches!(c, '"' | '\\' | '`') || (c == '$' && !variable) {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    quoted
 }
 
 #[cfg(test)]
@@ -188,6 +200,24 @@ mod tests {
         assert_eq!(
             attach.shell(),
             "LOOP0=$(losetup --find --show --direct-io=on /i)"
+        );
+    }
+
+    #[test]
+    fn a_loop_variable_stays_live_inside_a_word() {
+        let line = shell_line(&[
+            "printf".into(),
+            "%s".into(),
+            "a `b` $HOME \"c\" \\ $LOOP1,".into(),
+        ]);
+        let output = std::process::Command::new("sh")
+            .args(["-c", &line])
+            .env("LOOP1", "/dev/loop7")
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            r#"a `b` $HOME "c" \ /dev/loop7,"#
         );
     }
 
