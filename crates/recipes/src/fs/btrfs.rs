@@ -1,0 +1,211 @@
+//! Btrfs, on one device or as a pool of several.
+
+use super::{Check, Filesystem, block_requirements, mount_first, on_directory, on_first};
+use crate::mkfs_words::MkfsGrammar;
+use crate::options;
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use std::path::Path;
+
+/// Btrfs, as mkfs.btrfs makes it.
+pub struct Btrfs;
+
+/// How mkfs.btrfs reads its options (btrfs-progs 6.2, mkfs.btrfs(8)).
+static MKFS: MkfsGrammar = MkfsGrammar {
+    short_with_value: "bdmnsLORUr",
+    long_with_value: &[
+        "byte-count",
+        "checksum",
+        "csum",
+        "data",
+        "features",
+        "label",
+        "metadata",
+        "nodesize",
+        "rootdir",
+        "runtime-features",
+        "sectorsize",
+        "uuid",
+    ],
+    refused: &[
+        ("r", "it copies a directory into the file system"),
+        ("rootdir", "it copies a directory into the file system"),
+        ("V", "it makes nothing"),
+        ("version", "it makes nothing"),
+    ],
+    refused_values: &[],
+};
+
+/// Its options (btrfs(5)).
+const OPTIONS: &[&str] = &[
+    "acl",
+    "noacl",
+    "autodefrag",
+    "noautodefrag",
+    "barrier",
+    "nobarrier",
+    "clear_cache",
+    "commit",
+    "compress",
+    "compress-force",
+    "datacow",
+    "nodatacow",
+    "datasum",
+    "nodatasum",
+    "degraded",
+    "discard",
+    "nodiscard",
+    "enospc_debug",
+    "noenospc_debug",
+    "fatal_errors",
+    "flushoncommit",
+    "noflushoncommit",
+    "max_inline",
+    "metadata_ratio",
+    "norecovery",
+    "rescan_uuid_tree",
+    "rescue",
+    "skip_balance",
+    "space_cache",
+    "ssd",
+    "ssd_spread",
+    "nossd",
+    "nossd_spread",
+    "subvol",
+    "subvolid",
+    "thread_pool",
+    "treelog",
+    "notreelog",
+    "usebackuproot",
+    "user_subvol_rm_allowed",
+];
+
+impl Btrfs {
+    /// The profiles a pool is made with, where the user names none.
+    ///
+    /// A pool is the file system's own striping, as it was in the published comparisons of pools:
+    /// `raid0` for data. It has to be said: mkfs.btrfs striped data over several devices by
+    /// default up to version 5.7 and since 5.8 makes `single`, which fills one device after the
+    /// other (mkfs.btrfs(8)). `raid1` for metadata is the default still; it is said aloud so that
+    /// the command line does not change its meaning with the version.
+    fn profiles(contender: &Contender) -> Vec<String> {
+        let given = |letter: char, long: &str| {
+            MKFS.given(&contender.mkfs)
+                .iter()
+                .any(|option| option == &letter.to_string() || option == long)
+        };
+        // Mixed block groups have one profile for both, and it is the user's to say.
+        if contender.layout.devices < 2 || given('M', "mixed") {
+            return Vec::new();
+        }
+        let mut words = Vec::new();
+        for (letter, long, profile) in [('d', "data", "raid0"), ('m', "metadata", "raid1")] {
+            if !given(letter, long) {
+                words.extend([format!("-{letter}"), profile.to_owned()]);
+            }
+        }
+        words
+    }
+}
+
+impl Filesystem for Btrfs {
+    fn name(&self) -> &'static str {
+        "btrfs"
+    }
+
+    fn title(&self) -> &'static str {
+        "copy on write, checksums, compression, pools"
+    }
+
+    fn kind(&self) -> FilesystemKind {
+        FilesystemKind::Block
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        block_requirements("btrfs", "mkfs.btrfs", "btrfs", "btrfs-progs")
+    }
+
+    fn mount_options(&self) -> &'static [&'static str] {
+        OPTIONS
+    }
+
+    fn foreign_mount_options(&self) -> &'static [&'static str] {
+        &["device"]
+    }
+
+    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
+        Some(&MKFS)
+    }
+
+    fn layouts(&self) -> &'static [&'static str] {
+        &["single", "pool"]
+    }
+
+    fn smallest_bytes(&self) -> Bytes {
+        // mkfs.btrfs asks for 109 MiB alone and for 125 MiB each in a striped pool.
+        Bytes(125 << 20)
+    }
+
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
+        // Not quiet: what it prints are profiles and features, which are stored with the run.
+        let mut argv = vec!["mkfs.btrfs".to_owned(), "-f".to_owned()];
+        argv.extend(Self::profiles(contender));
+        argv.extend(contender.mkfs.iter().cloned());
+        argv.extend(devices.iter().cloned());
+        vec![Step::command(argv)]
+    }
+
+    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
+        // The kernel finds the members of a pool by a scan or by being told; told is certain.
+        let members = match devices {
+            [_] => Vec::new(),
+            several => several
+                .iter()
+                .map(|device| format!("device={device}"))
+                .collect(),
+        };
+        mount_first("btrfs", members, contender, devices, target)
+    }
+
+    fn describe(
+        &self,
+        _contender: &Contender,
+        devices: &[String],
+        target: &Path,
+    ) -> Vec<(String, Step)> {
+        let superblock = (
+            "btrfs inspect-internal dump-super".to_owned(),
+            on_first(&["btrfs", "inspect-internal", "dump-super"], devices),
+        );
+        let usage = on_directory(
+            "btrfs filesystem usage",
+            &["btrfs", "filesystem", "usage"],
+            target,
+        );
+        [superblock].into_iter().chain(usage).collect()
+    }
+
+    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
+        // It finds the other members of a pool itself.
+        Some(Check {
+            step: on_first(&["btrfs", "check", "--readonly"], devices),
+            clean: &[0],
+        })
+    }
+
+    fn version(&self) -> Option<Step> {
+        Some(Step::command(["mkfs.btrfs", "--version"]))
+    }
+
+    fn shares_blocks(&self, _contender: &Contender) -> bool {
+        true
+    }
+
+    fn compresses(&self, contender: &Contender) -> bool {
+        // As in the kernel, the last word counts, and `compress` alone means zlib.
+        contender
+            .mount
+            .iter()
+            .rfind(|option| matches!(options::key(option), "compress" | "compress-force"))
+            .is_some_and(|option| !matches!(options::value(option), Some("no" | "none")))
+    }
+}

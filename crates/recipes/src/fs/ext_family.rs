@@ -1,0 +1,137 @@
+//! What ext2, ext3 and ext4 share: e2fsprogs makes, describes and checks all three.
+//!
+//! mkfs keeps the distribution's defaults (`/etc/mke2fs.conf`): a user who types `mkfs.ext4` gets
+//! the same. `-F` because without a terminal mke2fs must not ask; `-q` because its progress is
+//! written with backspaces.
+
+use super::{Check, mount_first, on_first};
+use crate::mkfs_words::MkfsGrammar;
+use fsdyno_model::{Contender, Step};
+use std::path::Path;
+
+/// The Debian package of the programs.
+pub const PACKAGE: &str = "e2fsprogs";
+
+/// How mke2fs reads its options (e2fsprogs 1.47, mke2fs(8)).
+pub static MKFS: MkfsGrammar = MkfsGrammar {
+    short_with_value: "bCdeEgGiIJlLmMNoOrRstTUz",
+    long_with_value: &[],
+    refused: &[
+        ("d", "it copies a directory into the file system"),
+        ("l", "it reads a list of bad blocks from a file"),
+        ("z", "it writes an undo file"),
+        ("n", "it makes nothing"),
+        ("V", "it makes nothing"),
+    ],
+    refused_values: &["device="],
+};
+
+/// Mount options that all three take (ext4(5)).
+pub const SHARED: &[&str] = &[
+    "barrier",
+    "nobarrier",
+    "discard",
+    "nodiscard",
+    "auto_da_alloc",
+    "noauto_da_alloc",
+    "errors",
+    "stripe",
+    "inode_readahead_blks",
+    "max_batch_time",
+    "min_batch_time",
+    "init_itable",
+    "noinit_itable",
+    "block_validity",
+    "noblock_validity",
+    "grpid",
+    "nogrpid",
+    "bsdgroups",
+    "sysvgroups",
+    "resuid",
+    "resgid",
+    "minixdf",
+    "bsddf",
+    "acl",
+    "user_xattr",
+    "i_version",
+    "quota",
+    "noquota",
+    "usrquota",
+    "grpquota",
+    "prjquota",
+    "mb_optimize_scan",
+    "max_dir_size_kb",
+    "prefetch_block_bitmaps",
+    "no_prefetch_block_bitmaps",
+    "nombcache",
+    "no_mbcache",
+    "warn_on_error",
+    "nowarn_on_error",
+    "sb",
+    "debug",
+    "abort",
+];
+
+/// Mount options of the journal, which ext3 and ext4 have.
+pub const JOURNAL: &[&str] = &[
+    "data",
+    "commit",
+    "noload",
+    "norecovery",
+    "data_err",
+    "journal_ioprio",
+];
+
+/// `N` options out of several lists, in order. `N` is the sum of their lengths.
+pub const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
+    let mut all = [""; N];
+    let (mut list, mut place) = (0, 0);
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            all[place] = lists[list][at];
+            at += 1;
+            place += 1;
+        }
+        list += 1;
+    }
+    assert!(place == N, "the lists do not fill the array");
+    all
+}
+
+/// Keys of mount options that name another device: an external journal, or its quota files.
+pub const FOREIGN: &[&str] = &["journal_dev", "journal_path"];
+
+/// `mkfs.ext4 -F -q [OPTIONS] DEVICE`.
+pub fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> {
+    let mut argv = vec![mkfs.to_owned(), "-F".to_owned(), "-q".to_owned()];
+    argv.extend(contender.mkfs.iter().cloned());
+    argv.extend(devices.first().cloned());
+    vec![Step::command(argv)]
+}
+
+/// Mounting under its own name; the kernel's ext4 driver serves all three.
+pub fn mount(fstype: &str, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
+    mount_first(fstype, Vec::new(), contender, devices, target)
+}
+
+/// The superblock: features, sizes, default mount options.
+pub fn describe(devices: &[String]) -> Vec<(String, Step)> {
+    vec![(
+        "dumpe2fs".to_owned(),
+        on_first(&["dumpe2fs", "-h"], devices),
+    )]
+}
+
+/// `e2fsck -fn`: forced, answering no. Exit code 4 means errors were found (e2fsck(8)).
+pub fn check(devices: &[String]) -> Check {
+    Check {
+        step: on_first(&["e2fsck", "-fn"], devices),
+        clean: &[0],
+    }
+}
+
+/// `mkfs.ext4 -V`.
+pub fn version(mkfs: &str) -> Step {
+    Step::command([mkfs, "-V"])
+}

@@ -1,0 +1,175 @@
+//! The recipes: one file a file system, one static value a file. Names of file systems decide
+//! something here and nowhere else.
+
+mod btrfs;
+mod dir;
+mod ext2;
+mod ext3;
+mod ext4;
+mod ext_family;
+mod tmpfs;
+mod xfs;
+
+use crate::mkfs_words::MkfsGrammar;
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
+use std::path::Path;
+
+/// What to do for one kind of file system. Its answers are values: nothing is executed.
+///
+/// `devices` are the devices of the contender in order (or, in a dry run, the shell variables that
+/// will hold them); there are as many as its layout says. They have passed the device guard.
+pub trait Filesystem: Sync {
+    /// The name, as typed and stored.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn title(&self) -> &'static str;
+
+    /// What it needs to come to life.
+    fn kind(&self) -> FilesystemKind;
+
+    /// What must be there, each with what it unlocks.
+    fn requirements(&self) -> Vec<Requirement>;
+
+    /// The keys of its own mount options (`data`, `compress`); the generic ones are in
+    /// [`crate::options::GENERIC`].
+    fn mount_options(&self) -> &'static [&'static str];
+
+    /// Keys of mount options that would make the kernel open another device or file.
+    fn foreign_mount_options(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How its mkfs reads options; none where nothing is made.
+    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
+        None
+    }
+
+    /// The names of the layouts it can have.
+    fn layouts(&self) -> &'static [&'static str];
+
+    /// The smallest device it can be made on, with its defaults.
+    fn smallest_bytes(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    /// Making it anew on its devices, whatever was there.
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step>;
+
+    /// Mounting it.
+    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step>;
+
+    /// Reading back, while it is mounted, what is in force: each with the name of its source.
+    fn describe(
+        &self,
+        contender: &Contender,
+        devices: &[String],
+        target: &Path,
+    ) -> Vec<(String, Step)>;
+
+    /// Checking it after unmount, without writing.
+    fn check(&self, _contender: &Contender, _devices: &[String]) -> Option<Check> {
+        None
+    }
+
+    /// Asking its mkfs for its version.
+    fn version(&self) -> Option<Step> {
+        None
+    }
+
+    /// Whether a file can share the blocks of another, so that a copy may be free.
+    fn shares_blocks(&self, _contender: &Contender) -> bool {
+        false
+    }
+
+    /// Whether it compresses data, so that fewer bytes reach the device than are written.
+    fn compresses(&self, _contender: &Contender) -> bool {
+        false
+    }
+}
+
+/// How a file system is checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The checker, told to change nothing.
+    pub step: Step,
+    /// The exit codes that mean "clean".
+    pub clean: &'static [i32],
+}
+
+/// All file systems, in the order they are listed.
+pub static ALL: &[&dyn Filesystem] = &[
+    &ext2::Ext2,
+    &ext3::Ext3,
+    &ext4::Ext4,
+    &xfs::Xfs,
+    &btrfs::Btrfs,
+    &tmpfs::Tmpfs,
+    &dir::Dir,
+];
+
+/// The recipe of that name.
+pub fn find(name: &str) -> Option<&'static dyn Filesystem> {
+    ALL.iter().copied().find(|fs| fs.name() == name)
+}
+
+/// What the file system of that name needs to come to life; none where there is none.
+pub fn kind_of(name: &str) -> Option<FilesystemKind> {
+    find(name).map(Filesystem::kind)
+}
+
+/// The names of all file systems, in the order they are listed.
+pub fn names() -> Vec<&'static str> {
+    ALL.iter().map(|fs| fs.name()).collect()
+}
+
+/// What a file system on block devices needs: root, the kernel's part, mkfs and the checker.
+fn block_requirements(name: &str, mkfs: &str, checker: &str, package: &str) -> Vec<Requirement> {
+    let program = |program: &str| Need::Program {
+        name: program.to_owned(),
+        package: package.to_owned(),
+    };
+    vec![
+        Requirement::new(Need::Root, format!("making and mounting {name}")),
+        Requirement::new(program(mkfs), format!("making {name}")),
+        Requirement::new(
+            Need::KernelFilesystem(name.to_owned()),
+            format!("mounting {name}"),
+        ),
+        Requirement::new(program(checker), format!("checking {name}")),
+    ]
+}
+
+/// Mounting from the first device with the contender's options, after `before`.
+fn mount_first(
+    fstype: &str,
+    before: Vec<String>,
+    contender: &Contender,
+    devices: &[String],
+    target: &Path,
+) -> Vec<Step> {
+    let mut options = before;
+    options.extend(contender.mount.iter().cloned());
+    vec![Step::Mount {
+        fstype: fstype.to_owned(),
+        source: devices.first().cloned().unwrap_or_default(),
+        target: target.to_owned(),
+        options,
+    }]
+}
+
+/// A program on the first device.
+fn on_first(words: &[&str], devices: &[String]) -> Step {
+    Step::command(
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .chain(devices.first().cloned()),
+    )
+}
+
+/// A program on a directory; none where the name of the directory is no text.
+fn on_directory(source: &str, words: &[&str], directory: &Path) -> Option<(String, Step)> {
+    let argv = words.iter().copied().chain([directory.to_str()?]);
+    Some((source.to_owned(), Step::command(argv)))
+}

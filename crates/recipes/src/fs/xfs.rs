@@ -1,0 +1,146 @@
+//! XFS.
+
+use super::{Check, Filesystem, block_requirements, mount_first, on_directory, on_first};
+use crate::mkfs_words::MkfsGrammar;
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use std::path::Path;
+
+/// XFS, as mkfs.xfs makes it.
+pub struct Xfs;
+
+/// How mkfs.xfs reads its options (xfsprogs 6.1, mkfs.xfs(8)).
+static MKFS: MkfsGrammar = MkfsGrammar {
+    short_with_value: "bcdilLmnprs",
+    long_with_value: &[],
+    refused: &[
+        ("p", "it fills the file system from a prototype file"),
+        ("N", "it makes nothing"),
+        ("V", "it makes nothing"),
+    ],
+    refused_values: &["logdev=", "rtdev=", "name=", "file"],
+};
+
+/// Its options. `barrier` and `nobarrier` are gone since Linux 4.19: XFS always flushes.
+const OPTIONS: &[&str] = &[
+    "allocsize",
+    "discard",
+    "nodiscard",
+    "dax",
+    "filestreams",
+    "grpid",
+    "nogrpid",
+    "bsdgroups",
+    "sysvgroups",
+    "inode32",
+    "inode64",
+    "largeio",
+    "nolargeio",
+    "lifetime",
+    "nolifetime",
+    "logbufs",
+    "logbsize",
+    "max_atomic_write",
+    "max_open_zones",
+    "noalign",
+    "norecovery",
+    "nouuid",
+    "noquota",
+    "quota",
+    "uquota",
+    "usrquota",
+    "uqnoenforce",
+    "qnoenforce",
+    "gquota",
+    "grpquota",
+    "gqnoenforce",
+    "pquota",
+    "prjquota",
+    "pqnoenforce",
+    "sunit",
+    "swidth",
+    "swalloc",
+    "wsync",
+];
+
+impl Filesystem for Xfs {
+    fn name(&self) -> &'static str {
+        "xfs"
+    }
+
+    fn title(&self) -> &'static str {
+        "extents in B+ trees, allocation groups, metadata journal"
+    }
+
+    fn kind(&self) -> FilesystemKind {
+        FilesystemKind::Block
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        block_requirements("xfs", "mkfs.xfs", "xfs_repair", "xfsprogs")
+    }
+
+    fn mount_options(&self) -> &'static [&'static str] {
+        OPTIONS
+    }
+
+    fn foreign_mount_options(&self) -> &'static [&'static str] {
+        &["logdev", "rtdev"]
+    }
+
+    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
+        Some(&MKFS)
+    }
+
+    fn layouts(&self) -> &'static [&'static str] {
+        &["single"]
+    }
+
+    fn smallest_bytes(&self) -> Bytes {
+        // mkfs.xfs refuses less since xfsprogs 5.19.
+        Bytes(300 << 20)
+    }
+
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
+        // Not quiet: what it prints is the geometry, which is stored with the run.
+        let mut argv = vec!["mkfs.xfs".to_owned(), "-f".to_owned()];
+        argv.extend(contender.mkfs.iter().cloned());
+        argv.extend(devices.first().cloned());
+        vec![Step::command(argv)]
+    }
+
+    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
+        mount_first("xfs", Vec::new(), contender, devices, target)
+    }
+
+    fn describe(
+        &self,
+        _contender: &Contender,
+        _devices: &[String],
+        target: &Path,
+    ) -> Vec<(String, Step)> {
+        on_directory("xfs_info", &["xfs_info"], target)
+            .into_iter()
+            .collect()
+    }
+
+    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
+        // 1 means corruption, 2 a log that was not replayed (xfs_repair(8)): after a clean unmount
+        // neither may be.
+        Some(Check {
+            step: on_first(&["xfs_repair", "-n"], devices),
+            clean: &[0],
+        })
+    }
+
+    fn version(&self) -> Option<Step> {
+        Some(Step::command(["mkfs.xfs", "-V"]))
+    }
+
+    fn shares_blocks(&self, contender: &Contender) -> bool {
+        // `reflink=1` is the default of mkfs.xfs since 5.1.
+        !contender
+            .mkfs
+            .iter()
+            .any(|word| word.split(',').any(|part| part.ends_with("reflink=0")))
+    }
+}

@@ -1,0 +1,10 @@
+//! One device.
+
+use super::Layout;
+
+/// One device, as a whole.
+pub static SINGLE: Layout = Layout {
+    name: "single",
+    title: "one device",
+    devices: 1..=1,
+};

@@ -1,0 +1,130 @@
+//! The words a user puts on a mkfs command line, read as that mkfs reads them.
+//!
+//! mkfs runs as root and writes to whatever device it is told. The device guard has passed the
+//! devices of the contender and no other; so a word that mkfs would take for another device, a
+//! file to read or a file to write is refused before anything runs.
+
+/// How one mkfs reads its options: as `getopt_long(3)` is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MkfsGrammar {
+    /// Letters of options that take a value.
+    pub short_with_value: &'static str,
+    /// Names of long options that take a value.
+    pub long_with_value: &'static [&'static str],
+    /// Options (a letter or a long name) that are refused, with the reason.
+    pub refused: &'static [(&'static str, &'static str)],
+    /// How parts of a value (between commas) begin that name a device or a file.
+    pub refused_values: &'static [&'static str],
+}
+
+/// A word that is refused, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The word.
+    pub word: String,
+    /// Why.
+    pub why: String,
+}
+
+/// One option as mkfs sees it.
+struct Given<'a> {
+    /// The letter, or the long name.
+    name: String,
+    /// Its value, where one is given.
+    value: Option<&'a str>,
+    /// The word it stands in.
+    word: &'a str,
+}
+
+impl MkfsGrammar {
+    /// The letters and long names of the options in `words`.
+    pub(crate) fn given(&self, words: &[String]) -> Vec<String> {
+        let (options, _) = self.read(words);
+        options.into_iter().map(|option| option.name).collect()
+    }
+
+    /// Whether all words stay with the devices of the contender.
+    pub(crate) fn judge(&self, words: &[String]) -> Result<(), Refusal> {
+        let refuse = |word: &str, why: &str| {
+            Err(Refusal {
+                word: word.to_owned(),
+                why: why.to_owned(),
+            })
+        };
+        if let Some(word) = words.iter().find(|word| word.contains('/')) {
+            return refuse(
+                word,
+                "only the devices of the contender may be named to mkfs",
+            );
+        }
+        let (options, alone) = self.read(words);
+        if let Some(word) = alone.first() {
+            return refuse(
+                word,
+                "it belongs to no option, so mkfs would take it for a device; write -oVALUE or \
+                 --option=VALUE as one word where it is the value of one",
+            );
+        }
+        for option in &options {
+            let refused = self.refused.iter().find(|(name, _)| {
+                // getopt_long takes the beginning of a long name for the whole.
+                *name == option.name
+                    || (option.name.len() > 1 && name.starts_with(option.name.as_str()))
+            });
+            if let Some((_, why)) = refused {
+                return refuse(option.word, why);
+            }
+            let parts = option.value.unwrap_or_default().split(',');
+            for part in parts.map(str::trim_start) {
+                if self.refused_values.iter().any(|v| part.starts_with(v)) {
+                    return refuse(part, "it names another device or file to mkfs");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The options in `words`, and the words that belong to none.
+    fn read<'a>(&self, words: &'a [String]) -> (Vec<Given<'a>>, Vec<&'a str>) {
+        let (mut options, mut alone) = (Vec::new(), Vec::new());
+        let mut words = words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
+                let (name, value) = match long.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None if self.long_with_value.contains(&long) => (long, words.next()),
+                    None => (long, None),
+                };
+                options.push(Given {
+                    name: name.to_owned(),
+                    value,
+                    word,
+                });
+                continue;
+            }
+            match word.strip_prefix('-') {
+                Some(letters) if !letters.is_empty() && letters != "-" => {
+                    for (at, letter) in letters.char_indices() {
+                        let takes = self.short_with_value.contains(letter);
+                        let attached = &letters[at + letter.len_utf8()..];
+                        let value = match (takes, attached) {
+                            (false, _) => None,
+                            (true, "") => words.next(),
+                            (true, attached) => Some(attached),
+                        };
+                        options.push(Given {
+                            name: letter.to_string(),
+                            value,
+                            word,
+                        });
+                        if takes {
+                            break;
+                        }
+                    }
+                }
+                _ => alone.push(word),
+            }
+        }
+        (options, alone)
+    }
+}

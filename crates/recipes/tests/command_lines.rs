@@ -1,0 +1,131 @@
+//! Every command line a recipe gives, as it would be pasted into a shell.
+
+use fsdyno_model::{Contender, Step};
+use fsdyno_recipes::{find, kind_of};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// All steps of a contender on loop devices, one a line under the name of its stage.
+fn lines(text: &str) -> String {
+    let contender = Contender::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
+    let fs = find(&contender.filesystem).expect("parsed");
+    let devices: Vec<String> = (0..contender.layout.devices)
+        .map(|n| format!("$LOOP{n}"))
+        .collect();
+    let target = Path::new("/mnt/t");
+    let mut lines = String::new();
+    let mut push = |stage: &str, steps: &[Step]| {
+        for step in steps {
+            let _ = writeln!(lines, "{stage}: {}", step.shell());
+        }
+    };
+    push("make", &fs.make(&contender, &devices));
+    push("mount", &fs.mount(&contender, &devices, target));
+    for (source, step) in fs.describe(&contender, &devices, target) {
+        push(&source, &[step]);
+    }
+    if let Some(check) = fs.check(&contender, &devices) {
+        push(&format!("check {:?}", check.clean), &[check.step]);
+    }
+    push("version", fs.version().as_slice());
+    lines
+}
+
+#[test]
+fn ext2_is_made_with_the_defaults_of_the_distribution() {
+    insta::assert_snapshot!(lines("ext2"), @r#"
+    make: mkfs.ext2 -F -q "$LOOP0"
+    mount: mount -i -t ext2 "$LOOP0" /mnt/t
+    dumpe2fs: dumpe2fs -h "$LOOP0"
+    check [0]: e2fsck -fn "$LOOP0"
+    version: mkfs.ext2 -V
+    "#);
+}
+
+#[test]
+fn ext3_takes_mkfs_options_before_its_device() {
+    insta::assert_snapshot!(lines("ext3[-O ^dir_index -I 128]"), @r#"
+    make: mkfs.ext3 -F -q -O '^dir_index' -I 128 "$LOOP0"
+    mount: mount -i -t ext3 "$LOOP0" /mnt/t
+    dumpe2fs: dumpe2fs -h "$LOOP0"
+    check [0]: e2fsck -fn "$LOOP0"
+    version: mkfs.ext3 -V
+    "#);
+}
+
+#[test]
+fn ext4_takes_mount_options_in_the_order_typed() {
+    insta::assert_snapshot!(lines("ext4:noatime,data=writeback"), @r#"
+    make: mkfs.ext4 -F -q "$LOOP0"
+    mount: mount -i -t ext4 -o noatime,data=writeback "$LOOP0" /mnt/t
+    dumpe2fs: dumpe2fs -h "$LOOP0"
+    check [0]: e2fsck -fn "$LOOP0"
+    version: mkfs.ext4 -V
+    "#);
+}
+
+#[test]
+fn xfs_is_forced_onto_its_device() {
+    insta::assert_snapshot!(lines("xfs[-m reflink=0]:logbsize=256k"), @r#"
+    make: mkfs.xfs -f -m reflink=0 "$LOOP0"
+    mount: mount -i -t xfs -o logbsize=256k "$LOOP0" /mnt/t
+    xfs_info: xfs_info /mnt/t
+    check [0]: xfs_repair -n "$LOOP0"
+    version: mkfs.xfs -V
+    "#);
+}
+
+#[test]
+fn btrfs_on_one_device_names_no_members() {
+    insta::assert_snapshot!(lines("btrfs:compress=zstd"), @r#"
+    make: mkfs.btrfs -f "$LOOP0"
+    mount: mount -i -t btrfs -o compress=zstd "$LOOP0" /mnt/t
+    btrfs inspect-internal dump-super: btrfs inspect-internal dump-super "$LOOP0"
+    btrfs filesystem usage: btrfs filesystem usage /mnt/t
+    check [0]: btrfs check --readonly "$LOOP0"
+    version: mkfs.btrfs --version
+    "#);
+}
+
+#[test]
+fn a_btrfs_pool_stripes_data_and_names_its_members() {
+    insta::assert_snapshot!(lines("btrfs@pool2:noatime"), @r#"
+    make: mkfs.btrfs -f -d raid0 -m raid1 "$LOOP0" "$LOOP1"
+    mount: mount -i -t btrfs -o "device=$LOOP0,device=$LOOP1,noatime" "$LOOP0" /mnt/t
+    btrfs inspect-internal dump-super: btrfs inspect-internal dump-super "$LOOP0"
+    btrfs filesystem usage: btrfs filesystem usage /mnt/t
+    check [0]: btrfs check --readonly "$LOOP0"
+    version: mkfs.btrfs --version
+    "#);
+}
+
+#[test]
+fn profiles_of_the_user_stand_instead_of_those_of_the_pool() {
+    for (text, expected) in [
+        ("btrfs[-d raid1]@pool3", "-m raid1 -d raid1 "),
+        (
+            "btrfs[--metadata=raid0]@pool2",
+            "-d raid0 --metadata=raid0 ",
+        ),
+        ("btrfs[-fmdup --data single]@pool2", "-fmdup --data single "),
+        ("btrfs[-M]@pool2", "-M "),
+    ] {
+        let made = lines(text);
+        let expected = format!("make: mkfs.btrfs -f {expected}\"$LOOP0\"");
+        assert!(made.starts_with(&expected), "{text}: {made}");
+    }
+}
+
+#[test]
+fn tmpfs_is_mounted_from_nothing() {
+    insta::assert_snapshot!(lines("tmpfs:size=2g"), @r"
+    mount: mount -i -t tmpfs -o size=2g tmpfs /mnt/t
+    ");
+}
+
+#[test]
+fn a_directory_is_only_described() {
+    insta::assert_snapshot!(lines("dir:/srv/a b"), @r"
+    findmnt: findmnt --target '/srv/a b'
+    ");
+}

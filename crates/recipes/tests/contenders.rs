@@ -1,0 +1,170 @@
+//! Which contenders are refused, and what they are told; which pass.
+
+use fsdyno_model::{Contender, LayoutChoice};
+use fsdyno_recipes::{check_options, find, fs, kind_of, layouts, validate};
+use std::collections::HashSet;
+
+/// What a contender in short form is told: nothing where all is well.
+fn told(text: &str) -> String {
+    let contender = Contender::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
+    match validate(&contender).and_then(|()| check_options(&contender)) {
+        Ok(()) => String::new(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn sound_contenders_pass() {
+    for text in [
+        "ext2",
+        "ext3[-O ^dir_index,extent]",
+        "ext4[-b 1024 -i4096 -E lazy_itable_init=0 -F]:noatime,data=writeback,commit=30",
+        "xfs[-m reflink=0,crc=1 -d agcount=4 -lsize=64m]:lazytime,logbsize=256k",
+        "btrfs[-n 16k --csum xxhash -d raid10]@pool4:compress-force=zstd:3,nodatacow",
+        "tmpfs:size=1g,huge=always",
+        "dir:/srv",
+        // Options that fsdyno does not know and that resemble nothing are the kernel's to judge.
+        "ext4:journal_path_of_tomorrow=7",
+        // Real elsewhere, or once: refused by the kernel with its reason, not by a guess.
+        "xfs:nobarrier",
+        "ext2:data=writeback",
+        "ext4:noacl",
+        "ext4:compress=zstd",
+    ] {
+        assert_eq!(told(text), "", "{text}");
+    }
+}
+
+#[test]
+fn slips_are_answered_with_what_was_meant_and_the_way_out() {
+    for (text, expected) in [
+        ("ext4:noatme", "did you mean `noatime`"),
+        ("ext4:dat=writeback", "did you mean `data`"),
+        ("xfs:logbufsize=4", "did you mean `logbsize` or `logbufs`"),
+        ("btrfs:compres=zstd", "did you mean `compress`"),
+        ("ext4:noatme", "(--unchecked-options passes it"),
+        (
+            "ext4:noatime,xsf",
+            "neither a file system nor a mount option",
+        ),
+        ("ext4:noatime,xsf", "did you mean `xfs`"),
+    ] {
+        assert!(told(text).contains(expected), "{text}: {}", told(text));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    for (text, expected) in [
+        ("ext4@pool2", "ext4 has no layout `pool`; it has `single`"),
+        ("btrfs@pol2", "`pol` is no layout; did you mean `pool`"),
+        ("btrfs@pool", "made of 2 to 16 devices, not 1"),
+        ("btrfs@single2", "made of 1 devices, not 2"),
+        ("tmpfs[-q]", "tmpfs takes no mkfs options; nothing is made"),
+        ("ext4:remount", "does something else than to mount"),
+        ("ext4:=5", "has no name"),
+    ] {
+        assert!(told(text).contains(expected), "{text}: {}", told(text));
+    }
+}
+
+/// The device guard passes the devices of a contender; nothing else may be reached by its options.
+#[test]
+fn no_option_reaches_another_device_or_file() {
+    for text in [
+        "ext4[/dev/sda]",
+        "ext4[sda]",
+        "ext4[-b 1024 sda]",
+        "ext4[-F sda]",
+        "ext4[-J device=UUID=1-2]",
+        "ext4[-Jsize=4,device=LABEL=x]",
+        "ext4[-d home]",
+        "ext4[-Fdhome]",
+        "ext4[-z undo]",
+        "ext4[-- sda]",
+        "ext4[-]",
+        "xfs[-l logdev=sdb]",
+        "xfs[-l size=4m,logdev=sdb]",
+        "xfs[-d name=sdb]",
+        "xfs[-rrtdev=sdb]",
+        "xfs[-p proto]",
+        "xfs[-K sdb]",
+        "btrfs[sdb]",
+        "btrfs[-f sdb]",
+        "btrfs[--mixed sdb]",
+        "btrfs[-r home]",
+        "btrfs[--rootdir=home]",
+        "btrfs[--rootd=home]",
+        "btrfs[--root home]",
+    ] {
+        assert!(told(text).contains("is refused"), "{text}: {}", told(text));
+    }
+    for text in [
+        "xfs:logdev=/dev/sdb",
+        "xfs:rtdev=/dev/sdb",
+        "ext4:journal_dev=0x811",
+        "ext4:journal_path=/dev/sdb",
+        "btrfs:device=/dev/sdb",
+        "ext4:loop",
+    ] {
+        assert!(told(text).contains("is refused"), "{text}: {}", told(text));
+    }
+}
+
+#[test]
+fn contenders_that_no_short_form_gives_are_judged_too() {
+    let mut contender = Contender::plain("dir");
+    let error = validate(&contender).unwrap_err().to_string();
+    assert!(error.contains("name the directory"), "{error}");
+    contender.directory = Some("/srv".into());
+    assert_eq!(validate(&contender), Ok(()));
+    contender.mount = vec!["noatime".to_owned()];
+    let error = validate(&contender).unwrap_err().to_string();
+    assert!(error.contains("takes no mount options"), "{error}");
+
+    let mut contender = Contender::plain("ext4");
+    contender.mount = vec!["noatime,nodev".to_owned()];
+    let error = validate(&contender).unwrap_err().to_string();
+    assert!(error.contains("one option each"), "{error}");
+    contender.mount.clear();
+    contender.directory = Some("/srv".into());
+    let error = validate(&contender).unwrap_err().to_string();
+    assert!(error.contains("takes no directory"), "{error}");
+
+    let error = validate(&Contender::plain("xsf")).unwrap_err().to_string();
+    assert!(error.contains("did you mean `xfs`"), "{error}");
+}
+
+#[test]
+fn what_makes_a_copy_free_is_known() {
+    for (text, shares, compresses) in [
+        ("ext4", false, false),
+        ("xfs", true, false),
+        ("xfs[-m crc=1,reflink=0]", false, false),
+        ("btrfs", true, false),
+        ("btrfs:compress", true, true),
+        ("btrfs:compress=zstd", true, true),
+        ("btrfs:compress-force=lzo,noatime", true, true),
+        ("btrfs:compress=zstd,compress=no", true, false),
+    ] {
+        let contender = Contender::parse(text, &kind_of).unwrap();
+        let fs = find(&contender.filesystem).unwrap();
+        assert_eq!(fs.shares_blocks(&contender), shares, "{text}");
+        assert_eq!(fs.compresses(&contender), compresses, "{text}");
+    }
+}
+
+#[test]
+fn names_are_unique_and_layouts_known() {
+    let mut seen = HashSet::new();
+    for fs in fs::ALL {
+        assert!(seen.insert(fs.name()), "{} is listed twice", fs.name());
+        assert!(
+            fs.layouts()
+                .contains(&LayoutChoice::default().name.as_str())
+        );
+        for layout in fs.layouts() {
+            assert!(layouts::find(layout).is_some(), "{}@{layout}", fs.name());
+        }
+    }
+}
