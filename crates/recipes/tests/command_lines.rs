@@ -118,14 +118,10 @@ fn profiles_of_the_user_stand_instead_of_those_of_the_pool() {
 
 #[test]
 fn tmpfs_is_mounted_from_nothing() {
-    insta::assert_snapshot!(lines("tmpfs:size=2g"), @r"
-    mount: mount -i -t tmpfs -o size=2g tmpfs /mnt/t
-    ");
+    insta::assert_snapshot!(lines("tmpfs:size=2g"), @"mount: mount -i -t tmpfs -o size=2g tmpfs /mnt/t");
 }
 
 #[test]
 fn a_directory_is_only_described() {
-    insta::assert_snapshot!(lines("dir:/srv/a b"), @r"
-    findmnt: findmnt --target '/srv/a b'
-    ");
+    insta::assert_snapshot!(lines("dir:/srv/a b"), @"findmnt: findmnt --target '/srv/a b'");
 }
