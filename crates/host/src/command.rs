@@ -1,1 +1,392 @@
-//! To be written.
+//! Runs programs: no shell, a fixed locale, a group of their own, killed with us or on demand.
+//!
+//! Which program and with what words is not decided here; nor is what its status means.
+
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{Nanos, Stop};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How much of each output is kept: its end.
+const KEPT: usize = 64 << 10;
+
+/// How often a wish to stop is looked for while a program is silent.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a program has between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Where administration programs live, which the path of a plain user often leaves out.
+const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
+
+/// A program that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Its exit status; none where a signal ended it.
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Wall time from before its start to its end.
+    pub took: Nanos,
+    /// The last 64 KiB of its standard output; what is no UTF-8 is replaced.
+    pub stdout: String,
+    /// The last 64 KiB of its standard error; what is no UTF-8 is replaced.
+    pub stderr: String,
+}
+
+/// Why a program did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such program.
+    #[error("program `{program}` is not on the path ({path}); `fsdyno doctor` tells its package")]
+    NotFound {
+        /// The program.
+        program: String,
+        /// Where it was looked for.
+        path: String,
+    },
+    /// It could not be started or watched.
+    #[error("cannot run `{command}`: {cause}")]
+    Spawn {
+        /// The whole command line.
+        command: String,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It was killed because fsdyno was asked to stop.
+    #[error("`{command}` was stopped on request")]
+    Stopped {
+        /// The whole command line.
+        command: String,
+    },
+}
+
+impl Finished {
+    /// Whether it ended by itself, with status 0.
+    pub fn success(&self) -> bool {
+        self.status == Some(0)
+    }
+
+    /// One message for a run that did not succeed: the command, how it ended, its last words.
+    pub fn failure(&self, argv: &[String]) -> String {
+        let end = match (self.status, self.signal) {
+            (Some(status), _) => format!("ended with status {status}"),
+            (None, Some(signal)) => format!("was killed by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        };
+        let words = [&self.stderr, &self.stdout]
+            .into_iter()
+            .map(|text| last_lines(text, 5))
+            .find(|lines| !lines.is_empty())
+            .unwrap_or_else(|| "it said nothing".to_owned());
+        format!("`{}` {end}: {words}", shell_line(argv))
+    }
+}
+
+/// Runs a program to its end. A status other than 0 is no error here.
+///
+/// Standard input is empty, the locale is `C`, the system directories are on the path. The
+/// program leads its own process group, so that Ctrl-C in a terminal reaches only fsdyno, and it
+/// is killed by the kernel when fsdyno dies. On a wish to stop the group gets SIGTERM, then
+/// SIGKILL.
+pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
+    let spawn_error = |cause| CommandError::Spawn {
+        command: shell_line(argv),
+        cause,
+    };
+    let Some(program) = argv.first() else {
+        return Err(spawn_error(io::Error::from(io::ErrorKind::InvalidInput)));
+    };
+    if stop.requested() {
+        return Err(CommandError::Stopped {
+            command: shell_line(argv),
+        });
+    }
+    let path = search_path();
+    let mut command = Command::new(program);
+    command
+        .args(&argv[1..])
+        .env("LC_ALL", "C")
+        .env("PATH", &path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    die_with_parent(&mut command);
+    let started = Instant::now();
+    let mut child = command.spawn().map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => CommandError::NotFound {
+            program: program.clone(),
+            path: path.to_string_lossy().into_owned(),
+        },
+        _ => spawn_error(cause),
+    })?;
+    let mut outputs = Outputs::default();
+    let watched = watch(&mut child, &mut outputs, stop);
+    if !matches!(watched, Ok(Some(_))) {
+        end_group(&mut child);
+    }
+    let status = watched
+        .map_err(spawn_error)?
+        .ok_or_else(|| CommandError::Stopped {
+            command: shell_line(argv),
+        })?;
+    let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok(Finished {
+        status: status.code(),
+        signal: status.signal(),
+        took: Nanos(took),
+        stdout: outputs.stdout.text(),
+        stderr: outputs.stderr.text(),
+    })
+}
+
+/// The path of this process, with the system directories at its end.
+fn search_path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    for directory in SYSTEM_DIRECTORIES {
+        if !std::env::split_paths(&path).any(|known| known.as_os_str() == OsStr::new(directory)) {
+            path.push(":");
+            path.push(directory);
+        }
+    }
+    path
+}
+
+/// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.
+fn die_with_parent(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let in_child = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the line above took effect.
+        if getppid() != Some(parent) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(in_child) };
+}
+
+/// The two outputs of a program.
+#[derive(Default)]
+struct Outputs {
+    stdout: Tail,
+    stderr: Tail,
+}
+
+/// The end of a stream.
+#[derive(Default)]
+struct Tail(VecDeque<u8>);
+
+impl Tail {
+    /// Reads once from a stream that has something to say; `false` at its end.
+    fn read_from(&mut self, stream: &mut impl Read) -> io::Result<bool> {
+        let mut buffer = [0; 16 << 10];
+        let length = match stream.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            result => result?,
+        };
+        self.0.extend(&buffer[..length]);
+        let excess = self.0.len().saturating_sub(KEPT);
+        self.0.drain(..excess);
+        Ok(length > 0)
+    }
+
+    fn text(self) -> String {
+        String::from_utf8_lossy(&Vec::from(self.0)).into_owned()
+    }
+}
+
+/// Reads what the program says until it has ended; nothing where a wish to stop came first.
+///
+/// Ends with the program itself, not with its outputs: a daemon it left behind may hold them.
+fn watch(child: &mut Child, outputs: &mut Outputs, stop: &Stop) -> io::Result<Option<ExitStatus>> {
+    let pidfd = pidfd_open(pid_of(child), PidfdFlags::empty())?;
+    let mut stdout = child.stdout.take();
+    let mut stderr = child.stderr.take();
+    let mut ended = false;
+    loop {
+        let mut fds = vec![PollFd::new(&pidfd, PollFlags::IN)];
+        fds.extend(
+            stdout
+                .iter()
+                .map(|s| PollFd::from_borrowed_fd(s.as_fd(), PollFlags::IN)),
+        );
+        fds.extend(
+            stderr
+                .iter()
+                .map(|s| PollFd::from_borrowed_fd(s.as_fd(), PollFlags::IN)),
+        );
+        let patience = if ended { Duration::ZERO } else { LOOK };
+        let timeout = Timespec::try_from(patience).map_err(io::Error::other)?;
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let (from_stdout, from_stderr) = match (&stdout, &stderr) {
+            (Some(_), Some(_)) => (ready[1], ready[2]),
+            (Some(_), None) => (ready[1], false),
+            (None, Some(_)) => (false, ready[1]),
+            (None, None) => (false, false),
+        };
+        if from_stdout && !read_ready(&mut outputs.stdout, stdout.as_mut())? {
+            stdout = None;
+        }
+        if from_stderr && !read_ready(&mut outputs.stderr, stderr.as_mut())? {
+            stderr = None;
+        }
+        // What was written before the end has been read once nothing more is ready after it.
+        if ended && !from_stdout && !from_stderr {
+            return child.wait().map(Some);
+        }
+        ended |= ready[0];
+        if stop.requested() && !ended {
+            return Ok(None);
+        }
+    }
+}
+
+fn read_ready(tail: &mut Tail, stream: Option<&mut impl Read>) -> io::Result<bool> {
+    stream.map_or(Ok(false), |stream| tail.read_from(stream))
+}
+
+/// Ends the group of a program: asks first, then kills, and reaps it.
+fn end_group(child: &mut Child) {
+    let group = pid_of(child);
+    let _ = kill_process_group(group, Signal::TERM);
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Also when the leader has gone: what it started may still write to the device.
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// The last lines of a text that say something, on one line.
+fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(count)..].join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn sh(script: &str) -> Finished {
+        run(&argv(&["sh", "-c", script]), &Stop::new()).unwrap()
+    }
+
+    #[test]
+    fn status_signal_and_both_outputs_come_back() {
+        let finished = sh("echo out; echo err >&2; exit 3");
+        assert_eq!((finished.status, finished.signal), (Some(3), None));
+        assert_eq!(
+            (finished.stdout.as_str(), finished.stderr.as_str()),
+            ("out\n", "err\n")
+        );
+        assert!(!finished.success());
+        let killed = sh("kill -9 $$");
+        assert_eq!((killed.status, killed.signal), (None, Some(9)));
+        assert!(sh("true").success());
+    }
+
+    #[test]
+    fn a_failure_names_command_status_and_last_words() {
+        let words = argv(&["sh", "-c", "echo one; echo 'no such thing' >&2; exit 7"]);
+        let message = run(&words, &Stop::new()).unwrap().failure(&words);
+        assert!(
+            message.ends_with("ended with status 7: no such thing"),
+            "{message}"
+        );
+        assert!(message.starts_with("`sh -c "), "{message}");
+        let words = argv(&["sh", "-c", "echo only here; exit 1"]);
+        let message = run(&words, &Stop::new()).unwrap().failure(&words);
+        assert!(message.ends_with("status 1: only here"), "{message}");
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_output_is_kept() {
+        let finished = sh("head -c 300000 /dev/zero | tr '\\0' a; echo end");
+        assert_eq!(finished.stdout.len(), KEPT);
+        assert!(finished.stdout.ends_with("aend\n"));
+    }
+
+    #[test]
+    fn the_locale_is_fixed_the_input_empty_and_the_path_complete() {
+        let finished = sh("echo $LC_ALL; cat; echo $PATH");
+        let lines: Vec<_> = finished.stdout.lines().collect();
+        assert_eq!(lines[0], "C");
+        assert!(
+            lines[1]
+                .split(':')
+                .any(|directory| directory == "/usr/sbin")
+        );
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = run(&argv(&["no-such-program-xyz", "-q"]), &Stop::new()).unwrap_err();
+        assert!(matches!(&error, CommandError::NotFound { program, .. }
+            if program == "no-such-program-xyz"));
+    }
+
+    #[test]
+    fn a_daemon_left_behind_does_not_hold_us_up() {
+        let finished = sh("sleep 60 & echo started $!");
+        let pid = finished.stdout.trim().rsplit(' ').next().unwrap();
+        assert!(finished.took < Nanos::from_seconds(30.0));
+        let _ = Command::new("kill").arg(pid).status();
+    }
+
+    #[test]
+    fn a_wish_to_stop_ends_the_whole_group() {
+        let stop = Stop::new();
+        let marker = tempfile::tempdir().unwrap();
+        let script = format!(
+            "trap '' TERM; (trap '' TERM; echo $$ > {0}/ready; sleep 300) & wait; sleep 300",
+            marker.path().display()
+        );
+        let words = argv(&["sh", "-c", &script]);
+        let (asker, ready) = (stop.clone(), marker.path().join("ready"));
+        let asking = std::thread::spawn(move || {
+            while !ready.exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            asker.request();
+        });
+        let error = run(&words, &stop).unwrap_err();
+        assert!(matches!(error, CommandError::Stopped { .. }), "{error}");
+        asking.join().unwrap();
+        let group = std::fs::read_to_string(marker.path().join("ready")).unwrap();
+        let group = Pid::from_raw(group.trim().parse().unwrap()).unwrap();
+        // Killed members may stay as zombies of init for an instant.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while kill_process_group(group, Signal::CONT).is_ok() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(kill_process_group(group, Signal::CONT).is_err());
+    }
+}
