@@ -1,1 +1,234 @@
-//! To be written.
+//! Files and directories that fsdyno makes for itself: sparse images, scratch directories.
+//!
+//! Both are guards: removed on drop, and in the journal before they exist. Neither is ever made
+//! over something that is there.
+
+use crate::journal::{Entry, Journal, JournalError, Resource, remove_tree};
+use fsdyno_model::Bytes;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why an image or a scratch directory could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// Something of that name is there already.
+    #[error("{} exists already; remove it or choose another directory", path.display())]
+    Exists {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot {act} {}: {cause}", path.display())]
+    Refused {
+        /// What was attempted.
+        act: String,
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It could not be written down first.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// A sparse image file.
+#[derive(Debug)]
+pub struct Image {
+    made: Made,
+}
+
+/// A directory for the time of a run, removed with all it holds.
+#[derive(Debug)]
+pub struct Scratch {
+    made: Made,
+}
+
+impl Image {
+    /// Makes a sparse file of that size, which must not exist.
+    pub fn create(path: &Path, size: Bytes, journal: &Journal) -> Result<Self, ImageError> {
+        let act = || format!("make an image of {size} at");
+        let made = Made::new(
+            path,
+            |path| Resource::Image { path },
+            journal,
+            &act,
+            |path| {
+                let file = OpenOptions::new()
+                    .write(true)
+                    .create_new(true)
+                    .mode(0o600)
+                    .open(path)?;
+                // Not from here on "exists already": the file is ours.
+                file.set_len(size.0).inspect_err(|_| {
+                    let _ = std::fs::remove_file(path);
+                })
+            },
+        )?;
+        Ok(Self { made })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.made.path
+    }
+}
+
+impl Scratch {
+    /// Makes a directory of fsdyno's own, which must not exist; its parent must.
+    pub fn create(path: &Path, journal: &Journal) -> Result<Self, ImageError> {
+        Self::new(path, |path| Resource::Directory { path }, journal)
+    }
+
+    /// The same inside a directory of the user's: what a plain directory is compared in.
+    pub fn inside(path: &Path, journal: &Journal) -> Result<Self, ImageError> {
+        Self::new(path, |path| Resource::Tree { path }, journal)
+    }
+
+    fn new(
+        path: &Path,
+        resource: impl FnOnce(PathBuf) -> Resource,
+        journal: &Journal,
+    ) -> Result<Self, ImageError> {
+        let act = || "make the directory".to_owned();
+        let made = Made::new(path, resource, journal, &act, |path| {
+            DirBuilder::new().mode(0o700).create(path)
+        })?;
+        Ok(Self { made })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.made.path
+    }
+}
+
+/// Something at a path, removed on drop.
+#[derive(Debug)]
+struct Made {
+    path: PathBuf,
+    entry: Option<Entry>,
+}
+
+impl Made {
+    /// Declares and makes it. The path is made absolute first, so that the journal holds true
+    /// wherever the clean-up is called from.
+    fn new(
+        path: &Path,
+        resource: impl FnOnce(PathBuf) -> Resource,
+        journal: &Journal,
+        act: &dyn Fn() -> String,
+        make: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<Self, ImageError> {
+        let refused = |cause| ImageError::Refused {
+            act: act(),
+            path: path.to_owned(),
+            cause,
+        };
+        let path = absolute(path).map_err(refused)?;
+        // Before it is declared: what the user has there must never stand in the journal.
+        if std::fs::symlink_metadata(&path).is_ok() {
+            return Err(ImageError::Exists { path });
+        }
+        let entry = journal.declare(resource(path.clone()))?;
+        if let Err(cause) = make(&path) {
+            entry.done()?;
+            return Err(match cause.kind() {
+                io::ErrorKind::AlreadyExists => ImageError::Exists { path },
+                _ => ImageError::Refused {
+                    act: act(),
+                    path,
+                    cause,
+                },
+            });
+        }
+        Ok(Self {
+            path,
+            entry: Some(entry),
+        })
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the journal.
+        if remove_tree(&self.path).is_ok()
+            && let Some(entry) = self.entry.take()
+        {
+            let _ = entry.done();
+        }
+    }
+}
+
+/// The path with its directory resolved; the last part need not exist.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    Ok(parent.canonicalize()?.join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn an_image_is_sparse_journalled_and_gone_on_drop() {
+        let ground = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&ground.path().join("state")).unwrap();
+        let path = ground.path().join("image");
+        let image = Image::create(&path, Bytes(1 << 30), &journal).unwrap();
+        let metadata = std::fs::metadata(image.path()).unwrap();
+        assert_eq!(metadata.len(), 1 << 30);
+        assert!(metadata.blocks() * 512 < 1 << 20);
+        let written = std::fs::read_to_string(journal.path()).unwrap();
+        assert!(written.contains(" image "), "{written}");
+        drop(image);
+        assert!(!path.exists());
+        assert_eq!(std::fs::read_to_string(journal.path()).unwrap(), "");
+    }
+
+    #[test]
+    fn nothing_of_the_users_is_taken_over() {
+        let ground = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&ground.path().join("state")).unwrap();
+        let path = ground.path().join("mine");
+        std::fs::write(&path, "mine").unwrap();
+        let error = Image::create(&path, Bytes(4096), &journal).unwrap_err();
+        assert!(matches!(error, ImageError::Exists { .. }), "{error}");
+        let error = Scratch::create(&path, &journal).unwrap_err();
+        assert!(matches!(error, ImageError::Exists { .. }), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+        assert_eq!(std::fs::read(journal.path()).unwrap(), b"");
+    }
+
+    #[test]
+    fn an_impossible_size_leaves_nothing() {
+        let ground = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&ground.path().join("state")).unwrap();
+        let path = ground.path().join("image");
+        let error = Image::create(&path, Bytes(u64::MAX), &journal).unwrap_err();
+        assert!(matches!(error, ImageError::Refused { .. }), "{error}");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_scratch_directory_goes_with_all_it_holds() {
+        let ground = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&ground.path().join("state")).unwrap();
+        let path = ground.path().join("scratch");
+        let scratch = Scratch::create(&path, &journal).unwrap();
+        std::fs::create_dir(scratch.path().join("deep")).unwrap();
+        std::fs::write(scratch.path().join("deep/file"), "x").unwrap();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}

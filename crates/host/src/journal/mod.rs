@@ -1,0 +1,292 @@
+//! The clean-up journal: what fsdyno has made and not yet taken away, on disk before it exists.
+//!
+//! Each process has a journal of its own and holds its lock for life. A journal whose lock can
+//! be taken belongs to a dead process, and [`clean`] undoes what still stands in it. How things
+//! are made is the business of the guards, not of this module.
+
+mod cleanup;
+mod record;
+mod removal;
+
+pub use cleanup::{CleanUp, Undo, clean};
+pub use record::Resource;
+pub(crate) use removal::remove_tree;
+
+use record::Record;
+use rustix::fs::{FlockOperation, flock};
+use std::collections::BTreeSet;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How the name of a journal ends.
+const SUFFIX: &str = ".journal";
+
+/// The journal of this process. Clones are the same journal.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    book: Arc<Book>,
+}
+
+/// One thing that stands in a journal.
+///
+/// Dropped without [`Entry::done`], the thing stays in the journal: it could not be undone, and
+/// [`clean`] will try again.
+#[derive(Debug)]
+#[must_use = "the guard of the thing has to say when it is gone"]
+pub struct Entry {
+    book: Arc<Book>,
+    id: u64,
+}
+
+/// What may go wrong with a journal.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {act} the clean-up journal {}: {cause}", path.display())]
+pub struct JournalError {
+    /// What was attempted.
+    pub act: &'static str,
+    /// On which file or directory.
+    pub path: PathBuf,
+    /// Why it did not work.
+    #[source]
+    pub cause: io::Error,
+}
+
+impl JournalError {
+    fn new(act: &'static str, path: &Path, cause: impl Into<io::Error>) -> Self {
+        Self {
+            act,
+            path: path.to_owned(),
+            cause: cause.into(),
+        }
+    }
+}
+
+/// The file of a journal, and the numbers of what stands in it.
+#[derive(Debug)]
+struct Book {
+    path: PathBuf,
+    pages: Mutex<Pages>,
+}
+
+#[derive(Debug)]
+struct Pages {
+    file: File,
+    next: u64,
+    standing: BTreeSet<u64>,
+}
+
+impl Journal {
+    /// Opens a new journal for this process in a directory, which is made where it is missing.
+    pub fn open(state_dir: &Path) -> Result<Self, JournalError> {
+        let error = |act, path: &Path, cause| JournalError::new(act, path, cause);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(state_dir)
+            .map_err(|cause| error("make the directory of", state_dir, cause))?;
+        let (path, file) = open_new(state_dir)?;
+        sync_directory(state_dir).map_err(|cause| error("sync the directory of", &path, cause))?;
+        let pages = Mutex::new(Pages {
+            file,
+            next: 1,
+            standing: BTreeSet::new(),
+        });
+        Ok(Self {
+            book: Arc::new(Book { path, pages }),
+        })
+    }
+
+    /// Writes down, durably, that a thing is about to be made. Its path must be absolute.
+    pub fn declare(&self, resource: Resource) -> Result<Entry, JournalError> {
+        if !resource.path().is_absolute() {
+            let cause = io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute");
+            return Err(JournalError::new("write", resource.path(), cause));
+        }
+        let mut pages = self.book.pages();
+        let id = pages.next;
+        pages
+            .append(&Record::Make(id, resource))
+            .map_err(|cause| JournalError::new("write", &self.book.path, cause))?;
+        pages.next += 1;
+        pages.standing.insert(id);
+        Ok(Entry {
+            book: Arc::clone(&self.book),
+            id,
+        })
+    }
+
+    /// Where the journal lies.
+    pub fn path(&self) -> &Path {
+        &self.book.path
+    }
+}
+
+impl Entry {
+    /// Writes down that the thing is gone.
+    pub fn done(self) -> Result<(), JournalError> {
+        let mut pages = self.book.pages();
+        pages.standing.remove(&self.id);
+        let written = if pages.standing.is_empty() {
+            // Nothing stands: an empty page says so, and a long run does not grow the file.
+            pages.file.set_len(0)
+        } else {
+            pages.append(&Record::Gone(self.id))
+        };
+        written.map_err(|cause| JournalError::new("write", &self.book.path, cause))
+    }
+}
+
+impl Book {
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        // Each change is one append: a panic elsewhere leaves nothing half done here.
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Book {
+    fn drop(&mut self) {
+        if self.pages().standing.is_empty() {
+            // Still locked. Where it cannot be removed, the next clean-up finds it empty.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Pages {
+    fn append(&mut self, record: &Record) -> io::Result<()> {
+        self.file.write_all(record.line().as_bytes())?;
+        self.file.sync_data()
+    }
+}
+
+/// Makes and locks `PID-STARTTIME.journal`, or `PID-STARTTIME-2.journal` for a second one.
+fn open_new(state_dir: &Path) -> Result<(PathBuf, File), JournalError> {
+    let pid = std::process::id();
+    let started = start_time()
+        .map_err(|cause| JournalError::new("name", Path::new("/proc/self/stat"), cause))?;
+    for number in 1_u32.. {
+        let name = match number {
+            1 => format!("{pid}-{started}{SUFFIX}"),
+            _ => format!("{pid}-{started}-{number}{SUFFIX}"),
+        };
+        let path = state_dir.join(name);
+        let opened = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
+        let file = match opened {
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(cause) => return Err(JournalError::new("create", &path, cause)),
+            Ok(file) => file,
+        };
+        flock(&file, FlockOperation::LockExclusive)
+            .map_err(|cause| JournalError::new("lock", &path, cause))?;
+        // A clean-up may have found it unlocked, and removed it, before we had the lock.
+        if is_at(&file, &path) {
+            return Ok((path, file));
+        }
+    }
+    unreachable!("a name is free before the numbers end")
+}
+
+/// Whether an open file is the one that a path leads to.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), std::fs::symlink_metadata(path)) {
+        (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+/// Makes a new name in a directory outlive a loss of power.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    match File::open(directory)?.sync_all() {
+        // Some file systems have nothing to sync in a directory.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        result => result,
+    }
+}
+
+/// When this process started, in clock ticks since boot (field 22 of `/proc/self/stat`).
+fn start_time() -> io::Result<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // The name of the program, in parentheses, may hold anything.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    fields
+        .split_whitespace()
+        .nth(19)
+        .and_then(|field| field.parse().ok())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_removed_when_nothing_stands_and_stays_when_something_does() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&state.path().join("a/b")).unwrap();
+        let path = journal.path().to_owned();
+        let entry = journal
+            .declare(Resource::Image { path: "/i".into() })
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "make 1 image /i\n");
+        drop(journal);
+        assert!(path.exists(), "an entry is still open");
+        entry.done().unwrap();
+        assert!(!path.exists());
+
+        let journal = Journal::open(state.path()).unwrap();
+        let path = journal.path().to_owned();
+        drop(
+            journal
+                .declare(Resource::Image { path: "/i".into() })
+                .unwrap(),
+        );
+        drop(journal);
+        assert!(
+            path.exists(),
+            "what could not be undone is kept for the clean-up"
+        );
+    }
+
+    #[test]
+    fn two_journals_of_one_process_do_not_meet() {
+        let state = tempfile::tempdir().unwrap();
+        let one = Journal::open(state.path()).unwrap();
+        let two = Journal::open(state.path()).unwrap();
+        assert_ne!(one.path(), two.path());
+    }
+
+    #[test]
+    fn a_relative_path_is_refused() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(state.path()).unwrap();
+        assert!(
+            journal
+                .declare(Resource::Tree { path: "x".into() })
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_long_run_does_not_grow_the_file() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(state.path()).unwrap();
+        for _ in 0..50 {
+            let image = journal
+                .declare(Resource::Image { path: "/i".into() })
+                .unwrap();
+            let device = journal
+                .declare(Resource::Loop { image: "/i".into() })
+                .unwrap();
+            device.done().unwrap();
+            image.done().unwrap();
+        }
+        assert_eq!(std::fs::metadata(journal.path()).unwrap().len(), 0);
+    }
+}

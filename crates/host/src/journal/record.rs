@@ -1,0 +1,231 @@
+//! What the journal can hold, and the lines it is written in.
+//!
+//! A line is `make ID KIND PATH` or `gone ID`. The bytes of a path that are not plain ASCII are
+//! written `%XX`, so that any path fits a line and the file can be read by eye.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Something that fsdyno makes and has to take away again. All paths are absolute.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// A directory of ours, with all that it holds.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An image file.
+    Image {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The loop device of an image file.
+    Loop {
+        /// The image file.
+        image: PathBuf,
+    },
+    /// A mounted file system.
+    Mount {
+        /// Where.
+        target: PathBuf,
+    },
+    /// Files fsdyno made inside a directory of the user's.
+    Tree {
+        /// The top of what fsdyno made.
+        path: PathBuf,
+    },
+}
+
+impl Resource {
+    /// The path it is known by.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Directory { path } | Self::Image { path } | Self::Tree { path } => path,
+            Self::Loop { image } => image,
+            Self::Mount { target } => target,
+        }
+    }
+
+    /// The name of its kind, as written.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Directory { .. } => "directory",
+            Self::Image { .. } => "image",
+            Self::Loop { .. } => "loop",
+            Self::Mount { .. } => "mount",
+            Self::Tree { .. } => "tree",
+        }
+    }
+
+    fn new(kind: &str, path: PathBuf) -> Option<Self> {
+        match kind {
+            "directory" => Some(Self::Directory { path }),
+            "image" => Some(Self::Image { path }),
+            "loop" => Some(Self::Loop { image: path }),
+            "mount" => Some(Self::Mount { target: path }),
+            "tree" => Some(Self::Tree { path }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self {
+            Self::Directory { .. } => "directory",
+            Self::Image { .. } => "image file",
+            Self::Loop { .. } => "loop device of",
+            Self::Mount { .. } => "mount at",
+            Self::Tree { .. } => "files in",
+        };
+        write!(f, "{what} {}", self.path().display())
+    }
+}
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Record {
+    Make(u64, Resource),
+    Gone(u64),
+}
+
+impl Record {
+    /// The line, with its end.
+    pub(super) fn line(&self) -> String {
+        match self {
+            Self::Make(id, resource) => {
+                format!(
+                    "make {id} {} {}\n",
+                    resource.kind(),
+                    escape(resource.path())
+                )
+            }
+            Self::Gone(id) => format!("gone {id}\n"),
+        }
+    }
+
+    /// Reads a line without its end; nothing where it is none of ours.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line).ok()?;
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["make", id, kind, path] => {
+                let resource = Resource::new(kind, unescape(path)?)?;
+                Some(Self::Make(id.parse().ok()?, resource))
+            }
+            ["gone", id] => id.parse().ok().map(Self::Gone),
+            _ => None,
+        }
+    }
+}
+
+/// What still stands after all lines of a journal, in the order it was made.
+///
+/// A last line without its end was being written when the process died: what it tells of was
+/// not begun, since the line comes first, or is to be undone once more, which does no harm.
+pub(super) fn standing(journal: &[u8]) -> Vec<(u64, Resource)> {
+    let mut standing = Vec::new();
+    let whole = journal
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |end| end + 1);
+    for line in journal[..whole].split(|b| *b == b'\n') {
+        match Record::parse(line) {
+            Some(Record::Make(id, resource)) => standing.push((id, resource)),
+            Some(Record::Gone(id)) => standing.retain(|(known, _)| *known != id),
+            None => {}
+        }
+    }
+    standing
+}
+
+fn escape(path: &Path) -> String {
+    let plain = |b: u8| b.is_ascii_graphic() && b != b'%';
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        if plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+            text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    text
+}
+
+fn unescape(text: &str) -> Option<PathBuf> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        rest = if first == b'%' {
+            let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            &tail[2..]
+        } else {
+            bytes.push(first);
+            tail
+        };
+    }
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    // Anything else was not written by us: a relative path would be undone somewhere else.
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn odd() -> PathBuf {
+        PathBuf::from(OsString::from_vec(b"/a b/100%/\xff\n\xc3\xa9".to_vec()))
+    }
+
+    #[test]
+    fn any_path_survives_a_line() {
+        for resource in [
+            Resource::Directory { path: odd() },
+            Resource::Image { path: odd() },
+            Resource::Loop { image: odd() },
+            Resource::Mount { target: odd() },
+            Resource::Tree { path: odd() },
+        ] {
+            let record = Record::Make(7, resource);
+            let line = record.line();
+            assert_eq!(line.matches('\n').count(), 1, "{line}");
+            assert_eq!(Record::parse(line.trim_end().as_bytes()), Some(record));
+        }
+    }
+
+    #[test]
+    fn what_was_undone_no_longer_stands_and_half_a_line_is_left_out() {
+        let image = Resource::Image { path: "/i".into() };
+        let mount = Resource::Mount {
+            target: "/m".into(),
+        };
+        let mut journal = String::new();
+        for record in [
+            Record::Make(1, image.clone()),
+            Record::Make(2, mount.clone()),
+            Record::Gone(2),
+            Record::Make(3, mount.clone()),
+        ] {
+            journal.push_str(&record.line());
+        }
+        assert_eq!(
+            standing(journal.as_bytes()),
+            [(1, image.clone()), (3, mount)]
+        );
+        let half = &journal.as_bytes()[..journal.len() - 1];
+        assert_eq!(standing(half), [(1, image)]);
+        assert_eq!(standing(b""), []);
+    }
+
+    #[test]
+    fn foreign_lines_make_nothing_stand() {
+        assert_eq!(
+            standing(b"make 1 image relative\nrm -rf /\nmake 2 disk /x\n\xff\n"),
+            []
+        );
+    }
+}

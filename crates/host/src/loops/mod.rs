@@ -1,0 +1,315 @@
+//! Loop devices over image files: attached with direct I/O, detached when really gone.
+//!
+//! A device is set to let go of its file with its last user, and the guard is one of them
+//! through an open file: programs that open and close the device do not lose it, and when
+//! fsdyno is killed, the kernel detaches it together with the last mount. The guard holds it
+//! read-only, since some kernels refuse to mount what is open for writing.
+
+mod control;
+
+use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::mounts::holders;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often another device is tried when somebody takes the free one first.
+const ATTEMPTS: u32 = 64;
+
+/// How long a detached device may take to let go of its file.
+const BOUND: Duration = Duration::from_secs(10);
+
+/// A loop device with its image file.
+#[derive(Debug)]
+pub struct Loop {
+    device: PathBuf,
+    name: String,
+    image: PathBuf,
+    direct_io: bool,
+    /// Keeps the device attached.
+    held: Option<OwnedFd>,
+    entry: Option<Entry>,
+}
+
+/// Why a loop device could not be had or detached.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// The loop driver is not there.
+    #[error("cannot open /dev/loop-control: {cause}; modprobe loop, or name a device with --on")]
+    Driver {
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The image cannot be used.
+    #[error("cannot open the image {}: {cause}", image.display())]
+    Image {
+        /// The image file.
+        image: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The driver refused.
+    #[error("cannot attach {} to {device}: {cause}", image.display())]
+    Attach {
+        /// The image file.
+        image: PathBuf,
+        /// The device.
+        device: String,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// Somebody keeps the device.
+    #[error("{} still holds {}: it is in use by {}", device.display(), image.display(),
+        holders::sentence(holders))]
+    Busy {
+        /// The device.
+        device: PathBuf,
+        /// The image file.
+        image: PathBuf,
+        /// Who, as far as it can be seen.
+        holders: Vec<String>,
+    },
+    /// It could not be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl Loop {
+    /// Attaches an image file to a free device: with direct I/O, or without where the file
+    /// system of the image has none.
+    pub fn attach(image: &Path, journal: &Journal) -> Result<Self, LoopError> {
+        let unusable = |cause: io::Error| LoopError::Image {
+            image: image.to_owned(),
+            cause,
+        };
+        let image = image.canonicalize().map_err(unusable)?;
+        let plain = OFlags::RDWR | OFlags::CLOEXEC;
+        // The driver takes its block size from a backing file that is open for direct I/O.
+        let file = open(&image, plain | OFlags::DIRECT, Mode::empty())
+            .or_else(|_| open(&image, plain, Mode::empty()))
+            .map_err(|errno| unusable(errno.into()))?;
+        let control =
+            open("/dev/loop-control", plain, Mode::empty()).map_err(|errno| LoopError::Driver {
+                cause: errno.into(),
+            })?;
+        let entry = journal.declare(Resource::Loop {
+            image: image.clone(),
+        })?;
+        let attached = attach_free(&control, &file, &image);
+        let (name, held) = match attached {
+            Ok(attached) => attached,
+            Err(error) => {
+                entry.done()?;
+                return Err(error);
+            }
+        };
+        let direct_io = fs::read_to_string(format!("/sys/block/{name}/loop/dio"))
+            .is_ok_and(|text| text.trim() == "1");
+        Ok(Self {
+            device: Path::new("/dev").join(&name),
+            name,
+            image,
+            direct_io,
+            held: Some(held),
+            entry: Some(entry),
+        })
+    }
+
+    /// The device: `/dev/loop3`.
+    pub fn device(&self) -> &Path {
+        &self.device
+    }
+
+    /// The kernel's name of the device: `loop3`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the image is read and written past the page cache of the machine.
+    pub fn direct_io(&self) -> bool {
+        self.direct_io
+    }
+
+    /// Detaches, and waits until the device has let go of the image. Where somebody keeps it,
+    /// the error tells who; the device goes with its last user.
+    pub fn detach(mut self) -> Result<(), LoopError> {
+        if !self.let_go() {
+            return Err(LoopError::Busy {
+                holders: holders::of_device(&self.device),
+                device: self.device.clone(),
+                image: self.image.clone(),
+            });
+        }
+        self.entry.take().map_or(Ok(()), Entry::done)?;
+        Ok(())
+    }
+
+    /// Lets the device go, and tells whether it went.
+    fn let_go(&mut self) -> bool {
+        if let Some(held) = self.held.take() {
+            // Set to go with its last user, which we are about to stop being.
+            let _ = control::clear(&held);
+        }
+        wait_until_gone(&self.name, &self.image, Instant::now() + BOUND)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        // After a failed detach there is nothing to hold any more, and no use in waiting again.
+        let gone = if self.held.is_some() {
+            self.let_go()
+        } else {
+            !backs(&self.name, &self.image)
+        };
+        if gone && let Some(entry) = self.entry.take() {
+            let _ = entry.done();
+        }
+    }
+}
+
+/// Attaches a file to whichever device is free, and holds the device open.
+fn attach_free(
+    driver: &OwnedFd,
+    file: &OwnedFd,
+    image: &Path,
+) -> Result<(String, OwnedFd), LoopError> {
+    let mut name = "a loop device".to_owned();
+    let mut last = Errno::BUSY;
+    for attempt in 0..ATTEMPTS {
+        let attached = control::free_number(driver).and_then(|number| {
+            name = format!("loop{number}");
+            attach_to(&name, file)
+        });
+        match attached {
+            Ok(held) => return Ok((name, held)),
+            // Taken by somebody else, or just being detached, or its node is not made yet.
+            Err(errno @ (Errno::BUSY | Errno::NXIO | Errno::NOENT | Errno::INTR)) => last = errno,
+            Err(errno) => {
+                last = errno;
+                break;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(attempt.min(20))));
+    }
+    Err(LoopError::Attach {
+        image: image.to_owned(),
+        device: name,
+        cause: last.into(),
+    })
+}
+
+fn attach_to(name: &str, file: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    let device = Path::new("/dev").join(name);
+    let writing = open(&device, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = control::AUTOCLEAR | control::DIRECT_IO;
+    match control::configure(&writing, file.as_fd(), flags) {
+        // Some kernels refuse the flag where others ignore it.
+        Err(Errno::INVAL) => control::configure(&writing, file.as_fd(), control::AUTOCLEAR)?,
+        result => result?,
+    }
+    // Some kernels attach without direct I/O when asked for it with the wrong block size.
+    let _ = control::set_direct_io(&writing);
+    open(&device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The devices that are attached, with their backing files as the kernel shows them.
+pub(crate) fn attached() -> Vec<(String, PathBuf)> {
+    let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let with_file = |name: String| backing_file(&name).map(|file| (name, file));
+    let mut devices: Vec<_> = names.filter_map(with_file).collect();
+    devices.sort();
+    devices
+}
+
+/// The names of the devices that an image file is attached to, also where it was removed.
+pub(crate) fn devices_of(image: &Path) -> io::Result<Vec<String>> {
+    let image = match image.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => image.to_owned(),
+        image => image?,
+    };
+    let of_image = |(name, file): (String, PathBuf)| is_image(&file, &image).then_some(name);
+    Ok(attached().into_iter().filter_map(of_image).collect())
+}
+
+/// Detaches all devices of an image file.
+pub(crate) fn detach_image(image: &Path) -> Undo {
+    let devices = match devices_of(image) {
+        Ok(devices) if devices.is_empty() => return Undo::Gone,
+        Ok(devices) => devices,
+        Err(error) => return Undo::Failed(error.to_string()),
+    };
+    let patience = Instant::now() + BOUND;
+    for name in devices {
+        let device = Path::new("/dev").join(&name);
+        if let Ok(held) = open(&device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+            // While it is open it stays attached: what it backs now, it backs until the next line.
+            if backs(&name, image) {
+                let _ = control::clear(&held);
+            }
+        }
+        if !wait_until_gone(&name, image, patience) {
+            let users = holders::sentence(&holders::of_device(&device));
+            return Undo::Failed(format!("{name} is in use by {users}"));
+        }
+    }
+    Undo::Done
+}
+
+/// Waits until a device no longer backs an image; `false` where the patience ended first.
+fn wait_until_gone(name: &str, image: &Path, patience: Instant) -> bool {
+    let mut pause = Duration::from_millis(1);
+    while backs(name, image) {
+        if Instant::now() >= patience {
+            return false;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+    true
+}
+
+fn backs(name: &str, image: &Path) -> bool {
+    backing_file(name).is_some_and(|file| is_image(&file, image))
+}
+
+/// The backing file of a device as the kernel shows it.
+fn backing_file(name: &str) -> Option<PathBuf> {
+    let mut shown = fs::read(format!("/sys/block/{name}/loop/backing_file")).ok()?;
+    if shown.last() == Some(&b'\n') {
+        shown.pop();
+    }
+    (!shown.is_empty()).then(|| PathBuf::from(OsString::from_vec(shown)))
+}
+
+/// Whether a backing file, as shown, is an image, as resolved.
+fn is_image(shown: &Path, image: &Path) -> bool {
+    let mut removed = image.as_os_str().to_owned();
+    removed.push(" (deleted)");
+    shown == image || shown.as_os_str() == removed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removed_image_is_still_known() {
+        assert!(is_image(Path::new("/a/image"), Path::new("/a/image")));
+        assert!(is_image(
+            Path::new("/a/image (deleted)"),
+            Path::new("/a/image")
+        ));
+        assert!(!is_image(Path::new("/a/image2"), Path::new("/a/image")));
+    }
+}

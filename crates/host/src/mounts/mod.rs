@@ -1,0 +1,329 @@
+//! Mounts and unmounts by system call, and says in the kernel's words why it could not.
+//!
+//! A [`Mounted`] is a guard: unmounted on drop, in the journal before it exists. A target that
+//! something is mounted on already is refused, so that all that is ever unmounted is ours.
+
+pub(crate) mod holders;
+mod options;
+mod refusal;
+pub(crate) mod table;
+
+pub use table::{MountInfo, mountinfo};
+
+use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use options::Sorted;
+use refusal::{KernelLog, context_words, errno_name};
+use rustix::fs::CWD;
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MoveMountFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, move_mount, unmount,
+};
+use std::ffi::CString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long an unmount is tried again while somebody uses the file system.
+const BUSY_BOUND: Duration = Duration::from_secs(10);
+
+/// A mounted file system.
+#[derive(Debug)]
+pub struct Mounted {
+    target: PathBuf,
+    entry: Option<Entry>,
+}
+
+/// Why something could not be mounted or unmounted.
+#[derive(Debug, thiserror::Error)]
+pub enum MountError {
+    /// The mount point cannot be used.
+    #[error("cannot mount at {}: {cause}", target.display())]
+    Target {
+        /// The mount point.
+        target: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// Something is mounted there already.
+    #[error("something is mounted at {} already; unmount it or choose another directory",
+        target.display())]
+    Occupied {
+        /// The mount point.
+        target: PathBuf,
+    },
+    /// The kernel refused.
+    #[error(transparent)]
+    Refused(Box<MountRefusal>),
+    /// Somebody uses the file system.
+    #[error("cannot unmount {}: it is in use by {}", target.display(),
+        holders::sentence(holders))]
+    Busy {
+        /// The mount point.
+        target: PathBuf,
+        /// Who, as far as it can be seen.
+        holders: Vec<String>,
+    },
+    /// The kernel refused to unmount.
+    #[error("cannot unmount {}: {cause}", target.display())]
+    Unmount {
+        /// The mount point.
+        target: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It could not be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// A mount that the kernel refused.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot mount {fstype} of {device} at {}: {act}: {errno}: {words}", target.display())]
+pub struct MountRefusal {
+    /// The kernel's name of the file system.
+    pub fstype: String,
+    /// The device, or what stands for it.
+    pub device: String,
+    /// The mount point.
+    pub target: PathBuf,
+    /// What was refused: an option by its text, or a step of the mount.
+    pub act: String,
+    /// The name of the error number.
+    pub errno: &'static str,
+    /// The kernel's own words, or else the plain meaning of the error number.
+    pub words: String,
+    /// The error number.
+    #[source]
+    pub cause: io::Error,
+}
+
+/// Mounts a file system at an existing directory that nothing is mounted on.
+///
+/// Options are those of `mount(8)`, one each; what is not generic goes to the file system as
+/// `key` or `key=value`.
+pub fn mount(
+    fstype: &str,
+    source: &str,
+    target: &Path,
+    options: &[String],
+    journal: &Journal,
+) -> Result<Mounted, MountError> {
+    let unusable = |cause| MountError::Target {
+        target: target.to_owned(),
+        cause,
+    };
+    let target = target.canonicalize().map_err(unusable)?;
+    // Before it is declared: a mount of the user's must never stand in the journal.
+    if table::layers(&target).map_err(unusable)? > 0 {
+        return Err(MountError::Occupied { target });
+    }
+    let entry = journal.declare(Resource::Mount {
+        target: target.clone(),
+    })?;
+    let log = KernelLog::from_now();
+    let sorted = options::sort(options);
+    let refusal = match attach_new(fstype, source, &target, &sorted) {
+        Err(refusal) if matches!(refusal.errno, Errno::NOSYS) => {
+            attach_classic(fstype, source, &target, &sorted)
+        }
+        result => result,
+    };
+    if let Err(refusal) = refusal {
+        entry.done()?;
+        return Err(refusal.explain(fstype, source, target, &log));
+    }
+    Ok(Mounted {
+        target,
+        entry: Some(entry),
+    })
+}
+
+impl Mounted {
+    /// Where it is mounted.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Unmounts, and tries again for some seconds while somebody uses it. Where that does not
+    /// help, the error tells who, and the drop that follows takes it out of the tree by force.
+    pub fn unmount(mut self) -> Result<(), MountError> {
+        match unmount_patiently(&self.target, Instant::now() + BUSY_BOUND) {
+            Ok(()) => {}
+            Err(Errno::BUSY) => {
+                return Err(MountError::Busy {
+                    target: self.target.clone(),
+                    holders: holders::of_tree(&self.target),
+                });
+            }
+            Err(cause) => {
+                return Err(MountError::Unmount {
+                    target: self.target.clone(),
+                    cause: cause.into(),
+                });
+            }
+        }
+        self.entry.take().map_or(Ok(()), Entry::done)?;
+        Ok(())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let Some(entry) = self.entry.take() else {
+            return;
+        };
+        let patience = Instant::now() + BUSY_BOUND / 5;
+        let gone = unmount_patiently(&self.target, patience)
+            .or_else(|_| unmount(&self.target, UnmountFlags::DETACH));
+        // What cannot even be detached stays in the journal.
+        if gone.is_ok() {
+            let _ = entry.done();
+        }
+    }
+}
+
+/// Unmounts everything at a target, from the top layer down; as a last resort out of the tree,
+/// while those who use it go on.
+pub(crate) fn unmount_all(target: &Path) -> Undo {
+    let mut forced = Vec::new();
+    let mut undone = false;
+    let patience = Instant::now() + BUSY_BOUND;
+    loop {
+        match table::layers(target) {
+            Ok(0) if !forced.is_empty() => return Undo::Forced(forced.join("; ")),
+            Ok(0) if undone => return Undo::Done,
+            Ok(0) => return Undo::Gone,
+            Ok(_) => {}
+            Err(error) => return Undo::Failed(error.to_string()),
+        }
+        let result = match unmount_patiently(target, patience) {
+            Err(Errno::BUSY) => {
+                let users = holders::of_tree(target);
+                // A forced unmount would take mounts below along, which are not ours.
+                let below = table::mounted_below(target).unwrap_or_default();
+                if let Some(below) = below.iter().find(|below| *below != target) {
+                    return Undo::Failed(format!("something is mounted at {}", below.display()));
+                }
+                forced.push(format!(
+                    "taken out of the tree while in use by {}",
+                    holders::sentence(&users)
+                ));
+                unmount(target, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
+            }
+            result => result,
+        };
+        match result {
+            Ok(()) => undone = true,
+            Err(error) => return Undo::Failed(io::Error::from(error).to_string()),
+        }
+    }
+}
+
+/// Unmounts the top layer, again and again while it is busy. Nothing mounted there is no error.
+fn unmount_patiently(target: &Path, patience: Instant) -> Result<(), Errno> {
+    let mut pause = Duration::from_millis(2);
+    loop {
+        match unmount(target, UnmountFlags::NOFOLLOW) {
+            Err(Errno::BUSY) if Instant::now() < patience => {}
+            Err(Errno::INTR) => {}
+            // Not a mount point, or not even there.
+            Err(Errno::INVAL | Errno::NOENT) => return Ok(()),
+            result => return result,
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(200));
+    }
+}
+
+/// What the kernel said no to.
+struct Refusal {
+    act: String,
+    errno: Errno,
+    /// From the context of the mount.
+    words: String,
+}
+
+impl Refusal {
+    fn new(act: impl Into<String>, errno: Errno) -> Self {
+        Self {
+            act: act.into(),
+            errno,
+            words: String::new(),
+        }
+    }
+
+    fn explain(self, fstype: &str, source: &str, target: PathBuf, log: &KernelLog) -> MountError {
+        let cause = io::Error::from(self.errno);
+        let words = [self.words, log.words(fstype, source), cause.to_string()];
+        MountError::Refused(Box::new(MountRefusal {
+            fstype: fstype.to_owned(),
+            device: source.to_owned(),
+            target,
+            act: self.act,
+            errno: errno_name(self.errno),
+            words: words
+                .into_iter()
+                .find(|words| !words.is_empty())
+                .unwrap_or_default(),
+            cause,
+        }))
+    }
+}
+
+/// Mounts by the calls of Linux 5.2: `fsopen`, `fsconfig`, `fsmount`, `move_mount`.
+fn attach_new(fstype: &str, source: &str, target: &Path, sorted: &Sorted) -> Result<(), Refusal> {
+    let context =
+        fsopen(fstype, FsOpenFlags::FSOPEN_CLOEXEC).map_err(|errno| no_context(fstype, errno))?;
+    let explained = |act: String| {
+        let context = &context;
+        move |errno| Refusal {
+            words: context_words(context),
+            ..Refusal::new(act, errno)
+        }
+    };
+    fsconfig_set_string(&context, "source", source)
+        .map_err(explained(format!("source `{source}`")))?;
+    for parameter in &sorted.parameters {
+        let key = parameter.key.as_str();
+        match &parameter.value {
+            Some(value) => fsconfig_set_string(&context, key, value.as_str()),
+            None => fsconfig_set_flag(&context, key),
+        }
+        .map_err(explained(format!("option `{}`", parameter.text())))?;
+    }
+    fsconfig_create(&context).map_err(explained("reading the file system".to_owned()))?;
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, sorted.attributes)
+        .map_err(explained("making the mount".to_owned()))?;
+    move_mount(
+        &mount,
+        "",
+        CWD,
+        target,
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+    )
+    .map_err(|errno| Refusal::new("attaching the mount", errno))
+}
+
+fn no_context(fstype: &str, errno: Errno) -> Refusal {
+    let mut refusal = Refusal::new(format!("file system `{fstype}`"), errno);
+    if errno == Errno::NODEV {
+        refusal.words = format!("the running kernel has none of that name; modprobe {fstype}");
+    }
+    refusal
+}
+
+/// Mounts by the old call, for kernels and sandboxes without the new ones.
+fn attach_classic(
+    fstype: &str,
+    source: &str,
+    target: &Path,
+    sorted: &Sorted,
+) -> Result<(), Refusal> {
+    let old = options::classic(sorted);
+    let data = CString::new(old.data).map_err(|_| Refusal::new("options", Errno::INVAL))?;
+    rustix::mount::mount(source, target, fstype, old.flags, data.as_c_str())
+        .map_err(|errno| Refusal::new("mounting", errno))
+}

@@ -1,0 +1,195 @@
+//! Mount options sorted by who reads them: the mount itself, the superblock, the file system.
+//!
+//! The kernel takes the first kind as attributes of the mount, the others as parameters of the
+//! file system's context, where it knows the generic ones (`sync`, `lazytime` ...) itself.
+
+use rustix::mount::{MountAttrFlags, MountFlags};
+
+/// Options ready for the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sorted {
+    /// Attributes of the mount.
+    pub(super) attributes: MountAttrFlags,
+    /// Parameters of the superblock and the file system, in the order they were given.
+    pub(super) parameters: Vec<Parameter>,
+}
+
+/// One parameter: `key` or `key=value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub(super) key: String,
+    pub(super) value: Option<String>,
+}
+
+/// What `mount(2)` takes: flags and a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Classic {
+    pub(super) flags: MountFlags,
+    pub(super) data: String,
+}
+
+impl Parameter {
+    fn new(option: &str) -> Self {
+        match option.split_once('=') {
+            Some((key, value)) => Self {
+                key: key.to_owned(),
+                value: Some(value.to_owned()),
+            },
+            None => Self {
+                key: option.to_owned(),
+                value: None,
+            },
+        }
+    }
+
+    /// As it was typed.
+    pub(super) fn text(&self) -> String {
+        match &self.value {
+            Some(value) => format!("{}={value}", self.key),
+            None => self.key.clone(),
+        }
+    }
+}
+
+/// Sorts options, one each. Later ones win over earlier ones, as with `mount(8)`.
+///
+/// `ro` is both: the superblock is made read-only, and so is the mount. What only `mount(8)`
+/// itself reads (`defaults`, `x-...`) says nothing to the kernel and is left out.
+pub(super) fn sort(options: &[String]) -> Sorted {
+    let mut attributes = MountAttrFlags::empty();
+    let mut parameters = Vec::new();
+    for option in options {
+        let option = option.as_str();
+        if let Some((clear, set)) = attribute(option) {
+            attributes = attributes.difference(clear).union(set);
+        }
+        match option {
+            "" | "defaults" => {}
+            _ if option.starts_with("x-") || option.starts_with("X-") => {}
+            "ro" | "rw" => parameters.push(Parameter::new(option)),
+            _ if attribute(option).is_some() => {}
+            _ => parameters.push(Parameter::new(option)),
+        }
+    }
+    Sorted {
+        attributes,
+        parameters,
+    }
+}
+
+/// The attributes an option clears and sets.
+fn attribute(option: &str) -> Option<(MountAttrFlags, MountAttrFlags)> {
+    use MountAttrFlags as A;
+    let none = A::empty();
+    let atime = A::MOUNT_ATTR__ATIME;
+    Some(match option {
+        "ro" => (none, A::MOUNT_ATTR_RDONLY),
+        "rw" => (A::MOUNT_ATTR_RDONLY, none),
+        "nosuid" => (none, A::MOUNT_ATTR_NOSUID),
+        "suid" => (A::MOUNT_ATTR_NOSUID, none),
+        "nodev" => (none, A::MOUNT_ATTR_NODEV),
+        "dev" => (A::MOUNT_ATTR_NODEV, none),
+        "noexec" => (none, A::MOUNT_ATTR_NOEXEC),
+        "exec" => (A::MOUNT_ATTR_NOEXEC, none),
+        "nodiratime" => (none, A::MOUNT_ATTR_NODIRATIME),
+        "diratime" => (A::MOUNT_ATTR_NODIRATIME, none),
+        "nosymfollow" => (none, A::MOUNT_ATTR_NOSYMFOLLOW),
+        "symfollow" => (A::MOUNT_ATTR_NOSYMFOLLOW, none),
+        // The three exclude each other; relatime, the kernel's default, is the value 0.
+        "noatime" => (atime, A::MOUNT_ATTR_NOATIME),
+        "strictatime" => (atime, A::MOUNT_ATTR_STRICTATIME),
+        "relatime" | "atime" | "norelatime" | "nostrictatime" => (atime, none),
+        _ => return None,
+    })
+}
+
+/// The same for `mount(2)`, which has flags for the superblock as well.
+pub(super) fn classic(sorted: &Sorted) -> Classic {
+    use MountAttrFlags as A;
+    let mut flags = MountFlags::empty();
+    for (attribute, flag) in [
+        (A::MOUNT_ATTR_RDONLY, MountFlags::RDONLY),
+        (A::MOUNT_ATTR_NOSUID, MountFlags::NOSUID),
+        (A::MOUNT_ATTR_NODEV, MountFlags::NODEV),
+        (A::MOUNT_ATTR_NOEXEC, MountFlags::NOEXEC),
+        (A::MOUNT_ATTR_NODIRATIME, MountFlags::NODIRATIME),
+        (A::MOUNT_ATTR_NOSYMFOLLOW, MountFlags::NOSYMFOLLOW),
+        (A::MOUNT_ATTR_NOATIME, MountFlags::NOATIME),
+        (A::MOUNT_ATTR_STRICTATIME, MountFlags::STRICTATIME),
+    ] {
+        if sorted.attributes.contains(attribute) {
+            flags |= flag;
+        }
+    }
+    let mut data = Vec::new();
+    for parameter in &sorted.parameters {
+        match parameter.text().as_str() {
+            "ro" | "rw" => {}
+            "sync" => flags |= MountFlags::SYNCHRONOUS,
+            "async" => flags -= MountFlags::SYNCHRONOUS,
+            "dirsync" => flags |= MountFlags::DIRSYNC,
+            "lazytime" => flags |= MountFlags::LAZYTIME,
+            "nolazytime" => flags -= MountFlags::LAZYTIME,
+            other => data.push(other.to_owned()),
+        }
+    }
+    Classic {
+        flags,
+        data: data.join(","),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(options: &str) -> (MountAttrFlags, String) {
+        let options: Vec<String> = options.split(',').map(str::to_owned).collect();
+        let sorted = sort(&options);
+        let texts: Vec<_> = sorted.parameters.iter().map(Parameter::text).collect();
+        (sorted.attributes, texts.join(","))
+    }
+
+    #[test]
+    fn options_go_to_the_mount_or_to_the_file_system() {
+        use MountAttrFlags as A;
+        for (options, attributes, parameters) in [
+            ("defaults", A::empty(), ""),
+            (
+                "noatime,data=writeback",
+                A::MOUNT_ATTR_NOATIME,
+                "data=writeback",
+            ),
+            ("noatime,strictatime", A::MOUNT_ATTR_STRICTATIME, ""),
+            ("strictatime,relatime", A::empty(), ""),
+            ("ro", A::MOUNT_ATTR_RDONLY, "ro"),
+            ("ro,rw", A::empty(), "ro,rw"),
+            ("sync,lazytime,dirsync", A::empty(), "sync,lazytime,dirsync"),
+            (
+                "nosuid,nodev,noexec,exec,device=/dev/a=b,x-systemd.automount",
+                A::MOUNT_ATTR_NOSUID | A::MOUNT_ATTR_NODEV,
+                "device=/dev/a=b",
+            ),
+        ] {
+            assert_eq!(
+                sorted(options),
+                (attributes, parameters.to_owned()),
+                "{options}"
+            );
+        }
+        let value = &sort(&["device=/dev/a=b".to_owned()]).parameters[0];
+        assert_eq!(value.value.as_deref(), Some("/dev/a=b"));
+    }
+
+    #[test]
+    fn the_old_call_gets_flags_and_a_text() {
+        let options = ["ro", "noatime", "sync", "commit=5", "lazytime"].map(str::to_owned);
+        let old = classic(&sort(&options));
+        assert_eq!(old.data, "commit=5");
+        let flags = MountFlags::RDONLY
+            | MountFlags::NOATIME
+            | MountFlags::SYNCHRONOUS
+            | MountFlags::LAZYTIME;
+        assert_eq!(old.flags, flags);
+    }
+}
