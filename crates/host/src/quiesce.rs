@@ -1,1 +1,119 @@
-//! To be written.
+//! Waits until devices stand still: deferred work of a file system has ended, as far as its
+//! devices show it.
+//!
+//! Work that sleeps for longer than the window passes unseen; which window is long enough for a
+//! file system is not decided here.
+
+use crate::counters::{BlockCounters, block};
+use fsdyno_model::{Nanos, Stop};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How often the counters are read.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quiet {
+    /// How long it took, the quiet window included.
+    pub waited: Nanos,
+    /// Whether the devices stood still; not, where the bound was hit.
+    pub quiet: bool,
+    /// Requests the devices completed meanwhile.
+    pub requests_seen: u64,
+}
+
+/// Waits until the devices have neither completed a request nor had one under way for a whole
+/// window, but not beyond a bound. No devices are quiet at once.
+///
+/// An error of kind `Interrupted` means that fsdyno was asked to stop.
+pub fn wait(names: &[String], window: Duration, bound: Duration, stop: &Stop) -> io::Result<Quiet> {
+    if names.is_empty() {
+        return Ok(Quiet {
+            waited: Nanos(0),
+            quiet: true,
+            requests_seen: 0,
+        });
+    }
+    until_still(|| block(names), window, bound, stop)
+}
+
+/// The same over any source of readings.
+fn until_still(
+    mut read: impl FnMut() -> io::Result<BlockCounters>,
+    window: Duration,
+    bound: Duration,
+    stop: &Stop,
+) -> io::Result<Quiet> {
+    let started = Instant::now();
+    let first = read()?.completed();
+    let mut last = first;
+    let mut still_since = started;
+    loop {
+        if stop.requested() {
+            return Err(io::Error::new(
+                io::ErrorKind::Interrupted,
+                "stopped on request",
+            ));
+        }
+        std::thread::sleep(LOOK.min(window));
+        let reading = read()?;
+        let now = Instant::now();
+        if reading.completed() != last || reading.in_flight() > 0 {
+            last = reading.completed();
+            still_since = now;
+        }
+        let quiet = now - still_since >= window;
+        if quiet || now - started >= bound {
+            let waited = u64::try_from((now - started).as_nanos()).unwrap_or(u64::MAX);
+            return Ok(Quiet {
+                waited: Nanos(waited),
+                quiet,
+                requests_seen: last.saturating_sub(first),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(5);
+
+    /// Readings of one device that completes a request at each of the first `busy` looks.
+    fn device(busy: u64) -> impl FnMut() -> io::Result<BlockCounters> {
+        let mut look = 0;
+        move || {
+            look += 1;
+            Ok(BlockCounters::of_reads(look.min(busy)))
+        }
+    }
+
+    #[test]
+    fn requests_put_the_quiet_off_and_are_counted() {
+        let long = Duration::from_secs(600);
+        let quiet = until_still(device(4), SHORT, long, &Stop::new()).unwrap();
+        assert!(quiet.quiet);
+        assert_eq!(quiet.requests_seen, 3);
+        assert!(quiet.waited >= Nanos(4 * 5_000_000));
+    }
+
+    #[test]
+    fn a_bound_ends_the_wait_for_a_restless_device() {
+        let bound = Duration::from_millis(50);
+        let quiet = until_still(device(u64::MAX), SHORT, bound, &Stop::new()).unwrap();
+        assert!(!quiet.quiet);
+        assert!(quiet.requests_seen > 0);
+    }
+
+    #[test]
+    fn a_wish_to_stop_interrupts() {
+        let stop = Stop::new();
+        stop.request();
+        let long = Duration::from_secs(600);
+        let error = until_still(device(u64::MAX), SHORT, long, &stop).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        assert!(wait(&["no-such-device".to_owned()], SHORT, long, &Stop::new()).is_err());
+    }
+}

@@ -1,1 +1,157 @@
-//! To be written.
+//! Caches: dropped, emptied file by file, and the proof of what is in them.
+//!
+//! Which state a phase needs, and what is done about it, is decided by the lab.
+
+mod files;
+mod pages;
+
+use fsdyno_model::Stop;
+use pages::Counting;
+use rustix::fs::{Advice, Mode, OFlags, fadvise, open, syncfs};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is in memory of the files of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Residency {
+    /// Regular files whose pages were counted; a file with two names counts twice.
+    pub files: u64,
+    /// Bytes of data in them.
+    pub bytes: u64,
+    /// Pages of them found in memory.
+    pub resident_pages: u64,
+    /// Files and directories that could not be opened: of these nothing is known.
+    pub unopened: u64,
+    /// How pages were counted: `cachestat` or `mincore`.
+    pub method: &'static str,
+}
+
+/// What was done to empty the cache of the files of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Evicted {
+    /// Files whose clean pages the kernel was asked to let go.
+    pub files: u64,
+    /// Files and directories that could not be opened.
+    pub unopened: u64,
+}
+
+/// Why a tree could not be gone through.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// A file or directory could not be asked.
+    #[error("cannot look into the cache of {}: {cause}", path.display())]
+    Path {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// fsdyno was asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+}
+
+/// Drops page cache, dentries and inodes of the whole machine. What is dirty stays: sync first.
+/// Needs root.
+pub fn drop_caches() -> io::Result<()> {
+    std::fs::write("/proc/sys/vm/drop_caches", "3")
+}
+
+/// Counts the pages in memory of all regular files of a tree. No data is read.
+///
+/// Looking at the files does fill the caches of names and inodes. So for a phase that begins
+/// cold: prove first, then [`drop_caches`] once more, which brings no page of data back.
+pub fn residency(tree: &Path, stop: &Stop) -> Result<Residency, CacheError> {
+    let mut counting = Counting::Cachestat;
+    let mut seen = Residency {
+        files: 0,
+        bytes: 0,
+        resident_pages: 0,
+        unopened: 0,
+        method: counting.name(),
+    };
+    seen.unopened = files::visit(tree, stop, |file, about| {
+        let length = u64::try_from(about.st_size).unwrap_or_default();
+        let resident = match counting.resident(file, length) {
+            // An older kernel, a sandbox, or a file system it is not for: then for all files,
+            // so that the proof has one method.
+            Err(error) if counting == Counting::Cachestat && no_cachestat(&error) => {
+                counting = Counting::Mincore;
+                counting.resident(file, length)?
+            }
+            result => result?,
+        };
+        seen.files += 1;
+        seen.bytes += length;
+        seen.resident_pages += resident;
+        Ok(())
+    })?;
+    seen.method = counting.name();
+    Ok(seen)
+}
+
+fn no_cachestat(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP | Errno::INVAL)
+    )
+}
+
+/// Asks the kernel to let go of the clean pages of every file of a tree: what is left to those
+/// who are not root. Dirty pages stay: [`sync_filesystem`] first. Names and inodes stay too.
+pub fn evict(tree: &Path, stop: &Stop) -> Result<Evicted, CacheError> {
+    let mut files = 0;
+    let unopened = files::visit(tree, stop, |file, _| {
+        fadvise(file, 0, None, Advice::DontNeed)?;
+        files += 1;
+        Ok(())
+    })?;
+    Ok(Evicted { files, unopened })
+}
+
+/// Writes back everything dirty of the file system that a path lies on, and waits for it.
+pub fn sync_filesystem(path: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let place = open(path, flags, Mode::empty())?;
+    Ok(syncfs(&place)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn every_regular_file_counts_and_no_link_is_followed() {
+        let ground = tempfile::tempdir().unwrap();
+        let tree = ground.path().join("tree");
+        fs::create_dir_all(tree.join("a/b")).unwrap();
+        fs::write(tree.join("a/b/one"), vec![1; 10_000]).unwrap();
+        fs::write(tree.join("two"), vec![1; 5000]).unwrap();
+        fs::write(tree.join("empty"), "").unwrap();
+        fs::write(ground.path().join("outside"), vec![1; 100_000]).unwrap();
+        std::os::unix::fs::symlink("../outside", tree.join("link")).unwrap();
+        std::os::unix::fs::symlink("..", tree.join("up")).unwrap();
+        let stop = Stop::new();
+        let seen = residency(&tree, &stop).unwrap();
+        assert_eq!((seen.files, seen.bytes, seen.unopened), (3, 15_000, 0));
+        assert!(seen.resident_pages > 0, "{seen:?}");
+        assert_eq!(evict(&tree, &stop).unwrap().files, 3);
+        let one = residency(&ground.path().join("outside"), &stop).unwrap();
+        assert_eq!((one.files, one.bytes), (1, 100_000));
+    }
+
+    #[test]
+    fn a_wish_to_stop_is_heard_and_a_missing_tree_named() {
+        let ground = tempfile::tempdir().unwrap();
+        fs::write(ground.path().join("file"), "x").unwrap();
+        let stop = Stop::new();
+        stop.request();
+        let error = residency(ground.path(), &stop).unwrap_err();
+        assert!(matches!(error, CacheError::Stopped), "{error}");
+        let error = residency(Path::new("/no/such/tree"), &Stop::new()).unwrap_err();
+        assert!(error.to_string().contains("/no/such/tree"), "{error}");
+    }
+}

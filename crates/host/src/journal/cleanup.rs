@@ -8,6 +8,7 @@ use super::{JournalError, SUFFIX, is_at, remove_tree};
 use crate::{loops, mounts};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -67,70 +68,112 @@ pub fn clean(state_dir: &Path, dry_run: bool) -> Result<Vec<CleanUp>, JournalErr
     journals.sort();
     // One patience for all: those who die together have the same time.
     let patience = Instant::now() + DYING;
+    let mut found = Vec::new();
+    for path in &journals {
+        found.extend(Found::read(path, patience)?);
+    }
+    // What a live process has made anew under the name of something dead is not ours to undo.
+    let (dead, live): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.dead);
     let mut all = Vec::new();
-    for journal in journals {
-        all.extend(clean_one(&journal, dry_run, patience)?);
+    let mut in_use = HashSet::new();
+    for Found { path, things, .. } in live {
+        for (_, resource) in things {
+            in_use.insert(resource.clone());
+            let journal = path.clone();
+            all.push(CleanUp {
+                resource,
+                result: Undo::Live { journal },
+            });
+        }
+    }
+    for one in dead {
+        all.extend(one.clean(dry_run, &in_use)?);
     }
     Ok(all)
 }
 
-fn clean_one(path: &Path, dry_run: bool, patience: Instant) -> Result<Vec<CleanUp>, JournalError> {
-    let mut file = match OpenOptions::new().read(true).append(true).open(path) {
-        // Its process ended well, meanwhile.
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        file => file.map_err(|cause| JournalError::new("open", path, cause))?,
-    };
-    let dead =
-        take_lock(&file, patience).map_err(|cause| JournalError::new("lock", path, cause))?;
-    if !is_at(&file, path) {
-        return Ok(Vec::new());
-    }
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)
-        .map_err(|cause| JournalError::new("read", path, cause))?;
-    let things = standing(&text);
-    if !dead {
-        let live = |(_, resource)| CleanUp {
-            resource,
-            result: Undo::Live {
-                journal: path.to_owned(),
-            },
+/// A journal, read.
+struct Found {
+    path: PathBuf,
+    /// Holds the lock, where it could be taken.
+    file: File,
+    /// Whether its process is dead.
+    dead: bool,
+    /// Whether its last line is cut off.
+    cut: bool,
+    things: Vec<(u64, Resource)>,
+}
+
+impl Found {
+    /// Reads and, where its process is dead, locks a journal; none where it ended meanwhile.
+    fn read(path: &Path, patience: Instant) -> Result<Option<Self>, JournalError> {
+        let mut file = match OpenOptions::new().read(true).append(true).open(path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|cause| JournalError::new("open", path, cause))?,
         };
-        return Ok(things.into_iter().map(live).collect());
+        let dead =
+            take_lock(&file, patience).map_err(|cause| JournalError::new("lock", path, cause))?;
+        if !is_at(&file, path) {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)
+            .map_err(|cause| JournalError::new("read", path, cause))?;
+        Ok(Some(Self {
+            path: path.to_owned(),
+            file,
+            dead,
+            cut: text.last().is_some_and(|last| *last != b'\n'),
+            things: standing(&text),
+        }))
     }
-    if dry_run {
-        let would = |(_, resource)| CleanUp {
-            resource,
-            result: Undo::Would,
-        };
-        return Ok(things.into_iter().rev().map(would).collect());
+
+    /// Undoes what stands in the journal of a dead process, and removes it when nothing is left.
+    fn clean(
+        mut self,
+        dry_run: bool,
+        in_use: &HashSet<Resource>,
+    ) -> Result<Vec<CleanUp>, JournalError> {
+        let things = std::mem::take(&mut self.things);
+        if dry_run {
+            let would = |(_, resource)| CleanUp {
+                resource,
+                result: Undo::Would,
+            };
+            return Ok(things.into_iter().rev().map(would).collect());
+        }
+        let undone = undo_all(&mut self.file, self.cut, things, in_use)
+            .map_err(|cause| JournalError::new("write", &self.path, cause))?;
+        if !undone
+            .iter()
+            .any(|one| matches!(one.result, Undo::Failed(_)))
+        {
+            // Under the lock: a new process of the same number would wait for it.
+            std::fs::remove_file(&self.path)
+                .map_err(|cause| JournalError::new("remove", &self.path, cause))?;
+        }
+        Ok(undone)
     }
-    undo_all(&mut file, &text, things)
-        .map_err(|cause| JournalError::new("write", path, cause))
-        .and_then(|undone| {
-            let failed = |one: &CleanUp| matches!(one.result, Undo::Failed(_));
-            if !undone.iter().any(failed) {
-                // Under the lock: a new process of the same number would wait for it.
-                std::fs::remove_file(path)
-                    .map_err(|cause| JournalError::new("remove", path, cause))?;
-            }
-            Ok(undone)
-        })
 }
 
 /// Undoes things in reverse order, and writes down each that is gone.
 fn undo_all(
     file: &mut File,
-    text: &[u8],
+    cut: bool,
     things: Vec<(u64, Resource)>,
+    in_use: &HashSet<Resource>,
 ) -> io::Result<Vec<CleanUp>> {
-    if text.last().is_some_and(|last| *last != b'\n') {
+    if cut {
         // Closes the half-written last line, so that it stays alone in its fault.
         file.write_all(b"?\n")?;
     }
     let mut undone = Vec::new();
     for (id, resource) in things.into_iter().rev() {
-        let result = undo(&resource);
+        let result = if in_use.contains(&resource) {
+            Undo::Gone
+        } else {
+            undo(&resource)
+        };
         if !matches!(result, Undo::Failed(_)) {
             file.write_all(Record::Gone(id).line().as_bytes())?;
         }
@@ -235,6 +278,24 @@ mod tests {
         assert!(image.exists());
         entry.done().unwrap();
         assert_eq!(clean(&state, false).unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_live_process_made_under_the_same_name_is_left_alone() {
+        let ground = tempfile::tempdir().unwrap();
+        let state = ground.path().join("state");
+        let image = ground.path().join("image");
+        let journal = Journal::open(&state).unwrap();
+        let entry = journal
+            .declare(Resource::Image {
+                path: image.clone(),
+            })
+            .unwrap();
+        dead(&state, &format!("make 1 image {}\n", image.display()));
+        std::fs::write(&image, "of the living").unwrap();
+        clean(&state, false).unwrap();
+        assert!(image.exists());
+        entry.done().unwrap();
     }
 
     #[test]
