@@ -1,1 +1,235 @@
-//! To be written.
+//! Whether a [`Need`] is met here: privileges, programs, file systems of the kernel, loop devices.
+//! It looks, and changes nothing (asking the kernel for a file system may load its module, as
+//! mounting would). What to do about a missing thing is said by [`Need::remedy`].
+
+use fsdyno_model::{Availability, Need};
+use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{FsOpenFlags, fsopen};
+use rustix::thread::{CapabilitySet, capabilities};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Where system programs lie that the path of a plain user leaves out.
+const SYSTEM_DIRECTORIES: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/sbin",
+    "/usr/local/bin",
+    "/usr/bin",
+    "/bin",
+];
+
+/// Whether `need` is met, and if not what was looked for, and where.
+pub fn probe(need: &Need) -> Availability {
+    let found = match need {
+        Need::Root => root(),
+        Need::Program { name, .. } => match program(name) {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "no program `{name}` on the path, nor in {}",
+                SYSTEM_DIRECTORIES[..3].join(", ")
+            )),
+        },
+        Need::KernelFilesystem(name) => filesystem(name),
+        Need::LoopDevices => loop_devices(),
+    };
+    match found {
+        Ok(()) => Availability::Available,
+        Err(reason) => Availability::Missing {
+            reason,
+            remedy: need.remedy(),
+        },
+    }
+}
+
+/// Finds a program on the path, then in the directories of system programs.
+///
+/// Empty and relative entries of the path are passed over: what runs as root must not depend on
+/// the directory it is called from.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let runs = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|path| runs(path));
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from))
+        .map(|directory| directory.join(name))
+        .find(|path| runs(path))
+}
+
+/// Whether this process may mount block devices.
+fn root() -> Result<(), String> {
+    let sets = capabilities(None).map_err(|e| format!("capget: {e}"))?;
+    if !sets.effective.contains(CapabilitySet::SYS_ADMIN) {
+        let user = rustix::process::geteuid().as_raw();
+        return Err(format!(
+            "user {user} has not the effective capability CAP_SYS_ADMIN"
+        ));
+    }
+    // Inside a user namespace the capability is there, but block devices cannot be mounted.
+    match fs::read_to_string("/proc/self/uid_map") {
+        Ok(map) if !is_initial_namespace(&map) => {
+            Err("CAP_SYS_ADMIN holds only inside a user namespace (/proc/self/uid_map)".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a `uid_map` is that of the initial user namespace: every id is itself.
+fn is_initial_namespace(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// Whether the kernel has a file system, built in, loaded, or to be loaded.
+fn filesystem(name: &str) -> Result<(), String> {
+    let registered = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    if registered
+        .lines()
+        .any(|line| line.split_whitespace().next_back() == Some(name))
+    {
+        return Ok(());
+    }
+    let missing = match loadable(name, &format!("fs-{name}")) {
+        Ok(()) => return Ok(()),
+        Err(missing) => missing,
+    };
+    // In a container the modules may lie outside of what is seen here: ask the kernel itself,
+    // which loads them with its own eyes. Without privileges this is refused, and tells nothing.
+    if fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC).is_ok() {
+        return Ok(());
+    }
+    Err(format!("not in /proc/filesystems, and {missing}"))
+}
+
+/// Whether loop devices can be attached.
+fn loop_devices() -> Result<(), String> {
+    const CONTROL: &str = "/dev/loop-control";
+    match rustix::fs::open(CONTROL, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(_) => Ok(()),
+        Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => loadable("loop", "char-major-10-237")
+            .map_err(|missing| format!("{CONTROL} does not answer, and {missing}")),
+        Err(error) => Err(format!("{CONTROL}: {error}")),
+    }
+}
+
+/// Whether the module `name`, or one that answers to `alias`, is built in or can be loaded.
+fn loadable(name: &str, alias: &str) -> Result<(), String> {
+    let release = rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned();
+    let folder = PathBuf::from("/lib/modules").join(release);
+    if !folder.is_dir() {
+        return Err(format!("there are no modules in {}", folder.display()));
+    }
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    if names_module(&read("modules.builtin"), name) {
+        return Ok(());
+    }
+    if !names_module(&read("modules.dep"), name) && !has_alias(&read("modules.alias"), alias) {
+        return Err(format!("no module {name} in {}", folder.display()));
+    }
+    match fs::read_to_string("/proc/sys/kernel/modules_disabled") {
+        Ok(text) if text.trim() == "1" => Err(format!(
+            "loading the module {name} is disabled (kernel.modules_disabled)"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a line of `modules.dep` or `modules.builtin` begins with the file of this module.
+fn names_module(list: &str, name: &str) -> bool {
+    let wanted = name.replace('-', "_");
+    list.lines().any(|line| {
+        let file = line.split(':').next().unwrap_or_default();
+        let file = file.rsplit('/').next().unwrap_or_default();
+        // The rest of the name is the compression: `.ko.xz`.
+        let stem = file.split_once(".ko").map_or(file, |(stem, _)| stem);
+        stem.replace('-', "_") == wanted
+    })
+}
+
+/// Whether `modules.alias` has a module for this alias.
+fn has_alias(list: &str, alias: &str) -> bool {
+    list.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        words.next() == Some("alias") && words.next() == Some(alias)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_found_by_name_whatever_their_compression() {
+        let list = "kernel/fs/xfs/xfs.ko.xz: kernel/lib/libcrc32c.ko.xz\n\
+                    kernel/drivers/block/loop.ko:\nkernel/fs/nfs/nfs-layout.ko.zst:\n";
+        for (name, expected) in [
+            ("xfs", true),
+            ("loop", true),
+            ("nfs_layout", true),
+            // Only named as what another one depends on.
+            ("libcrc32c", false),
+            ("fs", false),
+            ("btrfs", false),
+        ] {
+            assert_eq!(names_module(list, name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_alias_is_matched_whole() {
+        let list = "# comment\nalias fs-ext3 ext4\nalias fs-ext4 ext4\n";
+        assert!(has_alias(list, "fs-ext3"));
+        assert!(!has_alias(list, "fs-ext"));
+        assert!(!has_alias(list, "ext4"));
+    }
+
+    #[test]
+    fn a_mapped_user_namespace_is_not_the_initial_one() {
+        assert!(is_initial_namespace("         0          0 4294967295\n"));
+        assert!(!is_initial_namespace("         0       1000          1\n"));
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let need = Need::Program {
+            name: "no-such-program-here".into(),
+            package: "some-package".into(),
+        };
+        match probe(&need) {
+            Availability::Missing { reason, remedy } => {
+                assert!(reason.contains("no-such-program-here"), "{reason}");
+                assert!(reason.contains("/usr/sbin"), "{reason}");
+                assert!(remedy.contains("some-package"), "{remedy}");
+            }
+            Availability::Available => panic!("a program of that name was found"),
+        }
+    }
+
+    #[test]
+    fn programs_are_found_and_directories_are_not_programs() {
+        assert!(program("sh").is_some_and(|path| path.is_absolute()));
+        assert!(program("/bin/sh").is_some());
+        assert!(program("/bin").is_none());
+        assert!(program("/etc/passwd").is_none());
+    }
+
+    #[test]
+    fn an_unknown_file_system_is_missing_and_a_known_one_is_there() {
+        assert_eq!(
+            probe(&Need::KernelFilesystem("proc".into())),
+            Availability::Available
+        );
+        match probe(&Need::KernelFilesystem("no-such-fs".into())) {
+            Availability::Missing { reason, .. } => {
+                assert!(reason.contains("/proc/filesystems"), "{reason}");
+            }
+            Availability::Available => panic!("the kernel claims to have no-such-fs"),
+        }
+    }
+}

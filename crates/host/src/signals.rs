@@ -1,1 +1,100 @@
-//! To be written.
+//! Signals that ask to stop, turned into a [`Stop`] that every loop and wait looks at.
+//!
+//! Interrupt, terminate and hang-up only set the flag, however often they come: a run then ends
+//! in order, with everything undone. Who will not wait has quit (`Ctrl-\`) and kill, which are
+//! left alone; the clean-up journal serves what they leave behind.
+//!
+//! A broken pipe is left ignored, as the Rust runtime sets it: a reader of our output that goes
+//! away must not kill a run that has devices mounted. Writers see `EPIPE` instead; children get the
+//! default back when they are started by [`std::process::Command`].
+
+use fsdyno_model::Stop;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The signals listened to. They stay installed as long as the process lives.
+#[derive(Debug, Clone)]
+pub struct Signals(Arc<AtomicUsize>);
+
+/// A signal that asks to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// `Ctrl-C`.
+    Interrupt,
+    /// A polite kill.
+    Terminate,
+    /// The terminal went away.
+    HangUp,
+}
+
+/// Makes interrupt, terminate and hang-up set `stop`.
+pub fn install(stop: &Stop) -> io::Result<Signals> {
+    let last = Arc::new(AtomicUsize::new(0));
+    for signal in Signal::ALL {
+        let number = signal.number();
+        // Actions run in the order of their registration: the number stands before the wish.
+        let value = usize::try_from(number).unwrap_or_default();
+        flag::register_usize(number, Arc::clone(&last), value)?;
+        flag::register(number, stop.flag())?;
+    }
+    Ok(Signals(last))
+}
+
+impl Signals {
+    /// The last signal that came, if one did.
+    pub fn received(&self) -> Option<Signal> {
+        let number = self.0.load(Ordering::SeqCst);
+        Signal::ALL
+            .into_iter()
+            .find(|signal| usize::try_from(signal.number()) == Ok(number))
+    }
+}
+
+impl Signal {
+    /// All that are listened to.
+    pub const ALL: [Self; 3] = [Self::Interrupt, Self::Terminate, Self::HangUp];
+
+    /// Its number.
+    pub fn number(self) -> i32 {
+        match self {
+            Self::Interrupt => SIGINT,
+            Self::Terminate => SIGTERM,
+            Self::HangUp => SIGHUP,
+        }
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::HangUp => "SIGHUP",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signal_hook::low_level::raise;
+
+    #[test]
+    fn a_signal_sets_the_wish_and_is_remembered() {
+        let stop = Stop::new();
+        let signals = install(&stop).unwrap();
+        assert_eq!(signals.received(), None);
+        assert!(!stop.requested());
+        for signal in Signal::ALL {
+            // Twice: the second must not kill either.
+            raise(signal.number()).unwrap();
+            raise(signal.number()).unwrap();
+            assert_eq!(signals.received(), Some(signal));
+            assert!(stop.requested());
+        }
+    }
+}
