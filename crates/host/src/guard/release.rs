@@ -1,0 +1,512 @@
+//! Releasing devices to be erased: what was found, put against what the user consented to.
+
+use super::saved::{self, SaveError};
+use super::sysfs::{Block, split};
+use super::{GuardError, Identity, Portrait, Signature, examine, users};
+use fsdyno_model::Bytes;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// What a user types to say that a device may be erased: `--erase 'IDENTITY[:SIG,SIG...]'`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consent {
+    /// The device: its serial, a world-wide name, or a name in `/dev/disk/by-id`.
+    pub identity: String,
+    /// The types of what may be destroyed on it.
+    pub signatures: Vec<String>,
+}
+
+/// A device that will not be erased, and everything that speaks against it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The device, as it was named.
+    pub device: PathBuf,
+    /// What was found, a sentence each.
+    pub reasons: Vec<String>,
+    /// What the user can do.
+    pub way_out: String,
+}
+
+/// A device that may be erased. Its disk stays locked as long as this lives.
+#[derive(Debug)]
+pub struct Released {
+    portrait: Portrait,
+    /// Holds the `flock`; never read from nor written to.
+    _lock: OwnedFd,
+}
+
+impl Consent {
+    /// Reads the short form. Identities may have colons of their own; what follows the last one is
+    /// taken for signatures, and [`release`] reads it the other way where that fits a device.
+    pub fn parse(text: &str) -> Self {
+        let (identity, signatures) = text.rsplit_once(':').unwrap_or((text, ""));
+        Self {
+            identity: identity.trim().to_owned(),
+            signatures: signatures
+                .split(',')
+                .map(|kind| kind.trim().to_owned())
+                .filter(|kind| !kind.is_empty())
+                .collect(),
+        }
+    }
+
+    /// The signatures acknowledged for this device, if the consent is for it.
+    fn for_device(&self, identity: &Identity) -> Option<&[String]> {
+        let names = identity.names();
+        if names.contains(&self.identity.as_str()) {
+            return Some(&self.signatures);
+        }
+        let unsplit = format!("{}:{}", self.identity, self.signatures.join(","));
+        names.contains(&unsplit.as_str()).then_some(&[])
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} will not be erased:", self.device.display())?;
+        for reason in &self.reasons {
+            writeln!(f, "  - {reason}")?;
+        }
+        write!(f, "{}", self.way_out)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Releases devices to be erased: all of them, or none.
+///
+/// `need` is the smallest size each must have. See the module for the order of what is done.
+pub fn release(
+    paths: &[PathBuf],
+    consents: &[Consent],
+    need: Bytes,
+) -> Result<Vec<Released>, Refusal> {
+    let mut named: Vec<(&Path, Identity)> = Vec::new();
+    for path in paths {
+        let (identity, _) = Identity::of(path).map_err(|error| unfit(path, &error))?;
+        refuse_shared_disk(path, &identity, &named)?;
+        named.push((path, identity));
+    }
+    let identities: Vec<Identity> = named.iter().map(|(_, named)| named.clone()).collect();
+    named
+        .iter()
+        .map(|(path, identity)| release_one(path, identity, &identities, consents, need))
+        .collect()
+}
+
+/// Locks, looks, and judges one device; what is judged was all read under the lock.
+fn release_one(
+    path: &Path,
+    identity: &Identity,
+    named: &[Identity],
+    consents: &[Consent],
+    need: Bytes,
+) -> Result<Released, Refusal> {
+    let fail = |error: GuardError| unfit(path, &error);
+    let disk = Block::numbered(identity.number)
+        .and_then(|block| block.whole())
+        .map_err(|error| fail(GuardError::unreadable(&identity.name)(error)))?;
+    let lock = lock(&disk).map_err(|reason| refusal(path, vec![reason]))?;
+    let portrait = examine(path).map_err(fail)?;
+    // The lock is on the disk that was named first: what is judged must be the same.
+    if let Some(change) = identity.difference(&portrait.identity) {
+        return Err(refusal(path, vec![change]));
+    }
+    judge(path, &portrait, named, consents, need)?;
+    Ok(Released {
+        portrait,
+        _lock: lock,
+    })
+}
+
+/// Two devices on one disk would erase each other, or measure each other's traffic.
+fn refuse_shared_disk(
+    path: &Path,
+    identity: &Identity,
+    before: &[(&Path, Identity)],
+) -> Result<(), Refusal> {
+    let Some((other, twin)) = before.iter().find(|(_, twin)| twin.disk == identity.disk) else {
+        return Ok(());
+    };
+    let reason = if twin.number == identity.number {
+        format!("it is named twice: {} is the same device", other.display())
+    } else {
+        format!(
+            "it lies on the same disk ({}) as {}",
+            identity.disk,
+            other.display()
+        )
+    };
+    Err(Refusal {
+        device: path.to_owned(),
+        reasons: vec![reason],
+        way_out: "name each device once, each on a disk of its own".to_owned(),
+    })
+}
+
+/// Takes the lock of the whole disk. It waits a moment: udev holds it while it looks at a change.
+fn lock(disk: &Block) -> Result<OwnedFd, String> {
+    const TRIES: u32 = 20;
+    let node = disk.node();
+    let failed = |error: Errno| format!("cannot look at {}: {error}", node.display());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let device = rustix::fs::open(&node, flags, Mode::empty()).map_err(failed)?;
+    if split(rustix::fs::fstat(&device).map_err(failed)?.st_rdev) != disk.number {
+        return Err(format!("{} is the node of another device", node.display()));
+    }
+    for _ in 0..TRIES {
+        match rustix::fs::flock(&device, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(device),
+            Err(Errno::WOULDBLOCK) => thread::sleep(Duration::from_millis(100)),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(format!(
+        "another program has locked {} (flock)",
+        node.display()
+    ))
+}
+
+/// Refuses unless nothing and nobody stands against it.
+fn judge(
+    path: &Path,
+    portrait: &Portrait,
+    named: &[Identity],
+    consents: &[Consent],
+    need: Bytes,
+) -> Result<(), Refusal> {
+    let identity = &portrait.identity;
+    let mut reasons = obstacles(portrait, need);
+    let free = reasons.is_empty();
+    let consent = match consent_for(identity, named, consents) {
+        Ok(kinds) => Some(kinds),
+        Err(reason) => {
+            reasons.push(reason);
+            None
+        }
+    };
+    let acknowledged = |signature: &Signature| {
+        consent.is_some_and(|kinds| {
+            kinds
+                .iter()
+                .any(|kind| kind.eq_ignore_ascii_case(&signature.kind))
+        })
+    };
+    for signature in &portrait.signatures {
+        if !acknowledged(signature) {
+            let holder = if signature.device == identity.name {
+                "it".to_owned()
+            } else {
+                format!("its partition {}", signature.device)
+            };
+            reasons.push(format!("{holder} holds {signature}"));
+        }
+    }
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    let mut refusal = refusal(path, reasons);
+    if free {
+        refusal.way_out = format!("if all of it may be lost, add {}", flag(portrait));
+    }
+    Err(refusal)
+}
+
+/// What no consent can lift.
+fn obstacles(portrait: &Portrait, need: Bytes) -> Vec<String> {
+    let identity = &portrait.identity;
+    let mut reasons: Vec<String> = portrait.users.iter().map(ToString::to_string).collect();
+    if identity.read_only {
+        reasons.push("it is read-only".to_owned());
+    }
+    if identity.size.0 == 0 {
+        reasons.push("there is no medium in it, or nothing is attached to it".to_owned());
+    } else if identity.size < need {
+        reasons.push(format!(
+            "it is too small: {}, and {need} are needed",
+            identity.size
+        ));
+    }
+    reasons
+}
+
+/// The signatures a consent acknowledges for this device, or why there is no consent.
+fn consent_for<'a>(
+    identity: &Identity,
+    named: &[Identity],
+    consents: &'a [Consent],
+) -> Result<&'a [String], String> {
+    let given = consents
+        .iter()
+        .find_map(|consent| Some((consent, consent.for_device(identity)?)));
+    if let Some((consent, kinds)) = given {
+        // Cheap adapters give all their disks one serial.
+        let answering = named
+            .iter()
+            .filter(|other| consent.for_device(other).is_some())
+            .count();
+        if answering > 1 {
+            return Err(format!(
+                "more than one of the devices answers to `{}`; name it by one of {}",
+                consent.identity,
+                identity.names().join(", ")
+            ));
+        }
+        return Ok(kinds);
+    }
+    let stray: Vec<&str> = consents
+        .iter()
+        .filter(|consent| {
+            named
+                .iter()
+                .all(|other| consent.for_device(other).is_none())
+        })
+        .map(|consent| consent.identity.as_str())
+        .collect();
+    if stray.is_empty() {
+        return Err(format!(
+            "nothing says that it may be erased ({})",
+            identity.describe()
+        ));
+    }
+    Err(format!(
+        "`{}` is not its identity, which is `{}` ({})",
+        stray.join("`, `"),
+        identity.name_to_type(),
+        identity.describe()
+    ))
+}
+
+/// The flag that consents to everything that was found, quoted for a shell.
+fn flag(portrait: &Portrait) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for signature in &portrait.signatures {
+        if !kinds.contains(&signature.kind.as_str()) {
+            kinds.push(&signature.kind);
+        }
+    }
+    let mut text = portrait.identity.name_to_type().to_owned();
+    if !kinds.is_empty() {
+        text = format!("{text}:{}", kinds.join(","));
+    }
+    format!("--erase '{}'", text.replace('\'', r"'\''"))
+}
+
+/// A refusal for reasons that no consent can lift.
+fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
+    let way_out = "free it first or name another device; --on loop compares on image files instead";
+    Refusal {
+        device: path.to_owned(),
+        reasons,
+        way_out: way_out.to_owned(),
+    }
+}
+
+/// A refusal of what is no device, or cannot be looked at.
+fn unfit(path: &Path, error: &GuardError) -> Refusal {
+    let way_out = match error {
+        GuardError::NotADevice { .. } | GuardError::Absent { .. } => {
+            "name a block device (lsblk lists them); for image files use --on loop, with \
+             --work-dir DIR to choose where they lie; for a directory --on dir:PATH"
+        }
+        GuardError::Unreadable { source, .. }
+            if source.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            "run as root (sudo), or compare directories with --on dir:PATH"
+        }
+        GuardError::Unreadable { .. } | GuardError::Undecided { .. } => {
+            "what cannot be looked at is not erased; --on loop compares on image files instead"
+        }
+    };
+    Refusal {
+        device: path.to_owned(),
+        reasons: vec![error.to_string()],
+        way_out: way_out.to_owned(),
+    }
+}
+
+impl Released {
+    /// The device to format, with all links followed.
+    pub fn device(&self) -> &Path {
+        &self.portrait.identity.path
+    }
+
+    /// What was found when it was released.
+    pub fn portrait(&self) -> &Portrait {
+        &self.portrait
+    }
+
+    /// Looks again, right before a mkfs: the same device, and still nobody who uses it.
+    pub fn recheck(&self) -> Result<(), Refusal> {
+        let path = self.device();
+        let fail = |error: GuardError| unfit(path, &error);
+        let (now, block) = Identity::of(path).map_err(fail)?;
+        let mut reasons: Vec<String> = self
+            .portrait
+            .identity
+            .difference(&now)
+            .into_iter()
+            .collect();
+        if now.read_only {
+            reasons.push("it became read-only".to_owned());
+        }
+        let users = users::find(&block).map_err(fail)?;
+        reasons.extend(users.iter().map(ToString::to_string));
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        Err(refusal(path, reasons))
+    }
+
+    /// Copies to `directory` what tells what was on the device, so that it can be looked at later:
+    /// its first and last mebibyte, and where each signature lies. To be called before the first
+    /// mkfs; returns the description, beside which the copies lie.
+    pub fn save_signatures(&self, directory: &Path) -> Result<PathBuf, SaveError> {
+        saved::save(&self.portrait, directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::identity::tests::disk;
+    use super::super::{How, Use};
+    use super::*;
+
+    fn signature(device: &str, kind: &str, usage: &str) -> Signature {
+        Signature {
+            device: device.to_owned(),
+            kind: kind.to_owned(),
+            usage: Some(usage.to_owned()),
+            offset: 0,
+            label: None,
+        }
+    }
+
+    fn signed() -> Portrait {
+        Portrait {
+            identity: disk("sdb", Some("S1")),
+            users: Vec::new(),
+            signatures: vec![
+                signature("sdb", "gpt", "partition-table"),
+                signature("sdb1", "ext4", "filesystem"),
+            ],
+        }
+    }
+
+    fn judged(portrait: &Portrait, consents: &[&str]) -> Result<(), Refusal> {
+        let consents: Vec<Consent> = consents.iter().map(|text| Consent::parse(text)).collect();
+        let named = [portrait.identity.clone()];
+        let path = Path::new("/dev/sdb");
+        judge(path, portrait, &named, &consents, Bytes(1 << 20))
+    }
+
+    #[test]
+    fn consent_is_needed_for_the_identity_and_for_each_signature() {
+        let portrait = signed();
+        for (consents, expected) in [
+            (vec![], "nothing says that it may be erased"),
+            (vec!["S1"], "it holds a gpt partition table"),
+            (
+                vec!["S1:gpt"],
+                "its partition sdb1 holds an ext4 file system",
+            ),
+            (
+                vec!["S2:gpt,ext4"],
+                "`S2` is not its identity, which is `S1`",
+            ),
+            (vec!["sdb:gpt,ext4"], "`sdb` is not its identity"),
+            (vec!["S1:gpt,ext"], "its partition sdb1 holds an ext4"),
+        ] {
+            let refusal = judged(&portrait, &consents).expect_err("no consent to all of it");
+            let text = refusal.to_string();
+            assert!(text.contains(expected), "{consents:?}: {text}");
+            assert!(text.contains("--erase 'S1:gpt,ext4'"), "{text}");
+        }
+        assert_eq!(judged(&portrait, &["S1:ext4,gpt"]), Ok(()));
+        assert_eq!(judged(&portrait, &["S9", "S1:GPT, ext4"]), Ok(()));
+    }
+
+    #[test]
+    fn no_consent_lifts_a_use() {
+        let mut portrait = signed();
+        portrait.users = vec![Use {
+            subject: "its partition sdb1".into(),
+            how: How::Mounted {
+                point: "/home".into(),
+                kind: "ext4".into(),
+            },
+        }];
+        let refusal = judged(&portrait, &["S1:gpt,ext4"]).expect_err("it is mounted");
+        assert_eq!(
+            refusal.to_string(),
+            "/dev/sdb will not be erased:\n  \
+             - its partition sdb1 is mounted at /home (ext4)\n\
+             free it first or name another device; --on loop compares on image files instead"
+        );
+        // Nor is a way shown around it.
+        let bare = judged(&portrait, &[]).expect_err("it is mounted");
+        assert!(!bare.way_out.contains("--erase"), "{bare}");
+    }
+
+    #[test]
+    fn read_only_empty_and_small_devices_are_refused() {
+        let mut portrait = signed();
+        portrait.identity.read_only = true;
+        portrait.identity.size = Bytes(4096);
+        let text = judged(&portrait, &["S1:gpt,ext4"])
+            .expect_err("unfit")
+            .to_string();
+        assert!(text.contains("it is read-only"), "{text}");
+        assert!(
+            text.contains("too small: 4.00 KiB, and 1.00 MiB are needed"),
+            "{text}"
+        );
+        portrait.identity.size = Bytes(0);
+        let text = judged(&portrait, &["S1:gpt,ext4"])
+            .expect_err("unfit")
+            .to_string();
+        assert!(text.contains("nothing is attached"), "{text}");
+    }
+
+    #[test]
+    fn identities_may_have_colons() {
+        let consent = Consent::parse("usb-Stick-0:0");
+        let mut stick = disk("sdc", None);
+        stick.by_id = vec!["usb-Stick-0:0".into()];
+        assert_eq!(consent.for_device(&stick), Some(&[][..]));
+        let both = Consent::parse("usb-Stick-0:0:vfat");
+        assert_eq!(both.for_device(&stick), Some(&["vfat".to_owned()][..]));
+        assert_eq!(consent.for_device(&disk("sdd", None)), None);
+    }
+
+    #[test]
+    fn one_serial_for_two_disks_is_not_enough() {
+        let named = [disk("sda", Some("0000")), disk("sdb", Some("0000"))];
+        let consents = [Consent::parse("0000")];
+        let reason = consent_for(&named[0], &named, &consents).unwrap_err();
+        assert!(reason.contains("more than one"), "{reason}");
+    }
+
+    #[test]
+    fn the_same_device_or_disk_twice_is_refused() {
+        let first = Path::new("/dev/sda");
+        let before = disk("sda", None);
+        let mut part = disk("sda", None);
+        part.name = "sda1".into();
+        part.number = (8, 1);
+        for (identity, expected) in [(&before, "named twice"), (&part, "same disk (sda)")] {
+            let pairs = [(first, before.clone())];
+            let refusal =
+                refuse_shared_disk(Path::new("/dev/x"), identity, &pairs).expect_err(expected);
+            assert!(refusal.to_string().contains(expected), "{refusal}");
+        }
+        assert!(
+            refuse_shared_disk(Path::new("/dev/x"), &disk("sdb", None), &[(first, before)]).is_ok()
+        );
+    }
+}

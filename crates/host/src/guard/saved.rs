@@ -1,0 +1,202 @@
+//! Copies of what tells what a device held, taken before it is erased: enough to look at it later,
+//! and to put partition tables and labels back. Not a backup: the contents are not copied.
+
+use super::sysfs::Block;
+use super::{Identity, Portrait, Signature};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What is copied at either end of a device, bytes.
+const END: u64 = 1 << 20;
+/// What is copied around a signature, bytes: the largest sector that is common.
+const SECTOR: u64 = 4096;
+
+/// The description beside the copies, as JSON.
+#[derive(Debug, Serialize)]
+struct Description<'a> {
+    version: u32,
+    identity: &'a Identity,
+    signatures: &'a [Signature],
+    copies: &'a str,
+    extents: Vec<Extent>,
+    how_to_put_back: &'static str,
+}
+
+/// A stretch of the device, and where its copy lies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Extent {
+    device_offset: u64,
+    copy_offset: u64,
+    bytes: u64,
+}
+
+/// Copies that could not be taken.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot save what {device} holds to {}: {source}", path.display())]
+pub struct SaveError {
+    /// The device.
+    pub device: String,
+    /// The file or the folder.
+    pub path: PathBuf,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// Saves the ends and the signatures of a device; returns the path of the description.
+pub(super) fn save(portrait: &Portrait, directory: &Path) -> Result<PathBuf, SaveError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |source| SaveError {
+            device: portrait.identity.path.display().to_string(),
+            path,
+            source,
+        }
+    };
+    fs::create_dir_all(directory).map_err(failed(directory))?;
+    let (text_path, mut text) =
+        fresh(directory, &stem(&portrait.identity)).map_err(failed(directory))?;
+    let copy_path = text_path.with_extension("bin");
+    let extents = extents(portrait).map_err(failed(&copy_path))?;
+    copy(&portrait.identity.path, &copy_path, &extents).map_err(failed(&copy_path))?;
+    let description = Description {
+        version: 1,
+        identity: &portrait.identity,
+        signatures: &portrait.signatures,
+        copies: &copy_path.file_name().unwrap_or_default().to_string_lossy(),
+        extents,
+        how_to_put_back: "for each extent: dd if=COPIES of=DEVICE iflag=skip_bytes,count_bytes \
+            oflag=seek_bytes conv=notrunc skip=copy_offset seek=device_offset count=bytes",
+    };
+    let json = serde_json::to_vec_pretty(&description)
+        .map_err(|error| failed(&text_path)(error.into()))?;
+    text.write_all(&json)
+        .and_then(|()| text.sync_all())
+        .map_err(failed(&text_path))?;
+    Ok(text_path)
+}
+
+/// `sda-SERIAL`, with nothing in it that a shell or a path would mind.
+fn stem(identity: &Identity) -> String {
+    format!("{}-{}", identity.name, identity.name_to_type())
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// A new file of that name; numbered, since copies of earlier runs are kept.
+fn fresh(directory: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
+    let mut count = 1;
+    loop {
+        let path = directory.join(format!("{stem}-{count}.json"));
+        match File::create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => count += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What to copy: both ends, and a sector around each signature that lies elsewhere.
+fn extents(portrait: &Portrait) -> io::Result<Vec<Extent>> {
+    let starts: Vec<(String, u64)> = match Block::named_by(&portrait.identity.path)? {
+        Some(block) => block
+            .partitions()?
+            .into_iter()
+            .map(|partition| (partition.name.clone(), partition.start_bytes()))
+            .collect(),
+        None => Vec::new(),
+    };
+    let places = portrait.signatures.iter().map(|signature| {
+        let start = starts.iter().find(|(name, _)| *name == signature.device);
+        start.map_or(0, |(_, start)| *start) + signature.offset
+    });
+    Ok(lay_out(portrait.identity.size.0, places))
+}
+
+fn lay_out(size: u64, places: impl Iterator<Item = u64>) -> Vec<Extent> {
+    let mut spans = vec![(0, END.min(size))];
+    if size > END {
+        let start = size.saturating_sub(END).max(END);
+        spans.push((start, size));
+    }
+    for place in places.filter(|place| *place < size) {
+        let start = place - place % SECTOR;
+        let span = (start, (start + SECTOR).min(size));
+        if !spans
+            .iter()
+            .any(|known| known.0 <= span.0 && span.1 <= known.1)
+        {
+            spans.push(span);
+        }
+    }
+    let mut copy_offset = 0;
+    spans
+        .into_iter()
+        .map(|(start, end)| {
+            let extent = Extent {
+                device_offset: start,
+                copy_offset,
+                bytes: end - start,
+            };
+            copy_offset += extent.bytes;
+            extent
+        })
+        .collect()
+}
+
+/// Copies the extents, one after the other, and waits until they are on disk.
+fn copy(device: &Path, path: &Path, extents: &[Extent]) -> io::Result<()> {
+    let device = File::open(device)?;
+    let mut copies = File::create(path)?;
+    for extent in extents {
+        let bytes = usize::try_from(extent.bytes).map_err(io::Error::other)?;
+        let mut buffer = vec![0; bytes];
+        device.read_exact_at(&mut buffer, extent.device_offset)?;
+        copies.write_all(&buffer)?;
+    }
+    copies.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(size: u64, places: &[u64]) -> Vec<(u64, u64)> {
+        lay_out(size, places.iter().copied())
+            .into_iter()
+            .map(|extent| (extent.device_offset, extent.bytes))
+            .collect()
+    }
+
+    #[test]
+    fn both_ends_and_every_signature_are_covered_once() {
+        let size = 100 << 20;
+        assert_eq!(
+            spans(size, &[0x438, 0x1fe, size - 512, 0x40_0100, 0x40_0438]),
+            [(0, END), (size - END, END), (0x40_0000, SECTOR),]
+        );
+    }
+
+    #[test]
+    fn small_devices_are_copied_whole_and_never_beyond_their_end() {
+        assert_eq!(spans(1000, &[510]), [(0, 1000)]);
+        assert_eq!(spans(END + 512, &[]), [(0, END), (END, 512)]);
+        assert_eq!(spans(END, &[END + 5]), [(0, END)]);
+    }
+
+    #[test]
+    fn copies_lie_one_after_the_other() {
+        let extents = lay_out(10 << 20, [5 << 20].into_iter());
+        let offsets: Vec<u64> = extents.iter().map(|extent| extent.copy_offset).collect();
+        assert_eq!(offsets, [0, END, 2 * END]);
+    }
+}

@@ -1,0 +1,236 @@
+//! What a device holds: signatures of file systems, swap, arrays, encryption and partition tables,
+//! as `wipefs -n` and `blkid -p` find them. Two programs of one library, since they ask it in two
+//! ways: one lists every magic string, the other what makes sense as a whole.
+
+use super::GuardError;
+use super::sysfs::Block;
+use crate::probe;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Something recognisable on a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Signature {
+    /// The kernel's name of the device that holds it: the one examined, or a partition of it.
+    pub device: String,
+    /// The type, in the words of libblkid (`ext4`, `gpt`, `LVM2_member`).
+    pub kind: String,
+    /// What it is used for (`filesystem`, `raid`, `crypto`, `partition-table`, `other`).
+    pub usage: Option<String>,
+    /// Where its magic string lies on that device, in bytes.
+    pub offset: u64,
+    /// The label, where it has one.
+    pub label: Option<String>,
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.usage.as_deref() {
+            Some("filesystem") => " file system",
+            Some("partition-table") => " partition table",
+            Some("raid") => " member of an array or a pool",
+            Some("crypto") => " encrypted container",
+            _ => " signature",
+        };
+        let article = if self.kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
+            "an"
+        } else {
+            "a"
+        };
+        write!(f, "{article} {}{what}", self.kind)?;
+        match &self.label {
+            Some(label) => write!(f, " labelled `{label}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The signatures of a device and of its partitions.
+pub(super) fn find(block: &Block) -> Result<Vec<Signature>, GuardError> {
+    let partitions = block.partitions().map_err(GuardError::unreadable(format!(
+        "the partitions of {}",
+        block.name
+    )))?;
+    let mut found = Vec::new();
+    let devices = std::iter::once(block).chain(&partitions);
+    // Where there is no medium there is nothing to find, and the programs would fail.
+    for device in devices.filter(|device| device.size_bytes() > 0) {
+        found.extend(on(&device.node(), &device.name)?);
+    }
+    Ok(found)
+}
+
+/// The signatures at one node.
+fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> {
+    let undecided = |problem: String| GuardError::Undecided {
+        device: node.display().to_string(),
+        problem,
+    };
+    let listed = ask(
+        "wipefs",
+        &["-n", "-J", "-O", "OFFSET,TYPE,USAGE,LABEL", "--"],
+        node,
+    )
+    .map_err(undecided)?;
+    if !listed.status.success() {
+        return Err(undecided(failure("wipefs", &listed)));
+    }
+    let mut found = parse_wipefs(&String::from_utf8_lossy(&listed.stdout), name)
+        .map_err(|error| undecided(format!("the output of wipefs is not understood: {error}")))?;
+
+    let probed = ask("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
+    match probed.status.code() {
+        Some(0) => {
+            let second = parse_blkid(&String::from_utf8_lossy(&probed.stdout), name);
+            for signature in second {
+                if !found
+                    .iter()
+                    .any(|known| known.kind.eq_ignore_ascii_case(&signature.kind))
+                {
+                    found.push(signature);
+                }
+            }
+        }
+        // blkid(8): 2 is "nothing found" (said in silence), 8 "ambivalent": then all stand listed.
+        Some(2) if probed.stderr.is_empty() => {}
+        Some(8) if !found.is_empty() => {}
+        _ => return Err(undecided(failure("blkid", &probed))),
+    }
+    // The protective MBR is a part of its GPT, not another table to be acknowledged.
+    if found.iter().any(|signature| signature.kind == "gpt") {
+        found.retain(|signature| signature.kind != "PMBR");
+    }
+    Ok(found)
+}
+
+/// Runs a program that only looks.
+fn ask(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String> {
+    let path = probe::program(program)
+        .ok_or_else(|| format!("no program `{program}`; apt-get install util-linux"))?;
+    Command::new(path)
+        .args(arguments)
+        .arg(node)
+        .env("LC_ALL", "C")
+        // It would wait for the lock that the guard itself holds.
+        .env_remove("LOCK_BLOCK_DEVICE")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{program}: {error}"))
+}
+
+fn failure(program: &str, output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    format!("{program} ended with {}: {}", output.status, said.trim())
+}
+
+#[derive(Deserialize)]
+struct Listing {
+    signatures: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    offset: String,
+    #[serde(rename = "type")]
+    kind: String,
+    usage: Option<String>,
+    label: Option<String>,
+}
+
+/// Reads `wipefs -J`. Versions before 2.36 print nothing where there is nothing.
+fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let listing: Listing = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    listing
+        .signatures
+        .into_iter()
+        .map(|entry| {
+            let digits = entry.offset.trim_start_matches("0x");
+            let offset = u64::from_str_radix(digits, 16)
+                .map_err(|_| format!("`{}` is no offset", entry.offset))?;
+            Ok(Signature {
+                device: device.to_owned(),
+                kind: entry.kind,
+                usage: entry.usage,
+                offset,
+                label: entry.label,
+            })
+        })
+        .collect()
+}
+
+/// Reads `blkid -p -o export`: one `KEY=value` a line; it does not tell where the magic lies.
+fn parse_blkid(text: &str, device: &str) -> Vec<Signature> {
+    let value = |key: &str| {
+        text.lines()
+            .filter_map(|line| line.split_once('='))
+            .find(|(name, _)| *name == key)
+            .map(|(_, value)| value.to_owned())
+    };
+    let signature = |kind: String, usage: Option<String>, label: Option<String>| Signature {
+        device: device.to_owned(),
+        kind,
+        usage,
+        offset: 0,
+        label,
+    };
+    let content = value("TYPE").map(|kind| signature(kind, value("USAGE"), value("LABEL")));
+    let table =
+        value("PTTYPE").map(|kind| signature(kind, Some("partition-table".to_owned()), None));
+    content.into_iter().chain(table).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_of_wipefs_is_read() {
+        let text = r#"{ "signatures": [
+            {"offset":"0x200", "type":"gpt", "usage":"partition-table", "label":null},
+            {"offset":"0x438", "type":"ext4", "usage":"filesystem", "label":"a \"b\" ü"},
+            {"offset":"0xff6", "type":"swap", "usage":"other", "label":null}
+        ] }"#;
+        let found = parse_wipefs(text, "sda").unwrap();
+        let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "a gpt partition table",
+                "an ext4 file system labelled `a \"b\" ü`",
+                "a swap signature"
+            ]
+        );
+        assert_eq!(found[1].offset, 0x438);
+    }
+
+    #[test]
+    fn silence_is_nothing_and_nonsense_is_an_error() {
+        assert_eq!(parse_wipefs("", "sda").unwrap(), []);
+        assert_eq!(parse_wipefs("{\"signatures\": [ ]}", "sda").unwrap(), []);
+        for broken in [
+            "{}",
+            "{\"signatures\": [",
+            "{\"signatures\": [{\"type\": \"gpt\"}]}",
+            "{\"signatures\": [{\"offset\": \"x\", \"type\": \"gpt\", \"usage\": null, \"label\": null}]}",
+        ] {
+            assert!(parse_wipefs(broken, "sda").is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn blkid_tells_content_and_table() {
+        let found = parse_blkid(
+            "DEVNAME=/dev/sda\nLABEL=a\\ b\nTYPE=xfs\nUSAGE=filesystem\nPTTYPE=dos\n",
+            "sda",
+        );
+        let kinds: Vec<&str> = found.iter().map(|s| s.kind.as_str()).collect();
+        assert_eq!(kinds, ["xfs", "dos"]);
+        assert_eq!(found[1].to_string(), "a dos partition table");
+        assert_eq!(parse_blkid("", "sda"), []);
+    }
+}
