@@ -1,1 +1,263 @@
-//! To be written.
+//! The measured stretch: everything is made ready, the clock starts, the workload runs on its
+//! engine, the clock is read, and where the phase writes it is read again after `syncfs`.
+//!
+//! What the workload does is the affair of `workloads`; caches, devices and statistics are not
+//! looked at here.
+
+pub(crate) mod watch;
+mod weight;
+
+pub use crate::engines::LoadError;
+pub use crate::engines::tools::ToolCommand;
+pub use weight::{ClockFacts, EngineCost, clock_facts, empty_phase_cost, engine_cost};
+
+use crate::engines::null::{self, Facts, Null};
+use crate::engines::{self, sync::Sync, tools};
+use crate::ground::Ground;
+use crate::workloads::{self, Job, Needs, PhaseKind, Scratch};
+use fsdyno_model::plan::{CopyMethod, PhasePlan};
+use fsdyno_model::sample::Tally;
+use fsdyno_model::stop::Stop;
+use fsdyno_model::units::{Bytes, Nanos};
+use fsdyno_model::warning::Warning;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use watch::Watch;
+
+/// A phase to be measured.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Which, of which kind.
+    pub phase: &'a PhasePlan,
+    /// The engine that does the work.
+    pub engine: &'a str,
+    /// How a copy moves data.
+    pub copy_method: CopyMethod,
+    /// Where it works.
+    pub ground: &'a mut Ground,
+    /// Files, directories and bytes of the newest tree or archive, where they are known: the
+    /// engine `null` has nothing else to go by, and the engine `tools` cannot count.
+    pub facts: Option<(u64, u64, u64)>,
+    /// The wish to stop.
+    pub stop: &'a Stop,
+}
+
+/// A phase, measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measured {
+    /// Wall time until the work had returned.
+    pub return_ns: Nanos,
+    /// Wall time until `syncfs` had returned as well, where the phase writes.
+    pub durable_ns: Option<Nanos>,
+    /// User time until return.
+    pub user_ns: Nanos,
+    /// System time until return.
+    pub system_ns: Nanos,
+    /// What was done.
+    pub tally: Tally,
+    /// How exactly.
+    pub method: String,
+    /// Programs that were run.
+    pub commands: Vec<ToolCommand>,
+    /// Doubts.
+    pub warnings: Vec<Warning>,
+}
+
+/// What the null engine works on where nothing is known: the shape of a small source tree.
+const UNKNOWN: Facts = Facts {
+    files: 10_000,
+    directories: 1_000,
+    bytes: 30_000_000,
+};
+
+/// Runs one phase and measures it. The ground follows what was done; after an error a tree may
+/// stand half done below its root.
+pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
+    let name = &request.phase.kind;
+    let kind = workloads::find(name).ok_or_else(|| LoadError::UnknownKind(name.clone()))?;
+    let engine = engines::find(request.engine)
+        .ok_or_else(|| LoadError::UnknownEngine(request.engine.to_owned()))?;
+    let ground = request.ground;
+    let made = kind.makes_tree.then(|| ground.next_tree(kind.name));
+    // What stands nowhere is never missing.
+    let imagined = engine.name == null::NAME;
+    let job = Job {
+        root: &ground.root,
+        source: match (kind.needs, ground.newest()) {
+            (Needs::Archive, _) => CString::default(),
+            (Needs::Tree, Some(tree)) => name_of(tree)?,
+            (Needs::Tree, None) if imagined => c"tree".to_owned(),
+            (Needs::Tree, None) => return Err(LoadError::NoTree(kind.name.to_owned())),
+        },
+        target: made.as_deref().map_or(Ok(CString::default()), name_of)?,
+        archive: match (kind.needs, &ground.archive) {
+            (Needs::Archive, Some(archive)) => archive,
+            (Needs::Archive, None) if !imagined => {
+                return Err(LoadError::NoArchive(kind.name.to_owned()));
+            }
+            _ => Path::new(""),
+        },
+        method: request.copy_method,
+        pattern: request.phase.pattern.as_deref(),
+        stop: request.stop,
+    };
+    let facts = request.facts.map(|(files, directories, bytes)| Facts {
+        files,
+        directories,
+        bytes,
+    });
+    let measured = match engine.name {
+        tools::NAME => run_tools(kind, &job, facts)?,
+        null::NAME => run_null(kind, &job, facts.unwrap_or(UNKNOWN))?,
+        _ => run_sync(kind, &job)?,
+    };
+    if kind.removes_tree {
+        ground.trees.pop();
+    }
+    ground.trees.extend(made);
+    Ok(measured)
+}
+
+/// Passes over a whole tree, untimed: everything is looked at and read, to make it warm.
+pub fn touch(tree: &Path, stop: &Stop) -> Result<Tally, LoadError> {
+    raise_descriptor_limit();
+    let job = Job {
+        root: tree.parent().unwrap_or(Path::new("/")),
+        source: name_of(tree)?,
+        target: CString::default(),
+        archive: Path::new(""),
+        method: CopyMethod::default(),
+        pattern: None,
+        stop,
+    };
+    let mut scratch = Scratch::for_job(workloads::read::KIND.name, &job)?;
+    (workloads::stat_walk::KIND.sync)(&mut Sync::default(), &job, &mut scratch)?;
+    (workloads::read::KIND.sync)(&mut Sync::default(), &job, &mut scratch)
+}
+
+/// The name of a tree in its ground.
+fn name_of(tree: &Path) -> Result<CString, LoadError> {
+    tree.file_name()
+        .and_then(|name| CString::new(name.as_bytes()).ok())
+        .ok_or_else(|| {
+            let source = std::io::Error::from_raw_os_error(libc::EINVAL);
+            LoadError::io("openat", tree, source)
+        })
+}
+
+fn run_sync(kind: &PhaseKind, job: &Job<'_>) -> Result<Measured, LoadError> {
+    raise_descriptor_limit();
+    let mut scratch = Scratch::for_job(kind.name, job)?;
+    let mut engine = Sync::default();
+    let ground = open_ground(kind, job)?;
+    let watch = Watch::start();
+    let tally = (kind.sync)(&mut engine, job, &mut scratch)?;
+    let used = watch.read();
+    let durable_ns = durable(ground.as_ref(), job, watch)?;
+    Ok(Measured {
+        return_ns: used.wall,
+        durable_ns,
+        user_ns: used.user,
+        system_ns: used.system,
+        tally,
+        method: (kind.method)(job),
+        commands: Vec::new(),
+        warnings: scratch.warnings(),
+    })
+}
+
+fn run_null(kind: &PhaseKind, job: &Job<'_>, facts: Facts) -> Result<Measured, LoadError> {
+    let mut scratch = Scratch::for_job(kind.name, job)?;
+    let mut engine = Null::new(facts);
+    let watch = Watch::start();
+    let tally = (kind.null)(&mut engine, job, &mut scratch)?;
+    let used = watch.read();
+    Ok(Measured {
+        return_ns: used.wall,
+        durable_ns: kind.writes.then_some(used.wall),
+        user_ns: used.user,
+        system_ns: used.system,
+        tally,
+        method: "no system calls".to_owned(),
+        commands: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+fn run_tools(kind: &PhaseKind, job: &Job<'_>, facts: Option<Facts>) -> Result<Measured, LoadError> {
+    let tool = (kind.tools)(job);
+    if let Some(directory) = &tool.makes {
+        std::fs::create_dir(directory)
+            .map_err(|source| LoadError::io("mkdir", directory, source))?;
+    }
+    let ground = open_ground(kind, job)?;
+    let watch = Watch::start();
+    let ended = tools::run(&tool, job.stop)?;
+    let used = watch.read();
+    let durable_ns = durable(ground.as_ref(), job, watch)?;
+    // A program tells nobody what it handled: what the tree is known to hold, it handled.
+    let known = facts.unwrap_or(Facts {
+        files: 0,
+        directories: 0,
+        bytes: 0,
+    });
+    Ok(Measured {
+        return_ns: used.wall,
+        durable_ns,
+        user_ns: ended.user,
+        system_ns: ended.system,
+        tally: Tally {
+            files: known.files,
+            directories: known.directories,
+            bytes: Bytes(known.bytes),
+            calls: 0,
+            matches: ended.lines,
+        },
+        method: tool.method.to_owned(),
+        commands: vec![ended.command],
+        warnings: Vec::new(),
+    })
+}
+
+/// A handle on the ground's file system, where the phase writes.
+fn open_ground(kind: &PhaseKind, job: &Job<'_>) -> Result<Option<OwnedFd>, LoadError> {
+    if !kind.writes {
+        return Ok(None);
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(job.root, flags, Mode::empty())
+        .map(Some)
+        .map_err(|errno| LoadError::io("open", job.root, errno.into()))
+}
+
+/// Waits until everything written is durable; the time since the start.
+fn durable(
+    ground: Option<&OwnedFd>,
+    job: &Job<'_>,
+    watch: Watch,
+) -> Result<Option<Nanos>, LoadError> {
+    let Some(ground) = ground else {
+        return Ok(None);
+    };
+    rustix::fs::syncfs(ground).map_err(|errno| LoadError::io("syncfs", job.root, errno.into()))?;
+    Ok(Some(watch.wall()))
+}
+
+/// A walk holds one descriptor a level, or two: the usual soft limit would end it at 500 levels.
+fn raise_descriptor_limit() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        // Where it may not be raised, deep trees are refused with EMFILE.
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: maximum,
+                maximum,
+            },
+        );
+    }
+}

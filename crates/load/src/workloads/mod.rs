@@ -1,1 +1,172 @@
-//! To be written.
+//! Workloads: what is done with the files, one file for each kind of phase, written once for all
+//! engines. How a call reaches the kernel is the affair of `engines`; the clock, of `measure`.
+
+mod attributes;
+pub mod copy;
+mod data;
+pub mod delete;
+pub mod read;
+pub mod stat_walk;
+pub mod untar;
+mod walk;
+
+use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
+use attributes::Keeper;
+use fsdyno_model::plan::CopyMethod;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::stop::Stop;
+use fsdyno_model::warning::Warning;
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use walk::Trail;
+
+/// What a phase needs to stand on the ground.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// A tree.
+    Tree,
+    /// An archive.
+    Archive,
+}
+
+/// What a phase does, on one engine.
+type Run<E> = fn(&mut E, &Job<'_>, &mut Scratch) -> Result<Tally, LoadError>;
+
+/// A kind of phase.
+#[derive(Debug)]
+pub struct PhaseKind {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub title: &'static str,
+    /// What it works on.
+    pub needs: Needs,
+    /// Whether it writes: then it has a time to durable.
+    pub writes: bool,
+    /// Whether a new tree stands after it.
+    pub makes_tree: bool,
+    /// Whether the newest tree is gone after it.
+    pub removes_tree: bool,
+    pub(crate) sync: Run<Sync>,
+    pub(crate) null: Run<Null>,
+    pub(crate) tools: fn(&Job<'_>) -> ToolRun,
+    /// What the engine `sync` does, in words of system calls.
+    pub(crate) method: fn(&Job<'_>) -> String,
+}
+
+/// All kinds of phases.
+pub static ALL: &[&PhaseKind] = &[&copy::KIND, &delete::KIND, &read::KIND, &stat_walk::KIND];
+
+/// The kind of that name.
+pub fn find(name: &str) -> Option<&'static PhaseKind> {
+    ALL.iter().find(|kind| kind.name == name).copied()
+}
+
+/// One phase, ready to run: names are resolved, nothing is opened yet.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    /// The directory all trees lie in.
+    pub root: &'a Path,
+    /// The newest tree: a name in the root. Empty where the kind needs none.
+    pub source: CString,
+    /// The tree to be made: a name in the root. Empty where the kind makes none.
+    pub target: CString,
+    /// The archive; empty where the kind needs none.
+    pub archive: &'a Path,
+    pub method: CopyMethod,
+    /// The regular expression of a search, where one was given.
+    pub pattern: Option<&'a str>,
+    pub stop: &'a Stop,
+}
+
+impl Job<'_> {
+    pub fn source_path(&self) -> PathBuf {
+        self.root.join(as_os(&self.source))
+    }
+
+    pub fn target_path(&self) -> PathBuf {
+        self.root.join(as_os(&self.target))
+    }
+}
+
+fn as_os(name: &CStr) -> &OsStr {
+    OsStr::from_bytes(name.to_bytes())
+}
+
+/// Everything a phase needs room for, laid out before its clock starts.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    pub data: Box<[u8]>,
+    pub symlink: Box<[u8]>,
+    pub trail: Trail,
+    pub keeper: Keeper,
+}
+
+impl Scratch {
+    /// Lays out what a job of that kind needs.
+    pub fn for_job(_kind: &str, _job: &Job<'_>) -> Result<Self, LoadError> {
+        // Lines of text: what a search finds on the null engine, where nothing fills the buffer.
+        let data = b"the quick brown fox jumps over the lazy dog 0123\n"
+            .iter()
+            .copied()
+            .cycle()
+            .take(data::BUFFER)
+            .collect();
+        Ok(Self {
+            data,
+            symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
+            trail: Trail::default(),
+            keeper: Keeper::default(),
+        })
+    }
+
+    /// Doubts that came up during the phase.
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.keeper.warnings()
+    }
+}
+
+/// A tally with the calls of its engine.
+fn tally<E: Engine>(engine: &E, tally: Tally) -> Tally {
+    Tally {
+        calls: engine.calls(),
+        ..tally
+    }
+}
+
+/// A program of the system to be run for a phase.
+#[derive(Debug)]
+pub(crate) struct ToolRun {
+    /// What is said of it in reports.
+    pub method: &'static str,
+    pub argv: Vec<OsString>,
+    /// The lines it prints are counted as matches; else what it prints goes to `/dev/null`.
+    pub counts_lines: bool,
+    /// The highest exit status that is no failure.
+    pub highest_status: i32,
+    /// A directory it needs to stand, made before the clock starts.
+    pub makes: Option<PathBuf>,
+}
+
+impl ToolRun {
+    pub fn new<const N: usize>(method: &'static str, argv: [&str; N]) -> Self {
+        Self {
+            method,
+            argv: argv.into_iter().map(Into::into).collect(),
+            counts_lines: false,
+            highest_status: 0,
+            makes: None,
+        }
+    }
+
+    pub fn arg(mut self, word: impl Into<OsString>) -> Self {
+        self.argv.push(word.into());
+        self
+    }
+
+    pub fn args<const N: usize>(mut self, words: [&str; N]) -> Self {
+        self.argv.extend(words.into_iter().map(Into::into));
+        self
+    }
+}

@@ -1,0 +1,454 @@
+//! The engine `null`: answers every call at once, from a tree that exists nowhere. What a phase
+//! takes on it is the weight of fsdyno itself. The same facts always give the same tree.
+
+use super::listing::{Listing, put_record};
+use super::meta::{Kind, Meta, Moment};
+use super::{Engine, LoadError, Target};
+use std::ffi::CStr;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What the engine is called.
+pub const NAME: &str = "null";
+
+/// How much there is in the tree that exists nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Regular files.
+    pub files: u64,
+    /// Directories, the root among them: at least one.
+    pub directories: u64,
+    /// Bytes in all files together.
+    pub bytes: u64,
+}
+
+impl Facts {
+    /// Files of one directory: they are dealt out evenly.
+    fn files_in(&self, directory: u64) -> u64 {
+        self.files / self.directories + u64::from(directory < self.files % self.directories)
+    }
+
+    /// Bytes of one file, likewise.
+    fn bytes_in(&self, file: u64) -> u64 {
+        if self.files == 0 {
+            return 0;
+        }
+        self.bytes / self.files + u64::from(file < self.bytes % self.files)
+    }
+}
+
+/// The engine `null`.
+#[derive(Debug)]
+pub struct Null {
+    facts: Facts,
+    calls: u64,
+}
+
+/// A directory: the root holds all others, and each its share of the files.
+#[derive(Debug)]
+pub struct NullDir {
+    number: u64,
+    listed: u64,
+}
+
+/// A file, and how much of it is left to read.
+#[derive(Debug)]
+pub struct NullFile {
+    left: u64,
+    size: u64,
+}
+
+impl Null {
+    /// An engine over a tree of that many files, directories and bytes.
+    pub fn new(facts: Facts) -> Self {
+        Self {
+            facts: Facts {
+                directories: facts.directories.max(1),
+                ..facts
+            },
+            calls: 0,
+        }
+    }
+
+    #[inline]
+    fn done<T>(&mut self, value: T) -> Result<T, LoadError> {
+        self.calls += 1;
+        Ok(value)
+    }
+
+    /// The `n`th entry of a directory: its kind, and its number among its kind.
+    fn entry(&self, directory: u64, n: u64) -> Option<(Kind, u64)> {
+        let below = if directory == 0 {
+            self.facts.directories - 1
+        } else {
+            0
+        };
+        if n < below {
+            return Some((Kind::Directory, n + 1));
+        }
+        let n = n - below;
+        // Files are dealt out like cards: directory d holds d, d + D, d + 2D ...
+        (n < self.facts.files_in(directory))
+            .then(|| (Kind::File, directory + n * self.facts.directories))
+    }
+
+    fn meta(&self, kind: Kind, number: u64) -> Meta {
+        let size = match kind {
+            Kind::File => self.facts.bytes_in(number),
+            _ => 0,
+        };
+        let moment = Moment {
+            seconds: 1_200_000_000,
+            nanos: 0,
+        };
+        Meta {
+            kind,
+            mode: if kind == Kind::File { 0o644 } else { 0o755 },
+            uid: 0,
+            gid: 0,
+            dev: 1,
+            ino: number,
+            links: 1,
+            rdev: 0,
+            size,
+            space: size,
+            accessed: moment,
+            modified: moment,
+        }
+    }
+}
+
+/// Writes `f0000002a`.
+#[inline]
+fn put_name(kind: Kind, number: u64) -> [u8; 17] {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut name = [if kind == Kind::Directory { b'd' } else { b'f' }; 17];
+    for (place, byte) in name[1..].iter_mut().rev().enumerate() {
+        *byte = HEX[(number >> (4 * place) & 15) as usize];
+    }
+    name
+}
+
+/// Reads what [`put_name`] wrote; anything else is the root.
+#[inline]
+fn number_of(name: &CStr) -> (Kind, u64) {
+    let bytes = name.to_bytes();
+    let kind = match bytes.first() {
+        Some(b'f') => Kind::File,
+        _ => Kind::Directory,
+    };
+    if bytes.len() != 17 {
+        return (Kind::Directory, 0);
+    }
+    let number = bytes[1..].iter().fold(0, |number, byte| {
+        let digit = match byte {
+            b'a'..=b'f' => byte - b'a' + 10,
+            digit => digit & 15,
+        };
+        number << 4 | u64::from(digit)
+    });
+    (kind, number)
+}
+
+impl Engine for Null {
+    type Dir = NullDir;
+    type File = NullFile;
+
+    fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    fn open_ground(&mut self, _path: &Path) -> Result<NullDir, LoadError> {
+        self.done(NullDir {
+            number: 0,
+            listed: 0,
+        })
+    }
+
+    fn open_dir(&mut self, _at: &NullDir, name: &CStr) -> Result<NullDir, LoadError> {
+        let (_, number) = number_of(name);
+        self.done(NullDir { number, listed: 0 })
+    }
+
+    fn list(&mut self, dir: &mut NullDir, into: &mut Listing) -> Result<bool, LoadError> {
+        let mut end = 0;
+        while let Some((kind, number)) = self.entry(dir.number, dir.listed) {
+            let space = &mut into.space()[end..];
+            let Some(bytes) = put_record(space, number, kind, &put_name(kind, number)) else {
+                break;
+            };
+            end += bytes;
+            dir.listed += 1;
+        }
+        into.filled(end);
+        self.done(end > 0)
+    }
+
+    fn close_dir(&mut self, _dir: NullDir) {
+        self.calls += 1;
+    }
+
+    fn make_dir(&mut self, _at: &NullDir, _name: &CStr, _mode: u32) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn remove_dir(&mut self, _at: &NullDir, _name: &CStr) -> Result<bool, LoadError> {
+        self.done(true)
+    }
+
+    fn stat(&mut self, of: &Target<'_, Self>) -> Result<Meta, LoadError> {
+        let meta = match of {
+            Target::File(file) => Meta {
+                size: file.size,
+                space: file.size,
+                ..self.meta(Kind::File, 0)
+            },
+            Target::Directory(dir) => self.meta(Kind::Directory, dir.number),
+            Target::Entry(_, name) => {
+                let (kind, number) = number_of(name);
+                self.meta(kind, number)
+            }
+        };
+        self.done(meta)
+    }
+
+    fn open(&mut self, _at: &NullDir, name: &CStr) -> Result<NullFile, LoadError> {
+        let size = self.facts.bytes_in(number_of(name).1);
+        self.done(NullFile { left: size, size })
+    }
+
+    fn create(&mut self, _at: &NullDir, _name: &CStr, _mode: u32) -> Result<NullFile, LoadError> {
+        self.done(NullFile { left: 0, size: 0 })
+    }
+
+    fn close(&mut self, _file: NullFile) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn read(&mut self, file: &mut NullFile, into: &mut [u8]) -> Result<usize, LoadError> {
+        let bytes = usize::try_from(file.left).map_or(into.len(), |left| left.min(into.len()));
+        file.left -= bytes as u64;
+        self.done(bytes)
+    }
+
+    fn write(&mut self, _file: &mut NullFile, _data: &[u8]) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn seek(&mut self, file: &mut NullFile, offset: u64) -> Result<(), LoadError> {
+        file.left = file.size.saturating_sub(offset);
+        self.done(())
+    }
+
+    fn data_after(
+        &mut self,
+        _file: &mut NullFile,
+        offset: u64,
+        size: u64,
+    ) -> Result<Option<(u64, u64)>, LoadError> {
+        self.done((offset < size).then_some((offset, size)))
+    }
+
+    fn set_size(&mut self, _file: &mut NullFile, _size: u64) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn share(&mut self, _from: &NullFile, _to: &mut NullFile) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn copy_range(
+        &mut self,
+        from: &mut NullFile,
+        _to: &mut NullFile,
+        length: u64,
+    ) -> Result<u64, LoadError> {
+        let bytes = from.left.min(length);
+        from.left -= bytes;
+        self.done(bytes)
+    }
+
+    fn read_link(
+        &mut self,
+        _at: &NullDir,
+        _name: &CStr,
+        _into: &mut [u8],
+    ) -> Result<usize, LoadError> {
+        self.done(0)
+    }
+
+    fn symlink(&mut self, _target: &CStr, _at: &NullDir, _name: &CStr) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn link(
+        &mut self,
+        _from: (&NullDir, &CStr),
+        _at: &NullDir,
+        _name: &CStr,
+    ) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn make_node(
+        &mut self,
+        _at: &NullDir,
+        _name: &CStr,
+        _kind: Kind,
+        _mode: u32,
+        _rdev: u64,
+    ) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn unlink(&mut self, _at: &NullDir, _name: &CStr) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn set_times(
+        &mut self,
+        _on: &Target<'_, Self>,
+        _accessed: Moment,
+        _modified: Moment,
+    ) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn set_owner(
+        &mut self,
+        _on: &Target<'_, Self>,
+        _uid: Option<u32>,
+        _gid: Option<u32>,
+    ) -> Result<bool, LoadError> {
+        self.done(true)
+    }
+
+    fn set_mode(&mut self, _on: &Target<'_, Self>, _mode: u32) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn list_attributes(
+        &mut self,
+        _of: &Target<'_, Self>,
+        _into: &mut [u8],
+    ) -> Result<Option<usize>, LoadError> {
+        self.done(Some(0))
+    }
+
+    fn attribute(
+        &mut self,
+        _of: &Target<'_, Self>,
+        _name: &CStr,
+        _into: &mut [u8],
+    ) -> Result<Option<usize>, LoadError> {
+        self.done(None)
+    }
+
+    fn set_attribute(
+        &mut self,
+        _on: &Target<'_, Self>,
+        _name: &CStr,
+        _value: &[u8],
+    ) -> Result<bool, LoadError> {
+        self.done(true)
+    }
+
+    fn archive(&mut self, _path: &Path) -> Result<Box<dyn Read + Send>, LoadError> {
+        let archive = NullArchive::new(self.facts);
+        self.done(Box::new(archive))
+    }
+}
+
+/// The tree that exists nowhere as a tar archive that exists nowhere.
+#[derive(Debug)]
+struct NullArchive {
+    facts: Facts,
+    /// Members begun: directories first, then files.
+    begun: u64,
+    /// Bytes of the present member still to come, padding included.
+    data_left: u64,
+    header: [u8; 512],
+    header_left: usize,
+}
+
+impl NullArchive {
+    fn new(facts: Facts) -> Self {
+        Self {
+            facts,
+            begun: 0,
+            data_left: 0,
+            header: [0; 512],
+            header_left: 0,
+        }
+    }
+
+    /// Lays the header of the next member; zeros at the end.
+    fn begin(&mut self) {
+        let (number, facts) = (self.begun, self.facts);
+        self.begun += 1;
+        self.header = [0; 512];
+        self.header_left = 512;
+        let (kind, number) = match number.checked_sub(facts.directories) {
+            None => (Kind::Directory, number),
+            Some(file) if file < facts.files => (Kind::File, file),
+            Some(_) => return,
+        };
+        let directory = match kind {
+            Kind::File => number % facts.directories,
+            _ => 0,
+        };
+        self.header[0] = b't';
+        let mut end = 1;
+        if directory != 0 {
+            self.header[end] = b'/';
+            self.header[end + 1..end + 18].copy_from_slice(&put_name(Kind::Directory, directory));
+            end += 18;
+        }
+        if (kind, number) != (Kind::Directory, 0) {
+            self.header[end] = b'/';
+            self.header[end + 1..end + 18].copy_from_slice(&put_name(kind, number));
+        }
+        let size = match kind {
+            Kind::File => facts.bytes_in(number),
+            _ => 0,
+        };
+        self.data_left = size.next_multiple_of(512);
+        self.header[100..107].copy_from_slice(b"0000644");
+        put_octal(&mut self.header[124..135], size);
+        put_octal(&mut self.header[136..147], 1_200_000_000);
+        self.header[156] = if kind == Kind::File { b'0' } else { b'5' };
+        self.header[257..265].copy_from_slice(b"ustar\x0000");
+        self.header[148..156].fill(b' ');
+        let sum: u64 = self.header.iter().map(|byte| u64::from(*byte)).sum();
+        put_octal(&mut self.header[148..154], sum);
+        self.header[154] = 0;
+    }
+}
+
+fn put_octal(field: &mut [u8], mut number: u64) {
+    for byte in field.iter_mut().rev() {
+        *byte = b'0' + (number & 7) as u8;
+        number >>= 3;
+    }
+}
+
+impl Read for NullArchive {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.header_left == 0 && self.data_left == 0 {
+            if self.begun > self.facts.directories + self.facts.files {
+                return Ok(0);
+            }
+            self.begin();
+        }
+        if self.header_left > 0 {
+            let bytes = into.len().min(self.header_left);
+            let start = 512 - self.header_left;
+            into[..bytes].copy_from_slice(&self.header[start..start + bytes]);
+            self.header_left -= bytes;
+            return Ok(bytes);
+        }
+        let bytes = usize::try_from(self.data_left).map_or(into.len(), |left| left.min(into.len()));
+        self.data_left -= bytes as u64;
+        Ok(bytes)
+    }
+}

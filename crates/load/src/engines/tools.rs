@@ -1,0 +1,293 @@
+//! The engine `tools`: the programs of the system, without a shell, in the C locale. They die
+//! with us, and when the user asks to stop.
+
+use super::LoadError;
+use crate::workloads::ToolRun;
+use fsdyno_model::stop::Stop;
+use fsdyno_model::units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+/// What the engine is called.
+pub const NAME: &str = "tools";
+
+/// The programs it runs, with the Debian packages that hold them.
+pub(super) const PROGRAMS: &[(&str, &str)] = &[
+    ("cp", "coreutils"),
+    ("rm", "coreutils"),
+    ("cat", "coreutils"),
+    ("tar", "tar"),
+    ("find", "findutils"),
+    ("grep", "grep"),
+];
+
+/// How much is kept of what a program prints.
+const KEPT: usize = 64 * 1024;
+/// How often a wish to stop is looked for.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// A program that was run, for the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCommand {
+    /// Program and arguments (bytes that are not UTF-8 are replaced).
+    pub argv: Vec<String>,
+    /// The exit status; none where a signal ended it.
+    pub status: Option<i32>,
+    /// How long it took.
+    pub took: Nanos,
+    /// The end of its standard output; empty where its lines were only counted.
+    pub stdout: String,
+    /// The end of its standard error.
+    pub stderr: String,
+}
+
+/// What came of running a program.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub command: ToolCommand,
+    pub user: Nanos,
+    pub system: Nanos,
+    pub lines: u64,
+}
+
+/// Runs a program to its end.
+pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
+    let start = Instant::now();
+    let mut child = command(tool)
+        .spawn()
+        .map_err(|source| cannot_start(&tool.argv[0], source))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let watched = watch(child.id(), stdout, stderr, stop);
+    if watched.is_err() {
+        // Its own group: whatever it started goes with it.
+        if let Some(group) = pid(child.id()) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+    }
+    let (status, usage) = wait(child.id());
+    let took = nanos(start.elapsed());
+    let printed = watched?;
+    let argv: Vec<String> = tool
+        .argv
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
+    if status.code().is_none_or(|code| code > tool.highest_status) {
+        return Err(LoadError::Tool {
+            argv: fsdyno_model::step::shell_line(&argv),
+            status: status.to_string(),
+            errno: errno_of(&stderr),
+            stderr: last_lines(&stderr),
+        });
+    }
+    Ok(Ended {
+        command: ToolCommand {
+            argv,
+            status: status.code(),
+            took,
+            stdout: String::new(),
+            stderr,
+        },
+        user: timeval(usage.ru_utime),
+        system: timeval(usage.ru_stime),
+        lines: printed.lines,
+    })
+}
+
+fn command(tool: &ToolRun) -> Command {
+    let mut command = Command::new(&tool.argv[0]);
+    command.args(&tool.argv[1..]).env_clear();
+    // Options, languages and colours of the user's environment must not change what is measured.
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(if tool.counts_lines {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let parent = rustix::process::getpid();
+    let die_with_us = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // We may have died before the signal was asked for.
+        if rustix::process::getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        }
+    };
+    // SAFETY: between fork and exec only two system calls are made; nothing is allocated or locked.
+    unsafe { command.pre_exec(die_with_us) };
+    command
+}
+
+fn cannot_start(program: &OsString, source: io::Error) -> LoadError {
+    let name = program.to_string_lossy().into_owned();
+    if source.kind() != io::ErrorKind::NotFound {
+        return LoadError::io("execve", program, source);
+    }
+    let package = PROGRAMS
+        .iter()
+        .find(|(program, _)| *program == name)
+        .map_or(name.as_str(), |(_, package)| package);
+    LoadError::MissingTool {
+        package: package.to_owned(),
+        name,
+    }
+}
+
+/// What a program printed.
+#[derive(Debug, Default)]
+struct Printed {
+    lines: u64,
+    stderr: Vec<u8>,
+}
+
+/// Reads what the program prints until it has ended.
+fn watch(
+    id: u32,
+    mut stdout: Option<ChildStdout>,
+    mut stderr: Option<ChildStderr>,
+    stop: &Stop,
+) -> Result<Printed, LoadError> {
+    let refused = |operation: &'static str| {
+        move |errno: rustix::io::Errno| LoadError::io(operation, "(a child)", errno.into())
+    };
+    let ended: OwnedFd = match pid(id) {
+        Some(pid) => {
+            rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(refused("pidfd_open"))?
+        }
+        None => return Ok(Printed::default()),
+    };
+    let mut printed = Printed::default();
+    let mut buffer = vec![0; KEPT];
+    loop {
+        if stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        let mut watched = Vec::with_capacity(3);
+        watched.push(PollFd::new(&ended, PollFlags::IN));
+        watched.extend(stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN)));
+        watched.extend(stderr.as_ref().map(|err| PollFd::new(err, PollFlags::IN)));
+        match poll(&mut watched, Some(&TICK)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(refused("poll")(errno)),
+        }
+        let gone = !watched[0].revents().is_empty();
+        drop(watched);
+        let more = drain(&mut stdout, &mut buffer, |bytes| {
+            printed.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        }) | drain(&mut stderr, &mut buffer, |bytes| {
+            keep_end(&mut printed.stderr, bytes);
+        });
+        if gone && !more {
+            return Ok(printed);
+        }
+    }
+}
+
+/// Reads once where there is something to read; whether there was. Closes a pipe at its end.
+fn drain<P: Read + AsFd>(
+    pipe: &mut Option<P>,
+    buffer: &mut [u8],
+    mut take: impl FnMut(&[u8]),
+) -> bool {
+    let Some(open) = pipe else {
+        return false;
+    };
+    let mut ready = [PollFd::new(open, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    if !matches!(poll(&mut ready, Some(&now)), Ok(1..)) {
+        return false;
+    }
+    match open.read(buffer) {
+        Ok(bytes @ 1..) => {
+            take(&buffer[..bytes]);
+            true
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+        _ => {
+            *pipe = None;
+            false
+        }
+    }
+}
+
+/// Appends, and forgets the beginning of what is too long.
+fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
+    kept.extend_from_slice(bytes);
+    if kept.len() > KEPT {
+        kept.drain(..kept.len() - KEPT);
+    }
+}
+
+fn pid(id: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(id).ok()?)
+}
+
+/// Waits for a child, and asks what it used: with all children it waited for itself.
+fn wait(id: u32) -> (ExitStatus, libc::rusage) {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both places to be written to are ours and live.
+        let waited = unsafe { libc::wait4(id.cast_signed(), &raw mut status, 0, &raw mut usage) };
+        let interrupted = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+        if waited >= 0 || !interrupted {
+            return (ExitStatus::from_raw(status), usage);
+        }
+    }
+}
+
+/// The last lines of a message.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+/// The error number a message tells of. In the C locale the texts are those of `strerror(3)`.
+fn errno_of(text: &str) -> Option<i32> {
+    const TEXTS: [(&str, i32); 9] = [
+        ("No space left on device", libc::ENOSPC),
+        ("Disk quota exceeded", libc::EDQUOT),
+        ("Input/output error", libc::EIO),
+        ("Read-only file system", libc::EROFS),
+        ("Permission denied", libc::EACCES),
+        ("Operation not permitted", libc::EPERM),
+        ("Operation not supported", libc::EOPNOTSUPP),
+        ("File name too long", libc::ENAMETOOLONG),
+        ("No such file or directory", libc::ENOENT),
+    ];
+    TEXTS
+        .iter()
+        .find(|(message, _)| text.contains(message))
+        .map(|(_, errno)| *errno)
+}
+
+fn nanos(duration: std::time::Duration) -> Nanos {
+    Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn timeval(time: libc::timeval) -> Nanos {
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    Nanos(part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000)
+}

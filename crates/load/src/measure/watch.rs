@@ -1,0 +1,66 @@
+//! The stop-watch: wall time by the monotonic clock, processor time by `getrusage`.
+
+use fsdyno_model::units::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+/// A stop-watch that was started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watch {
+    wall: u64,
+    user: u64,
+    system: u64,
+}
+
+/// What was used since a stop-watch was started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    pub wall: Nanos,
+    pub user: Nanos,
+    pub system: Nanos,
+}
+
+impl Watch {
+    /// Starts: processor time first, so that the clock starts last.
+    pub fn start() -> Self {
+        let (user, system) = processor();
+        Self {
+            user,
+            system,
+            wall: now(),
+        }
+    }
+
+    /// Reads all three: the clock first, so that it stops first.
+    pub fn read(&self) -> Used {
+        let wall = self.wall();
+        let (user, system) = processor();
+        Used {
+            wall,
+            user: Nanos(user.saturating_sub(self.user)),
+            system: Nanos(system.saturating_sub(self.system)),
+        }
+    }
+
+    /// Wall time since the start.
+    pub fn wall(&self) -> Nanos {
+        Nanos(now() - self.wall)
+    }
+}
+
+/// The monotonic clock, in nanoseconds.
+pub(crate) fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)
+}
+
+/// User and system time of this process so far, all its threads included.
+fn processor() -> (u64, u64) {
+    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the place to be written to is ours and live; RUSAGE_SELF cannot be refused.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    let nanos = |time: libc::timeval| part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000;
+    (nanos(usage.ru_utime), nanos(usage.ru_stime))
+}

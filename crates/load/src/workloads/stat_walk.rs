@@ -1,0 +1,80 @@
+//! `stat-walk`: walks the newest tree and stats everything in it, following nothing.
+
+use super::walk::{Above, Visitor, walk};
+use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
+use crate::engines::meta::Kind;
+use crate::engines::{Engine, LoadError, Target, null::Null, sync::Sync};
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+
+/// The kind `stat-walk`.
+pub static KIND: PhaseKind = PhaseKind {
+    name: "stat-walk",
+    title: "walks the newest tree and stats everything",
+    needs: Needs::Tree,
+    writes: false,
+    makes_tree: false,
+    removes_tree: false,
+    sync: run::<Sync>,
+    null: run::<Null>,
+    tools,
+    method: |_| "getdents64, newfstatat".to_owned(),
+};
+
+fn tools(job: &Job<'_>) -> ToolRun {
+    // A test of the link count makes find stat everything, and nothing in a tree has no links.
+    ToolRun::new("find -links 0 (stats everything, prints nothing)", ["find"])
+        .arg(job.source_path())
+        .args(["-links", "0"])
+}
+
+struct StatAll {
+    tally: Tally,
+}
+
+fn run<E: Engine>(
+    engine: &mut E,
+    job: &Job<'_>,
+    scratch: &mut Scratch,
+) -> Result<Tally, LoadError> {
+    let base = engine.open_ground(job.root)?;
+    let mut stat = StatAll {
+        tally: Tally::default(),
+    };
+    let trail = &mut scratch.trail;
+    walk(engine, &base, &job.source, trail, job.stop, &mut stat)?;
+    engine.close_dir(base);
+    Ok(tally(engine, stat.tally))
+}
+
+impl<E: Engine> Visitor<E> for StatAll {
+    type Level = ();
+
+    fn enter(
+        &mut self,
+        engine: &mut E,
+        _dir: &E::Dir,
+        above: Above<'_, E::Dir, ()>,
+        name: &CStr,
+    ) -> Result<(), LoadError> {
+        engine.stat(&Target::Entry(above.dir, name))?;
+        self.tally.directories += 1;
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        _level: &mut (),
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError> {
+        let meta = engine.stat(&Target::Entry(dir, name))?;
+        self.tally.files += 1;
+        if kind == Kind::File {
+            self.tally.bytes.0 += meta.size;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,2 @@
+//! `untar`.
+pub(crate) mod packed;

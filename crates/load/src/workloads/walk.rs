@@ -1,0 +1,164 @@
+//! The way through a tree: depth first, one open directory and one buffer of entries a level.
+//! What is done on the way is the visitor's affair.
+
+use crate::engines::listing::{Entry, Listing};
+use crate::engines::meta::Kind;
+use crate::engines::{Engine, LoadError, Target};
+use fsdyno_model::stop::Stop;
+use std::ffi::CStr;
+
+/// Buffers laid out beforehand: deeper trees are rare, and get theirs when they come.
+const LEVELS: usize = 24;
+
+/// The buffers of a walk, one a level, used again and again.
+#[derive(Debug)]
+pub struct Trail {
+    listings: Vec<Listing>,
+}
+
+impl Default for Trail {
+    fn default() -> Self {
+        let mut listings = Vec::with_capacity(4 * LEVELS);
+        listings.resize_with(LEVELS, Listing::default);
+        Self { listings }
+    }
+}
+
+/// The directory above an entry: its handle, and what the visitor keeps of it (none above the
+/// root of the walk).
+#[derive(Debug)]
+pub struct Above<'a, D, L> {
+    /// The open directory.
+    pub dir: &'a D,
+    /// What the visitor keeps of it.
+    pub level: Option<&'a mut L>,
+}
+
+/// What is done on the way.
+pub trait Visitor<E: Engine> {
+    /// What is kept of each directory on the way down.
+    type Level;
+
+    /// A directory was opened: `name` in `above`.
+    fn enter(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        above: Above<'_, E::Dir, Self::Level>,
+        name: &CStr,
+    ) -> Result<Self::Level, LoadError>;
+
+    /// Anything but a directory.
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        level: &mut Self::Level,
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError>;
+
+    /// All entries of a directory were visited. It is the visitor's to close; given back, it is
+    /// walked again.
+    fn leave(
+        &mut self,
+        engine: &mut E,
+        dir: E::Dir,
+        level: Self::Level,
+        above: Above<'_, E::Dir, Self::Level>,
+        name: &CStr,
+    ) -> Result<Option<(E::Dir, Self::Level)>, LoadError> {
+        let _ = (level, above, name);
+        engine.close_dir(dir);
+        Ok(None)
+    }
+}
+
+/// Walks the tree `root` in `base`.
+pub fn walk<E: Engine, V: Visitor<E>>(
+    engine: &mut E,
+    base: &E::Dir,
+    root: &CStr,
+    trail: &mut Trail,
+    stop: &Stop,
+    visitor: &mut V,
+) -> Result<(), LoadError> {
+    let listings = &mut trail.listings;
+    let mut open: Vec<(E::Dir, V::Level)> = Vec::with_capacity(4 * LEVELS);
+    let dir = engine.open_dir(base, root)?;
+    let above = Above {
+        dir: base,
+        level: None,
+    };
+    let level = visitor.enter(engine, &dir, above, root)?;
+    listings[0].clear();
+    open.push((dir, level));
+    while !open.is_empty() {
+        if stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        let depth = open.len() - 1;
+        let (dir, level) = &mut open[depth];
+        let Some(Entry { name, kind }) = listings[depth].take() else {
+            if !engine.list(dir, &mut listings[depth])? {
+                leave(engine, base, root, listings, &mut open, visitor)?;
+            }
+            continue;
+        };
+        let kind = match kind {
+            Some(kind) => kind,
+            // Some file systems do not tell in the directory what an entry is (readdir(3)).
+            None => engine.stat(&Target::Entry(dir, name))?.kind,
+        };
+        if kind != Kind::Directory {
+            visitor.entry(engine, dir, level, name, kind)?;
+            continue;
+        }
+        let below = engine.open_dir(dir, name)?;
+        let above = Above {
+            dir: &*dir,
+            level: Some(level),
+        };
+        let level = visitor.enter(engine, &below, above, name)?;
+        open.push((below, level));
+        match listings.get_mut(depth + 1) {
+            Some(listing) => listing.clear(),
+            None => listings.push(Listing::default()),
+        }
+    }
+    Ok(())
+}
+
+/// Leaves the innermost directory: all its entries were visited.
+fn leave<E: Engine, V: Visitor<E>>(
+    engine: &mut E,
+    base: &E::Dir,
+    root: &CStr,
+    listings: &mut [Listing],
+    open: &mut Vec<(E::Dir, V::Level)>,
+    visitor: &mut V,
+) -> Result<(), LoadError> {
+    let Some((dir, level)) = open.pop() else {
+        return Ok(());
+    };
+    let depth = open.len();
+    let name = match depth.checked_sub(1) {
+        Some(above) => listings[above].current().map_or(root, |entry| entry.name),
+        None => root,
+    };
+    let above = match open.last_mut() {
+        Some((dir, level)) => Above {
+            dir,
+            level: Some(level),
+        },
+        None => Above {
+            dir: base,
+            level: None,
+        },
+    };
+    if let Some(again) = visitor.leave(engine, dir, level, above, name)? {
+        open.push(again);
+        listings[depth].clear();
+    }
+    Ok(())
+}
