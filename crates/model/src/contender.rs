@@ -85,6 +85,7 @@ pub enum GrammarError {
         what: String,
     },
     /// Nothing was named.
+    // example
     #[error("no contender named; write for example --fs ext4,xfs")]
     Empty,
 }
