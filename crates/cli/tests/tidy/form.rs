@@ -1,0 +1,254 @@
+//! The form of the sources: how long, how they begin, and what never stays behind in them.
+
+use crate::{Finding, Source, bites, check_sources, files, find_word, read, report, sources};
+
+/// Lines of code in a file, tests apart: above the first it is listed, above the second it fails.
+const QUESTIONED_LINES: usize = 500;
+const MOST_LINES: usize = 600;
+
+/// Lines of a function, from `fn` to its closing brace.
+const MOST_FUNCTION_LINES: usize = 70;
+
+fn code_lines(source: &Source) -> usize {
+    source
+        .product_code()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .count()
+}
+
+fn short_files(source: &Source) -> Vec<Finding> {
+    let lines = code_lines(source);
+    if lines <= MOST_LINES {
+        return Vec::new();
+    }
+    let what = format!("{lines} lines of code, more than {MOST_LINES}: take it apart");
+    vec![Finding::new(&source.path, 0, what)]
+}
+
+fn short_functions(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (start, line) in source.product_code() {
+        let Some(column) = find_word(line, "fn") else {
+            continue;
+        };
+        // `fn(u8) -> u8` is a type.
+        let name = line[column + 2..].trim_start();
+        if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+            continue;
+        }
+        let Some(end) = source.closing_line(start, line[..column].chars().count()) else {
+            continue;
+        };
+        let lines = end - start + 1;
+        if lines > MOST_FUNCTION_LINES {
+            let name = name.split(['(', '<']).next().unwrap_or_default();
+            let what = format!("`{name}` has {lines} lines, more than {MOST_FUNCTION_LINES}");
+            findings.push(Finding::new(&source.path, start, what));
+        }
+    }
+    findings
+}
+
+fn begins_with_its_purpose(source: &Source) -> Vec<Finding> {
+    if source.lines[0].starts_with("//! ") {
+        return Vec::new();
+    }
+    let what = "a file begins with `//! `: what lives here, and what does not";
+    vec![Finding::new(&source.path, 0, what)]
+}
+
+fn nothing_unfinished(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (at, line) in source.code.iter().enumerate() {
+        for word in ["todo!", "unimplemented!", "dbg!"] {
+            if find_word(line, word).is_some() {
+                findings.push(Finding::new(
+                    &source.path,
+                    at,
+                    format!("`{word}` stayed behind"),
+                ));
+            }
+        }
+        for word in ["TODO", "FIXME"] {
+            if find_word(&source.comments[at], word).is_some() {
+                findings.push(Finding::new(
+                    &source.path,
+                    at,
+                    format!("`{word}` stayed behind"),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// Each `unsafe` stands right below a comment, or a piece of documentation, that argues it.
+fn unsafe_is_argued(source: &Source) -> Vec<Finding> {
+    const ABOVE: usize = 6;
+    let mut findings = Vec::new();
+    for (at, line) in source.code.iter().enumerate() {
+        let Some(column) = find_word(line, "unsafe") else {
+            continue;
+        };
+        // `#[unsafe(no_mangle)]` and the like are argued where they stand, by the same rule.
+        let mark = if line[column..].starts_with("unsafe fn") {
+            "# Safety"
+        } else {
+            "SAFETY:"
+        };
+        let near = &source.comments[at.saturating_sub(ABOVE)..=at];
+        if !near.iter().any(|comment| comment.contains(mark)) {
+            findings.push(Finding::new(
+                &source.path,
+                at,
+                format!("`unsafe` without `{mark}`"),
+            ));
+        }
+    }
+    findings
+}
+
+/// Paths into somebody's home, in any text of the repository.
+fn home_paths(path: &str, text: &str) -> Vec<Finding> {
+    // Put together here, so that this file does not find itself.
+    let homes = [
+        concat!("/ho", "me/"),
+        concat!("/ro", "ot/"),
+        concat!("/Us", "ers/"),
+    ];
+    let mut findings = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let found = homes.iter().find(|home| {
+            line.match_indices(*home).any(|(at, _)| {
+                let after = &line[at + home.len()..];
+                // `crates/root/src` is no home, `~/root/` neither.
+                !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-~$}".contains(c))
+                    && after.starts_with(|c: char| c.is_alphanumeric() || c == '.')
+            })
+        });
+        if let Some(home) = found {
+            findings.push(Finding::new(
+                path,
+                at,
+                format!("a path into `{home}`: name none"),
+            ));
+        }
+    }
+    findings
+}
+
+#[test]
+fn files_are_short_enough_to_be_read() {
+    for source in sources() {
+        let lines = code_lines(&source);
+        if lines > QUESTIONED_LINES {
+            println!("LONG {}: {lines} lines of code", source.path);
+        }
+    }
+    check_sources(short_files);
+}
+
+#[test]
+fn the_check_of_files_bites() {
+    let lines = |n: usize| "let a = 1;\n// why\n\n".repeat(n);
+    assert_eq!(bites(short_files, "crates/a/src/lib.rs", &lines(601)), [1]);
+    assert!(bites(short_files, "crates/a/src/lib.rs", &lines(600)).is_empty());
+    let test = format!("#[cfg(test)]\nmod tests {{\n{}}}", lines(601));
+    assert!(bites(short_files, "crates/a/src/lib.rs", &test).is_empty());
+}
+
+#[test]
+fn functions_are_short_enough_to_be_seen_whole() {
+    check_sources(short_functions);
+}
+
+#[test]
+fn the_check_of_functions_bites() {
+    let function = |body: usize| {
+        let body = "    let a = [0; 3];\n".repeat(body);
+        format!("type F = fn(u8);\npub fn long<T>(\n    a: [u8; 2],\n) {{\n{body}}}\n")
+    };
+    assert_eq!(
+        bites(short_functions, "crates/a/src/lib.rs", &function(67)),
+        [2]
+    );
+    assert!(bites(short_functions, "crates/a/src/lib.rs", &function(66)).is_empty());
+    let declared = format!(
+        "trait T {{\n    fn short();\n{}}}",
+        "    const A: u8;\n".repeat(80)
+    );
+    assert!(bites(short_functions, "crates/a/src/lib.rs", &declared).is_empty());
+}
+
+#[test]
+fn every_file_begins_with_its_purpose() {
+    check_sources(begins_with_its_purpose);
+}
+
+#[test]
+fn the_check_of_purposes_bites() {
+    let path = "crates/a/src/lib.rs";
+    assert_eq!(bites(begins_with_its_purpose, path, "use std::fmt;"), [1]);
+    assert!(bites(begins_with_its_purpose, path, "//! What lives here.\n").is_empty());
+}
+
+#[test]
+fn nothing_unfinished_stays_behind() {
+    check_sources(nothing_unfinished);
+}
+
+#[test]
+fn the_check_of_the_unfinished_bites() {
+    let bad =
+        "todo!()\nlet a = \"todo!\";\ndbg!(a);\n// TODO later\nunimplemented!();\nnot_todo!()";
+    assert_eq!(
+        bites(nothing_unfinished, "crates/a/tests/b.rs", bad),
+        [1, 3, 4, 5]
+    );
+}
+
+#[test]
+fn every_unsafe_is_argued() {
+    check_sources(unsafe_is_argued);
+}
+
+#[test]
+fn the_check_of_unsafe_bites() {
+    let path = "crates/a/src/lib.rs";
+    assert_eq!(
+        bites(unsafe_is_argued, path, "let a = unsafe { b() };"),
+        [1]
+    );
+    assert_eq!(bites(unsafe_is_argued, path, "pub unsafe fn a() {}"), [1]);
+    let argued = "// SAFETY: b has no conditions.\nlet a =\n    unsafe { b() };";
+    assert!(bites(unsafe_is_argued, path, argued).is_empty());
+    assert!(bites(unsafe_is_argued, path, "// unsafe\nlet a = \"unsafe\";").is_empty());
+}
+
+#[test]
+fn no_text_names_a_path_into_a_home() {
+    let endings = [".rs", ".toml", ".md", ".sql", ".snap", ".html", "x", "run"];
+    let paths = files(&endings);
+    report(
+        &paths
+            .iter()
+            .flat_map(|p| home_paths(p, &read(p)))
+            .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn the_check_of_homes_bites() {
+    let bad = concat!(
+        "a\n\"/ho",
+        "me/someone/x\"\n~/ho",
+        "me/a\n /ro",
+        "ot/.cargo\n/ho",
+        "me/ is a place"
+    );
+    let lines: Vec<_> = home_paths("a.md", bad)
+        .into_iter()
+        .map(|f| f.line)
+        .collect();
+    assert_eq!(lines, [2, 4]);
+}
