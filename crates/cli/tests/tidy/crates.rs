@@ -5,26 +5,18 @@ use crate::{Finding, files, read, report};
 use std::collections::BTreeMap;
 
 /// Crates of others that only some of ours may use: the crate, who may, and why.
-const RESERVED: [(&str, &[&str], &str); 7] = [
+const RESERVED: [(&str, &[&str], &str); 3] = [
     ("rusqlite", &["store"], "only store holds SQL"),
     (
         "rustix",
-        &["host", "load", "lab"],
-        "only these speak to the kernel",
-    ),
-    ("libc", &["host", "load"], "only these speak to the kernel"),
-    ("signal-hook", &["host"], "only host listens to signals"),
-    (
-        "rand_chacha",
-        &["load", "run"],
-        "only seeds of datasets and of order are drawn from",
+        &["host", "load", "lab", "store", "cli"],
+        "it makes no system calls",
     ),
     (
-        "rand_xoshiro",
-        &["load", "run"],
-        "only seeds of datasets and of order are drawn from",
+        "libc",
+        &["host", "load"],
+        "only these need more of the system than rustix has",
     ),
-    ("clap", &["cli"], "only cli reads arguments"),
 ];
 
 /// The dependencies of a crate as its manifest names them, with their lines from 0; those of
