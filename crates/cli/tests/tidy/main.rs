@@ -51,7 +51,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// All files within the repository whose names end so, but for what is built or belongs to git.
+/// All files within the repository whose names end so, but for what is built or hidden.
 fn files(endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root()];
@@ -60,8 +60,8 @@ fn files(endings: &[&str]) -> Vec<String> {
             let entry = entry.unwrap();
             let name = entry.file_name().into_string().unwrap();
             if entry.file_type().unwrap().is_dir() {
-                let built = entry.path().join("CACHEDIR.TAG").exists();
-                if !built && name != "target" && name != ".git" {
+                let built = name == "target" || entry.path().join("CACHEDIR.TAG").exists();
+                if !built && !name.starts_with('.') {
                     folders.push(entry.path());
                 }
             } else if endings.iter().any(|ending| name.ends_with(ending)) {

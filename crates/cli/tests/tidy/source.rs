@@ -15,17 +15,18 @@ pub struct Source {
     pub comments: Vec<String>,
     /// String literals: the line (from 0) they begin at, and what is inside.
     pub strings: Vec<(usize, String)>,
-    /// Whether a line belongs to a test.
+    /// Whether a line belongs to a test, or to an example.
     pub test: Vec<bool>,
 }
 
 impl Source {
-    /// Takes `text` apart; `path` tells whether all of it is a test.
+    /// Takes `text` apart; `path` tells whether all of it stands beside the product.
     pub fn parse(path: &str, text: &str) -> Self {
         let mut scan = Scan::new(text);
         scan.all();
         let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-        let whole = path.contains("/tests/") || path.contains("/benches/");
+        let beside = ["/tests/", "/benches/", "/examples/"];
+        let whole = beside.iter().any(|folder| path.contains(folder));
         let mut source = Self {
             path: path.to_owned(),
             test: vec![whole; lines.len()],
