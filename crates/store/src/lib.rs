@@ -9,6 +9,7 @@
 
 mod claim;
 mod error;
+mod insert;
 mod merge;
 mod migrate;
 mod open;

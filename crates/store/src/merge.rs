@@ -1,6 +1,7 @@
 //! Taking over the runs of another store.
 
-use crate::record::{Refusal, exists, insert_cell, insert_run};
+use crate::insert::{exists, insert_cell, insert_run, insert_warnings};
+use crate::record::Refusal;
 use crate::{Store, StoreError};
 use std::path::Path;
 
@@ -33,7 +34,7 @@ impl Store {
                 for record in &theirs.cells {
                     insert_cell(transaction, &id, record)?;
                 }
-                crate::record::insert_warnings(transaction, &id, None, None, &warnings)?;
+                insert_warnings(transaction, &id, None, None, &warnings)?;
                 Ok::<_, Refusal>(true)
             })?;
             if taken {

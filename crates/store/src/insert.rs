@@ -1,0 +1,335 @@
+//! The rows that a run and a cell become, within a transaction of the caller's.
+
+use crate::StoreError;
+use crate::record::Refusal;
+use crate::row::{self, insert, signed, stage_columns};
+use fsdyno_model::{
+    CellRecord, CommandRecord, CpuUse, Effective, Outcome, Plan, RunInfo, Sample, Tally, Warning,
+};
+use rusqlite::{ErrorCode, Transaction, params};
+
+pub(crate) fn exists(transaction: &Transaction<'_>, run_id: &str) -> rusqlite::Result<bool> {
+    transaction
+        .prepare_cached("SELECT 1 FROM run WHERE id = ?1")?
+        .exists([run_id])
+}
+
+/// The cells a plan comes to: every contender does every workload in every block.
+pub(crate) fn cells_planned(plan: &Plan) -> u64 {
+    (plan.contenders.len() as u64)
+        .saturating_mul(plan.workloads.len() as u64)
+        .saturating_mul(u64::from(plan.repeats))
+}
+
+pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result<(), Refusal> {
+    let RunInfo {
+        id,
+        started_unix_ns,
+        ended_unix_ns,
+        stop,
+        plan,
+        plan_hash,
+        provenance,
+        command_line,
+    } = run;
+    crate::resolve::check_id(id)?;
+    let plan_text = plan_text(plan)?;
+    let provenance = serde_json::to_string(provenance).map_err(unstorable("the provenance"))?;
+    let command_line = serde_json::to_string(command_line).map_err(unstorable("the argv"))?;
+    let inserted = transaction
+        .prepare_cached(&insert("run", row::RUN))?
+        .execute(params![
+            id,
+            signed(*started_unix_ns),
+            ended_unix_ns.map(signed),
+            stop.map(|reason| reason.to_string()),
+            plan_hash,
+            plan_text,
+            provenance,
+            command_line,
+            plan.name,
+            signed(cells_planned(plan)),
+        ]);
+    match inserted {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            if exists(transaction, id)? {
+                return Err(StoreError::RunExists { id: id.clone() }.into());
+            }
+            Err(error.into())
+        }
+        other => Ok(other.map(|_| ())?),
+    }
+}
+
+/// The plan as JSON, having made sure that the same plan comes back: JSON knows neither infinite
+/// numbers nor bytes that are no text.
+fn plan_text(plan: &Plan) -> Result<String, StoreError> {
+    let text = serde_json::to_string(plan).map_err(unstorable("the plan"))?;
+    let back: Plan = serde_json::from_str(&text).map_err(unstorable("the plan"))?;
+    if back == *plan {
+        Ok(text)
+    } else {
+        Err(StoreError::Unstorable {
+            what: "the plan",
+            why: "it would come back changed".to_owned(),
+        })
+    }
+}
+
+fn unstorable(what: &'static str) -> impl FnOnce(serde_json::Error) -> StoreError {
+    move |error| StoreError::Unstorable {
+        what,
+        why: error.to_string(),
+    }
+}
+
+pub(crate) fn insert_cell(
+    transaction: &Transaction<'_>,
+    run_id: &str,
+    record: &CellRecord,
+) -> Result<(), Refusal> {
+    let CellRecord {
+        cell,
+        outcome,
+        started_unix_ns,
+        took_ns,
+        samples,
+        commands,
+        effective,
+        warnings,
+    } = record;
+    let standing = transaction
+        .prepare_cached("SELECT 1 FROM cell WHERE run = ?1 AND cell_index = ?2")?
+        .exists(params![run_id, cell.index])?;
+    if standing {
+        return Err(StoreError::CellRecorded {
+            run: run_id.to_owned(),
+            index: cell.index,
+        }
+        .into());
+    }
+    let ended = Ended::of(outcome);
+    let (requirement, reason, remedy) = ended.skip;
+    transaction
+        .prepare_cached(&insert("cell", row::CELL))?
+        .execute(params![
+            run_id,
+            cell.index,
+            cell.block,
+            cell.contender,
+            cell.workload,
+            signed(*started_unix_ns),
+            signed(took_ns.0),
+            ended.name,
+            requirement,
+            reason,
+            remedy,
+            ended.stage,
+            ended.phase,
+            ended.message,
+            ended.errno,
+        ])?;
+    let id = transaction.last_insert_rowid();
+    for (place, sample) in samples.iter().enumerate() {
+        insert_sample(transaction, id, place_of(place), sample)?;
+        let of_sample = Some(place_of(place));
+        insert_warnings(transaction, run_id, Some(id), of_sample, &sample.warnings)?;
+    }
+    for (place, command) in commands.iter().enumerate() {
+        insert_command(transaction, id, place_of(place), command)?;
+    }
+    for (place, Effective { source, text }) in effective.iter().enumerate() {
+        transaction
+            .prepare_cached(&insert("effective", row::EFFECTIVE))?
+            .execute(params![id, place_of(place), source, text])?;
+    }
+    insert_warnings(transaction, run_id, Some(id), None, warnings)?;
+    Ok(())
+}
+
+/// A place in a list, as a column holds it.
+fn place_of(place: usize) -> i64 {
+    signed(place as u64)
+}
+
+/// An outcome, as its columns.
+struct Ended<'o> {
+    name: &'static str,
+    skip: (Option<&'o str>, Option<&'o str>, Option<&'o str>),
+    stage: Option<String>,
+    phase: Option<&'o str>,
+    message: Option<&'o str>,
+    errno: Option<&'o str>,
+}
+
+impl<'o> Ended<'o> {
+    fn of(outcome: &'o Outcome) -> Self {
+        let measured = Self {
+            name: "measured",
+            skip: (None, None, None),
+            stage: None,
+            phase: None,
+            message: None,
+            errno: None,
+        };
+        match outcome {
+            Outcome::Measured => measured,
+            Outcome::Skipped {
+                requirement,
+                reason,
+                remedy,
+            } => Self {
+                name: "skipped",
+                skip: (Some(requirement), Some(reason), Some(remedy)),
+                ..measured
+            },
+            Outcome::Failed(failure) => {
+                let (stage, phase) = stage_columns(&failure.stage);
+                Self {
+                    name: "failed",
+                    stage: Some(stage),
+                    phase,
+                    message: Some(&failure.message),
+                    errno: failure.errno.as_deref(),
+                    ..measured
+                }
+            }
+        }
+    }
+}
+
+fn insert_sample(
+    transaction: &Transaction<'_>,
+    cell: i64,
+    place: i64,
+    sample: &Sample,
+) -> rusqlite::Result<()> {
+    // Taken apart by name, so that a new field of the model cannot be forgotten here.
+    let Sample {
+        phase,
+        label,
+        kind,
+        engine,
+        method,
+        cache,
+        return_ns,
+        durable_ns,
+        tally,
+        cpu,
+        device,
+        space_before,
+        space_after,
+        warnings: _,
+    } = sample;
+    let Tally {
+        files,
+        directories,
+        bytes,
+        calls,
+        matches,
+    } = tally;
+    let CpuUse {
+        user_ns,
+        system_ns,
+        machine_busy_ns,
+        steal_ns,
+    } = cpu;
+    let device = device.as_ref();
+    transaction
+        .prepare_cached(&insert("sample", row::SAMPLE))?
+        .execute(params![
+            cell,
+            place,
+            phase,
+            label,
+            kind,
+            engine,
+            method,
+            cache.asked.name(),
+            cache.proven,
+            cache.method,
+            cache.checked_by,
+            signed(cache.files_checked),
+            signed(cache.bytes_checked),
+            cache.resident_pages.map(signed),
+            cache.doubt,
+            signed(return_ns.0),
+            durable_ns.map(|ns| signed(ns.0)),
+            signed(*files),
+            signed(*directories),
+            signed(bytes.0),
+            signed(*calls),
+            signed(*matches),
+            signed(user_ns.0),
+            signed(system_ns.0),
+            signed(machine_busy_ns.0),
+            signed(steal_ns.0),
+            device.map(|d| signed(d.reads)),
+            device.map(|d| signed(d.read_bytes.0)),
+            device.map(|d| signed(d.writes)),
+            device.map(|d| signed(d.written_bytes.0)),
+            device.map(|d| signed(d.discards)),
+            device.map(|d| signed(d.discarded_bytes.0)),
+            device.map(|d| signed(d.flushes)),
+            device.map(|d| signed(d.busy_ns.0)),
+            signed(space_before.0),
+            signed(space_after.0),
+        ])?;
+    Ok(())
+}
+
+fn insert_command(
+    transaction: &Transaction<'_>,
+    cell: i64,
+    place: i64,
+    command: &CommandRecord,
+) -> Result<(), Refusal> {
+    let CommandRecord {
+        stage,
+        argv,
+        by_system_call,
+        status,
+        took_ns,
+        stdout,
+        stderr,
+    } = command;
+    let (stage, phase) = stage_columns(stage);
+    let argv = serde_json::to_string(argv).map_err(unstorable("the argv of a command"))?;
+    transaction
+        .prepare_cached(&insert("command", row::COMMAND))?
+        .execute(params![
+            cell,
+            place,
+            stage,
+            phase,
+            argv,
+            by_system_call,
+            status,
+            signed(took_ns.0),
+            stdout,
+            stderr,
+        ])?;
+    Ok(())
+}
+
+pub(crate) fn insert_warnings(
+    transaction: &Transaction<'_>,
+    run_id: &str,
+    cell: Option<i64>,
+    sample: Option<i64>,
+    warnings: &[Warning],
+) -> rusqlite::Result<()> {
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    let mut statement = transaction.prepare_cached(&insert("warning", row::WARNING))?;
+    for Warning {
+        kind,
+        message,
+        advice,
+    } in warnings
+    {
+        statement.execute(params![run_id, cell, sample, kind.name(), message, advice])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! A store on a file system that is full, or read-only: needs root, to mount one.
+
+#[expect(dead_code, reason = "these tests need a part of it")]
+#[path = "../src/tests/specimen.rs"]
+mod specimen;
+
+use fsdyno_store::Store;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// A small file system in memory, unmounted on drop.
+struct Ground {
+    directory: TempDir,
+}
+
+impl Ground {
+    /// Nothing where it cannot be had here: then the test counts as skipped.
+    fn new(test: &str) -> Option<Self> {
+        let ground = Self {
+            directory: TempDir::new().unwrap(),
+        };
+        if mount("size=1m", ground.directory.path()) {
+            Some(ground)
+        } else {
+            println!("SKIP root: {test}");
+            None
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("runs.db")
+    }
+
+    fn remount(&self, options: &str) {
+        assert!(mount(&format!("remount,{options}"), self.directory.path()));
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.directory.path()).status();
+    }
+}
+
+fn mount(options: &str, at: &Path) -> bool {
+    Command::new("mount")
+        .args(["-t", "tmpfs", "-o", options, "fsdyno-test"])
+        .arg(at)
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_full_file_system_is_named_and_loses_nothing() {
+    let Some(ground) = Ground::new("a_full_file_system_is_named_and_loses_nothing") else {
+        return;
+    };
+    let mut store = Store::open(&ground.path()).unwrap();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    let (full, error) = (0..)
+        .find_map(|index| {
+            let refused = store.record("r", &specimen::measured(index)).err()?;
+            Some((index, refused.to_string()))
+        })
+        .unwrap();
+    assert!(
+        error.contains("runs.db") && error.contains("free space"),
+        "{error}"
+    );
+    ground.remount("size=16m");
+    assert_eq!(store.recorded("r").unwrap(), (0..full).collect());
+    store.record("r", &specimen::measured(full)).unwrap();
+    drop(store);
+    let store = Store::open(&ground.path()).unwrap();
+    assert_eq!(store.load("r").unwrap().cells.len(), full as usize + 1);
+}
+
+#[test]
+fn a_read_only_store_can_be_read_and_says_why_it_cannot_be_written() {
+    let Some(ground) = Ground::new("a_read_only_store_can_be_read") else {
+        return;
+    };
+    let mut store = Store::open(&ground.path()).unwrap();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    drop(store);
+    ground.remount("ro");
+    let reader = Store::open_existing_read_only(&ground.path()).unwrap();
+    assert_eq!(reader.load("r").unwrap().run, specimen::run("r", 1));
+    let error = Store::open(&ground.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("runs.db") && error.contains("--store"),
+        "{error}"
+    );
+    let error = Store::open(&ground.directory.path().join("new/runs.db"));
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("new") && error.contains("Read-only"),
+        "{error}"
+    );
+    let error = Store::open(&ground.directory.path().join("new.db"));
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("new.db") && error.contains("writable"),
+        "{error}"
+    );
+}
