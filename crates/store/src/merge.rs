@@ -19,7 +19,8 @@ pub struct Merged {
 
 impl Store {
     /// Takes over the runs of the store at `other`, which is only read. Each run comes whole or
-    /// not at all; a run whose id stands here already is left alone on both sides.
+    /// not at all, as it stands at this moment if it is still under way; a run whose id stands here
+    /// already is left alone on both sides.
     pub fn merge(&mut self, other: &Path) -> Result<Merged, StoreError> {
         let other = Self::open_existing_read_only(other)?;
         let mut merged = Merged::default();

@@ -117,13 +117,27 @@ fn all<T>(
     parameters: &[&str],
     read: impl Fn(&mut Fields<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
+    let mut values = Vec::new();
+    each(connection, query, parameters, |fields| {
+        values.push(read(fields)?);
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+/// Every row of a query in turn, each read from left to right.
+fn each(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&str],
+    mut read: impl FnMut(&mut Fields<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(query)?;
     let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
-    let mut values = Vec::new();
     while let Some(row) = rows.next()? {
-        values.push(read(&mut Fields::of(row))?);
+        read(&mut Fields::of(row))?;
     }
-    Ok(values)
+    Ok(())
 }
 
 fn index(fields: &mut Fields<'_>) -> rusqlite::Result<u32> {
@@ -180,38 +194,49 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         places.insert(key, place);
         records.push(record);
     }
-    for (key, value) in all(connection, &sweep("sample", row::SAMPLE), &[id], sample)? {
+    each(connection, &sweep("sample", row::SAMPLE), &[id], |fields| {
+        let (key, value) = sample(fields)?;
         records[places[&key]].samples.push(value);
-    }
-    for (key, value) in all(connection, &sweep("command", row::COMMAND), &[id], command)? {
-        records[places[&key]].commands.push(value);
-    }
-    for (key, value) in all(
+        Ok(())
+    })?;
+    each(
+        connection,
+        &sweep("command", row::COMMAND),
+        &[id],
+        |fields| {
+            let (key, value) = command(fields)?;
+            records[places[&key]].commands.push(value);
+            Ok(())
+        },
+    )?;
+    each(
         connection,
         &sweep("effective", row::EFFECTIVE),
         &[id],
-        effective,
-    )? {
-        records[places[&key]].effective.push(value);
-    }
+        |fields| {
+            let (key, value) = effective(fields)?;
+            records[places[&key]].effective.push(value);
+            Ok(())
+        },
+    )?;
     let query = "SELECT cell, sample, kind, message, advice FROM warning
         WHERE run = ?1 AND cell IS NOT NULL ORDER BY id";
-    let warnings = all(connection, query, &[id], |fields| {
+    each(connection, query, &[id], |fields| {
         let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
-        let sample = sample.map(|place| usize::try_from(place).unwrap_or(usize::MAX));
-        Ok((key, sample, warning(fields)?))
-    })?;
-    for (key, sample, warning) in warnings {
         let record = &mut records[places[&key]];
-        let scope = match sample {
-            Some(place) => record.samples.get_mut(place).map(|s| &mut s.warnings),
+        let scope = match sample.map(usize::try_from) {
             None => Some(&mut record.warnings),
+            Some(place) => record
+                .samples
+                .get_mut(place.unwrap_or(usize::MAX))
+                .map(|sample| &mut sample.warnings),
         };
         // Foreign keys see to it that the sample is there; only a foreign hand can break that.
         scope
             .ok_or(rusqlite::Error::IntegralValueOutOfRange(1, key))?
-            .push(warning);
-    }
+            .push(warning(fields)?);
+        Ok(())
+    })?;
     Ok(records)
 }
 
