@@ -1,0 +1,238 @@
+//! What is promised of all generated datasets.
+
+use super::super::{ALL, find, open};
+use super::*;
+use fsdyno_model::DatasetChoice;
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// Hashes everything that is emitted; content where it is small enough.
+#[derive(Default)]
+struct Hashing {
+    all: DefaultHasher,
+    contents: HashSet<u64>,
+    names: Vec<HashSet<String>>,
+    files: u64,
+    marked: u64,
+    buffer: Vec<u8>,
+}
+
+impl Hashing {
+    fn of(generator: &Generator, seed: u64, scale: f64) -> Self {
+        let mut hashing = Self {
+            buffer: vec![0; super::super::content::BUFFER],
+            names: vec![HashSet::new()],
+            ..Self::default()
+        };
+        (generator.emit)(Seed::new(seed), scale, &mut hashing).unwrap();
+        assert_eq!(hashing.names.len(), 1, "every directory is left");
+        hashing
+    }
+
+    fn name(&mut self, name: &str) {
+        let new = self.names.last_mut().unwrap().insert(name.to_owned());
+        assert!(new, "{name} comes twice in its directory");
+        assert!(!name.contains('/') && !name.is_empty());
+        name.hash(&mut self.all);
+    }
+}
+
+impl Sink for Hashing {
+    fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError> {
+        self.name(name);
+        mtime.hash(&mut self.all);
+        self.names.push(HashSet::new());
+        Ok(())
+    }
+
+    fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError> {
+        self.name(name);
+        (file.size, file.mtime, file.mode).hash(&mut self.all);
+        let mut own = DefaultHasher::new();
+        let mut stream = super::super::content::Stream::new(
+            file.content,
+            file.seed,
+            file.size.min(1 << 20),
+            &mut self.buffer,
+        );
+        let piece = stream.next_piece().unwrap();
+        piece.hash(&mut own);
+        let word = super::super::text::KNOWN_WORD.as_bytes();
+        self.marked += u64::from(memchr::memmem::find(piece, word).is_some());
+        own.finish().hash(&mut self.all);
+        assert!(
+            self.contents.insert(own.finish()),
+            "{name} equals another file"
+        );
+        self.files += 1;
+        Ok(())
+    }
+
+    fn leave(&mut self) -> Result<(), DatasetError> {
+        self.names.pop();
+        Ok(())
+    }
+}
+
+#[test]
+fn a_seed_gives_one_stream_and_no_two_files_are_equal() {
+    for generator in ALL {
+        let one = Hashing::of(generator, 1, 0.02);
+        let again = Hashing::of(generator, 1, 0.02);
+        let other = Hashing::of(generator, 2, 0.02);
+        assert_eq!(one.all.finish(), again.all.finish(), "{}", generator.name);
+        assert_ne!(one.all.finish(), other.all.finish(), "{}", generator.name);
+        assert!(
+            one.contents.is_disjoint(&other.contents),
+            "{}",
+            generator.name
+        );
+    }
+}
+
+#[test]
+fn the_known_word_is_in_its_share_of_a_portage_tree() {
+    let hashing = Hashing::of(find("portage").unwrap(), 3, 0.1);
+    let share = hashing.marked as f64 / hashing.files as f64;
+    assert!((share - 0.125).abs() < 0.01, "{share}");
+}
+
+fn facts(name: &str, scale: f64) -> Facts {
+    open(&DatasetChoice::Generated(name.into()), 1, scale)
+        .unwrap()
+        .facts()
+        .clone()
+}
+
+#[test]
+fn the_published_sizes_are_met() {
+    let portage = facts("portage", 1.0);
+    assert!((110_000..130_000).contains(&portage.files), "{portage:?}");
+    assert!(
+        (15_000..22_000).contains(&portage.directories),
+        "{portage:?}"
+    );
+    let mean = portage.bytes.0 / portage.files;
+    assert!((2000..3000).contains(&mean), "{mean}");
+    let ports = facts("ports", 1.0);
+    assert!((60_000..75_000).contains(&ports.files), "{ports:?}");
+    let packed = ports.archive_bytes.unwrap().0;
+    assert!((24_000_000..36_000_000).contains(&packed), "{ports:?}");
+    let music = facts("music", 1.0);
+    assert!(
+        music.files == 60 && music.largest.0 <= 10_000_000,
+        "{music:?}"
+    );
+    let mixed = facts("mixed", 1.0);
+    assert!(
+        (810_000_000..850_000_000).contains(&mixed.bytes.0),
+        "{mixed:?}"
+    );
+    assert_eq!(facts("iso", 1.0).bytes.0, 600_000_000);
+    assert_eq!(facts("avi", 1.0).bytes.0, 2_700_000_000);
+    assert_eq!(facts("avi-693", 1.0).bytes.0, 693_000_000);
+    let all = facts("all", 1.0);
+    assert!(
+        all.files > 110_000 && all.bytes.0 > 3_700_000_000,
+        "{all:?}"
+    );
+}
+
+#[test]
+fn scale_multiplies_files_or_size() {
+    for name in ["portage", "ports", "mixed"] {
+        let (whole, tenth) = (facts(name, 1.0), facts(name, 0.1));
+        let ratio = whole.files as f64 / tenth.files as f64;
+        assert!((9.5..10.5).contains(&ratio), "{name}: {ratio}");
+        let mean = |facts: &Facts| facts.bytes.0 as f64 / facts.files as f64;
+        // Archives of `mixed` are few: their mean is less steady.
+        assert!((mean(&whole) / mean(&tenth) - 1.0).abs() < 0.15, "{name}");
+        assert!(facts(name, 1e-9).files >= 3, "{name}");
+    }
+    assert_eq!(facts("music", 1e-9).files, 3);
+    assert_eq!(facts("iso", 0.01).bytes.0, 6_000_000);
+}
+
+#[test]
+fn a_scale_that_is_no_number_is_refused() {
+    for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+        let opened = open(&DatasetChoice::Generated("iso".into()), 1, scale);
+        assert!(matches!(opened, Err(DatasetError::Scale { .. })), "{scale}");
+    }
+}
+
+#[test]
+fn an_unknown_name_is_told_the_known_ones() {
+    let error = open(&DatasetChoice::Generated("portag".into()), 1, 1.0)
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("portage, ports, music"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_dataset_that_is_no_archive_says_what_can_be_unpacked() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = open(&DatasetChoice::Generated("music".into()), 1, 0.01).unwrap();
+    let mut ground = Ground::new(root.path());
+    let error = dataset
+        .lay(&mut ground, Form::Archive, &Stop::new())
+        .unwrap_err();
+    assert!(error.to_string().contains("tar:FILE"), "{error}");
+    assert!(std::fs::read_dir(root.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn a_laid_tree_holds_what_the_facts_say() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = open(&DatasetChoice::Generated("portage".into()), 1, 0.005).unwrap();
+    let mut ground = Ground::new(root.path());
+    dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
+    let laid = open(
+        &DatasetChoice::Tree(ground.newest().unwrap().clone()),
+        1,
+        1.0,
+    )
+    .unwrap();
+    let (told, found) = (dataset.facts(), laid.facts());
+    assert_eq!(
+        (told.files, told.directories, told.bytes),
+        (found.files, found.directories, found.bytes)
+    );
+    assert_eq!(
+        (told.largest, told.footprint),
+        (found.largest, found.footprint)
+    );
+}
+
+#[test]
+fn the_archive_of_ports_unpacks_to_its_tree() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = open(&DatasetChoice::Generated("ports".into()), 1, 0.01).unwrap();
+    let mut ground = Ground::new(root.path());
+    dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
+    dataset
+        .lay(&mut ground, Form::Archive, &Stop::new())
+        .unwrap();
+    let archive = ground.archive.clone().unwrap();
+    let size = archive.metadata().unwrap().len();
+    let told = dataset.facts().archive_bytes.unwrap().0;
+    assert!(size < told && told < size * 3 / 2, "{size}, told {told}");
+    let compared =
+        crate::trees::compare_archive(&archive, &root.path().join("source"), &Stop::new()).unwrap();
+    assert!(compared.equal(), "{:?}", compared.differences);
+    assert_eq!(compared.files, dataset.facts().files);
+}
+
+#[test]
+fn a_wish_to_stop_is_heard() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = open(&DatasetChoice::Generated("portage".into()), 1, 0.01).unwrap();
+    let stop = Stop::new();
+    stop.request();
+    let laid = dataset.lay(&mut Ground::new(root.path()), Form::Tree, &stop);
+    assert!(matches!(laid, Err(DatasetError::Stopped)));
+}

@@ -1,0 +1,123 @@
+//! Seeds and the numbers drawn from them: every entry of a dataset has a seed of its own, so that
+//! no two files share content and any entry could be made without the others.
+//!
+//! Only integer arithmetic and exactly rounded operations: all machines draw the same.
+
+/// 2^64 divided by the golden ratio: the increment of `SplitMix64` (Steele, Lea and Flood, 2014),
+/// and the step of the additive recurrence in [`Spread`].
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The finaliser of `SplitMix64`: a bijection that leaves no visible pattern.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A number in the open interval from 0 to 1.
+fn unit_of(bits: u64) -> f64 {
+    ((bits >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
+}
+
+/// A seed: of a dataset, of a part of it, of one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seed(u64);
+
+impl Seed {
+    /// The seed a user chose.
+    pub fn new(seed: u64) -> Self {
+        Self(mix(seed.wrapping_add(GOLDEN)))
+    }
+
+    /// The seed of a named part.
+    #[must_use]
+    pub fn part(self, name: &str) -> Self {
+        // FNV-1a, then mixed: names differ by few letters.
+        let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+        });
+        Self(mix(self.0 ^ mix(hash)))
+    }
+
+    /// The seed of entry `index`; different for each index.
+    #[must_use]
+    pub fn at(self, index: u64) -> Self {
+        Self(mix(self
+            .0
+            .wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN))))
+    }
+
+    /// The seed as a number.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+
+    /// A number below `limit`, by multiplication (Lemire, 2019; its bias is below 2^-32 here).
+    pub fn below(self, limit: u64) -> u64 {
+        #[expect(clippy::cast_possible_truncation, reason = "the high half fits")]
+        let high = ((u128::from(self.0) * u128::from(limit)) >> 64) as u64;
+        high
+    }
+}
+
+/// Numbers between 0 and 1 that fill the interval evenly from the first on (an additive
+/// recurrence with the golden ratio): sizes drawn with them keep their mean at any scale, where
+/// independent draws from a heavy-tailed distribution would not.
+#[derive(Debug, Clone, Copy)]
+pub struct Spread {
+    next: u64,
+}
+
+impl Spread {
+    /// The sequence of a seed.
+    pub fn new(seed: Seed) -> Self {
+        Self { next: seed.value() }
+    }
+
+    /// The next number.
+    pub fn draw(&mut self) -> f64 {
+        self.next = self.next.wrapping_add(GOLDEN);
+        unit_of(self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_entries_differ() {
+        let seed = Seed::new(1);
+        let mut all = vec![seed, Seed::new(2), seed.part("a"), seed.part("b")];
+        all.extend((0..1000).map(|index| seed.at(index)));
+        all.extend((0..1000).map(|index| seed.part("a").at(index)));
+        let count = all.len();
+        all.sort_by_key(|seed| seed.value());
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn seeds_are_the_same_everywhere() {
+        assert_eq!(Seed::new(7).part("portage").at(3).value(), 0);
+    }
+
+    #[test]
+    fn a_spread_fills_the_interval_evenly() {
+        let mut spread = Spread::new(Seed::new(5));
+        let mut tenths = [0; 10];
+        for _ in 0..1000 {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "0..10"
+            )]
+            let tenth = (spread.draw() * 10.0) as usize;
+            tenths[tenth] += 1;
+        }
+        assert!(
+            tenths.iter().all(|count| (97..=103).contains(count)),
+            "{tenths:?}"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! Odd trees, laid as `cp -a` lays them.
+
+use super::*;
+use crate::trees::{Comparison, compare};
+use std::ffi::{CString, OsStr};
+use std::fs as files;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::Command;
+
+/// A tree of everything that is odd and that any user can make.
+fn odd_tree(at: &Path) {
+    files::create_dir_all(at.join("empty")).unwrap();
+    files::create_dir_all(at.join("dir")).unwrap();
+    files::write(at.join(OsStr::from_bytes(b"not \xff utf-8")), "x").unwrap();
+    files::write(at.join("new\nline"), "y").unwrap();
+    files::write(at.join("-rf *"), "z").unwrap();
+    files::write(at.join("empty file"), "").unwrap();
+    files::hard_link(at.join("new\nline"), at.join("dir/same")).unwrap();
+    files::hard_link(at.join("new\nline"), at.join("dir/same too")).unwrap();
+    symlink("nowhere/at all", at.join("dangling")).unwrap();
+    symlink("/etc", at.join("out")).unwrap();
+    let mut sparse = files::File::create(at.join("sparse")).unwrap();
+    sparse.write_all(b"begin").unwrap();
+    sparse.seek(SeekFrom::Start(64 << 20)).unwrap();
+    sparse.write_all(b"middle").unwrap();
+    sparse.set_len(1 << 30).unwrap();
+    for kind in [fs::FileType::Fifo, fs::FileType::Socket] {
+        let name = format!("{kind:?}");
+        fs::mknodat(CWD, at.join(name), kind, Mode::RUSR | Mode::WGRP, 0).unwrap();
+    }
+    let mode = |name: &str, mode| {
+        files::set_permissions(at.join(name), files::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("-rf *", 0o2751);
+    mode("dir", 0o1577);
+    mode("empty", 0o700);
+    let name = CString::new(at.join("empty file").as_os_str().as_bytes()).unwrap();
+    let _ = fs::lsetxattr(
+        &name,
+        c"user.color",
+        b"blue\0green",
+        fs::XattrFlags::empty(),
+    );
+}
+
+fn lay(from: &Path, place: &Path) -> (PathBuf, Vec<Warning>) {
+    let dataset = Tree::open(from).unwrap();
+    let mut ground = Ground::new(place);
+    let warnings = dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
+    (ground.newest().unwrap().clone(), warnings)
+}
+
+fn compared(a: &Path, b: &Path) -> Comparison {
+    compare(a, b, &Stop::new()).unwrap()
+}
+
+#[test]
+fn an_odd_tree_is_laid_as_by_cp() {
+    let place = tempfile::tempdir().unwrap();
+    let (odd, by_cp) = (place.path().join("odd"), place.path().join("cp"));
+    files::create_dir(&odd).unwrap();
+    odd_tree(&odd);
+    let status = Command::new("cp")
+        .arg("-a")
+        .arg(&odd)
+        .arg(&by_cp)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let ground = place.path().join("ground");
+    files::create_dir(&ground).unwrap();
+    let (laid, warnings) = lay(&odd, &ground);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    for (a, b) in [(&odd, &laid), (&by_cp, &laid), (&odd, &by_cp)] {
+        let found = compared(a, b);
+        assert!(
+            found.equal(),
+            "{} {}: {:?}",
+            a.display(),
+            b.display(),
+            found.differences
+        );
+        assert_eq!((found.files, found.directories), (11, 2));
+    }
+    let stat = laid.join("sparse").metadata().unwrap();
+    assert_eq!(stat.size(), 1 << 30);
+    assert!(
+        stat.blocks() * 512 < 4 << 20,
+        "holes stay holes: {} blocks",
+        stat.blocks()
+    );
+}
+
+#[test]
+fn facts_count_links_once_and_holes_as_no_space() {
+    let place = tempfile::tempdir().unwrap();
+    odd_tree(place.path());
+    let dataset = Tree::open(place.path()).unwrap();
+    let facts = dataset.facts();
+    assert_eq!((facts.files, facts.directories), (11, 2));
+    assert_eq!(facts.bytes.0, (1 << 30) + 3);
+    assert!(facts.footprint.0 < 4 << 20, "{:?}", facts.footprint);
+}
+
+#[test]
+fn device_nodes_are_laid_by_root() {
+    let place = tempfile::tempdir().unwrap();
+    let odd = place.path().join("odd");
+    files::create_dir(&odd).unwrap();
+    let device = fs::makedev(1, 3);
+    let null = odd.join("null");
+    if fs::mknodat(
+        CWD,
+        &null,
+        fs::FileType::CharacterDevice,
+        Mode::RUSR,
+        device,
+    )
+    .is_err()
+    {
+        println!("SKIP root (CAP_MKNOD): device_nodes_are_laid_by_root");
+        return;
+    }
+    std::os::unix::fs::chown(&null, Some(4321), Some(1234)).unwrap();
+    let ground = place.path().join("ground");
+    files::create_dir(&ground).unwrap();
+    let (laid, _) = lay(&odd, &ground);
+    let found = compared(&odd, &laid);
+    assert!(found.equal(), "{:?}", found.differences);
+    assert_eq!(laid.join("null").metadata().unwrap().rdev(), device);
+}
+
+#[test]
+fn what_is_not_a_tree_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("file");
+    files::write(&file, "").unwrap();
+    let error = Tree::open(&file).unwrap_err();
+    assert!(
+        error.to_string().contains("no directory, not a tree"),
+        "{error}"
+    );
+    let error = Tree::open(&place.path().join("missing")).unwrap_err();
+    assert_eq!(error.errno(), Some(2), "{error}");
+}
+
+#[test]
+fn a_tree_is_not_copied_into_itself() {
+    let place = tempfile::tempdir().unwrap();
+    let ground = place.path().join("work/ground");
+    files::create_dir_all(&ground).unwrap();
+    let dataset = Tree::open(place.path()).unwrap();
+    let error = dataset
+        .lay(&mut Ground::new(&ground), Form::Tree, &Stop::new())
+        .unwrap_err();
+    assert!(matches!(error, DatasetError::Inside { .. }), "{error}");
+    assert!(files::read_dir(&ground).unwrap().next().is_none());
+}
+
+#[test]
+fn a_tree_nested_too_deep_is_refused_by_name() {
+    let place = tempfile::tempdir().unwrap();
+    let mut deep = place.path().to_owned();
+    for _ in 0..310 {
+        deep.push("d");
+    }
+    files::create_dir_all(&deep).unwrap();
+    let error = Tree::open(place.path()).unwrap_err();
+    assert!(error.to_string().contains("nested too deep"), "{error}");
+}
+
+#[test]
+fn refusals_are_listed_and_counted() {
+    let refusal = |path: &str| crate::datasets::Refusal {
+        path: path.into(),
+        reason: "Permission denied (os error 13)".into(),
+    };
+    let error = DatasetError::Refused {
+        tree: "/t".into(),
+        count: 9,
+        first: vec![refusal("/t/a"), refusal("/t/b\n")],
+    };
+    let text = error.to_string();
+    assert!(text.contains("/t/a (Permission denied"), "{text}");
+    assert!(
+        text.ends_with("/t/b\\n (Permission denied (os error 13)) and 7 more"),
+        "{text}"
+    );
+}

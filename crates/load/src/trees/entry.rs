@@ -1,0 +1,140 @@
+//! Entries of directories as the system tells them: names one by one, extended attributes, the
+//! stretches of a file that hold data. No paths: everything is relative to an open directory.
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+
+/// How deep directories may nest: each level holds a few file descriptors open, and 1024 is the
+/// usual limit on them.
+pub const DEEPEST: usize = 300;
+
+/// The longest list of names, and the longest value, that Linux keeps: `XATTR_LIST_MAX` and
+/// `XATTR_SIZE_MAX` of xattr(7).
+const XATTR_MAX: usize = 65_536;
+
+/// An extended attribute: its name and its value.
+pub type Xattr = (CString, Vec<u8>);
+
+/// Opens a directory without following a symbolic link.
+pub fn open_directory(
+    parent: impl AsFd,
+    name: impl rustix::path::Arg,
+) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(parent, name, flags, Mode::empty())
+}
+
+/// Opens a file to read without following a symbolic link.
+pub fn open_file(parent: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    // NONBLOCK: should it have become a fifo meanwhile, the open must not wait for a writer.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    fs::openat(parent, name, flags, Mode::empty())
+}
+
+/// What `lstat` tells of an entry.
+pub fn stat(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Stat> {
+    fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// The type of an entry.
+pub fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// The size of an entry.
+pub fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+/// Calls `each` with every name in a directory but `.` and `..`, in the system's order.
+/// `failed` turns an error of the directory into that of `each`.
+pub fn each_name<E>(
+    directory: impl AsFd,
+    failed: impl Fn(Errno) -> E,
+    mut each: impl FnMut(&CStr) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut buffer = vec![MaybeUninit::uninit(); 32_768];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(&failed)?;
+        let name = entry.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            each(name)?;
+        }
+    }
+    Ok(())
+}
+
+/// The extended attributes of an entry, by name; a symbolic link is not followed. An entry on a
+/// file system without any has none.
+pub fn xattrs(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Vec<Xattr>> {
+    let path = path_of(parent, name);
+    let mut list = vec![0_u8; XATTR_MAX];
+    let length = match fs::llistxattr(path.as_c_str(), &mut list[..]) {
+        Ok(length) => length,
+        Err(Errno::NOTSUP) => 0,
+        Err(errno) => return Err(errno),
+    };
+    let mut found = Vec::new();
+    for key in list[..length].split_inclusive(|byte| *byte == 0) {
+        let Ok(key) = CStr::from_bytes_with_nul(key) else {
+            continue;
+        };
+        let mut value = vec![0; XATTR_MAX];
+        match fs::lgetxattr(path.as_c_str(), key, &mut value[..]) {
+            Ok(length) => {
+                value.truncate(length);
+                found.push((key.to_owned(), value));
+            }
+            // Gone meanwhile, or known by name only.
+            Err(Errno::NODATA | Errno::NOTSUP) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Sets an extended attribute of an entry; a symbolic link is not followed.
+pub fn set_xattr(parent: impl AsFd, name: &CStr, xattr: &Xattr) -> rustix::io::Result<()> {
+    let path = path_of(parent, name);
+    fs::lsetxattr(
+        path.as_c_str(),
+        xattr.0.as_c_str(),
+        &xattr.1,
+        fs::XattrFlags::empty(),
+    )
+}
+
+/// There are no calls for extended attributes relative to a directory (before Linux 6.13): the
+/// directory is reached through procfs, which has no limit on the length of its path.
+fn path_of(parent: impl AsFd, name: &CStr) -> CString {
+    let mut path = format!("/proc/self/fd/{}/", parent.as_fd().as_raw_fd()).into_bytes();
+    path.extend_from_slice(name.to_bytes());
+    // A name from the system holds no zero byte.
+    CString::new(path).unwrap_or_default()
+}
+
+/// Calls `each` with the start and the end of every stretch of a file that holds data.
+pub fn each_stretch<E>(
+    file: impl AsFd,
+    size: u64,
+    failed: impl Fn(Errno) -> E,
+    mut each: impl FnMut(u64, u64) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut at = 0;
+    while at < size {
+        let start = match fs::seek(&file, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => break,
+            Err(errno) => return Err(failed(errno)),
+        };
+        let end = fs::seek(&file, SeekFrom::Hole(start)).map_err(&failed)?;
+        each(start, end)?;
+        at = end;
+    }
+    Ok(())
+}
