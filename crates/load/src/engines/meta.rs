@@ -28,6 +28,14 @@ pub struct Moment {
     pub nanos: u32,
 }
 
+impl Moment {
+    /// Leave it as it is (utimensat(2)).
+    pub const OMIT: Self = Self {
+        seconds: 0,
+        nanos: 0x3fff_fffe,
+    };
+}
+
 /// What `stat` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {

@@ -397,7 +397,7 @@ impl NullArchive {
             Kind::File => number % facts.directories,
             _ => 0,
         };
-        self.header[0] = b't';
+        self.header[0] = b'.';
         let mut end = 1;
         if directory != 0 {
             self.header[end] = b'/';

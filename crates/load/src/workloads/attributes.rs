@@ -34,6 +34,13 @@ pub struct Creation {
     exact: bool,
 }
 
+impl Creation {
+    /// Created somehow: the mode must be set at the end.
+    pub fn inexact(mode: u32) -> Self {
+        Self { mode, exact: false }
+    }
+}
+
 impl Default for Keeper {
     fn default() -> Self {
         Self {
@@ -69,6 +76,19 @@ impl Keeper {
         let meta = engine.stat(&Target::Directory(dir))?;
         self.inherits = meta.gid != self.gid || meta.mode & 0o7000 != 0;
         Ok(())
+    }
+
+    /// What stays ours where only root could give it away.
+    #[inline]
+    pub fn without_foreign_owner(&self, meta: Meta) -> Meta {
+        if self.uid == 0 {
+            return meta;
+        }
+        Meta {
+            uid: self.uid,
+            gid: self.gid,
+            ..meta
+        }
     }
 
     /// How to create what shall end with the mode of `meta`.

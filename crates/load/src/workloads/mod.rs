@@ -5,6 +5,7 @@ mod attributes;
 pub mod copy;
 mod data;
 pub mod delete;
+pub mod grep;
 pub mod read;
 pub mod stat_walk;
 pub mod untar;
@@ -56,7 +57,14 @@ pub struct PhaseKind {
 }
 
 /// All kinds of phases.
-pub static ALL: &[&PhaseKind] = &[&copy::KIND, &delete::KIND, &read::KIND, &stat_walk::KIND];
+pub static ALL: &[&PhaseKind] = &[
+    &copy::KIND,
+    &delete::KIND,
+    &untar::KIND,
+    &read::KIND,
+    &stat_walk::KIND,
+    &grep::KIND,
+];
 
 /// The kind of that name.
 pub fn find(name: &str) -> Option<&'static PhaseKind> {
@@ -99,22 +107,29 @@ fn as_os(name: &CStr) -> &OsStr {
 pub(crate) struct Scratch {
     pub data: Box<[u8]>,
     pub symlink: Box<[u8]>,
+    pub search: Option<grep::Search>,
     pub trail: Trail,
     pub keeper: Keeper,
 }
 
 impl Scratch {
     /// Lays out what a job of that kind needs.
-    pub fn for_job(_kind: &str, _job: &Job<'_>) -> Result<Self, LoadError> {
+    pub fn for_job(kind: &str, job: &Job<'_>) -> Result<Self, LoadError> {
         // Lines of text: what a search finds on the null engine, where nothing fills the buffer.
-        let data = b"the quick brown fox jumps over the lazy dog 0123\n"
+        let data: Box<[u8]> = b"the quick brown fox jumps over the lazy dog 0123\n"
             .iter()
             .copied()
             .cycle()
             .take(data::BUFFER)
             .collect();
+        let search = if kind == grep::KIND.name {
+            Some(grep::Search::new(job.pattern, data.clone())?)
+        } else {
+            None
+        };
         Ok(Self {
             data,
+            search,
             symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
             trail: Trail::default(),
             keeper: Keeper::default(),

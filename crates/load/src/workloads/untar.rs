@@ -1,2 +1,192 @@
-//! `untar`.
+//! `untar`: unpacks the archive into a new tree, as `tar -xpf` does as root: modes, owners, times
+//! of modification, links, holes and special files are kept. Absolute paths and `..` are refused,
+//! and no symbolic link is ever followed on the way to a member.
+
+mod member;
 pub(crate) mod packed;
+mod place;
+mod stream;
+
+use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
+use crate::engines::meta::Kind;
+use crate::engines::{Engine, LoadError, Target, null::Null, sync::Sync};
+use fsdyno_model::sample::Tally;
+use member::{BLOCK, Broken, Member, Members};
+use place::{Place, parts};
+use std::ffi::CString;
+use std::path::Path;
+use stream::Stream;
+
+/// The kind `untar`.
+pub static KIND: PhaseKind = PhaseKind {
+    name: "untar",
+    title: "unpacks the archive into a new tree",
+    needs: Needs::Archive,
+    writes: true,
+    makes_tree: true,
+    removes_tree: false,
+    sync: run::<Sync>,
+    null: run::<Null>,
+    tools,
+    method: |_| "read, write".to_owned(),
+};
+
+fn tools(job: &Job<'_>) -> ToolRun {
+    // Owners by number: names mean another number on another machine.
+    let mut run = ToolRun::new(
+        "tar --numeric-owner -xpf",
+        ["tar", "--numeric-owner", "-xpf"],
+    )
+    .arg(job.archive)
+    .arg("-C")
+    .arg(job.target_path());
+    run.makes = Some(job.target_path());
+    run
+}
+
+/// Reads an archive through, and refuses what `untar` would refuse.
+pub fn check(archive: &Path) -> Result<(), LoadError> {
+    let mut buffer = vec![0; super::data::BUFFER];
+    let source =
+        packed::reader(archive).map_err(|source| LoadError::io("open", archive, source))?;
+    let mut stream = Stream::new(source, &mut buffer);
+    let (mut members, mut member) = (Members::default(), Member::new());
+    let refused = |broken| broken_archive(archive, broken);
+    while members.next(&mut stream, &mut member).map_err(refused)? {
+        for path in [Some(&member.path), member.hard_link.then_some(&member.link)] {
+            for part in parts(path.map_or(&[][..], |path| path)) {
+                part.map_err(|reason| refused(Broken::Content(reason)))?;
+            }
+        }
+        let padded = member.stored.next_multiple_of(BLOCK);
+        stream.skip(padded).map_err(|error| refused(error.into()))?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn broken_archive(archive: &Path, broken: Broken) -> LoadError {
+    match broken {
+        Broken::Read(source) => LoadError::io("read", archive, source),
+        Broken::Content(reason) => LoadError::Archive {
+            path: archive.to_owned(),
+            reason,
+        },
+    }
+}
+
+fn run<E: Engine>(
+    engine: &mut E,
+    job: &Job<'_>,
+    scratch: &mut Scratch,
+) -> Result<Tally, LoadError> {
+    let base = engine.open_ground(job.root)?;
+    let source = engine.archive(job.archive)?;
+    let mut stream = Stream::new(source, &mut scratch.data);
+    let (mut members, mut member) = (Members::default(), Member::new());
+    engine.make_dir(&base, &job.target, 0o777)?;
+    let root = engine.open_dir(&base, &job.target)?;
+    scratch.keeper.observe(engine, &root)?;
+    let mut place = Place::new(root, &mut scratch.keeper);
+    let mut done = Tally {
+        directories: 1,
+        ..Tally::default()
+    };
+    let refused = |broken| broken_archive(job.archive, broken);
+    while members.next(&mut stream, &mut member).map_err(refused)? {
+        if job.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        let stored = member.stored;
+        let Some(name) = place.go_to_parent(engine, job.archive, &member.path)? else {
+            place.root_is(member.meta);
+            continue;
+        };
+        match member.meta.kind {
+            Kind::Directory => {
+                done.directories += u64::from(place.directory(engine, &name, member.meta)?);
+            }
+            _ if member.hard_link => {
+                place.hard_link(engine, job.archive, &name, &member)?;
+                done.files += 1;
+            }
+            Kind::File => {
+                file(engine, job, &mut stream, &mut place, &name, &member)?;
+                done.files += 1;
+                done.bytes.0 += member.meta.size;
+            }
+            _ => {
+                place.odd(engine, &name, &member)?;
+                done.files += 1;
+            }
+        }
+        place.give_back(name);
+        // Kinds without data were told to store none.
+        let padding = stored.next_multiple_of(BLOCK) - stored;
+        stream
+            .skip(padding)
+            .map_err(|error| refused(error.into()))?;
+    }
+    place.finish(engine)?;
+    engine.close_dir(base);
+    Ok(tally(engine, done))
+}
+
+/// Unpacks a regular file.
+fn file<E: Engine>(
+    engine: &mut E,
+    job: &Job<'_>,
+    stream: &mut Stream<'_>,
+    place: &mut Place<'_, E>,
+    name: &CString,
+    member: &Member,
+) -> Result<(), LoadError> {
+    let meta = place.keeper.without_foreign_owner(member.meta);
+    let creation = place.keeper.creation(&meta, 0);
+    let mut file = place.create(engine, name, creation.mode)?;
+    match &member.stretches {
+        None => pour(engine, job, stream, &mut file, member.stored)?,
+        Some(stretches) => {
+            let mut left = member.stored;
+            for &(offset, length) in stretches {
+                let Some(rest) = left.checked_sub(length) else {
+                    let reason = "has a map of holes that does not fit its data".to_owned();
+                    return Err(broken_archive(job.archive, Broken::Content(reason)));
+                };
+                left = rest;
+                engine.seek(&mut file, offset)?;
+                pour(engine, job, stream, &mut file, length)?;
+            }
+            engine.set_size(&mut file, member.meta.size)?;
+            stream
+                .skip(left)
+                .map_err(|error| broken_archive(job.archive, error.into()))?;
+        }
+    }
+    let made = Target::File(&file);
+    place.keeper.finish(engine, None, &made, &meta, creation)?;
+    engine.close(file)
+}
+
+/// Writes what comes next in the archive: a small file with one call.
+#[inline]
+fn pour<E: Engine>(
+    engine: &mut E,
+    job: &Job<'_>,
+    stream: &mut Stream<'_>,
+    file: &mut E::File,
+    mut length: u64,
+) -> Result<(), LoadError> {
+    while length > 0 {
+        let piece = usize::try_from(length).map_or(stream.room(), |left| left.min(stream.room()));
+        let data = stream
+            .take(piece)
+            .map_err(|error| broken_archive(job.archive, error.into()))?;
+        engine.write(file, data)?;
+        length -= piece as u64;
+        if length > 0 && job.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+    }
+    Ok(())
+}
