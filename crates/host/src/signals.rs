@@ -4,6 +4,9 @@
 //! in order, with everything undone. Who will not wait has quit (`Ctrl-\`) and kill, which are
 //! left alone; the clean-up journal serves what they leave behind.
 //!
+//! A signal that was ignored when the program began stays ignored, as its starter wanted: `nohup`
+//! ignores the hang-up, and shells the interrupt for what they start in the background.
+//!
 //! A broken pipe is left ignored, as the Rust runtime sets it: a reader of our output that goes
 //! away must not kill a run that has devices mounted. Writers see `EPIPE` instead; children get the
 //! default back when they are started by [`std::process::Command`].
@@ -11,10 +14,9 @@
 use fsdyno_model::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fmt, fs, io};
 
 /// The signals listened to. They stay installed as long as the process lives.
 #[derive(Debug, Clone)]
@@ -34,14 +36,31 @@ pub enum Signal {
 /// Makes interrupt, terminate and hang-up set `stop`.
 pub fn install(stop: &Stop) -> io::Result<Signals> {
     let last = Arc::new(AtomicUsize::new(0));
+    let ignored = ignored_signals(&fs::read_to_string("/proc/self/status")?);
     for signal in Signal::ALL {
         let number = signal.number();
+        if is_in(ignored, number) {
+            continue;
+        }
         // Actions run in the order of their registration: the number stands before the wish.
         let value = usize::try_from(number).unwrap_or_default();
         flag::register_usize(number, Arc::clone(&last), value)?;
         flag::register(number, stop.flag())?;
     }
     Ok(Signals(last))
+}
+
+/// The mask of ignored signals in `/proc/self/status`: bit 0 is signal 1.
+fn ignored_signals(status: &str) -> u64 {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+fn is_in(mask: u64, signal: i32) -> bool {
+    mask >> (signal - 1) & 1 == 1
 }
 
 impl Signals {
@@ -85,6 +104,7 @@ mod tests {
 
     #[test]
     fn a_signal_sets_the_wish_and_is_remembered() {
+        let before = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap());
         let stop = Stop::new();
         let signals = install(&stop).unwrap();
         assert_eq!(signals.received(), None);
@@ -93,8 +113,20 @@ mod tests {
             // Twice: the second must not kill either.
             raise(signal.number()).unwrap();
             raise(signal.number()).unwrap();
-            assert_eq!(signals.received(), Some(signal));
-            assert!(stop.requested());
+            if is_in(before, signal.number()) {
+                assert_ne!(signals.received(), Some(signal), "it was to be ignored");
+            } else {
+                assert_eq!(signals.received(), Some(signal));
+                assert!(stop.requested());
+            }
         }
+    }
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status() {
+        let mask = ignored_signals("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n");
+        assert!(is_in(mask, SIGHUP));
+        assert!(!is_in(mask, SIGINT));
+        assert!(!is_in(ignored_signals("SigIgn:\tx\n"), SIGHUP));
     }
 }

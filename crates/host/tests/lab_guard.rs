@@ -13,6 +13,8 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 const SIZE: u64 = 64 << 20;
+/// A name with blanks, one at its end, to be taken as it is.
+const BACKING: &str = "backing file ";
 const NEED: Bytes = Bytes(16 << 20);
 
 /// A loop device over a sparse file, taken down on drop with all that was put on it.
@@ -29,7 +31,7 @@ impl Stage {
 
     fn of_size(bytes: u64) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let file = folder.path().join("backing");
+        let file = folder.path().join(BACKING);
         File::create(&file)
             .and_then(|file| file.set_len(bytes))
             .expect("a sparse file");
@@ -40,7 +42,7 @@ impl Stage {
     }
 
     fn backing(&self) -> PathBuf {
-        self.folder.path().join("backing")
+        self.folder.path().join(BACKING)
     }
 
     fn name(&self) -> String {
@@ -226,6 +228,7 @@ fn a_device_without_anything_passes_with_consent_and_is_kept_locked() {
 
     // Made and mounted while it is held, as a run does; while mounted, no mkfs may follow.
     run(&["mkfs.ext4", "-q", "-F", &text(&stage.node)]);
+    assert_ne!(checksum(&stage), before, "the checksum is blind");
     released.recheck().unwrap();
     let node = stage.node.clone();
     stage.mount(&node);
@@ -547,7 +550,7 @@ fn a_file_behind_two_loop_devices_or_open_elsewhere_is_refused() {
     let mut stage = Stage::new();
     let file = text(&stage.backing());
     {
-        let script = format!("exec 3<{file}; echo held; exec sleep 600");
+        let script = format!("exec 3<'{file}'; echo held; exec sleep 600");
         let child = Command::new("sh")
             .args(["-c", &script])
             .stdout(Stdio::piped())

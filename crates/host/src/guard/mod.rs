@@ -1,23 +1,25 @@
 //! The device guard: nothing is formatted that it has not passed.
 //!
 //! It answers three questions, each in its own file: which device is it really (`identity`), who
-//! uses it (`users`), and what does it hold (`signatures`, kept in `saved` before it is erased). [`release`] puts the answers against
-//! what the user consented to, and either hands out [`Released`] devices or a [`Refusal`] that
-//! says everything it found.
+//! uses it or anything on the same disk (`users`, with `family` and `open_files`), and what does it
+//! hold (`signatures`). [`release`] puts the answers against what the user consented to
+//! (`consent`), and either hands out [`Released`] devices or a [`Refusal`] that says everything it
+//! found. What is going to be erased leaves a trace (`saved`). `sysfs`, `mountinfo` and `proc` only
+//! read what the kernel tells.
 //!
 //! The guard itself never opens a device for writing: every open of one in this folder is
-//! read-only, and the programs it asks (`wipefs -n`, `blkid -p`) only look. It cannot destroy anything; it can
-//! only be wrong about what others may then destroy. So it fails closed: what cannot be looked at
-//! is refused.
+//! read-only, and the programs it asks (`wipefs -n`, `blkid -p`) only look. It cannot destroy
+//! anything; it can only be wrong about what others may then destroy. So it fails closed: what
+//! cannot be looked at is refused.
 //!
 //! # Order, and the races left
 //!
 //! 1. The devices are identified and must lie on different disks.
 //! 2. `flock(LOCK_EX)` on the whole disk, held as long as the [`Released`] lives. By convention
 //!    (systemd's "Locking Block Device Access") udev and those who follow it keep away meanwhile.
-//! 3. Under the lock: who uses the disk, its partitions, and what is made of them. Last, each is
-//!    opened with `O_EXCL`, which fails where the kernel or a careful program has claimed it
-//!    (mounts in any namespace, swap, arrays, pools), even where nothing else shows it.
+//! 3. Under the lock: who uses the disk, its partitions, and what is made of them. Where nothing
+//!    is found, each is opened with `O_EXCL`, which fails where the kernel or a careful program has
+//!    claimed it (mounts in any namespace, swap, arrays, pools), even where nothing else shows it.
 //! 4. Signatures, against the consent.
 //! 5. [`Released::recheck`] repeats 3, and compares size, serial and medium, right before each mkfs.
 //!
@@ -26,17 +28,22 @@
 //! lock may begin to use the device then. Where it mounts it, mkfs programs that claim the device
 //! themselves fail; who merely opens it and writes cannot be kept off by anybody.
 
+mod consent;
+mod family;
 mod identity;
 mod mountinfo;
+mod open_files;
+mod proc;
 mod release;
 mod saved;
 mod signatures;
 pub(crate) mod sysfs;
 mod users;
 
+pub use consent::Consent;
 pub use identity::Identity;
 pub(crate) use mountinfo::{Mount, parse as parse_mounts};
-pub use release::{Consent, Refusal, Released, release};
+pub use release::{Refusal, Released, release};
 pub use saved::SaveError;
 pub use signatures::Signature;
 pub use users::{How, Use};
@@ -79,6 +86,12 @@ pub enum GuardError {
         what: String,
         /// Why it could not be.
         source: io::Error,
+    },
+    /// Another program holds the lock of its disk.
+    #[error("another program has locked {} (flock)", node.display())]
+    Locked {
+        /// The node of the disk.
+        node: PathBuf,
     },
     /// A program that looks for signatures is missing, failed, or was not understood.
     #[error("cannot tell what {device} holds: {problem}")]

@@ -1,8 +1,9 @@
 //! Releasing devices to be erased: what was found, put against what the user consented to.
 
+use super::consent::{Consent, consent_for, flag};
 use super::saved::{self, SaveError};
 use super::sysfs::{Block, split};
-use super::{GuardError, Identity, Portrait, Signature, examine, users};
+use super::{GuardError, Identity, Portrait, Signature, signatures, users};
 use fsdyno_model::Bytes;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -11,15 +12,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
-
-/// What a user types to say that a device may be erased: `--erase 'IDENTITY[:SIG,SIG...]'`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consent {
-    /// The device: its serial, a world-wide name, or a name in `/dev/disk/by-id`.
-    pub identity: String,
-    /// The types of what may be destroyed on it.
-    pub signatures: Vec<String>,
-}
 
 /// A device that will not be erased, and everything that speaks against it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,32 +30,6 @@ pub struct Released {
     portrait: Portrait,
     /// Holds the `flock`; never read from nor written to.
     _lock: OwnedFd,
-}
-
-impl Consent {
-    /// Reads the short form. Identities may have colons of their own; what follows the last one is
-    /// taken for signatures, and [`release`] reads it the other way where that fits a device.
-    pub fn parse(text: &str) -> Self {
-        let (identity, signatures) = text.rsplit_once(':').unwrap_or((text, ""));
-        Self {
-            identity: identity.trim().to_owned(),
-            signatures: signatures
-                .split(',')
-                .map(|kind| kind.trim().to_owned())
-                .filter(|kind| !kind.is_empty())
-                .collect(),
-        }
-    }
-
-    /// The signatures acknowledged for this device, if the consent is for it.
-    fn for_device(&self, identity: &Identity) -> Option<&[String]> {
-        let names = identity.names();
-        if names.contains(&self.identity.as_str()) {
-            return Some(&self.signatures);
-        }
-        let unsplit = format!("{}:{}", self.identity, self.signatures.join(","));
-        names.contains(&unsplit.as_str()).then_some(&[])
-    }
 }
 
 impl fmt::Display for Refusal {
@@ -108,15 +74,30 @@ fn release_one(
     need: Bytes,
 ) -> Result<Released, Refusal> {
     let fail = |error: GuardError| unfit(path, &error);
-    let disk = Block::numbered(identity.number)
-        .and_then(|block| block.whole())
-        .map_err(|error| fail(GuardError::unreadable(&identity.name)(error)))?;
-    let lock = lock(&disk).map_err(|reason| refusal(path, vec![reason]))?;
-    let portrait = examine(path).map_err(fail)?;
+    let gone = |error| fail(GuardError::unreadable(&identity.name)(error));
+    let block = Block::numbered(identity.number).map_err(gone)?;
+    let disk = block.whole().map_err(gone)?;
+    let held = lock(&disk);
+    let users = users::find(&block);
+    // Why it is in use tells more than why it could not be locked or read: it is always said.
+    let refuse = |error: GuardError| {
+        let mut refusal = unfit(path, &error);
+        let known = users.iter().flatten().map(ToString::to_string);
+        refusal.reasons.splice(0..0, known);
+        refusal
+    };
+    let lock = held.map_err(refuse)?;
+    let signatures = signatures::find(&block).map_err(refuse)?;
+    let (now, _) = Identity::of(path).map_err(refuse)?;
     // The lock is on the disk that was named first: what is judged must be the same.
-    if let Some(change) = identity.difference(&portrait.identity) {
+    if let Some(change) = identity.difference(&now) {
         return Err(refusal(path, vec![change]));
     }
+    let portrait = Portrait {
+        identity: now,
+        users: users.map_err(fail)?,
+        signatures,
+    };
     judge(path, &portrait, named, consents, need)?;
     Ok(Released {
         portrait,
@@ -150,26 +131,25 @@ fn refuse_shared_disk(
 }
 
 /// Takes the lock of the whole disk. It waits a moment: udev holds it while it looks at a change.
-fn lock(disk: &Block) -> Result<OwnedFd, String> {
+fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
     const TRIES: u32 = 20;
     let node = disk.node();
-    let failed = |error: Errno| format!("cannot look at {}: {error}", node.display());
+    let unreadable =
+        |error: Errno| GuardError::unreadable(node.display().to_string())(error.into());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let device = rustix::fs::open(&node, flags, Mode::empty()).map_err(failed)?;
-    if split(rustix::fs::fstat(&device).map_err(failed)?.st_rdev) != disk.number {
-        return Err(format!("{} is the node of another device", node.display()));
+    let device = rustix::fs::open(&node, flags, Mode::empty()).map_err(unreadable)?;
+    if split(rustix::fs::fstat(&device).map_err(unreadable)?.st_rdev) != disk.number {
+        // A stale node, of another device.
+        return Err(unreadable(Errno::NODEV));
     }
     for _ in 0..TRIES {
         match rustix::fs::flock(&device, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(device),
             Err(Errno::WOULDBLOCK) => thread::sleep(Duration::from_millis(100)),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(unreadable(error)),
         }
     }
-    Err(format!(
-        "another program has locked {} (flock)",
-        node.display()
-    ))
+    Err(GuardError::Locked { node })
 }
 
 /// Refuses unless nothing and nobody stands against it.
@@ -235,68 +215,6 @@ fn obstacles(portrait: &Portrait, need: Bytes) -> Vec<String> {
     reasons
 }
 
-/// The signatures a consent acknowledges for this device, or why there is no consent.
-fn consent_for<'a>(
-    identity: &Identity,
-    named: &[Identity],
-    consents: &'a [Consent],
-) -> Result<&'a [String], String> {
-    let given = consents
-        .iter()
-        .find_map(|consent| Some((consent, consent.for_device(identity)?)));
-    if let Some((consent, kinds)) = given {
-        // Cheap adapters give all their disks one serial.
-        let answering = named
-            .iter()
-            .filter(|other| consent.for_device(other).is_some())
-            .count();
-        if answering > 1 {
-            return Err(format!(
-                "more than one of the devices answers to `{}`; name it by one of {}",
-                consent.identity,
-                identity.names().join(", ")
-            ));
-        }
-        return Ok(kinds);
-    }
-    let stray: Vec<&str> = consents
-        .iter()
-        .filter(|consent| {
-            named
-                .iter()
-                .all(|other| consent.for_device(other).is_none())
-        })
-        .map(|consent| consent.identity.as_str())
-        .collect();
-    if stray.is_empty() {
-        return Err(format!(
-            "nothing says that it may be erased ({})",
-            identity.describe()
-        ));
-    }
-    Err(format!(
-        "`{}` is not its identity, which is `{}` ({})",
-        stray.join("`, `"),
-        identity.name_to_type(),
-        identity.describe()
-    ))
-}
-
-/// The flag that consents to everything that was found, quoted for a shell.
-fn flag(portrait: &Portrait) -> String {
-    let mut kinds: Vec<&str> = Vec::new();
-    for signature in &portrait.signatures {
-        if !kinds.contains(&signature.kind.as_str()) {
-            kinds.push(&signature.kind);
-        }
-    }
-    let mut text = portrait.identity.name_to_type().to_owned();
-    if !kinds.is_empty() {
-        text = format!("{text}:{}", kinds.join(","));
-    }
-    format!("--erase '{}'", text.replace('\'', r"'\''"))
-}
-
 /// A refusal for reasons that no consent can lift.
 fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
     let way_out = "free it first or name another device; --on loop compares on image files instead";
@@ -315,13 +233,19 @@ fn unfit(path: &Path, error: &GuardError) -> Refusal {
              --work-dir DIR to choose where they lie; for a directory --on dir:PATH"
         }
         GuardError::Unreadable { source, .. }
-            if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            if source.raw_os_error() == Some(Errno::ACCESS.raw_os_error()) =>
         {
             "run as root (sudo), or compare directories with --on dir:PATH"
+        }
+        GuardError::Unreadable { source, .. }
+            if source.raw_os_error() == Some(Errno::PERM.raw_os_error()) =>
+        {
+            "a container or a security policy forbids it; --on loop compares on image files instead"
         }
         GuardError::Unreadable { .. } | GuardError::Undecided { .. } => {
             "what cannot be looked at is not erased; --on loop compares on image files instead"
         }
+        GuardError::Locked { .. } => "wait until that program has ended, or name another device",
     };
     Refusal {
         device: path.to_owned(),
@@ -471,25 +395,6 @@ mod tests {
             .expect_err("unfit")
             .to_string();
         assert!(text.contains("nothing is attached"), "{text}");
-    }
-
-    #[test]
-    fn identities_may_have_colons() {
-        let consent = Consent::parse("usb-Stick-0:0");
-        let mut stick = disk("sdc", None);
-        stick.by_id = vec!["usb-Stick-0:0".into()];
-        assert_eq!(consent.for_device(&stick), Some(&[][..]));
-        let both = Consent::parse("usb-Stick-0:0:vfat");
-        assert_eq!(both.for_device(&stick), Some(&["vfat".to_owned()][..]));
-        assert_eq!(consent.for_device(&disk("sdd", None)), None);
-    }
-
-    #[test]
-    fn one_serial_for_two_disks_is_not_enough() {
-        let named = [disk("sda", Some("0000")), disk("sdb", Some("0000"))];
-        let consents = [Consent::parse("0000")];
-        let reason = consent_for(&named[0], &named, &consents).unwrap_err();
-        assert!(reason.contains("more than one"), "{reason}");
     }
 
     #[test]

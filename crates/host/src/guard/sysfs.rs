@@ -2,6 +2,8 @@
 //! reading; nothing here opens a device.
 
 use super::mountinfo::parse_number;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -32,12 +34,8 @@ impl Block {
         Self::at(&PathBuf::from(format!("/sys/dev/block/{major}:{minor}")))
     }
 
-    /// The block device with this kernel name.
-    fn called(name: &Path) -> io::Result<Self> {
-        Self::at(&Path::new("/sys/class/block").join(name))
-    }
-
-    fn at(path: &Path) -> io::Result<Self> {
+    /// The block device whose folder in `/sys` this is, or leads to.
+    pub(super) fn at(path: &Path) -> io::Result<Self> {
         let folder = fs::canonicalize(path)?;
         let number = parse_number(&fs::read_to_string(folder.join("dev"))?)
             .ok_or_else(|| io::Error::other(format!("{}/dev is no number", folder.display())))?;
@@ -131,9 +129,15 @@ impl Block {
             .unwrap_or(0)
     }
 
-    /// The file behind a loop device, as the kernel spells it.
+    /// The file behind a loop device, as the kernel spells it: byte for byte, but for the newline
+    /// that `/sys` puts at the end.
     pub fn backing_file(&self) -> Option<PathBuf> {
-        self.disk_attribute("loop/backing_file").map(PathBuf::from)
+        let disk = self.whole().ok()?;
+        let mut path = fs::read(disk.folder.join("loop/backing_file")).ok()?;
+        if path.last() == Some(&b'\n') {
+            path.pop();
+        }
+        (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path)))
     }
 }
 
@@ -144,14 +148,9 @@ pub(crate) fn split(number: u64) -> (u32, u32) {
 
 /// The devices a folder of links names; a folder that is not there names none.
 fn listed(folder: &Path) -> io::Result<Vec<Block>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
     let mut blocks = Vec::new();
-    for entry in entries {
-        match Block::called(Path::new(&entry?.file_name())) {
+    for link in entries(folder)? {
+        match Block::at(&link) {
             Ok(block) => blocks.push(block),
             // Taken away while the folder was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -160,4 +159,20 @@ fn listed(folder: &Path) -> io::Result<Vec<Block>> {
     }
     blocks.sort_by_key(|block| block.number);
     Ok(blocks)
+}
+
+/// The entries of a folder of `/sys` or `/proc`; one that is not there, or no folder, has none.
+pub(super) fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Ok(listing) => listing.map(|entry| Ok(entry?.path())).collect(),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
 }

@@ -3,12 +3,10 @@
 //! last of the kernel itself by an exclusive (and read-only) open.
 
 use super::GuardError;
-use super::mountinfo::{Mount, parse, unescape};
-use super::sysfs::{Block, split};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, statx};
-use rustix::io::Errno;
-use std::collections::HashSet;
-use std::os::unix::ffi::OsStrExt;
+use super::family::{Relative, family, find_number};
+use super::open_files::{claimed, device_number, file_number, opened};
+use super::proc::{mounts_of_all_namespaces, swaps};
+use super::sysfs::{Block, entries};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -91,12 +89,6 @@ impl fmt::Display for Use {
     }
 }
 
-/// A device that shares the disk, and how to call it.
-struct Relative {
-    block: Block,
-    subject: String,
-}
-
 /// Everything that uses a device.
 ///
 /// Probing daemons open a device for a moment after it changed (udev's rules, array assembly).
@@ -138,44 +130,6 @@ fn look(block: &Block) -> Result<Vec<Use>, GuardError> {
     }
     users.dedup();
     Ok(users)
-}
-
-/// The device, its disk and that disk's partitions, and all that is made on top of any of them.
-fn family(block: &Block) -> io::Result<Vec<Relative>> {
-    let relative = |block: Block, subject: String| Relative { block, subject };
-    let disk = block.whole()?;
-    let mut family = vec![relative(block.clone(), "it".to_owned())];
-    if disk != *block {
-        family.push(relative(disk.clone(), format!("its disk {}", disk.name)));
-    }
-    for partition in disk
-        .partitions()?
-        .into_iter()
-        .filter(|other| other != block)
-    {
-        let subject = if disk == *block {
-            format!("its partition {}", partition.name)
-        } else {
-            format!("{}, on the same disk {},", partition.name, disk.name)
-        };
-        family.push(relative(partition, subject));
-    }
-    // Holders of holders, and their partitions, as they are appended.
-    let mut next = 0;
-    while let Some(below) = family.get(next).map(|member| member.block.clone()) {
-        let mut above = below.holders()?;
-        if next > 0 {
-            above.extend(below.partitions()?);
-        }
-        for holder in above {
-            if !family.iter().any(|known| known.block == holder) {
-                let subject = format!("{}, made on {},", holder.name, below.name);
-                family.push(relative(holder, subject));
-            }
-        }
-        next += 1;
-    }
-    Ok(family)
 }
 
 /// What is made on top of a device, and what it is made of.
@@ -249,26 +203,6 @@ fn mounted(family: &[Relative]) -> io::Result<Vec<Use>> {
     Ok(users)
 }
 
-/// One mount table of each mount namespace that some process lives in.
-fn mounts_of_all_namespaces() -> io::Result<Vec<Mount>> {
-    let mut mounts = parse(&fs::read("/proc/self/mountinfo")?);
-    let mut seen = HashSet::from([fs::read_link("/proc/self/ns/mnt")?]);
-    for (_, process) in processes()? {
-        // A process may end at any moment; its namespace is then seen through another, or gone.
-        let Ok(namespace) = fs::read_link(process.join("ns/mnt")) else {
-            continue;
-        };
-        if seen.contains(&namespace) {
-            continue;
-        }
-        if let Ok(text) = fs::read(process.join("mountinfo")) {
-            mounts.extend(parse(&text));
-            seen.insert(namespace);
-        }
-    }
-    Ok(mounts)
-}
-
 /// File systems of several devices list them at `/sys/fs/TYPE/ID/devices`, and show one in mounts.
 fn members(family: &[Relative]) -> io::Result<Vec<Use>> {
     let mut users = Vec::new();
@@ -310,16 +244,6 @@ fn swapping(family: &[Relative]) -> io::Result<Vec<Use>> {
         .collect())
 }
 
-/// The paths in `/proc/swaps`: a head line, then the escaped path first on each line.
-fn swaps(text: &[u8]) -> Vec<PathBuf> {
-    text.split(|byte| *byte == b'\n')
-        .skip(1)
-        .filter_map(|line| line.split(|byte| matches!(byte, b' ' | b'\t')).next())
-        .filter(|name| !name.is_empty())
-        .map(|name| PathBuf::from(unescape(name)))
-        .collect()
-}
-
 /// Other uses of the file behind a loop device.
 fn backing_file(block: &Block) -> io::Result<Vec<Use>> {
     let Some(file) = block.backing_file() else {
@@ -356,155 +280,10 @@ fn backing_file(block: &Block) -> io::Result<Vec<Use>> {
         .collect())
 }
 
-/// Processes, this one apart, that have a device of the family open, or the file behind it.
-fn opened(family: &[Relative], block: &Block) -> io::Result<Vec<Use>> {
-    let backing = block.backing_file();
-    let backing_number = backing.as_deref().and_then(file_number);
-    let mut users = Vec::new();
-    for (pid, process) in processes()? {
-        if pid == std::process::id() {
-            continue;
-        }
-        for descriptor in entries(&process.join("fd")).unwrap_or_default() {
-            let Some(facts) = cached_facts(&descriptor) else {
-                continue;
-            };
-            let name = || fs::read_to_string(process.join("comm")).unwrap_or_default();
-            if let Some(relative) = find_number(family, facts.device) {
-                let process = name().trim().to_owned();
-                users.push(Use {
-                    subject: relative.subject.clone(),
-                    how: How::Open { process, pid },
-                });
-            } else if let Some(file) = &backing
-                && facts.file.is_some()
-                && facts.file == backing_number
-            {
-                users.push(Use {
-                    subject: "it".to_owned(),
-                    how: How::BackingFile {
-                        file: file.clone(),
-                        serves: format!("is open in {} (process {pid})", name().trim()),
-                    },
-                });
-            }
-        }
-    }
-    users.dedup();
-    Ok(users)
-}
-
-/// What an open file is: a block device of this number, or the regular file of this identity.
-struct Facts {
-    device: Option<(u32, u32)>,
-    file: Option<(u32, u32, u64)>,
-}
-
-/// Looks at a path without asking a server: a dead network file system must not hang the guard.
-fn cached_facts(path: &Path) -> Option<Facts> {
-    let wanted = StatxFlags::TYPE | StatxFlags::INO;
-    let facts = statx(CWD, path, AtFlags::STATX_DONT_SYNC, wanted).ok()?;
-    let kind = FileType::from_raw_mode(facts.stx_mode.into());
-    Some(Facts {
-        device: (kind == FileType::BlockDevice)
-            .then_some((facts.stx_rdev_major, facts.stx_rdev_minor)),
-        file: (kind == FileType::RegularFile).then_some((
-            facts.stx_dev_major,
-            facts.stx_dev_minor,
-            facts.stx_ino,
-        )),
-    })
-}
-
-/// Whether the kernel grants an exclusive open, which is closed again at once.
-fn claimed(relative: &Relative) -> Result<Option<Use>, GuardError> {
-    let node = relative.block.node();
-    let unreadable =
-        |error: Errno| GuardError::unreadable(node.display().to_string())(error.into());
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    match rustix::fs::open(&node, flags, Mode::empty()) {
-        Ok(device) => {
-            let facts = rustix::fs::fstat(&device).map_err(unreadable)?;
-            // A stale node would have answered for another device.
-            if split(facts.st_rdev) == relative.block.number {
-                return Ok(None);
-            }
-            Err(unreadable(Errno::NODEV))
-        }
-        Err(Errno::BUSY) => Ok(Some(Use {
-            subject: relative.subject.clone(),
-            how: How::Claimed,
-        })),
-        Err(error) => Err(unreadable(error)),
-    }
-}
-
-/// The running processes: number and folder.
-fn processes() -> io::Result<Vec<(u32, PathBuf)>> {
-    let numbered = |path: PathBuf| {
-        let pid = path.file_name()?.to_str()?.parse().ok()?;
-        Some((pid, path))
-    };
-    Ok(entries(Path::new("/proc"))?
-        .into_iter()
-        .filter_map(numbered)
-        .collect())
-}
-
-/// The entries of a folder; one that is not there, or no folder, has none.
-fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    match fs::read_dir(folder) {
-        Ok(listing) => listing.map(|entry| Ok(entry?.path())).collect(),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn find_number(family: &[Relative], number: Option<(u32, u32)>) -> Option<&Relative> {
-    family
-        .iter()
-        .find(|relative| Some(relative.block.number) == number)
-}
-
-/// The number of the block device a path names, if it names one.
-fn device_number(path: &Path) -> Option<(u32, u32)> {
-    // `proc` or `server:/export` are no paths of ours to look at.
-    if !path.as_os_str().as_bytes().starts_with(b"/") {
-        return None;
-    }
-    cached_facts(path)?.device
-}
-
-/// The identity of a regular file.
-fn file_number(path: &Path) -> Option<(u32, u32, u64)> {
-    cached_facts(path)?.file
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::family::tests::stacked_disk;
     use super::*;
-
-    #[test]
-    fn swaps_are_read_with_their_escapes() {
-        let text = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
-            /dev/loop3                              partition\t1020\t\t0\t\t-2\n\
-            /mnt/a\\040b/swap\\040file               file\t\t1020\t\t0\t\t-3\n";
-        assert_eq!(
-            swaps(text),
-            [
-                PathBuf::from("/dev/loop3"),
-                PathBuf::from("/mnt/a b/swap file")
-            ]
-        );
-        assert_eq!(swaps(b"Filename Type Size\n"), Vec::<PathBuf>::new());
-    }
 
     #[test]
     fn every_use_reads_as_a_sentence() {
@@ -539,8 +318,34 @@ mod tests {
     }
 
     #[test]
-    fn the_mounts_of_this_namespace_are_among_all() {
-        let all = mounts_of_all_namespaces().unwrap();
-        assert!(all.iter().any(|mount| mount.point == Path::new("/proc")));
+    fn what_carries_others_and_what_is_made_of_others_is_in_use() {
+        let sys = stacked_disk();
+        for (device, expected) in [
+            (
+                "sda",
+                vec![
+                    "its partition sda1 carries the device-mapper device dm-0 (vg-data)",
+                    "its partition sda2 carries the MD array md0 (raid1)",
+                    "dm-0, made on sda1, carries the device-mapper device dm-1 (secret)",
+                ],
+            ),
+            ("md0", vec!["it is made of sda2"]),
+            (
+                "dm-0",
+                vec![
+                    "it carries the device-mapper device dm-1 (secret)",
+                    "it is made of sda1",
+                ],
+            ),
+        ] {
+            let block = Block::at(&sys.path().join(device)).unwrap();
+            let uses: Vec<String> = family(&block)
+                .unwrap()
+                .iter()
+                .flat_map(|relative| stacked(relative).unwrap())
+                .map(|user| user.to_string())
+                .collect();
+            assert_eq!(uses, expected, "{device}");
+        }
     }
 }

@@ -1,0 +1,125 @@
+//! What a user says may be erased, and whether it fits a device.
+
+use super::{Identity, Portrait};
+
+/// What a user types to say that a device may be erased: `--erase 'IDENTITY[:SIG,SIG...]'`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consent {
+    /// The device: its serial, a world-wide name, or a name in `/dev/disk/by-id`.
+    pub identity: String,
+    /// The types of what may be destroyed on it.
+    pub signatures: Vec<String>,
+}
+
+impl Consent {
+    /// Reads the short form. Identities may have colons of their own; what follows the last one is
+    /// taken for signatures, and [`release`] reads it the other way where that fits a device.
+    pub fn parse(text: &str) -> Self {
+        let (identity, signatures) = text.rsplit_once(':').unwrap_or((text, ""));
+        Self {
+            identity: identity.trim().to_owned(),
+            signatures: signatures
+                .split(',')
+                .map(|kind| kind.trim().to_owned())
+                .filter(|kind| !kind.is_empty())
+                .collect(),
+        }
+    }
+
+    /// The signatures acknowledged for this device, if the consent is for it.
+    pub(super) fn for_device(&self, identity: &Identity) -> Option<&[String]> {
+        let names = identity.names();
+        if names.contains(&self.identity.as_str()) {
+            return Some(&self.signatures);
+        }
+        let unsplit = format!("{}:{}", self.identity, self.signatures.join(","));
+        names.contains(&unsplit.as_str()).then_some(&[])
+    }
+}
+
+/// The signatures a consent acknowledges for this device, or why there is no consent.
+pub(super) fn consent_for<'a>(
+    identity: &Identity,
+    named: &[Identity],
+    consents: &'a [Consent],
+) -> Result<&'a [String], String> {
+    let given = consents
+        .iter()
+        .find_map(|consent| Some((consent, consent.for_device(identity)?)));
+    if let Some((consent, kinds)) = given {
+        // Cheap adapters give all their disks one serial.
+        let answering = named
+            .iter()
+            .filter(|other| consent.for_device(other).is_some())
+            .count();
+        if answering > 1 {
+            return Err(format!(
+                "more than one of the devices answers to `{}`; name it by one of {}",
+                consent.identity,
+                identity.names().join(", ")
+            ));
+        }
+        return Ok(kinds);
+    }
+    let stray: Vec<&str> = consents
+        .iter()
+        .filter(|consent| {
+            named
+                .iter()
+                .all(|other| consent.for_device(other).is_none())
+        })
+        .map(|consent| consent.identity.as_str())
+        .collect();
+    if stray.is_empty() {
+        return Err(format!(
+            "nothing says that it may be erased ({})",
+            identity.describe()
+        ));
+    }
+    Err(format!(
+        "`{}` is not its identity, which is `{}` ({})",
+        stray.join("`, `"),
+        identity.name_to_type(),
+        identity.describe()
+    ))
+}
+
+/// The flag that consents to everything that was found, quoted for a shell.
+pub(super) fn flag(portrait: &Portrait) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for signature in &portrait.signatures {
+        if !kinds.contains(&signature.kind.as_str()) {
+            kinds.push(&signature.kind);
+        }
+    }
+    let mut text = portrait.identity.name_to_type().to_owned();
+    if !kinds.is_empty() {
+        text = format!("{text}:{}", kinds.join(","));
+    }
+    format!("--erase '{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::identity::tests::disk;
+    use super::*;
+
+    #[test]
+    fn identities_may_have_colons() {
+        let consent = Consent::parse("usb-Stick-0:0");
+        let mut stick = disk("sdc", None);
+        stick.by_id = vec!["usb-Stick-0:0".into()];
+        assert_eq!(consent.for_device(&stick), Some(&[][..]));
+        let both = Consent::parse("usb-Stick-0:0:vfat");
+        assert_eq!(both.for_device(&stick), Some(&["vfat".to_owned()][..]));
+        assert_eq!(consent.for_device(&disk("sdd", None)), None);
+    }
+
+    #[test]
+    fn one_serial_for_two_disks_is_not_enough() {
+        let named = [disk("sda", Some("0000")), disk("sdb", Some("0000"))];
+        let consents = [Consent::parse("0000")];
+        let reason = consent_for(&named[0], &named, &consents).unwrap_err();
+        assert!(reason.contains("more than one"), "{reason}");
+    }
+}
