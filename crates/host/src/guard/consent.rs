@@ -13,7 +13,8 @@ pub struct Consent {
 
 impl Consent {
     /// Reads the short form. Identities may have colons of their own; what follows the last one is
-    /// taken for signatures, and [`release`](super::release) reads it the other way where that fits a device.
+    /// taken for signatures, and [`release`](super::release) reads it the other way where that
+    /// fits a device.
     pub fn parse(text: &str) -> Self {
         let (identity, signatures) = text.rsplit_once(':').unwrap_or((text, ""));
         Self {
