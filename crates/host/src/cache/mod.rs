@@ -75,8 +75,8 @@ pub fn residency(tree: &Path, stop: &Stop) -> Result<Residency, CacheError> {
     seen.unopened = files::visit(tree, stop, |file, about| {
         let length = u64::try_from(about.st_size).unwrap_or_default();
         let resident = match counting.resident(file, length) {
-            // An older kernel, a sandbox, or a file system it is not for: then for all files,
-            // so that the proof has one method.
+            // An older kernel, a sandbox, or files it is not for: from here on the other way,
+            // which holds pages for resident where it may not tell.
             Err(error) if counting == Counting::Cachestat && no_cachestat(&error) => {
                 counting = Counting::Mincore;
                 counting.resident(file, length)?
@@ -95,7 +95,7 @@ pub fn residency(tree: &Path, stop: &Stop) -> Result<Residency, CacheError> {
 fn no_cachestat(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
-        Some(Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP | Errno::INVAL)
+        Some(Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
     )
 }
 

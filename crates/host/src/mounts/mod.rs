@@ -257,7 +257,14 @@ impl Refusal {
 
     fn explain(self, fstype: &str, source: &str, target: PathBuf, log: &KernelLog) -> MountError {
         let cause = io::Error::from(self.errno);
-        let words = [self.words, log.words(fstype, source), cause.to_string()];
+        let mut plain = cause.to_string();
+        if self.errno == Errno::INVAL {
+            plain.push_str(
+                "; the kernel gives no reason: the device may hold something else, \
+                 or the options may exclude each other",
+            );
+        }
+        let words = [self.words, log.words(fstype, source), plain];
         MountError::Refused(Box::new(MountRefusal {
             fstype: fstype.to_owned(),
             device: source.to_owned(),
