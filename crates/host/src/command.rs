@@ -122,12 +122,20 @@ pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
         .process_group(0);
     die_with_parent(&mut command);
     let started = Instant::now();
-    let mut child = command.spawn().map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => CommandError::NotFound {
-            program: program.clone(),
-            path: path.to_string_lossy().into_owned(),
-        },
-        _ => spawn_error(cause),
+    let mut child = command.spawn().map_err(|cause| {
+        // A directory on the path that may not be searched turns "not found" into "denied".
+        let absent = match cause.kind() {
+            io::ErrorKind::NotFound => true,
+            io::ErrorKind::PermissionDenied => !exists(program, &path),
+            _ => false,
+        };
+        if absent {
+            return CommandError::NotFound {
+                program: program.clone(),
+                path: path.to_string_lossy().into_owned(),
+            };
+        }
+        spawn_error(cause)
     })?;
     let mut outputs = Outputs::default();
     let watched = watch(&mut child, &mut outputs, stop);
@@ -159,6 +167,12 @@ fn search_path() -> OsString {
         }
     }
     path
+}
+
+/// Whether a program is to be seen at all, with or without permission to run it.
+fn exists(program: &str, path: &OsStr) -> bool {
+    // A name with a slash in it is not looked for on the path; joined, an absolute one stands.
+    program.contains('/') || std::env::split_paths(path).any(|dir| dir.join(program).exists())
 }
 
 /// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.
@@ -351,6 +365,14 @@ mod tests {
         let error = run(&argv(&["no-such-program-xyz", "-q"]), &Stop::new()).unwrap_err();
         assert!(matches!(&error, CommandError::NotFound { program, .. }
             if program == "no-such-program-xyz"));
+    }
+
+    #[test]
+    fn a_program_that_may_not_be_run_is_told_from_a_missing_one() {
+        let error = run(&argv(&["/dev/null"]), &Stop::new()).unwrap_err();
+        assert!(matches!(&error, CommandError::Spawn { .. }), "{error}");
+        assert!(!exists("no-such-program-xyz", OsStr::new("/usr/bin:/bin")));
+        assert!(exists("sh", OsStr::new("/usr/bin:/bin")));
     }
 
     #[test]

@@ -331,6 +331,10 @@ fn attach_classic(
 ) -> Result<(), Refusal> {
     let old = options::classic(sorted);
     let data = CString::new(old.data).map_err(|_| Refusal::new("options", Errno::INVAL))?;
-    rustix::mount::mount(source, target, fstype, old.flags, data.as_c_str())
-        .map_err(|errno| Refusal::new("mounting", errno))
+    rustix::mount::mount(source, target, fstype, old.flags, data.as_c_str()).map_err(|errno| {
+        match errno {
+            Errno::NODEV => no_context(fstype, errno),
+            _ => Refusal::new("mounting", errno),
+        }
+    })
 }

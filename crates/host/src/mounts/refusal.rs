@@ -6,6 +6,9 @@ use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use rustix::io::{Errno, read};
 use std::path::Path;
 
+/// The level of a warning in the kernel log; errors are below it, news above.
+const WARNING: u32 = 4;
+
 /// The kernel log, from a moment on.
 pub(super) struct KernelLog(Option<OwnedFd>);
 
@@ -17,7 +20,7 @@ impl KernelLog {
         Self(log.filter(|log| seek(log, SeekFrom::End(0)).is_ok()))
     }
 
-    /// The last lines written since about a device, or else about a kind of file system.
+    /// The last complaints written since about a device, or else about a kind of file system.
     pub(super) fn words(&self, fstype: &str, source: &str) -> String {
         let Some(log) = &self.0 else {
             return String::new();
@@ -37,10 +40,18 @@ impl KernelLog {
     }
 }
 
-/// The text of a record of `/dev/kmsg`: `6,1234,5678,-;text`, with lines of details after it.
+/// The text of a record of `/dev/kmsg` that is a warning or worse; what a file system merely
+/// tells of its mount is no reason.
+///
+/// A record is `PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT`, with lines of details after it; the
+/// level is the low three bits of the priority (Documentation/ABI/testing/dev-kmsg).
 fn message(record: &[u8]) -> Option<String> {
     let record = String::from_utf8_lossy(record);
-    let (_, text) = record.split_once(';')?;
+    let (head, text) = record.split_once(';')?;
+    let priority: u32 = head.split(',').next()?.parse().ok()?;
+    if priority & 7 > WARNING {
+        return None;
+    }
     text.lines().next().map(str::to_owned)
 }
 
@@ -128,6 +139,10 @@ mod tests {
     fn records_of_the_kernel_log_are_read() {
         let record = b"3,1042,98765,-;EXT4-fs (loop3): bad option\n SUBSYSTEM=block\n";
         assert_eq!(message(record).unwrap(), "EXT4-fs (loop3): bad option");
+        assert_eq!(
+            message(b"6,1043,98766,-;BTRFS info (device loop3): last unmount\n"),
+            None
+        );
         assert_eq!(message(b"no record"), None);
     }
 
