@@ -529,6 +529,9 @@ fn all_devices_of_a_pool_are_found() {
 /// Set for the process that is to be killed: where it works.
 const VICTIM: &str = "FSDYNO_TEST_VICTIM";
 
+/// Set for it as well: the number of its round, which chooses its file system.
+const ROUND: &str = "FSDYNO_TEST_ROUND";
+
 /// Not a test by itself: what [`after_a_kill_at_any_moment_nothing_is_left`] starts and kills.
 #[test]
 fn victim() {
@@ -536,7 +539,9 @@ fn victim() {
         return;
     };
     let home = PathBuf::from(home);
-    let (kind, make) = kinds("victim")[0];
+    let round: usize = std::env::var(ROUND).unwrap().parse().unwrap();
+    let kinds = kinds("victim");
+    let (kind, make) = kinds[round % kinds.len()];
     let journal = Journal::open(&home.join("state")).unwrap();
     println!("begun");
     loop {
@@ -577,6 +582,7 @@ fn after_a_kill_at_any_moment_nothing_is_left() {
         let mut victim = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "victim", "--nocapture", "--test-threads=1"])
             .env(VICTIM, &home)
+            .env(ROUND, round.to_string())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
