@@ -1,0 +1,205 @@
+//! Caches, counters and quiet, as the real devices show them.
+
+use crate::{Ground, kinds, lab, words};
+use fsdyno_host::counters::{block, block_names_under, machine_cpu, space_free, space_used};
+use fsdyno_host::image::Image;
+use fsdyno_host::loops::Loop;
+use fsdyno_host::mounts::mount;
+use fsdyno_host::{cache, command, quiesce};
+use fsdyno_model::{Bytes, Stop};
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+#[test]
+fn cold_is_proven_and_reading_shows_in_cache_and_counters() {
+    if !lab("cold_is_proven_and_reading_shows_in_cache_and_counters") {
+        return;
+    }
+    let stop = Stop::new();
+    for (kind, make) in kinds("cold_is_proven_and_reading_shows_in_cache_and_counters") {
+        let ground = Ground::new();
+        let (_image, device) = ground.made(make);
+        let mounted = ground.mount(kind, &device, &[]).unwrap();
+        let names = block_names_under(mounted.target());
+        assert_eq!(names, [device.name()]);
+        let (before, used) = (
+            block(&names).unwrap(),
+            space_used(mounted.target()).unwrap(),
+        );
+        let size = 16 << 20;
+        let file = mounted.target().join("file");
+        fs::write(&file, vec![7; size]).unwrap();
+        cache::sync_filesystem(mounted.target()).unwrap();
+        let written = block(&names).unwrap().since(&before);
+        assert!(
+            written.written_bytes.0 >= size as u64,
+            "{kind}: {written:?}"
+        );
+        assert!(
+            written.writes > 0 && written.busy_ns.0 > 0,
+            "{kind}: {written:?}"
+        );
+        assert!(
+            space_used(mounted.target()).unwrap().0 >= used.0 + size as u64,
+            "{kind}"
+        );
+        assert!(space_free(mounted.target()).unwrap().0 > 0);
+
+        let warm = cache::residency(mounted.target(), &stop).unwrap();
+        assert_eq!((warm.files, warm.bytes), (1, size as u64));
+        assert!(warm.resident_pages > 0, "{kind}: {warm:?}");
+        cache::evict(mounted.target(), &stop).unwrap();
+        let evicted = cache::residency(mounted.target(), &stop).unwrap();
+        assert_eq!(evicted.resident_pages, 0, "{kind}: {evicted:?}");
+        fs::read(&file).unwrap();
+
+        mounted.unmount().unwrap();
+        let mounted = ground.mount(kind, &device, &[]).unwrap();
+        cache::drop_caches().unwrap();
+        let before = block(&names).unwrap();
+        let cold = cache::residency(mounted.target(), &stop).unwrap();
+        assert_eq!(
+            (cold.files, cold.resident_pages),
+            (1, 0),
+            "{kind}: {cold:?}"
+        );
+        let looked = block(&names).unwrap().since(&before);
+        assert!(
+            looked.read_bytes.0 < 1 << 20,
+            "{kind}: the proof read {looked:?}"
+        );
+        let mut read = Vec::new();
+        fs::File::open(&file)
+            .unwrap()
+            .read_to_end(&mut read)
+            .unwrap();
+        assert!(read.iter().all(|b| *b == 7) && read.len() == size);
+        let used = block(&names).unwrap().since(&before);
+        assert!(used.read_bytes.0 >= size as u64, "{kind}: {used:?}");
+        let warm = cache::residency(mounted.target(), &stop).unwrap();
+        let pages = size as u64 / rustix::param::page_size() as u64;
+        assert!(warm.resident_pages >= pages, "{kind}: {warm:?}");
+        mounted.unmount().unwrap();
+    }
+}
+
+#[test]
+fn looking_into_the_cache_changes_no_access_time() {
+    if !lab("looking_into_the_cache_changes_no_access_time") {
+        return;
+    }
+    for (kind, make) in kinds("looking_into_the_cache_changes_no_access_time") {
+        let ground = Ground::new();
+        let (_image, device) = ground.made(make);
+        let mounted = ground.mount(kind, &device, &["strictatime"]).unwrap();
+        let directory = mounted.target().join("directory");
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("file"), "x").unwrap();
+        let times = || {
+            [&directory, &directory.join("file")]
+                .map(|p| fs::metadata(p).unwrap().accessed().unwrap())
+        };
+        let before = times();
+        std::thread::sleep(Duration::from_millis(20));
+        cache::residency(mounted.target(), &Stop::new()).unwrap();
+        cache::evict(mounted.target(), &Stop::new()).unwrap();
+        assert_eq!(times(), before, "{kind}");
+        fs::read_dir(&directory).unwrap().count();
+        assert_ne!(
+            times()[0],
+            before[0],
+            "{kind}: the clock of this test stands"
+        );
+    }
+}
+
+#[test]
+fn a_device_falls_quiet_after_its_work() {
+    if !lab("a_device_falls_quiet_after_its_work") {
+        return;
+    }
+    let ground = Ground::new();
+    let (_image, device) = ground.device(64 << 20);
+    let names = [device.name().to_owned()];
+    let raw = fs::OpenOptions::new()
+        .write(true)
+        .open(device.device())
+        .unwrap();
+    let (working, stop) = (Stop::new(), Stop::new());
+    let ended = working.clone();
+    let writer = std::thread::spawn(move || {
+        while !ended.requested() {
+            raw.write_all_at(&[1; 4096], 0).unwrap();
+            raw.sync_all().unwrap();
+        }
+    });
+    let (window, bound) = (Duration::from_secs(60), Duration::from_secs(2));
+    let restless = quiesce::wait(&names, window, bound, &stop).unwrap();
+    working.request();
+    writer.join().unwrap();
+    assert!(
+        !restless.quiet && restless.requests_seen > 0,
+        "{restless:?}"
+    );
+    let (window, bound) = (Duration::from_millis(100), Duration::from_secs(60));
+    let quiet = quiesce::wait(&names, window, bound, &stop).unwrap();
+    assert!(quiet.quiet, "{quiet:?}");
+}
+
+#[test]
+fn work_shows_in_the_processor_time_of_the_machine() {
+    let before = machine_cpu().unwrap();
+    let mut later = before;
+    // Reading is work as well: a tick of 10 ms is seen as soon as it is worked.
+    while later == before {
+        later = machine_cpu().unwrap();
+    }
+    let used = later.since(&before);
+    assert!(used.busy_ns.0 + used.steal_ns.0 > 0, "{used:?}");
+}
+
+#[test]
+fn all_devices_of_a_pool_are_found() {
+    if !lab("all_devices_of_a_pool_are_found") {
+        return;
+    }
+    let pools = kinds("all_devices_of_a_pool_are_found");
+    let Some((kind, make)) = pools.into_iter().find(|(kind, _)| *kind == "btrfs") else {
+        return;
+    };
+    let ground = Ground::new();
+    let attach = |number: u32| {
+        let path = ground.path().join(format!("image{number}"));
+        let image = Image::create(&path, Bytes(256 << 20), &ground.journal).unwrap();
+        (Loop::attach(&path, &ground.journal).unwrap(), image)
+    };
+    let pool = [attach(0), attach(1)];
+    let devices: Vec<_> = pool
+        .iter()
+        .map(|(d, _)| d.device().display().to_string())
+        .collect();
+    let argv = [words(make), devices.clone()].concat();
+    let finished = command::run(&argv, &Stop::new()).unwrap();
+    assert!(finished.success(), "{}", finished.failure(&argv));
+    let options = devices
+        .iter()
+        .map(|device| format!("device={device}"))
+        .collect::<Vec<_>>();
+    let mounted = mount(
+        kind,
+        &devices[0],
+        &ground.target(),
+        &options,
+        &ground.journal,
+    )
+    .unwrap();
+    let mut names: Vec<_> = pool
+        .iter()
+        .map(|(device, _)| device.name().to_owned())
+        .collect();
+    names.sort();
+    assert_eq!(block_names_under(mounted.target()), names);
+    mounted.unmount().unwrap();
+}
