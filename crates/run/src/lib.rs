@@ -2,6 +2,7 @@
 //! taken through its cells ([`conductor`]). It measures nothing and stores nothing itself.
 
 pub mod conductor;
+pub mod resolve;
 pub mod schedule;
 
 #[cfg(test)]

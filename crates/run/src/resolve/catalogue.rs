@@ -1,0 +1,105 @@
+//! The names a plan may use, and what they stand for: told by who knows the load.
+
+use super::complaint::Complaint;
+use fsdyno_model::DatasetChoice;
+
+/// What the load offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Catalogue {
+    /// The kinds of phases.
+    pub kinds: Vec<KindEntry>,
+    /// The names of the engines; the first is the default.
+    pub engines: Vec<String>,
+    /// The generated datasets.
+    pub datasets: Vec<DatasetEntry>,
+}
+
+/// A kind of phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindEntry {
+    /// Its name.
+    pub name: String,
+    /// What it works on.
+    pub needs: Needs,
+    /// Whether a new tree stands after it.
+    pub makes_tree: bool,
+    /// Whether the newest tree is gone after it.
+    pub removes_tree: bool,
+    /// Whether it searches for a pattern.
+    pub searches: bool,
+}
+
+/// What a phase works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// The newest tree.
+    Tree,
+    /// The archive of the dataset.
+    Archive,
+}
+
+/// A generated dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatasetEntry {
+    /// Its name.
+    pub name: String,
+    /// What it comes as.
+    pub form: DatasetForm,
+}
+
+/// What a dataset comes as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatasetForm {
+    /// Many files in directories.
+    Tree,
+    /// An archive, which can be laid as a tree too.
+    Archive,
+    /// One file, or a few large ones.
+    File,
+}
+
+impl Catalogue {
+    /// The kind of phase of that name.
+    pub(super) fn kind(&self, name: &str) -> Result<&KindEntry, Complaint> {
+        self.kinds
+            .iter()
+            .find(|kind| kind.name == name)
+            .ok_or_else(|| {
+                let names = self.kinds.iter().map(|kind| kind.name.as_str());
+                Complaint::unknown("kind of phase", name, names)
+            })
+    }
+
+    /// The engine of that name.
+    pub(super) fn engine(&self, name: &str) -> Result<String, Complaint> {
+        if self.engines.iter().any(|engine| engine == name) {
+            return Ok(name.to_owned());
+        }
+        let names = self.engines.iter().map(String::as_str);
+        Err(Complaint::unknown("engine", name, names))
+    }
+
+    /// What a dataset comes as, where it is known.
+    pub(super) fn form(&self, dataset: &DatasetChoice) -> Result<DatasetForm, Complaint> {
+        match dataset {
+            DatasetChoice::Tree(_) => Ok(DatasetForm::Tree),
+            DatasetChoice::Tar(_) => Ok(DatasetForm::Archive),
+            DatasetChoice::File(_) => Ok(DatasetForm::File),
+            DatasetChoice::Generated(name) => self
+                .datasets
+                .iter()
+                .find(|entry| entry.name == *name)
+                .map(|entry| entry.form)
+                .ok_or_else(|| {
+                    // `tre:/usr/src` is a slip in what stands before the colon.
+                    let own = ["tree:DIR", "tar:FILE", "file:FILE"];
+                    let generated = self.datasets.iter().map(|entry| entry.name.as_str());
+                    let known = Complaint::unknown("dataset", name, generated.chain(own));
+                    match name.split_once(':') {
+                        Some((prefix, _)) => known.or_near(prefix, &["tree", "tar", "file"]),
+                        None => known,
+                    }
+                }),
+        }
+    }
+}

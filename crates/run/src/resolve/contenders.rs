@@ -1,0 +1,139 @@
+//! Contenders: read, judged by the recipes, and told apart.
+
+use super::complaint::Complaint;
+use super::entry::ContenderTable;
+use super::planfile::named;
+use fsdyno_model::{Contender, DeviceChoice, FilesystemKind, GrammarError, LayoutChoice};
+use fsdyno_recipes as recipes;
+use std::path::{Path, PathBuf};
+
+/// How contenders are judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Judge<'a> {
+    /// What relative paths are relative to.
+    pub base: &'a Path,
+    /// Whether mount options are passed on as they are, slips included.
+    pub unchecked_options: bool,
+}
+
+impl Judge<'_> {
+    /// Contenders in short form.
+    pub fn list(&self, text: &str) -> Result<Vec<Contender>, Complaint> {
+        let contenders =
+            Contender::parse_list(text, &recipes::kind_of).map_err(|error| match error {
+                GrammarError::UnknownFilesystem { name } => {
+                    Complaint::unknown("file system", &name, recipes::names().into_iter())
+                }
+                error => Complaint::from(error),
+            })?;
+        contenders
+            .into_iter()
+            .map(|contender| self.judged(contender))
+            .collect()
+    }
+
+    /// A contender in long form. Without a label it is called by its short form.
+    pub fn table(&self, table: ContenderTable) -> Result<Contender, Complaint> {
+        let mut contender = Contender::plain(table.filesystem.get_ref());
+        contender.mkfs = table.mkfs;
+        contender.mount = table.mount;
+        contender.layout = LayoutChoice {
+            name: table.layout.unwrap_or_else(|| LayoutChoice::default().name),
+            devices: table.devices.unwrap_or(1),
+        };
+        contender.directory = table.directory.map(PathBuf::from);
+        contender.label = contender.short_form();
+        let mut contender = self.judged(contender)?;
+        if let Some(label) = table.label {
+            contender.label = named("contender", &label)?;
+        }
+        Ok(contender)
+    }
+
+    /// A directory as a contender.
+    pub fn directory(&self, path: &Path) -> Result<Contender, Complaint> {
+        let name = recipes::fs::ALL
+            .iter()
+            .find(|fs| fs.kind() == FilesystemKind::Directory)
+            .map_or("", |fs| fs.name());
+        let mut contender = Contender::plain(name);
+        contender.directory = Some(path.to_owned());
+        self.judged(contender)
+    }
+
+    /// The contender with its directory made absolute, where the recipes find nothing wrong.
+    fn judged(&self, mut contender: Contender) -> Result<Contender, Complaint> {
+        if recipes::find(&contender.filesystem).is_none() {
+            let names = recipes::names().into_iter();
+            return Err(Complaint::unknown(
+                "file system",
+                &contender.filesystem,
+                names,
+            ));
+        }
+        recipes::validate(&contender)?;
+        if !self.unchecked_options {
+            recipes::check_options(&contender)?;
+        }
+        if let Some(directory) = &contender.directory {
+            contender.directory = Some(absolute(self.base, directory));
+            contender.label = contender.short_form();
+        }
+        Ok(contender)
+    }
+}
+
+/// The path, seen from `base`, without its `.` parts. Nothing is looked up: `..` and symbolic
+/// links stay as they are.
+pub fn absolute(base: &Path, path: &Path) -> PathBuf {
+    base.join(path).components().collect()
+}
+
+/// Whether every contender has a label of its own; else the place of the second of two.
+pub fn told_apart(contenders: &[Contender]) -> Result<(), (usize, Complaint)> {
+    for (place, contender) in contenders.iter().enumerate() {
+        if contenders[..place]
+            .iter()
+            .any(|c| c.label == contender.label)
+        {
+            let complaint = Complaint::wrong(
+                format!("the contender `{}` is named twice", contender.label),
+                "to run one twice, write both in a plan file, each with a `label` of its own",
+            );
+            return Err((place, complaint));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a contender lives on block devices.
+pub fn on_blocks(contender: &Contender) -> bool {
+    recipes::kind_of(&contender.filesystem) == Some(FilesystemKind::Block)
+}
+
+/// Whether there are as many devices as each contender is made of.
+pub fn have_devices(contenders: &[Contender], device: &DeviceChoice) -> Result<(), Complaint> {
+    let DeviceChoice::Block { paths } = device else {
+        return Ok(());
+    };
+    let short = contenders
+        .iter()
+        .filter(|contender| on_blocks(contender))
+        .find(|contender| contender.layout.devices as usize > paths.len());
+    match short {
+        None => Ok(()),
+        Some(contender) => Err(Complaint::wrong(
+            format!(
+                "contender `{}` is made of {} devices, and {} named",
+                contender.label,
+                contender.layout.devices,
+                if paths.len() == 1 {
+                    "1 is".to_owned()
+                } else {
+                    format!("{} are", paths.len())
+                },
+            ),
+            "name more devices with commas, or leave the contender out",
+        )),
+    }
+}

@@ -1,0 +1,100 @@
+//! The keys of a plan file as they stand in its text, each with its place. What they mean is
+//! judged in `planfile`.
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+use toml::Spanned;
+
+/// A plan file, or a suite.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanText {
+    pub name: Option<Spanned<String>>,
+    pub title: Option<String>,
+    pub about: Option<String>,
+    pub source: Option<String>,
+    pub repeats: Option<Spanned<u32>>,
+    pub budget: Option<Spanned<String>>,
+    pub seed: Option<u64>,
+    pub scale: Option<Spanned<f64>>,
+    pub engine: Option<Spanned<String>>,
+    pub copy_method: Option<Spanned<String>>,
+    pub device: Option<Spanned<String>>,
+    pub verify: Option<bool>,
+    pub check: Option<bool>,
+    #[serde(default)]
+    pub contenders: Vec<Spanned<ShortOr<ContenderTable>>>,
+    #[serde(default)]
+    pub workload: Vec<Spanned<WorkloadTable>>,
+}
+
+/// A contender in its long form.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContenderTable {
+    pub filesystem: Spanned<String>,
+    pub label: Option<String>,
+    #[serde(default)]
+    pub mkfs: Vec<String>,
+    #[serde(default)]
+    pub mount: Vec<String>,
+    pub layout: Option<String>,
+    pub devices: Option<u32>,
+    pub directory: Option<String>,
+}
+
+/// A workload.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadTable {
+    pub name: Spanned<String>,
+    pub dataset: Spanned<String>,
+    pub phases: Spanned<Vec<Spanned<ShortOr<PhaseTable>>>>,
+}
+
+/// A phase in its long form.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseTable {
+    pub kind: Spanned<String>,
+    pub cache: Option<Spanned<String>>,
+    pub label: Option<String>,
+    pub pattern: Option<String>,
+}
+
+/// A string in short form, or a table in long form.
+#[derive(Debug)]
+pub enum ShortOr<T> {
+    /// The short form.
+    Short(String),
+    /// The long form.
+    Long(T),
+}
+
+// Written out rather than derived as `untagged`, which would lose the place of what is wrong
+// inside the table and could only say that no form fits.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShortOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = ShortOr<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string in short form or a table in long form")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(ShortOr::Short(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(ShortOr::Long)
+            }
+        }
+
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}

@@ -1,0 +1,100 @@
+//! Why no plan could be made: always something the user wrote, and where.
+
+use super::complaint::Complaint;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Why no plan could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// An argument is wrong.
+    #[error("{argument}: {complaint}{}", help_in_brackets(complaint.help().as_deref()))]
+    Argument {
+        /// The argument, as it is typed (`--fs`).
+        argument: &'static str,
+        /// What is wrong with it.
+        #[source]
+        complaint: Complaint,
+    },
+    /// A plan file could not be read.
+    #[error("cannot read the plan {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A plan file is wrong.
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+}
+
+impl ResolveError {
+    /// An argument and what is wrong with it, for `map_err`.
+    pub(super) fn argument<E: Into<Complaint>>(argument: &'static str) -> impl Fn(E) -> Self {
+        move |error| Self::Argument {
+            argument,
+            complaint: error.into(),
+        }
+    }
+}
+
+/// What is wrong in a plan file, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanFileError {
+    /// The file, as it was named.
+    pub path: String,
+    /// Its whole text.
+    pub text: String,
+    /// The place: bytes of the text.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// The way out, where it is not in the message.
+    pub help: Option<String>,
+}
+
+impl PlanFileError {
+    /// The line of the place, from 1.
+    pub fn line(&self) -> usize {
+        self.before().matches('\n').count() + 1
+    }
+
+    /// The column of the place in characters, from 1.
+    pub fn column(&self) -> usize {
+        let before = self.before();
+        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        before[line..].chars().count() + 1
+    }
+
+    /// The whole line of the place, without its end.
+    pub fn line_text(&self) -> &str {
+        let start = self.before().rfind('\n').map_or(0, |newline| newline + 1);
+        self.text[start..].lines().next().unwrap_or_default()
+    }
+
+    /// The text before the place.
+    fn before(&self) -> &str {
+        let mut end = self.span.start.min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        &self.text[..end]
+    }
+}
+
+impl fmt::Display for PlanFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = (self.line(), self.column());
+        write!(f, "{}:{line}:{column}: {}", self.path, self.message)?;
+        f.write_str(&help_in_brackets(self.help.as_deref()))
+    }
+}
+
+impl std::error::Error for PlanFileError {}
+
+/// ` (did you mean ext4?)`, or nothing.
+fn help_in_brackets(help: Option<&str>) -> String {
+    help.map_or_else(String::new, |help| format!(" ({help})"))
+}

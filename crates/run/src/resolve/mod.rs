@@ -1,0 +1,25 @@
+//! From what was asked to a plan in which nothing is left open.
+//!
+//! Three layers speak: the arguments ([`Request`]), a plan file, and a suite ([`suite`]), which is
+//! a plan file that came with the program. Arguments override the plan file, which overrides the
+//! suite. Everything a plan names is known and sound when [`resolve`] returns it, and every path
+//! in it is absolute. Nothing is probed here: whether a device exists is the host's to say.
+
+mod catalogue;
+mod complaint;
+mod contenders;
+mod entry;
+mod error;
+mod phases;
+mod place;
+mod planfile;
+mod request;
+pub mod suite;
+mod work;
+
+pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
+pub use complaint::Complaint;
+pub use error::{PlanFileError, ResolveError};
+pub use planfile::PlanFile;
+pub use request::{Request, resolve};
+pub use suite::Suite;

@@ -1,0 +1,191 @@
+//! Phases: how they are written, what they are called, whether each finds something to work on.
+
+use super::catalogue::{Catalogue, DatasetForm, Needs};
+use super::complaint::Complaint;
+use fsdyno_model::{CacheState, PhasePlan};
+use fsdyno_recipes::nearest;
+use std::collections::HashMap;
+
+/// A phase as written: its label may be open still.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The kind of phase.
+    pub kind: String,
+    /// The state of the caches at its start.
+    pub cache: CacheState,
+    /// What it is called, where that was said.
+    pub label: Option<String>,
+    /// What a search looks for.
+    pub pattern: Option<String>,
+}
+
+impl Draft {
+    /// A phase from its parts, once its kind is known and fits its pattern.
+    pub fn new(
+        kind: &str,
+        cache: CacheState,
+        label: Option<String>,
+        pattern: Option<String>,
+        catalogue: &Catalogue,
+    ) -> Result<Self, Complaint> {
+        let entry = catalogue.kind(kind)?;
+        if let (false, Some(pattern)) = (entry.searches, &pattern) {
+            return Err(Complaint::wrong(
+                format!("phase `{kind}` searches for nothing, so it takes no pattern `{pattern}`"),
+                "write KIND or KIND CACHE",
+            ));
+        }
+        Ok(Self {
+            kind: kind.to_owned(),
+            cache,
+            label,
+            pattern,
+        })
+    }
+
+    /// Reads `KIND`, `KIND CACHE` or, where the kind searches, `KIND CACHE PATTERN`.
+    pub fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, Complaint> {
+        let (kind, rest) = next_word(text);
+        let (cache, pattern) = next_word(rest);
+        let cache = match cache {
+            "" => CacheState::default(),
+            name => cache_state(name)?,
+        };
+        let pattern = Some(pattern).filter(|p| !p.is_empty()).map(str::to_owned);
+        Self::new(kind, cache, None, pattern, catalogue)
+    }
+}
+
+/// The first word, and what follows its blanks.
+fn next_word(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    match text.split_once(char::is_whitespace) {
+        Some((word, rest)) => (word, rest.trim_start()),
+        None => (text, ""),
+    }
+}
+
+/// The state of the caches of that name.
+pub fn cache_state(name: &str) -> Result<CacheState, Complaint> {
+    CacheState::from_name(name).ok_or_else(|| {
+        let names = CacheState::ALL.map(CacheState::name);
+        Complaint::unknown("state of the caches", name, names.into_iter())
+    })
+}
+
+/// Reads a list as typed: phases separated by commas. A comma goes on with the pattern of the
+/// phase before it where no kind of phase (nor a slip of one) follows.
+pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, Complaint> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let (word, _) = next_word(part);
+        let names = || catalogue.kinds.iter().map(|kind| kind.name.as_str());
+        let begins = names().any(|name| name == word) || !nearest(word, names()).is_empty();
+        let patterned = parts
+            .last()
+            .is_some_and(|before| before.split_whitespace().count() > 2);
+        match parts.last_mut() {
+            Some(before) if patterned && !begins => {
+                before.push(',');
+                before.push_str(part);
+            }
+            _ => parts.push(part.to_owned()),
+        }
+    }
+    parts
+        .iter()
+        .map(|part| Draft::parse(part, catalogue))
+        .collect()
+}
+
+/// What is done with a dataset where nobody says.
+pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft>, Complaint> {
+    let kinds: &[&str] = match form {
+        DatasetForm::Archive => &["untar", "copy", "stat-walk", "grep", "read", "delete"],
+        DatasetForm::Tree => &["copy", "stat-walk", "grep", "read", "delete"],
+        DatasetForm::File => &["copy", "read", "delete"],
+    };
+    kinds
+        .iter()
+        .map(|kind| Draft::parse(kind, catalogue))
+        .collect()
+}
+
+/// Gives every phase its label: the kind where it is the only one of its kind, else the kind and
+/// the cache state, else these and a number. Fails with the place of the phase at fault.
+pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, Complaint)> {
+    let mut of_kind: HashMap<String, usize> = HashMap::new();
+    let mut of_pair: HashMap<String, usize> = HashMap::new();
+    let pair = |draft: &Draft| format!("{} {}", draft.kind, draft.cache);
+    for draft in drafts.iter().filter(|draft| draft.label.is_none()) {
+        *of_kind.entry(draft.kind.clone()).or_default() += 1;
+        *of_pair.entry(pair(draft)).or_default() += 1;
+    }
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut phases: Vec<PhasePlan> = Vec::new();
+    for (place, draft) in drafts.into_iter().enumerate() {
+        let label = draft.label.clone().unwrap_or_else(|| {
+            let pair = pair(&draft);
+            if of_kind[&draft.kind] == 1 {
+                draft.kind.clone()
+            } else if of_pair[&pair] == 1 {
+                pair
+            } else {
+                let number = numbers.entry(pair.clone()).or_default();
+                *number += 1;
+                format!("{pair} {number}")
+            }
+        });
+        if phases.iter().any(|phase| phase.label == label) {
+            let complaint = Complaint::wrong(
+                format!("two phases are labelled `{label}`"),
+                "labels tell the phases of a workload apart: give one another label",
+            );
+            return Err((place, complaint));
+        }
+        phases.push(PhasePlan {
+            label,
+            kind: draft.kind,
+            cache: draft.cache,
+            pattern: draft.pattern,
+        });
+    }
+    Ok(phases)
+}
+
+/// Whether every phase finds what it works on: an archive, or a tree that stands. Fails with the
+/// place of the phase that does not.
+///
+/// A dataset that comes as an archive is laid as one where a phase needs it, else as a tree.
+pub fn find_their_ground(
+    drafts: &[Draft],
+    form: DatasetForm,
+    catalogue: &Catalogue,
+) -> Result<(), (usize, Complaint)> {
+    let mut kinds = Vec::with_capacity(drafts.len());
+    for (place, draft) in drafts.iter().enumerate() {
+        kinds.push(catalogue.kind(&draft.kind).map_err(|c| (place, c))?);
+    }
+    let packed =
+        form == DatasetForm::Archive && kinds.iter().any(|kind| kind.needs == Needs::Archive);
+    let mut trees = u32::from(!packed);
+    for (place, kind) in kinds.iter().enumerate() {
+        let name = &kind.name;
+        if kind.needs == Needs::Archive && form != DatasetForm::Archive {
+            let complaint = Complaint::wrong(
+                format!("phase `{name}` needs an archive, and the dataset is none"),
+                "take a dataset that comes as one (tar:FILE), or leave the phase out",
+            );
+            return Err((place, complaint));
+        }
+        if kind.needs == Needs::Tree && trees == 0 {
+            let complaint = Complaint::wrong(
+                format!("phase `{name}` finds no tree: none is made before it, or it is deleted"),
+                "put a phase that makes one (copy, untar) before it",
+            );
+            return Err((place, complaint));
+        }
+        trees = trees + u32::from(kind.makes_tree) - u32::from(kind.removes_tree);
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Where a plan takes place, as `--on` and the key `device` say it.
+
+use super::complaint::Complaint;
+use super::contenders::absolute;
+use fsdyno_model::Bytes;
+use std::path::{Path, PathBuf};
+
+/// Where the contenders live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// On image files that fsdyno makes, each of that size.
+    Loop(Option<Bytes>),
+    /// On these block devices.
+    Block(Vec<PathBuf>),
+    /// In these directories, which are the contenders.
+    Directories(Vec<PathBuf>),
+}
+
+impl Place {
+    /// Reads `loop`, `loop:SIZE`, `/dev/A,/dev/B` or `dir:PATH,dir:PATH`.
+    ///
+    /// In a list of directories a comma separates where `/` or `dir:` follows; else it is part of
+    /// a name.
+    pub fn parse(text: &str) -> Result<Self, Complaint> {
+        if text == "loop" {
+            return Ok(Self::Loop(None));
+        }
+        if let Some(size) = text.strip_prefix("loop:") {
+            return Ok(Self::Loop(Some(size.parse()?)));
+        }
+        if let Some(list) = text.strip_prefix("dir:") {
+            return directories(list);
+        }
+        let devices: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
+        if devices.iter().all(|path| path.is_absolute()) {
+            if let Some(twice) = (1..devices.len()).find(|&n| devices[..n].contains(&devices[n])) {
+                return Err(Complaint::wrong(
+                    format!("the device {} is named twice", devices[twice].display()),
+                    "each device once",
+                ));
+            }
+            return Ok(Self::Block(devices));
+        }
+        Err(Complaint::wrong(
+            format!("`{text}` is no place to measure"),
+            "write loop, loop:SIZE, /dev/NAME (several with commas) or dir:PATH",
+        ))
+    }
+
+    /// The place with its directories made absolute.
+    pub fn seen_from(self, base: &Path) -> Self {
+        match self {
+            Self::Directories(paths) => {
+                Self::Directories(paths.iter().map(|path| absolute(base, path)).collect())
+            }
+            place => place,
+        }
+    }
+}
+
+fn directories(list: &str) -> Result<Place, Complaint> {
+    let mut paths: Vec<String> = Vec::new();
+    for part in list.split(',') {
+        match (part.strip_prefix("dir:"), paths.last_mut()) {
+            (Some(path), _) => paths.push(path.to_owned()),
+            (None, Some(before)) if !part.starts_with('/') => {
+                before.push(',');
+                before.push_str(part);
+            }
+            (None, _) => paths.push(part.to_owned()),
+        }
+    }
+    if paths.iter().any(String::is_empty) {
+        return Err(Complaint::wrong(
+            "a directory has no name",
+            "write for example dir:/mnt/data",
+        ));
+    }
+    Ok(Place::Directories(
+        paths.into_iter().map(PathBuf::from).collect(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_people_type_them() {
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        for (text, place) in [
+            ("loop", Place::Loop(None)),
+            ("loop:2G", Place::Loop(Some(Bytes(2 << 30)))),
+            (
+                "/dev/a,/dev/disk/by-id/b",
+                Place::Block(paths(&["/dev/a", "/dev/disk/by-id/b"])),
+            ),
+            ("dir:.", Place::Directories(paths(&["."]))),
+            (
+                "dir:/a,/b,dir:c",
+                Place::Directories(paths(&["/a", "/b", "c"])),
+            ),
+            ("dir:/a,b", Place::Directories(paths(&["/a,b"]))),
+        ] {
+            assert_eq!(Place::parse(text), Ok(place), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_is_told_the_way_out() {
+        for (text, expected) in [
+            ("", "is no place to measure"),
+            ("sdb", "is no place to measure"),
+            ("/dev/a,b", "is no place to measure"),
+            ("/dev/a,/dev/a", "/dev/a is named twice"),
+            ("loop:2Q", "`2Q` is not a size"),
+            ("dir:", "a directory has no name"),
+            ("dir:/a,dir:", "a directory has no name"),
+        ] {
+            let error = Place::parse(text).expect_err(text).to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

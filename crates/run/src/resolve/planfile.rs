@@ -1,0 +1,344 @@
+//! Plan files and suites: one format, one parser. What is wrong is told with its place.
+//!
+//! ```toml
+//! name = "mine"                 # all keys are optional but those of workloads and phases
+//! device = "loop:8G"            # as after --on
+//! repeats = 5
+//! contenders = ["ext4", "btrfs:compress=zstd",
+//!               { filesystem = "ext4", label = "young", mkfs = ["-O", "^dir_index"] }]
+//!
+//! [[workload]]
+//! name = "sources"
+//! dataset = "tree:linux"        # relative to the directory of this file
+//! phases = ["copy", "grep cold", "grep warm", { kind = "grep", pattern = "TODO", label = "todo" }]
+//! ```
+
+use super::catalogue::Catalogue;
+use super::complaint::Complaint;
+use super::contenders::{Judge, absolute, told_apart};
+use super::entry::{PhaseTable, PlanText, ShortOr, WorkloadTable};
+use super::error::{PlanFileError, ResolveError};
+use super::phases::{self, Draft};
+use super::place::Place;
+use fsdyno_model::{Contender, CopyMethod, DatasetChoice, Nanos, Workload};
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+
+/// A plan file that was understood: what it says, and nothing that it leaves open.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlanFile {
+    /// What it is called.
+    pub name: Option<String>,
+    /// What it is, in one line.
+    pub title: Option<String>,
+    /// What it is for and how it is done.
+    pub about: Option<String>,
+    /// The published comparison it repeats.
+    pub source: Option<String>,
+    /// How many blocks.
+    pub repeats: Option<u32>,
+    /// No block begins after this time.
+    pub budget: Option<Nanos>,
+    /// The seed of datasets and order.
+    pub seed: Option<u64>,
+    /// The scale of generated datasets.
+    pub scale: Option<f64>,
+    /// The engine.
+    pub engine: Option<String>,
+    /// How a copy moves data.
+    pub copy_method: Option<CopyMethod>,
+    /// Where contenders live.
+    pub(super) place: Option<Place>,
+    /// Whether trees are compared.
+    pub verify: Option<bool>,
+    /// Whether the checker runs.
+    pub check: Option<bool>,
+    /// Who competes.
+    pub contenders: Vec<Contender>,
+    /// What they do.
+    pub workloads: Vec<Workload>,
+}
+
+impl PlanFile {
+    /// Reads a plan file from disk.
+    pub fn read(
+        path: &Path,
+        catalogue: &Catalogue,
+        unchecked_options: bool,
+    ) -> Result<Self, ResolveError> {
+        let unread = |source| ResolveError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let text = std::fs::read_to_string(path).map_err(unread)?;
+        let whole = std::path::absolute(path).map_err(unread)?;
+        let judge = Judge {
+            base: whole.parent().unwrap_or(Path::new("/")),
+            unchecked_options,
+        };
+        let plan = Self::parse(&path.display().to_string(), &text, judge, catalogue)?;
+        Ok(plan)
+    }
+
+    /// Understands the text of a plan file.
+    pub(super) fn parse(
+        path: &str,
+        text: &str,
+        judge: Judge<'_>,
+        catalogue: &Catalogue,
+    ) -> Result<Self, PlanFileError> {
+        let reader = Reader {
+            path,
+            text,
+            judge,
+            catalogue,
+        };
+        let written: PlanText = toml::from_str(text).map_err(|error| {
+            reader.error(
+                error.span().unwrap_or(0..0),
+                error.message().replace('\n', ", "),
+                None,
+            )
+        })?;
+        reader.plan(written)
+    }
+}
+
+/// A text being understood.
+struct Reader<'a> {
+    path: &'a str,
+    text: &'a str,
+    judge: Judge<'a>,
+    catalogue: &'a Catalogue,
+}
+
+type Understood<T> = Result<T, PlanFileError>;
+
+impl Reader<'_> {
+    fn plan(&self, written: PlanText) -> Understood<PlanFile> {
+        let (contenders, places) = self.contenders(written.contenders)?;
+        told_apart(&contenders).map_err(|(n, c)| self.complaint(places[n].clone(), &c))?;
+        let device = written.device.as_ref();
+        let place = self.each(device, |text| Place::parse(text))?;
+        if let (Some(device), Some(Place::Directories(_)), false) =
+            (device, &place, contenders.is_empty())
+        {
+            let complaint = Complaint::wrong(
+                "directories are contenders themselves, so no others may stand beside them",
+                "leave out `contenders`, or name the directories there as dir:PATH",
+            );
+            return Err(self.complaint(device.span(), &complaint));
+        }
+        Ok(PlanFile {
+            name: self.each(written.name.as_ref(), |name| named("plan", name))?,
+            title: written.title,
+            about: written.about,
+            source: written.source,
+            repeats: self.each(written.repeats.as_ref(), |n| repeats(*n))?,
+            budget: self.each(written.budget.as_ref(), |text| budget(text.parse()?))?,
+            seed: written.seed,
+            scale: self.each(written.scale.as_ref(), |n| scale(*n))?,
+            engine: self.each(written.engine.as_ref(), |name| self.catalogue.engine(name))?,
+            copy_method: self.each(written.copy_method.as_ref(), |name| copy_method(name))?,
+            place: place.map(|place| place.seen_from(self.judge.base)),
+            verify: written.verify,
+            check: written.check,
+            contenders,
+            workloads: self.workloads(written.workload)?,
+        })
+    }
+
+    /// The contenders, and the place of each.
+    fn contenders(
+        &self,
+        written: Vec<Spanned<ShortOr<super::entry::ContenderTable>>>,
+    ) -> Understood<(Vec<Contender>, Vec<Range<usize>>)> {
+        let (mut contenders, mut places) = (Vec::new(), Vec::new());
+        for entry in written {
+            let span = entry.span();
+            let mut at = span.clone();
+            let read = match entry.into_inner() {
+                ShortOr::Short(text) => self.judge.list(&text),
+                ShortOr::Long(table) => {
+                    if fsdyno_recipes::find(table.filesystem.get_ref()).is_none() {
+                        at = table.filesystem.span();
+                    }
+                    self.judge.table(table).map(|contender| vec![contender])
+                }
+            };
+            for contender in read.map_err(|c| self.complaint(at, &c))? {
+                contenders.push(contender);
+                places.push(span.clone());
+            }
+        }
+        Ok((contenders, places))
+    }
+
+    fn workloads(&self, written: Vec<Spanned<WorkloadTable>>) -> Understood<Vec<Workload>> {
+        let mut workloads: Vec<Workload> = Vec::new();
+        for entry in written {
+            let table = entry.into_inner();
+            let name = self.at(&table.name, |name| named("workload", name))?;
+            if workloads.iter().any(|before| before.name == name) {
+                let complaint = Complaint::wrong(
+                    format!("two workloads are named `{name}`"),
+                    "names tell workloads apart: give one another name",
+                );
+                return Err(self.complaint(table.name.span(), &complaint));
+            }
+            let (dataset, form) = self.at(&table.dataset, |text| {
+                let dataset = dataset(text, self.judge.base)?;
+                let form = self.catalogue.form(&dataset)?;
+                Ok((dataset, form))
+            })?;
+            let places: Vec<_> = table.phases.get_ref().iter().map(Spanned::span).collect();
+            let whole = table.phases.span();
+            let mut drafts = Vec::new();
+            for phase in table.phases.into_inner() {
+                drafts.push(self.phase(phase)?);
+            }
+            if drafts.is_empty() {
+                let complaint = Complaint::wrong(
+                    format!("workload `{name}` has no phases"),
+                    "name at least one, for example \"copy\"",
+                );
+                return Err(self.complaint(whole, &complaint));
+            }
+            let at_phase = |(n, c): (usize, Complaint)| self.complaint(places[n].clone(), &c);
+            phases::find_their_ground(&drafts, form, self.catalogue).map_err(at_phase)?;
+            workloads.push(Workload {
+                name,
+                dataset,
+                phases: phases::labelled(drafts).map_err(at_phase)?,
+            });
+        }
+        Ok(workloads)
+    }
+
+    fn phase(&self, entry: Spanned<ShortOr<PhaseTable>>) -> Understood<Draft> {
+        let span = entry.span();
+        let table = match entry.into_inner() {
+            ShortOr::Short(text) => {
+                return Draft::parse(&text, self.catalogue).map_err(|c| self.complaint(span, &c));
+            }
+            ShortOr::Long(table) => table,
+        };
+        self.at(&table.kind, |kind| self.catalogue.kind(kind).map(drop))?;
+        let cache = self.each(table.cache.as_ref(), |name| phases::cache_state(name))?;
+        let label = match table.label {
+            Some(label) => {
+                Some(named("phase", &label).map_err(|c| self.complaint(span.clone(), &c))?)
+            }
+            None => None,
+        };
+        Draft::new(
+            table.kind.get_ref(),
+            cache.unwrap_or_default(),
+            label,
+            table.pattern,
+            self.catalogue,
+        )
+        .map_err(|c| self.complaint(span, &c))
+    }
+
+    /// Reads a value at its place.
+    fn at<T, U>(
+        &self,
+        value: &Spanned<T>,
+        read: impl FnOnce(&T) -> Result<U, Complaint>,
+    ) -> Understood<U> {
+        read(value.get_ref()).map_err(|c| self.complaint(value.span(), &c))
+    }
+
+    /// Reads a value at its place, where there is one.
+    fn each<T, U>(
+        &self,
+        value: Option<&Spanned<T>>,
+        read: impl FnOnce(&T) -> Result<U, Complaint>,
+    ) -> Understood<Option<U>> {
+        value.map(|value| self.at(value, read)).transpose()
+    }
+
+    fn complaint(&self, span: Range<usize>, complaint: &Complaint) -> PlanFileError {
+        self.error(span, complaint.to_string(), complaint.help())
+    }
+
+    fn error(&self, span: Range<usize>, message: String, help: Option<String>) -> PlanFileError {
+        PlanFileError {
+            path: self.path.to_owned(),
+            text: self.text.to_owned(),
+            span,
+            message,
+            help,
+        }
+    }
+}
+
+/// A name that shows.
+pub fn named(what: &str, name: &str) -> Result<String, Complaint> {
+    if name.trim().is_empty() || name.contains(char::is_control) {
+        let message = format!("the name of a {what} is empty or holds control characters");
+        return Err(Complaint::wrong(message, "write a short name in one line"));
+    }
+    Ok(name.to_owned())
+}
+
+/// How many blocks.
+pub fn repeats(n: u32) -> Result<u32, Complaint> {
+    if (1..=10_000).contains(&n) {
+        return Ok(n);
+    }
+    Err(Complaint::wrong(
+        format!("{n} repeats cannot be made"),
+        "write 1 to 10000; three is the least that shows a spread",
+    ))
+}
+
+/// The time after which no block begins.
+pub fn budget(time: Nanos) -> Result<Nanos, Complaint> {
+    if time > Nanos(0) {
+        return Ok(time);
+    }
+    Err(Complaint::wrong(
+        "a budget of no time lets nothing begin",
+        "write for example 20m, or leave it out",
+    ))
+}
+
+/// The scale of generated datasets.
+pub fn scale(scale: f64) -> Result<f64, Complaint> {
+    if scale > 0.0 && scale <= 1000.0 {
+        return Ok(scale);
+    }
+    Err(Complaint::wrong(
+        format!("datasets cannot be scaled by {scale}"),
+        "write a number above 0 and up to 1000; 1 is the published size",
+    ))
+}
+
+/// The way of copying of that name.
+pub fn copy_method(name: &str) -> Result<CopyMethod, Complaint> {
+    CopyMethod::from_name(name).ok_or_else(|| {
+        let names = CopyMethod::ALL.map(CopyMethod::name);
+        Complaint::unknown("way of copying", name, names.into_iter())
+    })
+}
+
+/// The dataset of that name, its path seen from `base`.
+pub fn dataset(text: &str, base: &Path) -> Result<DatasetChoice, Complaint> {
+    let mut choice = DatasetChoice::parse(text);
+    match &mut choice {
+        DatasetChoice::Generated(_) => {}
+        DatasetChoice::Tree(path) | DatasetChoice::Tar(path) | DatasetChoice::File(path) => {
+            if path.as_os_str().is_empty() {
+                return Err(Complaint::wrong(
+                    format!("dataset `{text}` names no path"),
+                    "write for example tree:/usr/src/linux",
+                ));
+            }
+            *path = absolute(base, path);
+        }
+    }
+    Ok(choice)
+}

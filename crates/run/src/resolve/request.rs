@@ -1,0 +1,271 @@
+//! What the arguments ask for, and how a plan is made of it.
+
+use super::catalogue::Catalogue;
+use super::complaint::Complaint;
+use super::contenders::{Judge, absolute, have_devices, on_blocks, told_apart};
+use super::error::ResolveError;
+use super::place::Place;
+use super::planfile::{self, PlanFile};
+use super::suite;
+use super::work::{short_name, workloads};
+use fsdyno_model::{Contender, CopyMethod, DeviceChoice, Nanos, Plan};
+use std::path::{Path, PathBuf};
+
+/// Where image files lie where nobody says: it outlives a reboot and is rarely memory.
+const DEFAULT_WORK_DIRECTORY: &str = "/var/tmp";
+/// The seed where nobody says: a run is repeatable without a word.
+const DEFAULT_SEED: u64 = 1;
+/// The least number of blocks that shows a spread.
+const DEFAULT_REPEATS: u32 = 3;
+
+/// What the arguments ask for; what is `None` or empty is left to the plan file and the suite.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Request {
+    /// The suite named.
+    pub suite: Option<String>,
+    /// The plan file named (`--plan`).
+    pub plan: Option<PathBuf>,
+    /// Contenders in short form (`--fs`), each a list.
+    pub fs: Vec<String>,
+    /// Where to measure (`--on`); several are joined with commas.
+    pub on: Option<String>,
+    /// Where image files lie (`--work-dir`).
+    pub work_dir: Option<PathBuf>,
+    /// How many blocks (`--repeats`).
+    pub repeats: Option<u32>,
+    /// No block begins after this time (`--budget`).
+    pub budget: Option<Nanos>,
+    /// The seed (`--seed`).
+    pub seed: Option<u64>,
+    /// The scale of generated datasets (`--scale`).
+    pub scale: Option<f64>,
+    /// The engine (`--engine`).
+    pub engine: Option<String>,
+    /// How a copy moves data (`--copy-method`).
+    pub copy_method: Option<CopyMethod>,
+    /// Phases instead of those of every workload (`--workload`), each a list.
+    pub workloads: Vec<String>,
+    /// A dataset instead of that of every workload (`--dataset`).
+    pub dataset: Option<String>,
+    /// What searches look for (`--pattern`).
+    pub pattern: Option<String>,
+    /// Whether trees are compared (`--verify`).
+    pub verify: Option<bool>,
+    /// Whether the checker runs after each cell (`--check`).
+    pub check: Option<bool>,
+    /// Whether unknown mount options pass that look like slips (`--unchecked-options`).
+    pub unchecked_options: bool,
+}
+
+/// Makes a plan in which nothing is left open.
+///
+/// Relative paths of the arguments are seen from the current directory, those of a plan file from
+/// the directory of that file.
+pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, ResolveError> {
+    let here = std::env::current_dir().map_err(|source| ResolveError::Read {
+        path: PathBuf::from("."),
+        source,
+    })?;
+    let judge = Judge {
+        base: &here,
+        unchecked_options: request.unchecked_options,
+    };
+    let layers = Layers::read(request, catalogue)?;
+    let place = place(request, &layers, judge)?;
+    let contenders = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
+    let device = device(request, &contenders, place, &here);
+    have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
+    let plan = Plan {
+        schema: Plan::SCHEMA,
+        name: name(request, &layers, &here),
+        seed: request
+            .seed
+            .or(layers.pick(|layer| layer.seed))
+            .unwrap_or(DEFAULT_SEED),
+        scale: match request.scale {
+            Some(scale) => planfile::scale(scale).map_err(ResolveError::argument("--scale"))?,
+            None => layers.pick(|layer| layer.scale).unwrap_or(1.0),
+        },
+        repeats: match request.repeats {
+            Some(n) => planfile::repeats(n).map_err(ResolveError::argument("--repeats"))?,
+            None => layers
+                .pick(|layer| layer.repeats)
+                .unwrap_or(DEFAULT_REPEATS),
+        },
+        budget: match request.budget {
+            Some(time) => Some(planfile::budget(time).map_err(ResolveError::argument("--budget"))?),
+            None => layers.pick(|layer| layer.budget),
+        },
+        engine: engine(request, &layers, catalogue)?,
+        copy_method: request
+            .copy_method
+            .or(layers.pick(|layer| layer.copy_method))
+            .unwrap_or_default(),
+        verify: request
+            .verify
+            .or(layers.pick(|layer| layer.verify))
+            .unwrap_or(false),
+        check: request
+            .check
+            .or(layers.pick(|layer| layer.check))
+            .unwrap_or(true),
+        workloads: workloads(
+            request,
+            layers.pick(|layer| Some(&layer.workloads).filter(|w| !w.is_empty()).cloned()),
+            &here,
+            catalogue,
+        )?,
+        contenders,
+        device,
+    };
+    Ok(plan)
+}
+
+/// What lies below the arguments: the plan file, then the suite.
+struct Layers {
+    plan: Option<PlanFile>,
+    suite: Option<PlanFile>,
+}
+
+impl Layers {
+    /// The default suite fills in where there would be no workload.
+    fn read(request: &Request, catalogue: &Catalogue) -> Result<Self, ResolveError> {
+        let plan = match &request.plan {
+            Some(path) => {
+                let read = PlanFile::read(path, catalogue, request.unchecked_options);
+                Some(read?)
+            }
+            None => None,
+        };
+        let has_workloads = plan.as_ref().is_some_and(|plan| !plan.workloads.is_empty());
+        let named = match request.suite.as_deref() {
+            Some(name) => Some(suite::find(name).ok_or_else(|| {
+                let names = suite::ALL.iter().map(|suite| suite.name);
+                ResolveError::argument("the suite")(Complaint::unknown("suite", name, names))
+            })?),
+            None if has_workloads || request.dataset.is_some() => None,
+            None => suite::find(suite::DEFAULT),
+        };
+        let suite = named.map(|suite| suite.read(catalogue)).transpose()?;
+        Ok(Self { plan, suite })
+    }
+
+    /// What the first layer says that says something.
+    fn pick<T>(&self, key: impl Fn(&PlanFile) -> Option<T>) -> Option<T> {
+        self.both().find_map(key)
+    }
+
+    fn both(&self) -> impl Iterator<Item = &PlanFile> {
+        self.plan.iter().chain(&self.suite)
+    }
+}
+
+/// What the plan is called: as the plan file, the suite or the dataset.
+fn name(request: &Request, layers: &Layers, here: &Path) -> String {
+    let file = request.plan.as_deref().and_then(Path::file_stem);
+    let in_plan = layers.plan.as_ref().and_then(|plan| plan.name.clone());
+    in_plan
+        .or_else(|| file.map(|stem| stem.to_string_lossy().into_owned()))
+        .or_else(|| layers.suite.as_ref().and_then(|suite| suite.name.clone()))
+        .or_else(|| {
+            let dataset = planfile::dataset(request.dataset.as_deref()?, here).ok()?;
+            Some(short_name(&dataset))
+        })
+        .unwrap_or_default()
+}
+
+fn engine(
+    request: &Request,
+    layers: &Layers,
+    catalogue: &Catalogue,
+) -> Result<String, ResolveError> {
+    match &request.engine {
+        Some(name) => catalogue
+            .engine(name)
+            .map_err(ResolveError::argument("--engine")),
+        None => Ok(layers
+            .pick(|layer| layer.engine.clone())
+            .or_else(|| catalogue.engines.first().cloned())
+            .unwrap_or_default()),
+    }
+}
+
+/// Where to measure, where anybody says.
+fn place(
+    request: &Request,
+    layers: &Layers,
+    judge: Judge<'_>,
+) -> Result<Option<Place>, ResolveError> {
+    let place = match &request.on {
+        Some(text) => {
+            let place = Place::parse(text).map_err(ResolveError::argument("--on"))?;
+            Some(place.seen_from(judge.base))
+        }
+        None => layers.pick(|layer| layer.place.clone()),
+    };
+    if matches!(place, Some(Place::Directories(_))) && !request.fs.is_empty() {
+        let complaint = Complaint::wrong(
+            "directories are contenders themselves: nothing is made in them, so no file system \
+             can be chosen",
+            "leave out --fs, or name directories among the contenders: --fs dir:PATH",
+        );
+        return Err(ResolveError::argument("--fs")(complaint));
+    }
+    Ok(place)
+}
+
+fn contenders(
+    request: &Request,
+    layers: &Layers,
+    place: Option<&Place>,
+    judge: Judge<'_>,
+    catalogue: &Catalogue,
+) -> Result<Vec<Contender>, ResolveError> {
+    let (argument, contenders) = if let Some(Place::Directories(paths)) = place {
+        let directories = paths.iter().map(|path| judge.directory(path));
+        let directories = directories.collect::<Result<_, _>>();
+        ("--on", directories.map_err(ResolveError::argument("--on"))?)
+    } else if request.fs.is_empty() {
+        let mut said = layers.both().map(|layer| &layer.contenders);
+        let contenders = match said.find(|contenders| !contenders.is_empty()) {
+            Some(contenders) => contenders.clone(),
+            // Those of the default suite stand in for all that name none.
+            None => match suite::find(suite::DEFAULT) {
+                Some(suite) => suite.read(catalogue)?.contenders,
+                None => Vec::new(),
+            },
+        };
+        ("--fs", contenders)
+    } else {
+        let mut contenders = Vec::new();
+        for text in &request.fs {
+            contenders.extend(judge.list(text).map_err(ResolveError::argument("--fs"))?);
+        }
+        ("--fs", contenders)
+    };
+    told_apart(&contenders).map_err(|(_, c)| ResolveError::argument(argument)(c))?;
+    Ok(contenders)
+}
+
+fn device(
+    request: &Request,
+    contenders: &[Contender],
+    place: Option<Place>,
+    here: &Path,
+) -> DeviceChoice {
+    if !contenders.iter().any(on_blocks) {
+        return DeviceChoice::None;
+    }
+    let on_loop = |size| DeviceChoice::Loop {
+        size,
+        directory: match &request.work_dir {
+            Some(directory) => absolute(here, directory),
+            None => PathBuf::from(DEFAULT_WORK_DIRECTORY),
+        },
+    };
+    match place {
+        Some(Place::Loop(size)) => on_loop(size),
+        Some(Place::Block(paths)) => DeviceChoice::Block { paths },
+        None | Some(Place::Directories(_)) => on_loop(None),
+    }
+}

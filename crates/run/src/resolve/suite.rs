@@ -1,0 +1,58 @@
+//! The suites that come with the program: plan files a user can copy and change. A new one is a
+//! file in `data/suites/` and a line in [`ALL`].
+
+use super::catalogue::Catalogue;
+use super::contenders::Judge;
+use super::error::PlanFileError;
+use super::planfile::PlanFile;
+use std::path::Path;
+
+/// A suite that comes with the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suite {
+    /// Its name, as typed.
+    pub name: &'static str,
+    /// Its text, to be copied and changed.
+    pub text: &'static str,
+}
+
+/// The suite that runs where none is named.
+pub const DEFAULT: &str = "quick";
+
+/// All suites, in the order they are listed.
+pub static ALL: &[Suite] = &[
+    Suite {
+        name: DEFAULT,
+        text: include_str!("../../data/suites/quick.toml"),
+    },
+    Suite {
+        name: "classic-2004",
+        text: include_str!("../../data/suites/classic-2004.toml"),
+    },
+    Suite {
+        name: "classic-2008",
+        text: include_str!("../../data/suites/classic-2008.toml"),
+    },
+    Suite {
+        name: "atime",
+        text: include_str!("../../data/suites/atime.toml"),
+    },
+];
+
+/// The suite of that name.
+pub fn find(name: &str) -> Option<&'static Suite> {
+    ALL.iter().find(|suite| suite.name == name)
+}
+
+impl Suite {
+    /// What it says.
+    pub fn read(&self, catalogue: &Catalogue) -> Result<PlanFile, PlanFileError> {
+        // A suite names no paths; a copy of it may.
+        let judge = Judge {
+            base: Path::new("/"),
+            unchecked_options: false,
+        };
+        let path = format!("suite {}", self.name);
+        PlanFile::parse(&path, self.text, judge, catalogue)
+    }
+}

@@ -1,0 +1,163 @@
+//! The workloads of a plan: those of the plan file or the suite, as the arguments change them.
+
+use super::catalogue::{Catalogue, DatasetForm};
+use super::complaint::Complaint;
+use super::error::ResolveError;
+use super::phases::{self, Draft};
+use super::planfile;
+use super::request::Request;
+use fsdyno_model::{DatasetChoice, Workload};
+use std::path::Path;
+
+/// The workloads that plan file or suite have `said`, with dataset, phases and pattern of the arguments put in their place.
+pub fn workloads(
+    request: &Request,
+    said: Option<Vec<Workload>>,
+    here: &Path,
+    catalogue: &Catalogue,
+) -> Result<Vec<Workload>, ResolveError> {
+    let dataset = match &request.dataset {
+        Some(text) => {
+            let read = planfile::dataset(text, here)
+                .and_then(|dataset| catalogue.form(&dataset).map(|form| (dataset, form)));
+            Some(read.map_err(ResolveError::argument("--dataset"))?)
+        }
+        None => None,
+    };
+    let mut typed: Vec<Draft> = Vec::new();
+    for text in &request.workloads {
+        let list = phases::parse_list(text, catalogue);
+        typed.extend(list.map_err(ResolveError::argument("--workload"))?);
+    }
+    let mut workloads = match (said, &dataset) {
+        (Some(workloads), _) => workloads,
+        (None, Some((dataset, form))) => vec![default_workload(dataset, *form, catalogue)?],
+        (None, None) => Vec::new(),
+    };
+    if let Some((dataset, _)) = &dataset {
+        set_dataset(&mut workloads, dataset);
+    }
+    if !typed.is_empty() {
+        let phases =
+            phases::labelled(typed).map_err(|(_, c)| ResolveError::argument("--workload")(c))?;
+        for workload in &mut workloads {
+            workload.phases.clone_from(&phases);
+        }
+    }
+    if let Some(pattern) = &request.pattern {
+        set_pattern(&mut workloads, pattern, catalogue)
+            .map_err(ResolveError::argument("--pattern"))?;
+    }
+    let argument = if request.workloads.is_empty() {
+        "--dataset"
+    } else {
+        "--workload"
+    };
+    for workload in &workloads {
+        check_ground(workload, catalogue).map_err(ResolveError::argument(argument))?;
+    }
+    if dataset.is_some() {
+        tell_apart(&mut workloads);
+    }
+    Ok(workloads)
+}
+
+/// What is done with a dataset where no suite and no plan says.
+fn default_workload(
+    dataset: &DatasetChoice,
+    form: DatasetForm,
+    catalogue: &Catalogue,
+) -> Result<Workload, ResolveError> {
+    let drafts = phases::default_for(form, catalogue);
+    let drafts = drafts.map_err(ResolveError::argument("--dataset"))?;
+    let phases =
+        phases::labelled(drafts).map_err(|(_, c)| ResolveError::argument("--dataset")(c))?;
+    Ok(Workload {
+        name: short_name(dataset),
+        dataset: dataset.clone(),
+        phases,
+    })
+}
+
+/// Puts a dataset in the place of all others. Workloads were named after theirs, so they take the
+/// name of the new one.
+fn set_dataset(workloads: &mut [Workload], dataset: &DatasetChoice) {
+    for workload in workloads {
+        workload.name = short_name(dataset);
+        workload.dataset = dataset.clone();
+    }
+}
+
+/// Drops workloads that have become equal, and numbers those of one name.
+fn tell_apart(workloads: &mut Vec<Workload>) {
+    let mut apart: Vec<Workload> = Vec::new();
+    for workload in workloads.drain(..) {
+        if !apart.contains(&workload) {
+            apart.push(workload);
+        }
+    }
+    let names: Vec<String> = apart.iter().map(|workload| workload.name.clone()).collect();
+    for (place, workload) in apart.iter_mut().enumerate() {
+        let before = names[..place].iter().filter(|name| **name == workload.name);
+        match before.count() {
+            0 => {}
+            n => workload.name = format!("{} {}", workload.name, n + 1),
+        }
+    }
+    *workloads = apart;
+}
+
+fn set_pattern(
+    workloads: &mut [Workload],
+    pattern: &str,
+    catalogue: &Catalogue,
+) -> Result<(), Complaint> {
+    let mut set = 0;
+    for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
+        if catalogue.kind(&phase.kind)?.searches {
+            phase.pattern = Some(pattern.to_owned());
+            set += 1;
+        }
+    }
+    if set == 0 {
+        return Err(Complaint::wrong(
+            "no phase searches for anything",
+            "add a phase that does with --workload, or leave the pattern out",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether the phases find what they work on, now that dataset and phases may have changed.
+fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), Complaint> {
+    let form = catalogue.form(&workload.dataset)?;
+    let drafts: Vec<Draft> = workload
+        .phases
+        .iter()
+        .map(|phase| Draft {
+            kind: phase.kind.clone(),
+            cache: phase.cache,
+            label: Some(phase.label.clone()),
+            pattern: phase.pattern.clone(),
+        })
+        .collect();
+    phases::find_their_ground(&drafts, form, catalogue).map_err(|(_, c)| match c {
+        Complaint::Wrong { message, help } => Complaint::Wrong {
+            message: format!("in workload `{}`: {message}", workload.name),
+            help,
+        },
+        other => other,
+    })
+}
+
+/// What tables call a dataset: its name, or the last part of its path.
+pub fn short_name(dataset: &DatasetChoice) -> String {
+    match dataset {
+        DatasetChoice::Generated(name) => name.clone(),
+        DatasetChoice::Tree(path) | DatasetChoice::Tar(path) | DatasetChoice::File(path) => path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned(),
+    }
+}

@@ -1,0 +1,86 @@
+//! Asking for a plan, and reading the answer.
+
+use fsdyno_model::Plan;
+use fsdyno_run::resolve::{
+    Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, Request, resolve,
+};
+use std::path::PathBuf;
+
+/// The names of the load.
+pub fn catalogue() -> Catalogue {
+    let kind = |name: &str, needs, makes_tree, removes_tree| KindEntry {
+        name: name.to_owned(),
+        needs,
+        makes_tree,
+        removes_tree,
+        searches: name == "grep",
+    };
+    let dataset = |name: &str, form| DatasetEntry {
+        name: name.to_owned(),
+        form,
+    };
+    Catalogue {
+        kinds: vec![
+            kind("copy", Needs::Tree, true, false),
+            kind("delete", Needs::Tree, false, true),
+            kind("untar", Needs::Archive, true, false),
+            kind("read", Needs::Tree, false, false),
+            kind("stat-walk", Needs::Tree, false, false),
+            kind("grep", Needs::Tree, false, false),
+        ],
+        engines: ["sync", "tools", "null"].map(str::to_owned).to_vec(),
+        datasets: vec![
+            dataset("portage", DatasetForm::Tree),
+            dataset("ports", DatasetForm::Archive),
+            dataset("music", DatasetForm::Tree),
+            dataset("iso", DatasetForm::File),
+            dataset("avi", DatasetForm::File),
+            dataset("avi-693", DatasetForm::File),
+            dataset("mixed", DatasetForm::Tree),
+            dataset("all", DatasetForm::Tree),
+        ],
+    }
+}
+
+/// A request changed from the empty one.
+pub fn request(change: impl FnOnce(&mut Request)) -> Request {
+    let mut request = Request::default();
+    change(&mut request);
+    request
+}
+
+pub fn plan(request: &Request) -> Plan {
+    resolve(request, &catalogue()).unwrap_or_else(|e| panic!("{request:?}: {e}"))
+}
+
+/// What is said of a request that is wrong.
+pub fn told(request: &Request) -> String {
+    match resolve(request, &catalogue()) {
+        Ok(plan) => panic!("{request:?} gave {plan:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The contenders, in short form.
+pub fn labels(plan: &Plan) -> Vec<&str> {
+    plan.contenders.iter().map(|c| c.label.as_str()).collect()
+}
+
+/// The workloads as `NAME=DATASET: LABEL, LABEL`.
+pub fn work(plan: &Plan) -> Vec<String> {
+    plan.workloads
+        .iter()
+        .map(|w| {
+            let labels: Vec<_> = w.phases.iter().map(|p| p.label.as_str()).collect();
+            format!("{}={}: {}", w.name, w.dataset, labels.join(", "))
+        })
+        .collect()
+}
+
+/// A plan file in a directory of its own.
+pub fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plan.toml");
+    std::fs::write(&path, text).unwrap();
+    (directory, path)
+}

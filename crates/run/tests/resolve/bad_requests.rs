@@ -1,0 +1,117 @@
+//! Requests that are wrong, and what they are told.
+
+use crate::asking::*;
+use fsdyno_model::Nanos;
+use fsdyno_run::resolve::Request;
+
+/// What is changed in the empty request.
+type Change = fn(&mut Request);
+
+/// Each with a part of what is said.
+const CASES: &[(Change, &str)] = &[
+    (
+        |r| r.suite = Some("clasic-2004".into()),
+        "did you mean classic-2004",
+    ),
+    (
+        |r| r.suite = Some("xyz".into()),
+        "there are quick, classic-2004",
+    ),
+    (
+        |r| r.fs = vec!["ext4,xsf".into()],
+        "`xsf` is no file system fsdyno knows (did you mean xfs?)",
+    ),
+    (
+        |r| r.fs = vec!["ext4:noatime,xsf".into()],
+        "did you mean `xfs`",
+    ),
+    (
+        |r| r.fs = vec!["ext4:noatme".into()],
+        "did you mean `noatime`",
+    ),
+    (|r| r.fs = vec!["ext4@pool2".into()], "has no layout `pool`"),
+    (|r| r.fs = vec!["ext4,ext4".into()], "a `label` of its own"),
+    (
+        |r| r.fs = vec!["ext4".into(), "ext4".into()],
+        "`ext4` is named twice",
+    ),
+    (|r| r.fs = vec!["ext4,,xfs".into()], "empty place"),
+    (
+        |r| r.on = Some("sdb".into()),
+        "--on: `sdb` is no place to measure",
+    ),
+    (|r| r.on = Some("loop:huge".into()), "is not a size"),
+    (
+        |r| r.on = Some("dir:/a,/a".into()),
+        "`dir:/a` is named twice",
+    ),
+    (
+        |r| {
+            r.on = Some("dir:/a".into());
+            r.fs = vec!["ext4".into()];
+        },
+        "nothing is made in them",
+    ),
+    (
+        |r| {
+            r.on = Some("/dev/a".into());
+            r.fs = vec!["btrfs@pool2".into()];
+        },
+        "is made of 2 devices, and 1 is named",
+    ),
+    (|r| r.repeats = Some(0), "--repeats: 0 repeats"),
+    (
+        |r| r.budget = Some(Nanos(0)),
+        "--budget: a budget of no time",
+    ),
+    (
+        |r| r.scale = Some(0.0),
+        "--scale: datasets cannot be scaled by 0",
+    ),
+    (|r| r.scale = Some(f64::NAN), "cannot be scaled by NaN"),
+    (|r| r.scale = Some(1e9), "cannot be scaled"),
+    (|r| r.engine = Some("snyc".into()), "did you mean sync?"),
+    (
+        |r| r.dataset = Some("portge".into()),
+        "did you mean portage",
+    ),
+    (|r| r.dataset = Some("tre:/x".into()), "did you mean tree"),
+    (|r| r.dataset = Some("tree:".into()), "names no path"),
+    (|r| r.workloads = vec!["coppy".into()], "did you mean copy?"),
+    (
+        |r| r.workloads = vec!["copy hot".into()],
+        "`hot` is no state of the caches",
+    ),
+    (
+        |r| r.workloads = vec!["copy cold x".into()],
+        "searches for nothing",
+    ),
+    (|r| r.workloads = vec![String::new()], "is no kind of phase"),
+    (
+        |r| r.workloads = vec!["untar".into()],
+        "in workload `mixed`: phase `untar` needs an archive",
+    ),
+    (
+        |r| r.workloads = vec!["delete,read".into()],
+        "phase `read` finds no tree",
+    ),
+    (
+        |r| {
+            r.workloads = vec!["copy".into()];
+            r.pattern = Some("x".into());
+        },
+        "--pattern: no phase searches",
+    ),
+    (
+        |r| r.plan = Some("/nonexistent/plan.toml".into()),
+        "cannot read the plan /nonexistent",
+    ),
+];
+
+#[test]
+fn bad_requests_are_told_what_is_wrong_and_the_way_out() {
+    for (change, expected) in CASES {
+        let said = told(&request(change));
+        assert!(said.contains(expected), "expected {expected}, got {said}");
+    }
+}

@@ -1,0 +1,8 @@
+//! What is asked, and the plan that is made of it; what is asked wrongly, and what is said.
+
+mod asking;
+mod bad_requests;
+mod broken_plans;
+mod plan_files;
+mod requests;
+mod suites;
