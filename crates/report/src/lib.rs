@@ -1,1 +1,66 @@
 //! A result set to bytes: terminal, HTML, CSV, JSON, Markdown.
+//!
+//! What lives here: the model of comparison all formats share ([`table`]), its wording, and one
+//! module per format. What does not: SQL, clocks, terminal detection. Everything a report depends
+//! on is passed in, so that the same result set and options give the same bytes.
+
+mod figures;
+pub mod formats;
+pub mod table;
+mod words;
+
+pub use formats::Format;
+use fsdyno_model::ResultSet;
+
+/// How a report is to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Columns a line of the terminal may have; below 60, 60 is taken.
+    pub width: usize,
+    /// Whether the terminal understands colour.
+    pub color: bool,
+    /// Times as `m:ss`, like the published tables, instead of figures with a unit.
+    pub clock: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            width: 80,
+            color: false,
+            clock: false,
+        }
+    }
+}
+
+/// A report that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// No format has that name.
+    #[error("`{name}` is no report format; there are {}", formats::names())]
+    UnknownFormat {
+        /// What was typed.
+        name: String,
+    },
+    /// A value has no form in JSON: a path of the plan that is not UTF-8.
+    #[error("the run {run} has no JSON form; terminal, markdown and csv can show it")]
+    Json {
+        /// The run.
+        run: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The rows could not be written.
+    #[error("the run {run} has no CSV form")]
+    Csv {
+        /// The run.
+        run: String,
+        /// Why.
+        source: csv::Error,
+    },
+}
+
+/// Writes a report of `set`.
+pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
+    format.render(set, options)
+}

@@ -1,0 +1,201 @@
+//! Every raw sample, one row each, and one row for each cell that was not measured (RFC 4180).
+//! Units stand in the names of the columns; what is not known is empty.
+
+use crate::ReportError;
+use fsdyno_model::{CellRecord, Outcome, ResultSet, Sample};
+
+/// The columns, in order. `row` is `sample` or `outcome`.
+const COLUMNS: [&str; 47] = [
+    "row",
+    "run",
+    "plan",
+    "plan_hash",
+    "seed",
+    "scale",
+    "contender",
+    "filesystem",
+    "workload",
+    "dataset",
+    "block",
+    "cell",
+    "cell_started_unix_ns",
+    "cell_took_ns",
+    "outcome",
+    "outcome_at",
+    "outcome_reason",
+    "phase",
+    "phase_kind",
+    "engine",
+    "method",
+    "cache",
+    "cache_proven",
+    "cache_resident_pages",
+    "return_ns",
+    "durable_ns",
+    "files",
+    "directories",
+    "data_bytes",
+    "calls",
+    "matches",
+    "user_ns",
+    "system_ns",
+    "machine_busy_ns",
+    "steal_ns",
+    "reads",
+    "read_bytes",
+    "writes",
+    "written_bytes",
+    "discards",
+    "discarded_bytes",
+    "flushes",
+    "device_busy_ns",
+    "space_before_bytes",
+    "space_after_bytes",
+    "warnings",
+    "warning_messages",
+];
+
+/// Columns that say which cell a row belongs to and how it ended.
+const CELL_COLUMNS: usize = 17;
+
+/// Writes the rows.
+pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
+    rows(set).map_err(|source| ReportError::Csv {
+        run: set.run.id.clone(),
+        source,
+    })
+}
+
+fn rows(set: &ResultSet) -> Result<Vec<u8>, csv::Error> {
+    let mut writer = csv::WriterBuilder::new()
+        .terminator(csv::Terminator::CRLF)
+        .from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    for record in &set.cells {
+        for sample in &record.samples {
+            let mut row = cell(set, record, "sample");
+            row.extend(figures(sample));
+            writer.write_record(&row)?;
+        }
+        if record.outcome != Outcome::Measured {
+            let mut row = cell(set, record, "outcome");
+            row.resize(COLUMNS.len() - 2, String::new());
+            row.push(kinds(&record.warnings));
+            row.push(messages(&record.warnings));
+            writer.write_record(&row)?;
+        }
+    }
+    writer
+        .into_inner()
+        .map_err(|e| csv::Error::from(e.into_error()))
+}
+
+fn cell(set: &ResultSet, record: &CellRecord, row: &str) -> Vec<String> {
+    let plan = &set.run.plan;
+    let contender = plan.contenders.get(record.cell.contender as usize);
+    let workload = plan.workloads.get(record.cell.workload as usize);
+    let (outcome, at, reason) = match &record.outcome {
+        Outcome::Measured => ("measured", String::new(), String::new()),
+        Outcome::Skipped {
+            requirement,
+            reason,
+            ..
+        } => ("skipped", requirement.clone(), reason.clone()),
+        Outcome::Failed(failure) => ("failed", failure.stage.to_string(), failure.message.clone()),
+    };
+    let row = vec![
+        row.to_owned(),
+        safe(&set.run.id),
+        safe(&plan.name),
+        set.run.plan_hash.clone(),
+        plan.seed.to_string(),
+        plan.scale.to_string(),
+        contender.map_or_else(String::new, |c| safe(&c.label)),
+        contender.map_or_else(String::new, |c| safe(&c.filesystem)),
+        workload.map_or_else(String::new, |w| safe(&w.name)),
+        workload.map_or_else(String::new, |w| safe(&w.dataset.to_string())),
+        record.cell.block.to_string(),
+        record.cell.index.to_string(),
+        record.started_unix_ns.to_string(),
+        record.took_ns.0.to_string(),
+        outcome.to_owned(),
+        safe(&at),
+        safe(&reason),
+    ];
+    debug_assert_eq!(row.len(), CELL_COLUMNS);
+    row
+}
+
+fn figures(sample: &Sample) -> Vec<String> {
+    let device = |of: fn(&fsdyno_model::DeviceUse) -> u64| {
+        sample
+            .device
+            .as_ref()
+            .map_or_else(String::new, |d| of(d).to_string())
+    };
+    let known = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
+    let (tally, cpu) = (sample.tally, sample.cpu);
+    vec![
+        safe(&sample.label),
+        safe(&sample.kind),
+        safe(&sample.engine),
+        safe(&sample.method),
+        sample.cache.asked.name().to_owned(),
+        sample.cache.proven.to_string(),
+        known(sample.cache.resident_pages),
+        sample.return_ns.0.to_string(),
+        known(sample.durable_ns.map(|t| t.0)),
+        tally.files.to_string(),
+        tally.directories.to_string(),
+        tally.bytes.0.to_string(),
+        tally.calls.to_string(),
+        tally.matches.to_string(),
+        cpu.user_ns.0.to_string(),
+        cpu.system_ns.0.to_string(),
+        cpu.machine_busy_ns.0.to_string(),
+        cpu.steal_ns.0.to_string(),
+        device(|d| d.reads),
+        device(|d| d.read_bytes.0),
+        device(|d| d.writes),
+        device(|d| d.written_bytes.0),
+        device(|d| d.discards),
+        device(|d| d.discarded_bytes.0),
+        device(|d| d.flushes),
+        device(|d| d.busy_ns.0),
+        sample.space_before.0.to_string(),
+        sample.space_after.0.to_string(),
+        kinds(&sample.warnings),
+        messages(&sample.warnings),
+    ]
+}
+
+fn kinds(warnings: &[fsdyno_model::Warning]) -> String {
+    let names: Vec<&str> = warnings.iter().map(|w| w.kind.name()).collect();
+    names.join(";")
+}
+
+fn messages(warnings: &[fsdyno_model::Warning]) -> String {
+    let messages: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
+    safe(&messages.join("; "))
+}
+
+/// Text that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets
+/// do not show.
+fn safe(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+        return format!("'{text}");
+    }
+    text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::safe;
+
+    #[test]
+    fn no_text_begins_like_a_formula() {
+        assert_eq!(safe("=1+1"), "'=1+1");
+        assert_eq!(safe("@SUM(A1)"), "'@SUM(A1)");
+        assert_eq!(safe("ext4:noatime"), "ext4:noatime");
+    }
+}

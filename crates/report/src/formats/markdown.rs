@@ -1,0 +1,317 @@
+//! Tables as GitHub shows them. Text of others is escaped: it can neither break a table nor
+//! bring in markup.
+
+use crate::Options;
+use crate::figures::Verdict;
+use crate::table::{Comparison, Cost, Line, Value, WorkloadTable, facts};
+use crate::words::{self, Scale};
+use fsdyno_model::{DeviceUse, ResultSet};
+use std::fmt::Write as _;
+
+/// Writes the report.
+pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
+    let comparison = Comparison::of(set);
+    let mut page = String::new();
+    head(&mut page, set, &comparison);
+    for workload in comparison.workloads.iter().filter(|w| w.measured()) {
+        times(&mut page, &comparison, workload, options.clock);
+        costs(&mut page, &comparison, workload);
+    }
+    overall(&mut page, &comparison);
+    proofs(&mut page, &comparison);
+    doubts(&mut page, &comparison);
+    unmeasured(&mut page, &comparison);
+    provenance(&mut page, set);
+    page.into_bytes()
+}
+
+fn head(page: &mut String, set: &ResultSet, comparison: &Comparison) {
+    let _ = write!(
+        page,
+        "# fsdyno: {} of {}\n\n{}\n\n{}.\n",
+        escape(&words::printable(&set.run.plan.name)),
+        words::date(set.run.started_unix_ns),
+        escape(&comparison.conclusion.join(" ")),
+        comparison.cells.in_words(),
+    );
+    if comparison.lines().next().is_none() {
+        return;
+    }
+    let _ = write!(
+        page,
+        "\nMedians, {}, min-max in parentheses. *return* is the time until the work returned, \
+         *durable* until syncfs had returned as well.",
+        comparison.n()
+    );
+    if comparison.compares() {
+        let best = if comparison.repeats.1 > 1 {
+            "fastest, or not to be told from the fastest"
+        } else {
+            "lowest figure"
+        };
+        let _ = write!(
+            page,
+            " **Bold**: {best}. 0.50x: half the time of {} in the same block; ≈ not to be told \
+             from it.",
+            escape(&comparison.contenders[0])
+        );
+    }
+    if comparison
+        .lines()
+        .any(|l| l.values.iter().flatten().any(|v| v.doubted))
+    {
+        *page += " (!): see Warnings.";
+    }
+    page.push('\n');
+}
+
+fn times(page: &mut String, comparison: &Comparison, workload: &WorkloadTable, clock: bool) {
+    let _ = write!(
+        page,
+        "\n## {}\n\nOn {}.\n\n",
+        escape(&workload.name),
+        escape(&workload.dataset)
+    );
+    for phase in workload.phases.iter().filter(|p| !p.lines.is_empty()) {
+        let _ = writeln!(
+            page,
+            "- {}: {}",
+            escape(&phase.label),
+            escape(&phase.about())
+        );
+    }
+    page.push('\n');
+    header(page, &["phase", "time"], &comparison.contenders);
+    for phase in &workload.phases {
+        for line in &phase.lines {
+            let scale = phase.scale(clock);
+            let mut cells = vec![escape(&phase.label), line.measure.name().to_owned()];
+            cells.extend(values(line, scale));
+            row(page, &cells);
+        }
+    }
+}
+
+fn values(line: &Line, scale: Scale) -> impl Iterator<Item = String> {
+    line.values.iter().enumerate().map(move |(at, value)| {
+        value
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |v| figure(v, scale, at == 0))
+    })
+}
+
+fn figure(value: &Value, scale: Scale, baseline: bool) -> String {
+    let summary = value.summary;
+    let mut text = match scale {
+        Scale::Clock => scale.show(summary.median),
+        Scale::Unit(unit, _) => format!("{} {unit}", scale.show(summary.median)),
+    };
+    if value.best {
+        text = format!("**{text}**");
+    }
+    if summary.n > 1 {
+        let _ = write!(text, " ({})", scale.span(summary.min, summary.max, "-"));
+    }
+    if let (Some(ratio), false) = (value.ratio, baseline) {
+        let level = if value.verdict == Verdict::Indistinguishable {
+            "≈"
+        } else {
+            ""
+        };
+        let _ = write!(text, " {level}{}x", words::ratio(ratio.median));
+    }
+    if value.doubted {
+        text += " (!)";
+    }
+    text
+}
+
+fn costs(page: &mut String, comparison: &Comparison, workload: &WorkloadTable) {
+    type Column = (&'static str, fn(&Cost) -> String);
+    fn device(cost: &Cost, show: fn(&DeviceUse) -> String) -> String {
+        cost.device.as_ref().map_or_else(|| "-".to_owned(), show)
+    }
+    const COLUMNS: [Column; 9] = [
+        ("user", |c| c.user.to_string()),
+        ("sys", |c| c.system.to_string()),
+        ("machine", |c| c.machine_busy.to_string()),
+        ("read", |c| device(c, |d| d.read_bytes.to_string())),
+        ("written", |c| device(c, |d| d.written_bytes.to_string())),
+        ("reads", |c| device(c, |d| d.reads.to_string())),
+        ("writes", |c| device(c, |d| d.writes.to_string())),
+        ("flushes", |c| device(c, |d| d.flushes.to_string())),
+        ("space", Cost::space_in_words),
+    ];
+    *page += "\nCost (medians; at the devices until durable):\n\n";
+    let headings = COLUMNS.map(|(heading, _)| heading.to_owned());
+    header(page, &["phase", "contender"], &headings);
+    for phase in &workload.phases {
+        for (contender, cost) in comparison.contenders.iter().zip(&phase.costs) {
+            let Some(cost) = cost else { continue };
+            let mut cells = vec![escape(&phase.label), escape(contender)];
+            cells.extend(COLUMNS.iter().map(|(_, show)| show(cost)));
+            row(page, &cells);
+        }
+    }
+}
+
+fn overall(page: &mut String, comparison: &Comparison) {
+    if comparison.overall.is_empty() {
+        return;
+    }
+    let ratios: Vec<String> = comparison
+        .contenders
+        .iter()
+        .zip(&comparison.overall)
+        .map(|(label, ratio)| format!("{} {}x", escape(label), words::ratio(*ratio)))
+        .collect();
+    let _ = write!(
+        page,
+        "\nGeometric mean of the ratios of {} phases: {}.\n",
+        comparison.overall_phases,
+        ratios.join(", ")
+    );
+}
+
+fn proofs(page: &mut String, comparison: &Comparison) {
+    if comparison.proofs.is_empty() {
+        return;
+    }
+    *page += "\n## Cache states\n\n";
+    let headings = [
+        "asked",
+        "proven",
+        "resident pages",
+        "read at the device",
+        "data",
+        "how",
+    ];
+    header(page, &["workload", "phase"], &headings.map(str::to_owned));
+    for proof in &comparison.proofs {
+        let cells = [
+            escape(&proof.workload),
+            escape(&proof.phase),
+            proof.asked.to_string(),
+            format!("{} of {}", proof.proven, proof.samples),
+            proof.resident_in_words(),
+            proof.read_in_words(),
+            proof.data.to_string(),
+            escape(&proof.how),
+        ];
+        row(page, &cells);
+    }
+    for proof in &comparison.proofs {
+        for (contender, reason) in &proof.unproven {
+            let _ = write!(
+                page,
+                "\nNot proven: {}, {}: {}\n",
+                escape(contender),
+                escape(&proof.phase),
+                escape(reason)
+            );
+        }
+    }
+}
+
+fn doubts(page: &mut String, comparison: &Comparison) {
+    if comparison.doubts.is_empty() {
+        return;
+    }
+    *page += "\n## Warnings\n\n";
+    for doubt in &comparison.doubts {
+        let _ = writeln!(
+            page,
+            "- **{}** ({}x; {}): {}{}. {}",
+            doubt.kind,
+            doubt.count,
+            escape(&doubt.places_in_words()),
+            escape(&doubt.message),
+            if doubt.varies {
+                " (first of several)"
+            } else {
+                ""
+            },
+            escape(&doubt.advice)
+        );
+    }
+}
+
+fn unmeasured(page: &mut String, comparison: &Comparison) {
+    if comparison.unmeasured.is_empty() {
+        return;
+    }
+    *page += "\n## Not measured\n\n";
+    for one in &comparison.unmeasured {
+        let _ = write!(
+            page,
+            "- {}: {}",
+            escape(&one.heading()),
+            escape(&one.reason)
+        );
+        if let Some(remedy) = &one.remedy {
+            let _ = write!(page, " (to have it: {})", escape(remedy));
+        }
+        page.push('\n');
+    }
+}
+
+fn provenance(page: &mut String, set: &ResultSet) {
+    *page += "\n## Provenance\n\n";
+    header(page, &["what"], &["value".to_owned()]);
+    for (name, text) in facts::facts(set) {
+        for line in text.lines() {
+            row(page, &[name.to_owned(), escape(line)]);
+        }
+    }
+}
+
+/// The head of a table: names to the left, figures to the right.
+fn header(page: &mut String, names: &[&str], figures: &[String]) {
+    let mut cells: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    cells.extend(figures.iter().map(|label| escape(label)));
+    row(page, &cells);
+    *page += &"| --- ".repeat(names.len());
+    // A single column of figures is a column of texts.
+    let rule = if figures.len() == 1 {
+        "| --- "
+    } else {
+        "| ---: "
+    };
+    *page += &rule.repeat(figures.len());
+    *page += "|\n";
+}
+
+fn row(page: &mut String, cells: &[String]) {
+    let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+/// Text with everything escaped that Markdown or HTML would act upon; one line.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\n' | '\r' => out.push(' '),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn text_cannot_break_a_table_or_bring_in_markup() {
+        assert_eq!(escape("a|b\nc"), r"a\|b c");
+        assert_eq!(escape("<b>*x*</b>"), r"&lt;b&gt;\*x\*&lt;/b&gt;");
+        assert_eq!(escape("[t](javascript:1)"), r"\[t\](javascript:1)");
+    }
+}

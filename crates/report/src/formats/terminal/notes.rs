@@ -1,0 +1,128 @@
+//! What stands around the tables: the conclusion, the proof of cache states, warnings, cells
+//! that were not measured, provenance.
+
+use super::Page;
+use super::paint::{self, left, width};
+use crate::table::{Comparison, facts};
+use crate::words;
+use fsdyno_model::ResultSet;
+use std::fmt::Write as _;
+
+/// The title, what the figures allow to be said, and how the cells ended.
+pub fn head(page: &mut Page, set: &ResultSet, comparison: &Comparison) {
+    let title = format!(
+        "fsdyno: {} of {}, run {}",
+        words::printable(&set.run.plan.name),
+        words::date(set.run.started_unix_ns),
+        words::printable(&set.run.id),
+    );
+    for line in paint::wrap(&title, page.width, 0) {
+        let line = page.paint.bold(&line);
+        page.line(&line);
+    }
+    page.line("");
+    page.paragraph(&comparison.conclusion.join(" "), 0);
+    page.line("");
+    page.paragraph(&format!("{}.", comparison.cells.in_words()), 0);
+}
+
+/// Whether phases began in the cache state asked for.
+pub fn proofs(page: &mut Page, comparison: &Comparison) {
+    if comparison.proofs.is_empty() {
+        return;
+    }
+    page.heading("Cache states");
+    let many = comparison.workloads.len() > 1;
+    for proof in &comparison.proofs {
+        let name = if many {
+            format!("{} / {}", proof.workload, proof.phase)
+        } else {
+            proof.phase.clone()
+        };
+        let mut text = format!(
+            "{name}: {} proven in {} of {}; resident pages: {}; read at the device: {}, data: {}",
+            proof.asked,
+            proof.proven,
+            words::count(proof.samples, "sample"),
+            proof.resident_in_words(),
+            proof.read_in_words(),
+            proof.data,
+        );
+        if !proof.how.is_empty() {
+            let _ = write!(text, "; by {}", proof.how);
+        }
+        page.paragraph(&text, 2);
+        for (contender, reason) in &proof.unproven {
+            let text = format!("  not proven: {contender}: {reason}");
+            for line in paint::wrap(&text, page.width, 4) {
+                let line = page.paint.doubtful(&line);
+                page.line(&line);
+            }
+        }
+    }
+}
+
+/// The warnings, each once.
+pub fn doubts(page: &mut Page, comparison: &Comparison) {
+    if comparison.doubts.is_empty() {
+        return;
+    }
+    page.heading("Warnings");
+    for doubt in &comparison.doubts {
+        let varies = if doubt.varies {
+            " (first of several)"
+        } else {
+            ""
+        };
+        let text = format!(
+            "! {} x{}: {}{varies}; at {}",
+            doubt.kind,
+            doubt.count,
+            doubt.message,
+            doubt.places_in_words()
+        );
+        for line in paint::wrap(&text, page.width, 2) {
+            let line = page.paint.doubtful(&line);
+            page.line(&line);
+        }
+        if !doubt.advice.is_empty() {
+            page.paragraph(&format!("  {}", doubt.advice), 2);
+        }
+    }
+}
+
+/// The cells that were not measured.
+pub fn unmeasured(page: &mut Page, comparison: &Comparison) {
+    if comparison.unmeasured.is_empty() {
+        return;
+    }
+    page.heading("Not measured");
+    for one in &comparison.unmeasured {
+        for line in paint::wrap(&one.heading(), page.width, 2) {
+            let line = page.paint.bad(&line);
+            page.line(&line);
+        }
+        for line in one.reason.lines() {
+            page.paragraph(&format!("  {line}"), 4);
+        }
+        if let Some(remedy) = &one.remedy {
+            page.paragraph(&format!("  to have it: {remedy}"), 4);
+        }
+    }
+}
+
+/// Where the figures come from.
+pub fn provenance(page: &mut Page, set: &ResultSet) {
+    page.heading("Provenance");
+    let facts = facts::facts(set);
+    let stub = facts.iter().map(|(name, _)| width(name)).max().unwrap_or(0) + 2;
+    for (name, text) in &facts {
+        for (at, line) in text.lines().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            for (at, part) in paint::wrap(line, page.width - stub, 2).iter().enumerate() {
+                let name = page.paint.dim(&left(if at == 0 { name } else { "" }, stub));
+                page.line(&format!("{name}{part}"));
+            }
+        }
+    }
+}

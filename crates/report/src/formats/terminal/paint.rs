@@ -1,0 +1,127 @@
+//! Colour, width and wrapping of text.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Colours text, or leaves it as it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Paint(pub bool);
+
+impl Paint {
+    pub fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    pub fn good(self, text: &str) -> String {
+        self.with("1;32", text)
+    }
+
+    pub fn doubtful(self, text: &str) -> String {
+        self.with("33", text)
+    }
+
+    pub fn bad(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        if self.0 && !text.trim().is_empty() {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Columns a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Sets text against the right edge of a column. Measure before colouring.
+pub fn right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Sets text against the left edge of a column.
+pub fn left(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// The beginning of a text that is too wide, with `..` at its end.
+pub fn shortened(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let (head, _) = split_at_width(text, columns.saturating_sub(2));
+    format!("{head}..")
+}
+
+/// Breaks text into lines of at most `columns`, those after the first set in by `hang`. Blanks at
+/// the beginning stay; a word wider than a line is cut.
+pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let indent = paragraph.len() - paragraph.trim_start_matches(' ').len();
+        let mut line = " ".repeat(indent.min(columns / 2));
+        let mut empty = true;
+        for word in paragraph.split(' ').filter(|w| !w.is_empty()) {
+            let mut word = word;
+            if !empty && width(&line) + 1 + width(word) > columns {
+                lines.push(std::mem::replace(&mut line, " ".repeat(hang)));
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            while width(&line) + width(word) > columns {
+                let (head, tail) = split_at_width(word, columns - width(&line));
+                line.push_str(head);
+                lines.push(std::mem::replace(&mut line, " ".repeat(hang)));
+                word = tail;
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// Cuts a text behind the last character that fits; at least one character is taken.
+fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
+    let mut taken = 0;
+    for (at, c) in text.char_indices() {
+        taken += c.width().unwrap_or(0);
+        if taken > columns && at > 0 {
+            return text.split_at(at);
+        }
+    }
+    (text, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_lines_keep_every_character_and_the_width() {
+        let text =
+            "  a list of words, averyveryverylongwordwithoutblanks and 日本日本日本日本日本日本";
+        for columns in 12..40 {
+            let lines = wrap(text, columns, 4);
+            assert!(lines.iter().all(|l| width(l) <= columns), "{lines:?}");
+            let letters = |s: &str| s.replace(' ', "");
+            assert_eq!(letters(&lines.concat()), letters(text));
+        }
+    }
+
+    #[test]
+    fn a_shortened_text_shows_that_it_is_one() {
+        assert_eq!(shortened("abcdef", 6), "abcdef");
+        assert_eq!(shortened("abcdefg", 6), "abcd..");
+    }
+}

@@ -1,0 +1,346 @@
+//! The tables of times: one column per contender, as much on a line as the width allows.
+
+use super::Page;
+use super::names::Names;
+use super::paint::{left, right, width};
+use crate::figures::Verdict;
+use crate::table::{Comparison, PhaseTable, Value};
+use crate::words::{self, Scale};
+use std::fmt::Write as _;
+
+/// Columns of the names of lines without their unit: `  durable  `.
+const STUB: usize = 11;
+/// Blank columns before each contender.
+const GAP: usize = 2;
+
+/// How much of a figure stands on one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// Median, spread and ratio.
+    One,
+    /// Median and ratio; the spread below.
+    Two,
+    /// Each on its own line.
+    Three,
+}
+
+/// How the tables are laid out: the same for all of a report.
+struct Layout {
+    level: Level,
+    /// The name and the width of each contender's column.
+    columns: Vec<(String, usize)>,
+    /// Widths of median, spread and ratio.
+    parts: [usize; 3],
+    /// Width of the names of lines.
+    stub: usize,
+    /// Whether times are shown as `m:ss`.
+    clock: bool,
+    /// Contenders side by side; more than one group where they do not fit.
+    groups: Vec<Vec<usize>>,
+}
+
+/// The texts of one figure.
+struct Texts {
+    median: String,
+    spread: String,
+    ratio: String,
+    best: bool,
+    doubted: bool,
+}
+
+/// Writes the tables of all workloads, with their legend.
+pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names, clock: bool) {
+    if comparison.lines().next().is_none() {
+        return;
+    }
+    let layout = Layout::choose(page.width, comparison, names, clock);
+    page.heading("Time");
+    legend(page, comparison, names, &layout);
+    for (at, group) in layout.groups.iter().enumerate() {
+        for workload in comparison.workloads.iter().filter(|w| w.measured()) {
+            let mut heading = format!("{}, on {}", workload.name, workload.dataset);
+            if workload.name == workload.dataset {
+                heading.clone_from(&workload.name);
+            }
+            if layout.groups.len() > 1 {
+                let _ = write!(heading, " (part {} of {})", at + 1, layout.groups.len());
+            }
+            page.heading(&heading);
+            layout.head(page, group);
+            for phase in workload.phases.iter().filter(|p| !p.lines.is_empty()) {
+                layout.phase(page, phase, group);
+            }
+        }
+        layout.overall(page, comparison, group);
+    }
+}
+
+fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layout) {
+    let mut text = format!(
+        "Medians, {}, with min-max; units stand in front. \"return\" is the time until the work \
+         returned, \"durable\" until syncfs had returned as well.",
+        comparison.n()
+    );
+    if comparison.compares() {
+        let mark = if comparison.repeats.1 > 1 {
+            "* fastest, or not to be told from the fastest"
+        } else {
+            "* lowest figure"
+        };
+        let _ = write!(
+            text,
+            " {mark}; 0.50x: half the time of {} in the same block; ~ not to be told from it.",
+            names.full(0)
+        );
+    }
+    if comparison
+        .lines()
+        .any(|l| l.values.iter().flatten().any(|v| v.doubted))
+    {
+        text += " ! see Warnings.";
+    }
+    page.paragraph(&text, 0);
+    names.legend(page, layout.columns.iter().map(|(name, _)| name.clone()));
+}
+
+impl Layout {
+    /// The roomiest layout that fits.
+    fn choose(columns: usize, comparison: &Comparison, names: &Names, clock: bool) -> Self {
+        let all: Vec<usize> = (0..comparison.contenders.len()).collect();
+        let parts = part_widths(comparison, clock);
+        let unit = comparison.phases().map(|p| p.scale(clock).unit().len());
+        let stub = STUB + unit.max().unwrap_or(0);
+        let with = |level: Level, room| Self {
+            stub,
+            clock,
+            ..Self::with(level, parts, names, room, &all)
+        };
+        for level in [Level::One, Level::Two, Level::Three] {
+            for room in [usize::MAX, level.width(parts)] {
+                let layout = with(level, room);
+                if layout.total(&all) <= columns {
+                    let groups = vec![all.clone()];
+                    return Self { groups, ..layout };
+                }
+            }
+        }
+        let narrow = with(Level::Three, Level::Three.width(parts));
+        let groups = narrow.group(columns, &all);
+        Self { groups, ..narrow }
+    }
+
+    fn with(level: Level, parts: [usize; 3], names: &Names, room: usize, all: &[usize]) -> Self {
+        let columns = all
+            .iter()
+            .map(|c| {
+                let name = names.fitting(*c, room).to_owned();
+                let columns = level.width(parts).max(width(&name));
+                (name, columns)
+            })
+            .collect();
+        Self {
+            level,
+            columns,
+            parts,
+            stub: STUB,
+            clock: false,
+            groups: Vec::new(),
+        }
+    }
+
+    fn total(&self, contenders: &[usize]) -> usize {
+        let columns = contenders.iter().map(|c| GAP + self.columns[*c].1);
+        self.stub + columns.sum::<usize>()
+    }
+
+    /// Groups that fit, the baseline in each.
+    fn group(&self, columns: usize, all: &[usize]) -> Vec<Vec<usize>> {
+        let mut groups = vec![vec![0]];
+        for c in all.iter().skip(1) {
+            let last = groups.len() - 1;
+            let mut wider = groups[last].clone();
+            wider.push(*c);
+            if wider.len() > 2 && self.total(&wider) > columns {
+                groups.push(vec![0, *c]);
+            } else {
+                groups[last] = wider;
+            }
+        }
+        groups
+    }
+
+    fn head(&self, page: &mut Page, group: &[usize]) {
+        let mut line = left("", self.stub);
+        for (name, columns) in group.iter().map(|c| &self.columns[*c]) {
+            line += &" ".repeat(GAP);
+            line += &right(name, *columns);
+        }
+        let line = page.paint.bold(&line);
+        page.line(&line);
+        let rule = page.paint.dim(&"-".repeat(self.total(group)));
+        page.line(&rule);
+    }
+
+    fn phase(&self, page: &mut Page, phase: &PhaseTable, group: &[usize]) {
+        page.paragraph(&format!("{}: {}", phase.label, phase.about()), 4);
+        let scale = phase.scale(self.clock);
+        for line in &phase.lines {
+            let texts: Vec<Option<Texts>> = group
+                .iter()
+                .map(|c| line.values[*c].as_ref().map(|v| texts(v, scale, *c == 0)))
+                .collect();
+            for (at, row) in self.level.rows().iter().enumerate() {
+                let stub = match (at, row) {
+                    (0, _) => format!("  {:<8} {}", line.measure.name(), scale.unit()),
+                    (_, Row::Spread) => "    min-max".to_owned(),
+                    _ => "    ratio".to_owned(),
+                };
+                let mut out = left(&stub, self.stub);
+                for (c, texts) in group.iter().zip(&texts) {
+                    out += &" ".repeat(GAP);
+                    out += &self.cell(page, *row, texts.as_ref(), self.columns[*c].1);
+                }
+                page.line(&out);
+            }
+        }
+    }
+
+    /// One row of a cell, coloured, and padded to its column.
+    fn cell(&self, page: &Page, row: Row, texts: Option<&Texts>, columns: usize) -> String {
+        let Some(texts) = texts else {
+            let dash = if row == Row::Spread || row == Row::Ratio {
+                ""
+            } else {
+                "-"
+            };
+            return right(dash, columns);
+        };
+        let median = |columns| {
+            let text = right(&texts.median, columns);
+            match (texts.best, texts.doubted) {
+                (true, _) => page.paint.good(&text),
+                (_, true) => page.paint.doubtful(&text),
+                _ => text,
+            }
+        };
+        let [m, s, r] = self.parts;
+        match row {
+            Row::Whole => format!(
+                "{}{} {} {}",
+                " ".repeat(columns.saturating_sub(Level::One.width(self.parts))),
+                median(m),
+                page.paint.dim(&right(&bracketed(&texts.spread), s + 2)),
+                right(&texts.ratio, r)
+            ),
+            Row::MedianRatio => format!(
+                "{} {}",
+                median(columns.saturating_sub(r + 1)),
+                right(&texts.ratio, r)
+            ),
+            Row::Median => median(columns),
+            Row::Spread => page.paint.dim(&right(&texts.spread, columns)),
+            Row::Ratio => right(&texts.ratio, columns),
+        }
+    }
+
+    fn overall(&self, page: &mut Page, comparison: &Comparison, group: &[usize]) {
+        if comparison.overall.is_empty() {
+            return;
+        }
+        page.line("");
+        page.paragraph(
+            &format!(
+                "Geometric mean of the ratios of {} phases (to durable where they write)",
+                comparison.overall_phases
+            ),
+            0,
+        );
+        let mut line = left("  ratio", self.stub);
+        for c in group {
+            line += &" ".repeat(GAP);
+            let ratio = format!("{}x", words::ratio(comparison.overall[*c]));
+            line += &right(&ratio, self.columns[*c].1);
+        }
+        page.line(&line);
+    }
+}
+
+/// What one printed row of a cell holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Row {
+    Whole,
+    MedianRatio,
+    Median,
+    Spread,
+    Ratio,
+}
+
+impl Level {
+    fn rows(self) -> &'static [Row] {
+        match self {
+            Self::One => &[Row::Whole],
+            Self::Two => &[Row::MedianRatio, Row::Spread],
+            Self::Three => &[Row::Median, Row::Spread, Row::Ratio],
+        }
+    }
+
+    fn width(self, [median, spread, ratio]: [usize; 3]) -> usize {
+        match self {
+            Self::One => median + 1 + spread + 2 + 1 + ratio,
+            Self::Two => (median + 1 + ratio).max(spread),
+            Self::Three => median.max(spread).max(ratio),
+        }
+    }
+}
+
+fn texts(value: &Value, scale: Scale, baseline: bool) -> Texts {
+    let mark = |wanted: bool, mark| if wanted { mark } else { "" };
+    let summary = value.summary;
+    let spread = if summary.n > 1 {
+        scale.span(summary.min, summary.max, "-")
+    } else {
+        String::new()
+    };
+    let level = mark(value.verdict == Verdict::Indistinguishable, "~");
+    let ratio = match value.ratio {
+        Some(_) if baseline => "base".to_owned(),
+        Some(ratio) => format!("{level}{}x", words::ratio(ratio.median)),
+        None => "-".to_owned(),
+    };
+    Texts {
+        median: format!(
+            "{}{}{}",
+            mark(value.doubted, "!"),
+            mark(value.best, "*"),
+            scale.show(summary.median)
+        ),
+        spread,
+        ratio,
+        best: value.best,
+        doubted: value.doubted,
+    }
+}
+
+fn bracketed(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    format!("({text})")
+}
+
+/// The widest median, spread and ratio of a report.
+fn part_widths(comparison: &Comparison, clock: bool) -> [usize; 3] {
+    let mut widths = [0; 3];
+    for phase in comparison.phases() {
+        let scale = phase.scale(clock);
+        for (at, value) in phase.lines.iter().flat_map(|l| l.values.iter().enumerate()) {
+            let Some(value) = value else { continue };
+            let texts = texts(value, scale, at == 0);
+            let parts = [&texts.median, &texts.spread, &texts.ratio];
+            for (widest, text) in widths.iter_mut().zip(parts) {
+                *widest = (*widest).max(width(text));
+            }
+        }
+    }
+    widths
+}

@@ -1,0 +1,147 @@
+//! What a phase cost beside time: processors, devices, space; and what it did for it.
+
+use crate::words;
+use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample};
+
+/// Medians over the samples of one contender at one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// User time of the workers.
+    pub user: Nanos,
+    /// System time of the workers.
+    pub system: Nanos,
+    /// Busy time of all processors until durable.
+    pub machine_busy: Nanos,
+    /// Time the hypervisor took.
+    pub steal: Nanos,
+    /// Traffic at the devices, where it can be watched.
+    pub device: Option<DeviceUse>,
+    /// Bytes of file data handled.
+    pub data: Bytes,
+    /// Space taken (or, below zero, given back), bytes.
+    pub space: i64,
+}
+
+impl Cost {
+    pub(super) fn of(samples: &[(u32, &Sample)]) -> Option<Self> {
+        let middle =
+            |of: &dyn Fn(&Sample) -> u64| middle_u64(samples.iter().map(|(_, s)| of(s)).collect());
+        let device = |of: fn(&DeviceUse) -> u64| {
+            middle_u64(
+                samples
+                    .iter()
+                    .filter_map(|(_, s)| s.device.as_ref().map(of))
+                    .collect(),
+            )
+        };
+        let user_and_space = (middle(&|s| s.cpu.user_ns.0)?, middle_space(samples)?);
+        Some(Self {
+            user: Nanos(user_and_space.0),
+            system: Nanos(middle(&|s| s.cpu.system_ns.0)?),
+            machine_busy: Nanos(middle(&|s| s.cpu.machine_busy_ns.0)?),
+            steal: Nanos(middle(&|s| s.cpu.steal_ns.0)?),
+            device: device(|d| d.reads).and_then(|reads| {
+                Some(DeviceUse {
+                    reads,
+                    read_bytes: Bytes(device(|d| d.read_bytes.0)?),
+                    writes: device(|d| d.writes)?,
+                    written_bytes: Bytes(device(|d| d.written_bytes.0)?),
+                    discards: device(|d| d.discards)?,
+                    discarded_bytes: Bytes(device(|d| d.discarded_bytes.0)?),
+                    flushes: device(|d| d.flushes)?,
+                    busy_ns: Nanos(device(|d| d.busy_ns.0)?),
+                })
+            }),
+            data: Bytes(middle(&|s| s.tally.bytes.0)?),
+            space: user_and_space.1,
+        })
+    }
+
+    /// Processor time of the workers.
+    pub fn workers(&self) -> Nanos {
+        Nanos(self.user.0 + self.system.0)
+    }
+
+    /// The space taken, with its sign: `+34.0 MiB`.
+    pub fn space_in_words(&self) -> String {
+        let size = Bytes(self.space.unsigned_abs());
+        match self.space {
+            0 => "0 B".to_owned(),
+            s if s > 0 => format!("+{size}"),
+            _ => format!("-{size}"),
+        }
+    }
+}
+
+/// The lower of the middle two where their number is even: a cost that really was paid.
+fn middle_u64(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    let last = values.len().checked_sub(1)?;
+    Some(values[last / 2])
+}
+
+fn middle_space(samples: &[(u32, &Sample)]) -> Option<i64> {
+    let mut values: Vec<i64> = samples
+        .iter()
+        .map(|(_, s)| s.space_after.0.wrapping_sub(s.space_before.0).cast_signed())
+        .collect();
+    values.sort_unstable();
+    let last = values.len().checked_sub(1)?;
+    Some(values[last / 2])
+}
+
+/// The methods met in these samples, usually one; the engine where it is not the plan's.
+pub(super) fn how(samples: &[Vec<(u32, &Sample)>], planned: &str) -> String {
+    let mut met: Vec<String> = Vec::new();
+    for (_, sample) in samples.iter().flatten() {
+        let engine = if sample.engine == planned {
+            ""
+        } else {
+            &sample.engine
+        };
+        let parts: Vec<&str> = [engine, &sample.method]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        let text = words::printable(&parts.join(", "));
+        if !text.is_empty() && !met.contains(&text) {
+            met.push(text);
+        }
+    }
+    met.join(" / ")
+}
+
+/// What was handled, from the first sample: it is the same for all by the seed.
+pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
+    let Some((_, sample)) = samples.iter().flatten().next() else {
+        return String::new();
+    };
+    let tally = sample.tally;
+    let number = |n: u64, one: &str, many: &str| {
+        format!("{} {}", grouped(n), if n == 1 { one } else { many })
+    };
+    let mut parts = vec![
+        number(tally.files, "file", "files"),
+        number(tally.directories, "dir", "dirs"),
+    ];
+    if tally.bytes.0 > 0 {
+        parts.push(tally.bytes.to_string());
+    }
+    if tally.matches > 0 {
+        parts.push(number(tally.matches, "match", "matches"));
+    }
+    parts.join(", ")
+}
+
+/// `12,345`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

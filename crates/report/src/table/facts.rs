@@ -1,0 +1,127 @@
+//! Where the figures come from, as names and texts: run, plan, machine, devices, programs.
+
+use crate::words;
+use fsdyno_model::provenance::DeviceFacts;
+use fsdyno_model::{Bytes, DeviceChoice, ResultSet};
+
+/// The facts in the order they are read; values may have several lines.
+pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
+    let (run, machine) = (&set.run, &set.run.provenance);
+    let plan = &run.plan;
+    let ended = match (run.ended_unix_ns, run.stop) {
+        (Some(at), Some(why)) => format!(", ended {} ({why})", words::date(at)),
+        _ => ", not ended".to_owned(),
+    };
+    let budget = plan
+        .budget
+        .map_or_else(String::new, |b| format!(", budget {b}"));
+    let governor = machine
+        .governor
+        .as_ref()
+        .map_or_else(String::new, |g| format!(", governor {g}"));
+    let mut facts = vec![
+        ("run", run.id.clone()),
+        ("date", words::date(run.started_unix_ns) + &ended),
+        (
+            "plan",
+            format!(
+                "{}, hash {}, seed {}, scale {}, {}{budget}",
+                plan.name,
+                run.plan_hash,
+                plan.seed,
+                plan.scale,
+                words::count(plan.repeats as usize, "repeat"),
+            ),
+        ),
+        (
+            "engine",
+            format!(
+                "{}, copies by {}; trees {}compared; file systems {}checked",
+                plan.engine,
+                plan.copy_method,
+                if plan.verify { "" } else { "not " },
+                if plan.check { "" } else { "not " },
+            ),
+        ),
+        ("blocks on", on(&plan.device)),
+    ];
+    facts.extend(machine.devices.iter().map(|d| ("device", device(d))));
+    facts.extend([
+        (
+            "kernel",
+            format!("{} {}", machine.kernel, machine.kernel_build),
+        ),
+        ("system", machine.distribution.clone()),
+        (
+            "machine",
+            format!(
+                "{}, {}, {} memory, virtualisation: {}{governor}",
+                machine.processor,
+                words::count(machine.processors as usize, "processor"),
+                Bytes(machine.memory_bytes),
+                machine.virtualisation,
+            ),
+        ),
+        (
+            "programs",
+            machine
+                .programs
+                .iter()
+                .map(|(name, version)| format!("{name}: {version}"))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        ),
+        (
+            "fsdyno",
+            format!(
+                "{}, {}",
+                machine.fsdyno,
+                if machine.root {
+                    "as root"
+                } else {
+                    "not as root"
+                }
+            ),
+        ),
+        ("command", fsdyno_model::step::shell_line(&run.command_line)),
+    ]);
+    for (_, text) in &mut facts {
+        *text = words::printable_lines(text.trim());
+    }
+    facts.retain(|(_, text)| !text.is_empty());
+    facts
+}
+
+fn on(choice: &DeviceChoice) -> String {
+    match choice {
+        DeviceChoice::Loop { size, directory } => {
+            let size = size.map_or_else(|| "sized by the data".to_owned(), |s| s.to_string());
+            format!("image files in {}, {size}", directory.display())
+        }
+        DeviceChoice::Block { paths } => {
+            let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+            words::list(&paths)
+        }
+        DeviceChoice::None => "no device of its own".to_owned(),
+    }
+}
+
+fn device(facts: &DeviceFacts) -> String {
+    let mut parts = vec![
+        format!("{} ({})", facts.name, facts.role),
+        Bytes(facts.size_bytes).to_string(),
+    ];
+    parts.extend(facts.model.clone());
+    parts.extend(
+        facts
+            .rotational
+            .map(|r| if r { "rotating" } else { "not rotating" }.to_owned()),
+    );
+    parts.extend(facts.scheduler.as_ref().map(|s| format!("scheduler {s}")));
+    parts.extend(facts.write_cache.as_ref().map(|c| format!("cache {c}")));
+    if facts.logical_block_bytes > 0 {
+        parts.push(format!("{} B blocks", facts.logical_block_bytes));
+    }
+    parts.extend(facts.host_filesystem.as_ref().map(|f| format!("on {f}")));
+    parts.join(", ")
+}

@@ -1,0 +1,272 @@
+//! The comparison all formats show: rows are the phases of workloads, columns the contenders.
+//!
+//! Figures and their meaning live here; characters, colours and layout live in
+//! [`formats`](crate::formats). The first contender is the baseline.
+
+pub mod conclusion;
+pub mod costs;
+pub mod doubts;
+pub mod facts;
+pub mod proof;
+pub mod speed;
+
+pub use conclusion::conclusion;
+pub use costs::Cost;
+pub use doubts::{Doubt, Unmeasured};
+pub use proof::Proof;
+pub use speed::{Line, Measure, Value};
+
+use crate::figures::geometric_mean;
+use crate::words;
+use fsdyno_model::{CacheState, Outcome, ResultSet};
+use std::fmt::Write as _;
+use words::Scale;
+
+/// A run as a reader compares it.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The labels of the contenders, fit to print; the first is the baseline.
+    pub contenders: Vec<String>,
+    /// One table per workload.
+    pub workloads: Vec<WorkloadTable>,
+    /// How many figures stand behind a median: fewest and most.
+    pub repeats: (usize, usize),
+    /// The geometric mean of each contender's ratios to the baseline, over the phases that all
+    /// contenders have figures of; empty where there are fewer than two such phases.
+    pub overall: Vec<f64>,
+    /// Over how many phases `overall` goes.
+    pub overall_phases: usize,
+    /// What is known of the caches.
+    pub proofs: Vec<Proof>,
+    /// The warnings, deduplicated.
+    pub doubts: Vec<Doubt>,
+    /// Cells that were not measured, deduplicated.
+    pub unmeasured: Vec<Unmeasured>,
+    /// How the cells of the plan ended.
+    pub cells: CellCounts,
+    /// What the figures allow to be said, in plain words: a sentence each.
+    pub conclusion: Vec<String>,
+}
+
+/// The phases of one workload.
+#[derive(Debug, Clone)]
+pub struct WorkloadTable {
+    /// Its name.
+    pub name: String,
+    /// The files it works on.
+    pub dataset: String,
+    /// Its phases.
+    pub phases: Vec<PhaseTable>,
+}
+
+/// One phase, all contenders.
+#[derive(Debug, Clone)]
+pub struct PhaseTable {
+    /// What it is called in its workload.
+    pub label: String,
+    /// The cache state asked for at its start, in words: `cache cold`.
+    pub cache: &'static str,
+    /// How it was done: the methods met, usually one; the engine where it is not the plan's.
+    pub how: String,
+    /// What it handled: files, directories, bytes.
+    pub amount: String,
+    /// Its times: to return, and to durable where it writes. Empty where nothing was measured.
+    pub lines: Vec<Line>,
+    /// What it cost, per contender.
+    pub costs: Vec<Option<Cost>>,
+}
+
+/// How the cells of a plan ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellCounts {
+    /// Cells the plan has, at its number of repeats.
+    pub planned: usize,
+    /// Cells measured.
+    pub measured: usize,
+    /// Cells skipped.
+    pub skipped: usize,
+    /// Cells failed.
+    pub failed: usize,
+}
+
+impl Comparison {
+    /// Compares the contenders of a run.
+    pub fn of(set: &ResultSet) -> Self {
+        let plan = &set.run.plan;
+        let contenders: Vec<String> = plan
+            .contenders
+            .iter()
+            .map(|c| words::printable(&c.label))
+            .collect();
+        let workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
+            .map(|workload| WorkloadTable::of(set, workload))
+            .collect();
+        let (overall, overall_phases) = overall(&workloads, contenders.len());
+        Self {
+            conclusion: conclusion(set, &contenders),
+            repeats: repeats(&workloads),
+            overall,
+            overall_phases,
+            proofs: proof::proofs(set),
+            doubts: doubts::doubts(set),
+            unmeasured: doubts::unmeasured(set),
+            cells: CellCounts::of(set),
+            contenders,
+            workloads,
+        }
+    }
+
+    /// How many figures stand behind a median, in words: `n = 3`.
+    pub fn n(&self) -> String {
+        match self.repeats {
+            (0, _) => "n = 0".to_owned(),
+            (least, most) if least == most => format!("n = {least}"),
+            (least, most) => format!("n = {least} to {most}"),
+        }
+    }
+
+    /// Whether two contenders or more have a figure in some phase.
+    pub fn compares(&self) -> bool {
+        self.lines()
+            .any(|line| line.values.iter().flatten().count() > 1)
+    }
+
+    /// All phases.
+    pub fn phases(&self) -> impl Iterator<Item = &PhaseTable> {
+        self.workloads.iter().flat_map(|w| &w.phases)
+    }
+
+    /// All lines of times.
+    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.phases().flat_map(|p| &p.lines)
+    }
+}
+
+impl WorkloadTable {
+    fn of(set: &ResultSet, workload: usize) -> Self {
+        let planned = &set.run.plan.workloads[workload];
+        Self {
+            name: words::printable(&planned.name),
+            dataset: words::printable(&planned.dataset.to_string()),
+            phases: (0..planned.phases.len())
+                .map(|phase| PhaseTable::of(set, workload, phase))
+                .collect(),
+        }
+    }
+
+    /// Whether any of its phases was measured.
+    pub fn measured(&self) -> bool {
+        self.phases.iter().any(|phase| !phase.lines.is_empty())
+    }
+}
+
+impl PhaseTable {
+    fn of(set: &ResultSet, workload: usize, phase: usize) -> Self {
+        let planned = &set.run.plan.workloads[workload].phases[phase];
+        let samples: Vec<_> = (0..set.run.plan.contenders.len())
+            .map(|contender| set.samples(contender, workload, phase))
+            .collect();
+        Self {
+            label: words::printable(&planned.label),
+            cache: match planned.cache {
+                CacheState::Cold => "cache cold",
+                CacheState::Warm => "cache warm",
+                CacheState::AsLeft => "cache as left",
+            },
+            how: costs::how(&samples, &set.run.plan.engine),
+            amount: costs::amount(&samples),
+            lines: speed::lines(&samples),
+            costs: samples.iter().map(|s| Cost::of(s)).collect(),
+        }
+    }
+}
+
+impl PhaseTable {
+    /// What it did and how, in words: `12,345 files, 34.0 MiB; read-write; cache as left`.
+    pub fn about(&self) -> String {
+        [self.amount.as_str(), self.how.as_str(), self.cache]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    /// The unit both its lines are shown in.
+    pub(crate) fn scale(&self, clock: bool) -> Scale {
+        if clock {
+            return Scale::Clock;
+        }
+        let values = self.lines.iter().flat_map(|l| l.values.iter().flatten());
+        Scale::of_times(values.map(|v| v.summary.median))
+    }
+}
+
+impl CellCounts {
+    fn of(set: &ResultSet) -> Self {
+        let plan = &set.run.plan;
+        let count =
+            |wanted: fn(&Outcome) -> bool| set.cells.iter().filter(|r| wanted(&r.outcome)).count();
+        Self {
+            planned: plan.contenders.len() * plan.workloads.len() * plan.repeats as usize,
+            measured: count(|o| matches!(o, Outcome::Measured)),
+            skipped: count(|o| matches!(o, Outcome::Skipped { .. })),
+            failed: count(|o| matches!(o, Outcome::Failed(_))),
+        }
+    }
+
+    /// In words: `5 cells measured, 1 failed, 2 of 8 not run`.
+    pub fn in_words(self) -> String {
+        let mut text = format!("{} measured", words::count(self.measured, "cell"));
+        if self.failed > 0 {
+            let _ = write!(text, ", {} failed", self.failed);
+        }
+        if self.skipped > 0 {
+            let _ = write!(text, ", {} skipped", self.skipped);
+        }
+        let recorded = self.measured + self.failed + self.skipped;
+        if recorded < self.planned {
+            let _ = write!(
+                text,
+                ", {} of {} not run",
+                self.planned - recorded,
+                self.planned
+            );
+        }
+        text
+    }
+}
+
+fn repeats(workloads: &[WorkloadTable]) -> (usize, usize) {
+    let counts = workloads
+        .iter()
+        .flat_map(|w| &w.phases)
+        .flat_map(|p| &p.lines)
+        .flat_map(|l| l.values.iter().flatten())
+        .map(|v| v.summary.n);
+    (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0))
+}
+
+/// The geometric mean of the ratios of whole phases, over the phases complete for everybody.
+fn overall(workloads: &[WorkloadTable], contenders: usize) -> (Vec<f64>, usize) {
+    let complete: Vec<Vec<f64>> = workloads
+        .iter()
+        .flat_map(|w| &w.phases)
+        .filter_map(|phase| phase.lines.last())
+        .filter_map(|line| {
+            line.values
+                .iter()
+                .map(|v| v.as_ref()?.ratio.map(|r| r.median))
+                .collect()
+        })
+        .collect();
+    if complete.len() < 2 || contenders < 2 {
+        return (Vec::new(), 0);
+    }
+    let means = (0..contenders)
+        .filter_map(|c| geometric_mean(&complete.iter().map(|row| row[c]).collect::<Vec<_>>()))
+        .collect::<Vec<_>>();
+    if means.len() < contenders {
+        return (Vec::new(), 0);
+    }
+    (means, complete.len())
+}

@@ -1,0 +1,137 @@
+//! Whether phases began in the cache state asked for, summed up per phase.
+
+use crate::words;
+use fsdyno_model::{Bytes, CacheState, ResultSet, Sample};
+
+/// What is known of the caches at one phase, all contenders and repeats together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// The workload.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// The state asked for.
+    pub asked: CacheState,
+    /// Samples in which it is proven.
+    pub proven: usize,
+    /// Samples in all.
+    pub samples: usize,
+    /// Most pages of the dataset found in memory in any sample, where they were counted.
+    pub resident_pages: Option<u64>,
+    /// How it was brought about and checked, as met.
+    pub how: String,
+    /// Least and most bytes read at the devices, where they can be watched.
+    pub read_at_device: Option<(Bytes, Bytes)>,
+    /// Bytes of file data handled.
+    pub data: Bytes,
+    /// Whether the phase only reads: then a cold one must have read its data from the device.
+    pub reading: bool,
+    /// Contenders in which it is not proven, each with the reason of its first such sample.
+    pub unproven: Vec<(String, String)>,
+}
+
+/// The proofs of all phases that asked for a cache state.
+pub(super) fn proofs(set: &ResultSet) -> Vec<Proof> {
+    let mut proofs = Vec::new();
+    for (w, workload) in set.run.plan.workloads.iter().enumerate() {
+        for (p, phase) in workload.phases.iter().enumerate() {
+            if phase.cache == CacheState::AsLeft {
+                continue;
+            }
+            let samples: Vec<(usize, &Sample)> = (0..set.run.plan.contenders.len())
+                .flat_map(|c| set.samples(c, w, p).into_iter().map(move |(_, s)| (c, s)))
+                .collect();
+            if samples.is_empty() {
+                continue;
+            }
+            proofs.push(proof(
+                set,
+                (&workload.name, &phase.label),
+                phase.cache,
+                &samples,
+            ));
+        }
+    }
+    proofs
+}
+
+fn proof(
+    set: &ResultSet,
+    (workload, phase): (&str, &str),
+    asked: CacheState,
+    samples: &[(usize, &Sample)],
+) -> Proof {
+    let mut hows: Vec<String> = Vec::new();
+    let mut unproven: Vec<(String, String)> = Vec::new();
+    for (contender, sample) in samples {
+        let evidence = &sample.cache;
+        let mut how = words::printable(&evidence.method);
+        if !evidence.checked_by.is_empty() {
+            how = format!(
+                "{how}; checked by {}",
+                words::printable(&evidence.checked_by)
+            );
+        }
+        if !how.is_empty() && !hows.contains(&how) {
+            hows.push(how);
+        }
+        let label = words::printable(&set.run.plan.contenders[*contender].label);
+        if !evidence.proven && !unproven.iter().any(|(known, _)| *known == label) {
+            let doubt = evidence
+                .doubt
+                .as_deref()
+                .unwrap_or("no reason was recorded");
+            unproven.push((label, words::printable(doubt)));
+        }
+    }
+    let read = samples
+        .iter()
+        .filter_map(|(_, s)| s.device.map(|d| d.read_bytes));
+    Proof {
+        workload: words::printable(workload),
+        phase: words::printable(phase),
+        asked,
+        proven: samples.iter().filter(|(_, s)| s.cache.proven).count(),
+        samples: samples.len(),
+        resident_pages: samples
+            .iter()
+            .filter_map(|(_, s)| s.cache.resident_pages)
+            .max(),
+        how: hows.join(" / "),
+        read_at_device: read.clone().min().zip(read.max()),
+        data: samples
+            .iter()
+            .map(|(_, s)| s.tally.bytes)
+            .max()
+            .unwrap_or_default(),
+        reading: samples.iter().all(|(_, s)| s.durable_ns.is_none()),
+        unproven,
+    }
+}
+
+impl Proof {
+    /// What was read at the devices, in words: a span where samples differ.
+    pub fn read_in_words(&self) -> String {
+        let Some((least, most)) = self.read_at_device else {
+            return "not watched".to_owned();
+        };
+        let mut text = if least.to_string() == most.to_string() {
+            least.to_string()
+        } else {
+            format!("{least} to {most}")
+        };
+        if self.reading && self.asked == CacheState::Cold && least < self.data {
+            text += " (less than the data)";
+        }
+        text
+    }
+
+    /// How many pages were found in memory, in words.
+    pub fn resident_in_words(&self) -> String {
+        match self.resident_pages {
+            None => "not counted".to_owned(),
+            Some(0) => "none".to_owned(),
+            Some(pages) => format!("up to {pages}"),
+        }
+    }
+}

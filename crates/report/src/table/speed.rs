@@ -1,0 +1,116 @@
+//! Times: per phase one line to return, and one to durable where it writes.
+
+use crate::figures::{Blocked, Ratio, Summary, Verdict, ratio_paired, verdict};
+use fsdyno_model::Sample;
+
+/// Which of the two times of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Until the work had returned.
+    Return,
+    /// Until it was durable as well.
+    Durable,
+}
+
+/// One time of one phase, all contenders.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Which time.
+    pub measure: Measure,
+    /// Its figures by contender; none where it has none.
+    pub values: Vec<Option<Value>>,
+}
+
+/// The figures of one contender.
+#[derive(Debug, Clone)]
+pub struct Value {
+    /// Every figure in nanoseconds, with its block.
+    pub times: Vec<Blocked>,
+    /// Median and spread, nanoseconds.
+    pub summary: Summary,
+    /// The ratio to the baseline, block by block.
+    pub ratio: Option<Ratio>,
+    /// What may be said of it against the baseline.
+    pub verdict: Verdict,
+    /// Whether it is the fastest, or cannot be told from the fastest.
+    pub best: bool,
+    /// Whether some sample behind it carries a warning.
+    pub doubted: bool,
+}
+
+impl Measure {
+    /// Its name in every report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Return => "return",
+            Self::Durable => "durable",
+        }
+    }
+
+    fn of(self, sample: &Sample) -> Option<f64> {
+        match self {
+            Self::Return => Some(sample.return_ns.0 as f64),
+            Self::Durable => sample.durable_ns.map(|t| t.0 as f64),
+        }
+    }
+}
+
+/// The lines of a phase from its samples by contender.
+pub(super) fn lines(samples: &[Vec<(u32, &Sample)>]) -> Vec<Line> {
+    [Measure::Return, Measure::Durable]
+        .into_iter()
+        .filter_map(|measure| Line::of(measure, samples))
+        .collect()
+}
+
+impl Line {
+    fn of(measure: Measure, samples: &[Vec<(u32, &Sample)>]) -> Option<Self> {
+        let times: Vec<Vec<Blocked>> = samples
+            .iter()
+            .map(|of_one| {
+                of_one
+                    .iter()
+                    .filter_map(|(block, s)| Some((*block, measure.of(s)?)))
+                    .collect()
+            })
+            .collect();
+        let base = times.first()?.clone();
+        let mut values: Vec<Option<Value>> = times
+            .into_iter()
+            .zip(samples)
+            .map(|(times, samples)| {
+                let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
+                Some(Value {
+                    ratio: ratio_paired(&times, &base),
+                    verdict: verdict(&times, &base),
+                    best: false,
+                    doubted: samples.iter().any(|(_, s)| !s.warnings.is_empty()),
+                    summary,
+                    times,
+                })
+            })
+            .collect();
+        mark_best(&mut values);
+        values
+            .iter()
+            .any(Option::is_some)
+            .then_some(Self { measure, values })
+    }
+}
+
+/// Marks the lowest median, and every contender the figures do not set apart from it. Where each
+/// was measured once nothing is set apart: then the lowest alone is marked.
+fn mark_best(values: &mut [Option<Value>]) {
+    let Some(leader) = values
+        .iter()
+        .flatten()
+        .min_by(|a, b| a.summary.median.total_cmp(&b.summary.median))
+        .map(|v| v.times.clone())
+    else {
+        return;
+    };
+    for value in values.iter_mut().flatten() {
+        value.best =
+            value.times == leader || verdict(&value.times, &leader) == Verdict::Indistinguishable;
+    }
+}

@@ -1,0 +1,171 @@
+//! How figures and lists are put into words and characters, the same in every format.
+
+use fsdyno_model::Nanos;
+use jiff::Timestamp;
+use std::fmt::Write as _;
+
+/// The unit all times of one line share, so that they can be compared at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// `m:ss`, as the published tables print it.
+    Clock,
+    /// A unit, by its name and its nanoseconds.
+    Unit(&'static str, u32),
+}
+
+const UNITS: [Scale; 4] = [
+    Scale::Unit("s", 1_000_000_000),
+    Scale::Unit("ms", 1_000_000),
+    Scale::Unit("us", 1_000),
+    Scale::Unit("ns", 1),
+];
+
+impl Scale {
+    /// The largest unit in which the smallest of these times is at least 1, but never one that
+    /// would show the largest with more than five digits.
+    pub fn of_times(times_ns: impl Iterator<Item = f64> + Clone) -> Self {
+        let least = times_ns.clone().fold(f64::INFINITY, f64::min);
+        let most = times_ns.fold(0.0, f64::max);
+        UNITS
+            .into_iter()
+            .find(|unit| least >= unit.ns() || most / unit.ns() * 1000.0 >= 100_000.0)
+            .unwrap_or(Scale::Unit("ns", 1))
+    }
+
+    /// What heads the figures.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Clock => "m:ss",
+            Self::Unit(name, _) => name,
+        }
+    }
+
+    /// A time in this unit, without its name.
+    pub fn show(self, time_ns: f64) -> String {
+        match self {
+            Self::Clock => Nanos::from_seconds(time_ns / 1e9).clock(),
+            Self::Unit("ns", _) => format!("{time_ns:.0}"),
+            Self::Unit(..) => significant(time_ns / self.ns()),
+        }
+    }
+
+    /// A span of times in this unit; one figure where both ends look the same.
+    pub fn span(self, min_ns: f64, max_ns: f64, dash: &str) -> String {
+        let (min, max) = (self.show(min_ns), self.show(max_ns));
+        if min == max {
+            return min;
+        }
+        format!("{min}{dash}{max}")
+    }
+
+    fn ns(self) -> f64 {
+        match self {
+            Self::Clock => 1e9,
+            Self::Unit(_, ns) => f64::from(ns),
+        }
+    }
+}
+
+/// Three significant digits, small figures included: `0.0123`, `1.23`, `1234`.
+fn significant(value: f64) -> String {
+    match value {
+        v if v >= 0.995 || v <= 0.0 => fsdyno_model::units::three_digits(v),
+        v if v >= 0.0995 => format!("{v:.3}"),
+        v => format!("{v:.4}"),
+    }
+}
+
+/// A ratio with two digits behind the point; with one, or none, where it is large.
+pub fn ratio(value: f64) -> String {
+    match value {
+        v if v >= 99.5 => format!("{v:.0}"),
+        v if v >= 9.95 => format!("{v:.1}"),
+        v if v < 0.095 => format!("{v:.3}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// `1 cell`, `2 cells`.
+pub fn count(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// `in both blocks`, `in all 3 blocks`.
+pub fn in_all_blocks(n: usize) -> String {
+    match n {
+        1 => "in the one block".to_owned(),
+        2 => "in both blocks".to_owned(),
+        n => format!("in all {n} blocks"),
+    }
+}
+
+/// A time of the calendar in UTC, to the minute.
+pub fn date(unix_ns: u64) -> String {
+    Timestamp::from_nanosecond(i128::from(unix_ns)).map_or_else(
+        |_| format!("{unix_ns} ns since 1970"),
+        |t| t.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+    )
+}
+
+/// Text of others, fit to print: control and direction characters become visible escapes, so
+/// that a label or an error text can neither move the cursor nor reorder what stands beside it.
+pub fn printable(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        let steers = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if c.is_control() || steers {
+            let _ = write!(clean, "{}", c.escape_default());
+        } else {
+            clean.push(c);
+        }
+    }
+    clean
+}
+
+/// The same, but lines stay lines: for texts of several lines.
+pub fn printable_lines(text: &str) -> String {
+    text.lines().map(printable).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shares_the_unit_of_its_smallest_time() {
+        let unit = |times: &[f64]| Scale::of_times(times.iter().copied()).unit();
+        assert_eq!(unit(&[2e9, 90e9]), "s");
+        assert_eq!(unit(&[2e6, 9e9]), "ms");
+        assert_eq!(unit(&[2e6, 900e9]), "s");
+        assert_eq!(unit(&[0.0, 0.0]), "ns");
+        let seconds = UNITS[0];
+        assert_eq!(seconds.show(2e6), "0.0020");
+        assert_eq!(seconds.span(1e9, 1.001e9, "-"), "1.00");
+    }
+
+    #[test]
+    fn hostile_text_cannot_steer_a_terminal() {
+        assert_eq!(printable("a\x1b[2Jb\u{202e}c"), r"a\u{1b}[2Jb\u{202e}c");
+        assert_eq!(printable("Grün 日本"), "Grün 日本");
+        assert_eq!(printable_lines("a\nb\r"), "a\nb\\r");
+    }
+
+    #[test]
+    fn lists_and_counts_read_as_english() {
+        let items = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(list(&items), "a, b and c");
+        assert_eq!(count(1, "cell"), "1 cell");
+        assert_eq!(count(0, "cell"), "0 cells");
+        assert_eq!(date(1_795_282_200_000_000_000), "2026-11-21 17:30 UTC");
+    }
+}
