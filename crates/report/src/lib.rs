@@ -58,6 +58,14 @@ pub enum ReportError {
         /// Why.
         source: csv::Error,
     },
+    /// The page could not be filled in.
+    #[error("the page of run {run} could not be made")]
+    Page {
+        /// The run.
+        run: String,
+        /// Why.
+        source: minijinja::Error,
+    },
 }
 
 /// Writes a report of `set`.

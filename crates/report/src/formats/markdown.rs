@@ -39,27 +39,29 @@ fn head(page: &mut String, set: &ResultSet, comparison: &Comparison) {
     }
     let _ = write!(
         page,
-        "\nMedians, {}, min-max in parentheses. *return* is the time until the work returned, \
+        "\n{}{}. *return* is the time until the work returned, \
          *durable* until syncfs had returned as well.",
-        comparison.n()
+        comparison.figures(),
+        if comparison.repeated() {
+            ", min-max in parentheses"
+        } else {
+            ""
+        }
     );
     if comparison.compares() {
-        let best = if comparison.repeats.1 > 1 {
-            "fastest, or not to be told from the fastest"
+        let (best, level) = if comparison.repeated() {
+            let level = "; ≈ not to be told from it";
+            ("fastest, or not to be told from the fastest", level)
         } else {
-            "lowest figure"
+            ("lowest figure", "")
         };
         let _ = write!(
             page,
-            " **Bold**: {best}. 0.50x: half the time of {} in the same block; ≈ not to be told \
-             from it.",
+            " **Bold**: {best}. 0.50x: half the time of {} in the same block{level}.",
             escape(&comparison.contenders[0])
         );
     }
-    if comparison
-        .lines()
-        .any(|l| l.values.iter().flatten().any(|v| v.doubted))
-    {
+    if comparison.doubted() {
         *page += " (!): see Warnings.";
     }
     page.push('\n');

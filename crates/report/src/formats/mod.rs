@@ -1,6 +1,7 @@
 //! The formats, one module each. A new one is a new file and a line in [`Format::ALL`].
 
 pub mod csv;
+pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod terminal;
@@ -15,6 +16,8 @@ use std::str::FromStr;
 pub enum Format {
     /// Text for a terminal.
     Terminal,
+    /// One page that needs nothing else.
+    Html,
     /// Every raw sample, one row each.
     Csv,
     /// The result set, whole.
@@ -25,8 +28,9 @@ pub enum Format {
 
 impl Format {
     /// All formats, in the order they are listed.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Terminal,
+        Self::Html,
         Self::Csv,
         Self::Json,
         Self::Markdown,
@@ -36,6 +40,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
+            Self::Html => "html",
             Self::Csv => "csv",
             Self::Json => "json",
             Self::Markdown => "markdown",
@@ -45,6 +50,7 @@ impl Format {
     pub(crate) fn render(self, set: &ResultSet, options: &Options) -> Result<Vec<u8>, ReportError> {
         match self {
             Self::Terminal => Ok(terminal::render(set, options)),
+            Self::Html => html::render(set, options),
             Self::Csv => csv::render(set),
             Self::Json => json::render(set),
             Self::Markdown => Ok(markdown::render(set, options)),

@@ -116,8 +116,17 @@ impl Comparison {
         }
     }
 
+    /// What the figures are, in words: `Medians, n = 3`.
+    pub fn figures(&self) -> String {
+        if self.repeated() {
+            format!("Medians, {}", self.n())
+        } else {
+            format!("Single figures, {}", self.n())
+        }
+    }
+
     /// How many figures stand behind a median, in words: `n = 3`.
-    pub fn n(&self) -> String {
+    fn n(&self) -> String {
         match self.repeats {
             (0, _) => "n = 0".to_owned(),
             (least, most) if least == most => format!("n = {least}"),
@@ -129,6 +138,17 @@ impl Comparison {
     pub fn compares(&self) -> bool {
         self.lines()
             .any(|line| line.values.iter().flatten().count() > 1)
+    }
+
+    /// Whether some contender was measured more than once.
+    pub fn repeated(&self) -> bool {
+        self.repeats.1 > 1
+    }
+
+    /// Whether a warning stands behind some figure.
+    pub fn doubted(&self) -> bool {
+        self.lines()
+            .any(|line| line.values.iter().flatten().any(|v| v.doubted))
     }
 
     /// All phases.

@@ -76,27 +76,27 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names, clock: bo
 }
 
 fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layout) {
+    let repeated = comparison.repeated();
     let mut text = format!(
-        "Medians, {}, with min-max; units stand in front. \"return\" is the time until the work \
-         returned, \"durable\" until syncfs had returned as well.",
-        comparison.n()
+        "{}{}; units stand in front. \"return\" is the time until the work returned, \"durable\" \
+         until syncfs had returned as well.",
+        comparison.figures(),
+        if repeated { ", with min-max" } else { "" }
     );
     if comparison.compares() {
-        let mark = if comparison.repeats.1 > 1 {
-            "* fastest, or not to be told from the fastest"
+        let (mark, level) = if repeated {
+            let level = "; ~ not to be told from it";
+            ("* fastest, or not to be told from the fastest", level)
         } else {
-            "* lowest figure"
+            ("* lowest figure", "")
         };
+        let baseline = names.full(0);
         let _ = write!(
             text,
-            " {mark}; 0.50x: half the time of {} in the same block; ~ not to be told from it.",
-            names.full(0)
+            " {mark}; 0.50x: half the time of {baseline} in the same block{level}."
         );
     }
-    if comparison
-        .lines()
-        .any(|l| l.values.iter().flatten().any(|v| v.doubted))
-    {
+    if comparison.doubted() {
         text += " ! see Warnings.";
     }
     page.paragraph(&text, 0);

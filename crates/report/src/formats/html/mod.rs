@@ -1,0 +1,49 @@
+//! One page that needs nothing else: no request leaves it, and without JavaScript it only loses
+//! sorting, filtering and copying. The template, its style and its script lie in `data/`.
+
+mod bars;
+mod commands;
+mod view;
+
+use crate::{Options, ReportError};
+use fsdyno_model::ResultSet;
+use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
+
+/// Writes the page.
+pub fn render(set: &ResultSet, options: &Options) -> Result<Vec<u8>, ReportError> {
+    fill(&view::Page::of(set, options)).map_err(|source| ReportError::Page {
+        run: set.run.id.clone(),
+        source,
+    })
+}
+
+fn fill(page: &view::Page) -> Result<Vec<u8>, minijinja::Error> {
+    let mut environment = Environment::new();
+    // What is put into the page is escaped; style and script are included as they are.
+    environment.set_auto_escape_callback(|name| match name {
+        "report.html" => AutoEscape::Html,
+        _ => AutoEscape::None,
+    });
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.add_filter("breakable", breakable);
+    environment.add_template("report.html", include_str!("../../../data/report.html"))?;
+    environment.add_template("report.css", include_str!("../../../data/report.css"))?;
+    environment.add_template("report.js", include_str!("../../../data/report.js"))?;
+    let text = environment.get_template("report.html")?.render(page)?;
+    Ok(text.into_bytes())
+}
+
+/// A label, escaped, that may break behind its separators and nowhere else.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a filter takes its argument by value"
+)]
+fn breakable(label: String) -> Value {
+    let mut html = String::with_capacity(label.len() + 16);
+    for part in label.split_inclusive([',', ':', '@', '/', ' ']) {
+        html.push_str(&HtmlEscape(part).to_string());
+        html.push_str("<wbr>");
+    }
+    Value::from_safe_string(html)
+}

@@ -1,0 +1,383 @@
+//! What the template is filled with: texts and numbers, nothing to decide any more.
+
+use super::{bars, commands};
+use crate::Options;
+use crate::figures::Verdict;
+use crate::table::costs::grouped;
+use crate::table::{Comparison, Cost, Measure, PhaseTable, Value, WorkloadTable, facts};
+use crate::words::{self, Scale};
+use fsdyno_model::{CacheState, DeviceUse, ResultSet};
+use serde::Serialize;
+
+/// The whole page.
+#[derive(Debug, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each answers one question of the template"
+)]
+pub struct Page {
+    title: String,
+    subtitle: String,
+    run: String,
+    conclusion: String,
+    cells: String,
+    figures: String,
+    repeated: bool,
+    compares: bool,
+    doubted: bool,
+    writes: bool,
+    baseline: String,
+    contenders: Vec<String>,
+    glance: Vec<Glance>,
+    overall: Vec<String>,
+    overall_phases: usize,
+    workloads: Vec<Workload>,
+    cost_headings: Vec<&'static str>,
+    proofs: Vec<Proof>,
+    doubts: Vec<Doubt>,
+    unmeasured: Vec<Unmeasured>,
+    facts: Vec<(&'static str, String)>,
+    in_force: commands::Texts,
+    commands: commands::Texts,
+    plan: String,
+    schema: u32,
+}
+
+/// A row of the first table: one phase, its whole time.
+#[derive(Debug, Serialize)]
+struct Glance {
+    workload: String,
+    phase: String,
+    measure: &'static str,
+    unit: &'static str,
+    figures: Vec<Option<Figure>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Workload {
+    name: String,
+    dataset: String,
+    phases: Vec<Phase>,
+}
+
+#[derive(Debug, Serialize)]
+struct Phase {
+    label: String,
+    about: String,
+    unit: &'static str,
+    writes: bool,
+    rows: Vec<Row>,
+    costs: Vec<(String, Vec<Cell>)>,
+}
+
+/// One contender at one phase.
+#[derive(Debug, Serialize)]
+struct Row {
+    contender: String,
+    bars: String,
+    /// To return, and to durable where the phase writes.
+    figures: Vec<Option<Figure>>,
+}
+
+/// A figure in words; `median_ns` and `ratio_value` are what it sorts by.
+#[derive(Debug, Serialize)]
+struct Figure {
+    class: &'static str,
+    median: String,
+    median_ns: f64,
+    spread: String,
+    ratio: String,
+    ratio_value: f64,
+    best: bool,
+    doubted: bool,
+}
+
+/// A cost in words, and what it sorts by.
+#[derive(Debug, Serialize)]
+struct Cell {
+    text: String,
+    value: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Proof {
+    place: String,
+    asked: &'static str,
+    proven: usize,
+    samples: usize,
+    whole: bool,
+    resident: String,
+    read: String,
+    data: String,
+    how: String,
+    unproven: Vec<(String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Doubt {
+    kind: &'static str,
+    count: usize,
+    places: String,
+    message: String,
+    varies: bool,
+    advice: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Unmeasured {
+    heading: String,
+    reason: String,
+    remedy: Option<String>,
+}
+
+impl Page {
+    /// The page of a run.
+    pub fn of(set: &ResultSet, options: &Options) -> Self {
+        let comparison = Comparison::of(set);
+        let run = &set.run;
+        Self {
+            title: title(&comparison),
+            subtitle: format!(
+                "{} \u{b7} {} \u{b7} {}",
+                words::printable(&run.plan.name),
+                words::date(run.started_unix_ns),
+                words::printable(&run.provenance.kernel)
+            ),
+            run: words::printable(&run.id),
+            conclusion: comparison.conclusion.join(" "),
+            cells: comparison.cells.in_words(),
+            figures: comparison.figures(),
+            repeated: comparison.repeated(),
+            compares: comparison.compares(),
+            doubted: comparison.doubted(),
+            writes: comparison.lines().any(|l| l.measure == Measure::Durable),
+            baseline: comparison.contenders.first().cloned().unwrap_or_default(),
+            glance: glance(&comparison, options.clock),
+            overall: comparison.overall.iter().map(|r| times(*r)).collect(),
+            overall_phases: comparison.overall_phases,
+            workloads: comparison
+                .workloads
+                .iter()
+                .filter(|w| w.measured())
+                .map(|w| Workload::of(w, &comparison.contenders, options.clock))
+                .collect(),
+            cost_headings: COSTS.iter().map(|(heading, _)| *heading).collect(),
+            proofs: comparison.proofs.iter().map(Proof::of).collect(),
+            doubts: comparison.doubts.iter().map(Doubt::of).collect(),
+            unmeasured: comparison.unmeasured.iter().map(Unmeasured::of).collect(),
+            facts: facts::facts(set),
+            in_force: commands::in_force(set),
+            commands: commands::commands(set),
+            plan: serde_json::to_string_pretty(&run.plan)
+                .unwrap_or_else(|e| format!("the plan has no JSON form: {e}")),
+            schema: set.schema,
+            contenders: comparison.contenders.clone(),
+        }
+    }
+}
+
+fn title(comparison: &Comparison) -> String {
+    const NAMED: usize = 4;
+    match comparison.contenders.as_slice() {
+        [] => "Nothing compared".to_owned(),
+        [one] => format!("{one}, measured"),
+        few if few.len() <= NAMED => format!("{} compared", words::list(few)),
+        many => format!("{} file systems and settings compared", many.len()),
+    }
+}
+
+fn glance(comparison: &Comparison, clock: bool) -> Vec<Glance> {
+    let mut rows = Vec::new();
+    for workload in &comparison.workloads {
+        for phase in &workload.phases {
+            let Some(line) = phase.lines.last() else {
+                continue;
+            };
+            let scale = phase.scale(clock);
+            rows.push(Glance {
+                workload: workload.name.clone(),
+                phase: phase.label.clone(),
+                measure: line.measure.name(),
+                unit: scale.unit(),
+                figures: figures(&line.values, line.measure, scale),
+            });
+        }
+    }
+    rows
+}
+
+impl Workload {
+    fn of(workload: &WorkloadTable, contenders: &[String], clock: bool) -> Self {
+        Self {
+            name: workload.name.clone(),
+            dataset: workload.dataset.clone(),
+            phases: workload
+                .phases
+                .iter()
+                .filter(|p| !p.lines.is_empty())
+                .map(|p| Phase::of(p, contenders, clock))
+                .collect(),
+        }
+    }
+}
+
+impl Phase {
+    fn of(phase: &PhaseTable, contenders: &[String], clock: bool) -> Self {
+        let scale = phase.scale(clock);
+        let mut columns: Vec<_> = phase
+            .lines
+            .iter()
+            .map(|line| figures(&line.values, line.measure, scale).into_iter())
+            .collect();
+        let rows = contenders.iter().enumerate().map(|(at, contender)| Row {
+            contender: contender.clone(),
+            bars: bars::bars(phase, at),
+            figures: columns.iter_mut().filter_map(Iterator::next).collect(),
+        });
+        let costs = contenders
+            .iter()
+            .zip(&phase.costs)
+            .filter_map(|(contender, cost)| {
+                let cost = cost.as_ref()?;
+                let cells = COSTS.iter().map(|(_, cell)| cell(cost).into());
+                Some((contender.clone(), cells.collect()))
+            })
+            .collect();
+        Self {
+            label: phase.label.clone(),
+            about: phase.about(),
+            unit: scale.unit(),
+            writes: phase.lines.len() > 1,
+            rows: rows.collect(),
+            costs,
+        }
+    }
+}
+
+fn figures(values: &[Option<Value>], measure: Measure, scale: Scale) -> Vec<Option<Figure>> {
+    values
+        .iter()
+        .enumerate()
+        .map(|(at, v)| Some(Figure::of(v.as_ref()?, measure, scale, at == 0)))
+        .collect()
+}
+
+impl Figure {
+    fn of(value: &Value, measure: Measure, scale: Scale, baseline: bool) -> Self {
+        let summary = value.summary;
+        let level = value.verdict == Verdict::Indistinguishable && !baseline;
+        Self {
+            class: measure.name(),
+            median: scale.show(summary.median),
+            median_ns: summary.median,
+            spread: if summary.n > 1 {
+                scale.span(summary.min, summary.max, "\u{2013}")
+            } else {
+                String::new()
+            },
+            ratio: match value.ratio {
+                Some(_) if baseline => "base".to_owned(),
+                Some(ratio) if level => format!("\u{2248} {}", times(ratio.median)),
+                Some(ratio) => times(ratio.median),
+                None => "\u{2013}".to_owned(),
+            },
+            ratio_value: value.ratio.map_or(f64::MAX, |r| r.median),
+            best: value.best,
+            doubted: value.doubted,
+        }
+    }
+}
+
+/// `0.78×`.
+fn times(ratio: f64) -> String {
+    format!("{}\u{d7}", words::ratio(ratio))
+}
+
+type CostColumn = (&'static str, fn(&Cost) -> (String, f64));
+
+/// The kinds of cost: heading, text and what it sorts by.
+const COSTS: [CostColumn; 12] = [
+    ("user", |c| (c.user.to_string(), c.user.0 as f64)),
+    ("sys", |c| (c.system.to_string(), c.system.0 as f64)),
+    ("machine", |c| {
+        (c.machine_busy.to_string(), c.machine_busy.0 as f64)
+    }),
+    ("steal", |c| (c.steal.to_string(), c.steal.0 as f64)),
+    ("read", |c| bytes(c, |d| d.read_bytes.0)),
+    ("written", |c| bytes(c, |d| d.written_bytes.0)),
+    ("written / data", |c| match (c.device, c.data.0) {
+        (Some(device), data) if data > 0 && device.written_bytes.0 > 0 => {
+            let ratio = device.written_bytes.0 as f64 / data as f64;
+            (times(ratio), ratio)
+        }
+        _ => ("\u{2013}".to_owned(), 0.0),
+    }),
+    ("reads", |c| number(c, |d| d.reads)),
+    ("writes", |c| number(c, |d| d.writes)),
+    ("flushes", |c| number(c, |d| d.flushes)),
+    ("discarded", |c| bytes(c, |d| d.discarded_bytes.0)),
+    ("space", |c| (c.space_in_words(), c.space as f64)),
+];
+
+fn bytes(cost: &Cost, of: fn(&DeviceUse) -> u64) -> (String, f64) {
+    on_device(cost, of, |n| fsdyno_model::Bytes(n).to_string())
+}
+
+fn number(cost: &Cost, of: fn(&DeviceUse) -> u64) -> (String, f64) {
+    on_device(cost, of, grouped)
+}
+
+fn on_device(cost: &Cost, of: fn(&DeviceUse) -> u64, show: fn(u64) -> String) -> (String, f64) {
+    let value = cost.device.as_ref().map(of);
+    value.map_or_else(|| ("\u{2013}".to_owned(), -1.0), |n| (show(n), n as f64))
+}
+
+impl From<(String, f64)> for Cell {
+    fn from((text, value): (String, f64)) -> Self {
+        Self { text, value }
+    }
+}
+
+impl Proof {
+    fn of(proof: &crate::table::Proof) -> Self {
+        Self {
+            place: format!("{} / {}", proof.workload, proof.phase),
+            asked: match proof.asked {
+                CacheState::Cold => "cold",
+                CacheState::Warm => "warm",
+                CacheState::AsLeft => "as left",
+            },
+            proven: proof.proven,
+            samples: proof.samples,
+            whole: proof.proven == proof.samples,
+            resident: proof.resident_in_words(),
+            read: proof.read_in_words(),
+            data: proof.data.to_string(),
+            how: proof.how.clone(),
+            unproven: proof.unproven.clone(),
+        }
+    }
+}
+
+impl Doubt {
+    fn of(doubt: &crate::table::Doubt) -> Self {
+        Self {
+            kind: doubt.kind.name(),
+            count: doubt.count,
+            places: doubt.places_in_words(),
+            message: doubt.message.clone(),
+            varies: doubt.varies,
+            advice: doubt.advice.clone(),
+        }
+    }
+}
+
+impl Unmeasured {
+    fn of(one: &crate::table::Unmeasured) -> Self {
+        Self {
+            heading: one.heading(),
+            reason: one.reason.clone(),
+            remedy: one.remedy.clone(),
+        }
+    }
+}

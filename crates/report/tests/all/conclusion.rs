@@ -1,0 +1,83 @@
+//! The paragraph on top says what the figures say, and no more.
+
+use crate::fixture;
+use fsdyno_model::{Nanos, ResultSet};
+use fsdyno_report::table::Comparison;
+
+/// A run of one phase; `times` are milliseconds by contender and block.
+fn run(labels: &[&str], times: &[&[u64]]) -> ResultSet {
+    let mut workload = fixture::workload("tree");
+    workload.phases.truncate(1);
+    let repeats = times.iter().map(|t| t.len()).max().unwrap_or(0);
+    let mut set = fixture::with(labels, &[workload], u32::try_from(repeats).unwrap());
+    for block in 0..repeats {
+        for (contender, times) in (0..).zip(times) {
+            let Some(time) = times.get(block) else {
+                continue;
+            };
+            let block = u32::try_from(block).unwrap();
+            let mut record = fixture::record(&set, block, contender, 0, 1);
+            record.samples[0].return_ns = Nanos(time * 500_000);
+            record.samples[0].durable_ns = Some(Nanos(time * 1_000_000));
+            set.cells.push(record);
+        }
+    }
+    set
+}
+
+fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
+    let said = Comparison::of(&run(labels, times)).conclusion.join(" ");
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn a_lead_in_every_block_is_told_with_its_range() {
+    check(
+        &["ext4", "xfs"],
+        &[&[1000, 1000, 1000], &[750, 800, 780]],
+        "copy: in all 3 blocks xfs took 20-25 % less time to durable than ext4.",
+    );
+    check(
+        &["ext4", "xfs", "btrfs"],
+        &[&[1000, 1010], &[990, 980], &[700, 710]],
+        "copy: in both blocks btrfs took 28-29 % less time to durable than the next, xfs.",
+    );
+}
+
+#[test]
+fn ranges_that_overlap_have_no_winner() {
+    check(
+        &["ext4", "xfs", "btrfs"],
+        &[&[1000, 1100, 1200], &[990, 1090, 1190], &[2000, 2000, 2000]],
+        "copy: no fastest can be named; the ranges of ext4 and xfs overlap.",
+    );
+}
+
+#[test]
+fn few_repeats_are_told_as_such() {
+    check(&["ext4", "xfs"], &[&[1000], &[10]], "a hint, not a finding");
+    check(
+        &["ext4", "xfs"],
+        &[&[100, 100, 100], &[10, 10, 10]],
+        "chance alone sets two equal contenders apart in 1 of 10 comparisons",
+    );
+}
+
+#[test]
+fn a_contender_alone_is_compared_with_nobody() {
+    check(&["ext4"], &[&[1000, 1000]], "there is nothing to compare");
+    check(
+        &["ext4", "xfs"],
+        &[&[1000, 1000], &[]],
+        "there is nothing to compare",
+    );
+}
+
+#[test]
+fn a_contender_that_missed_a_block_is_compared_in_the_others() {
+    check(
+        &["ext4", "xfs"],
+        &[&[1000, 1000, 1000], &[500, 500]],
+        "in both blocks xfs took 50 % less time",
+    );
+}

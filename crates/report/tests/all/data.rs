@@ -1,0 +1,34 @@
+//! CSV and JSON read back to what was measured.
+
+use crate::fixture;
+use crate::wide;
+use fsdyno_model::ResultSet;
+use fsdyno_report::{Format, render};
+
+#[test]
+fn csv_reads_back_with_a_row_for_every_sample_and_every_cell_not_measured() {
+    let set = fixture::run();
+    let bytes = render(&set, Format::Csv, &wide(80)).unwrap();
+    let mut reader = csv::Reader::from_reader(bytes.as_slice());
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let count = |kind: &str| rows.iter().filter(|row| &row[0] == kind).count();
+    let samples: usize = set.cells.iter().map(|r| r.samples.len()).sum();
+    assert_eq!(count("sample"), samples);
+    assert_eq!(count("outcome"), set.unmeasured().count());
+    assert_eq!(rows.len(), samples + set.unmeasured().count());
+    let header = reader.headers().unwrap().clone();
+    let at = |name: &str| header.iter().position(|h| h == name).unwrap();
+    let first = &set.cells[0].samples[0];
+    assert_eq!(rows[0][at("return_ns")], first.return_ns.0.to_string());
+    assert_eq!(
+        rows[0][at("durable_ns")],
+        first.durable_ns.unwrap().0.to_string()
+    );
+}
+
+#[test]
+fn json_reads_back_to_the_same_result_set() {
+    let set = fixture::run();
+    let bytes = render(&set, Format::Json, &wide(80)).unwrap();
+    assert_eq!(serde_json::from_slice::<ResultSet>(&bytes).unwrap(), set);
+}

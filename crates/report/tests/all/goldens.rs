@@ -1,0 +1,76 @@
+//! Every format on one fixed run, character by character.
+
+use crate::fixture::{self, empty, many, single};
+use crate::{text, wide};
+use fsdyno_report::{Format, Options, render};
+
+#[test]
+fn the_terminal_shows_the_run() {
+    insta::assert_snapshot!(text(&fixture::run(), Format::Terminal, &wide(80)));
+    insta::assert_snapshot!(
+        "terminal_120",
+        text(&fixture::run(), Format::Terminal, &wide(120))
+    );
+    insta::assert_snapshot!("terminal_many", text(&many(), Format::Terminal, &wide(80)));
+}
+
+#[test]
+fn the_clock_form_shows_minutes_and_seconds() {
+    let options = Options {
+        clock: true,
+        ..Options::default()
+    };
+    insta::assert_snapshot!(text(&many(), Format::Terminal, &options));
+}
+
+#[test]
+fn markdown_shows_the_run() {
+    insta::assert_snapshot!(text(&fixture::run(), Format::Markdown, &wide(80)));
+}
+
+#[test]
+fn html_shows_the_run() {
+    insta::assert_snapshot!(text(&fixture::run(), Format::Html, &wide(80)));
+}
+
+#[test]
+fn csv_shows_the_run() {
+    insta::assert_snapshot!(text(&fixture::run(), Format::Csv, &wide(80)));
+}
+
+#[test]
+fn json_shows_the_run() {
+    insta::assert_snapshot!(text(&fixture::run(), Format::Json, &wide(80)));
+}
+
+#[test]
+fn a_single_sample_and_an_empty_run_claim_nothing() {
+    insta::assert_snapshot!(
+        "terminal_single",
+        text(&single(), Format::Terminal, &wide(80))
+    );
+    insta::assert_snapshot!(
+        "terminal_empty",
+        text(&empty(), Format::Terminal, &wide(80))
+    );
+    for format in Format::ALL {
+        for set in [single(), empty()] {
+            let text = text(&set, format, &wide(80));
+            assert!(!text.contains("less time"), "{format}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes() {
+    for format in Format::ALL {
+        let once = render(&fixture::run(), format, &wide(80)).unwrap();
+        assert_eq!(once, render(&fixture::run(), format, &wide(80)).unwrap());
+        assert_eq!(format.name().parse::<Format>().unwrap(), format);
+    }
+    let error = "pdf".parse::<Format>().unwrap_err().to_string();
+    assert!(
+        error.contains("terminal, html, csv, json, markdown"),
+        "{error}"
+    );
+}

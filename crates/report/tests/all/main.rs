@@ -1,0 +1,22 @@
+//! The formats on fixed runs: what a reader would see, or could be harmed by.
+
+mod conclusion;
+mod data;
+mod fixture;
+mod goldens;
+mod page;
+mod terminal;
+
+use fsdyno_model::ResultSet;
+use fsdyno_report::{Format, Options, render};
+
+fn text(set: &ResultSet, format: Format, options: &Options) -> String {
+    String::from_utf8(render(set, format, options).unwrap()).unwrap()
+}
+
+fn wide(width: usize) -> Options {
+    Options {
+        width,
+        ..Options::default()
+    }
+}
