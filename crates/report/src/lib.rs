@@ -43,7 +43,7 @@ pub enum ReportError {
         name: String,
     },
     /// A value has no form in JSON: a path of the plan that is not UTF-8.
-    #[error("the run {run} has no JSON form; terminal, markdown and csv can show it")]
+    #[error("the run {run} has no JSON form; every other format can show it")]
     Json {
         /// The run.
         run: String,

@@ -23,6 +23,7 @@ const COLUMNS: [&str; 47] = [
     "outcome",
     "outcome_at",
     "outcome_reason",
+    "cell_warnings",
     "phase",
     "phase_kind",
     "engine",
@@ -52,11 +53,10 @@ const COLUMNS: [&str; 47] = [
     "space_before_bytes",
     "space_after_bytes",
     "warnings",
-    "warning_messages",
 ];
 
 /// Columns that say which cell a row belongs to and how it ended.
-const CELL_COLUMNS: usize = 17;
+const CELL_COLUMNS: usize = 18;
 
 /// Writes the rows.
 pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
@@ -79,9 +79,7 @@ fn rows(set: &ResultSet) -> Result<Vec<u8>, csv::Error> {
         }
         if record.outcome != Outcome::Measured {
             let mut row = cell(set, record, "outcome");
-            row.resize(COLUMNS.len() - 2, String::new());
-            row.push(kinds(&record.warnings));
-            row.push(messages(&record.warnings));
+            row.resize(COLUMNS.len(), String::new());
             writer.write_record(&row)?;
         }
     }
@@ -121,6 +119,7 @@ fn cell(set: &ResultSet, record: &CellRecord, row: &str) -> Vec<String> {
         outcome.to_owned(),
         safe(&at),
         safe(&reason),
+        kinds_and_messages(&record.warnings),
     ];
     debug_assert_eq!(row.len(), CELL_COLUMNS);
     row
@@ -164,19 +163,17 @@ fn figures(sample: &Sample) -> Vec<String> {
         device(|d| d.busy_ns.0),
         sample.space_before.0.to_string(),
         sample.space_after.0.to_string(),
-        kinds(&sample.warnings),
-        messages(&sample.warnings),
+        kinds_and_messages(&sample.warnings),
     ]
 }
 
-fn kinds(warnings: &[fsdyno_model::Warning]) -> String {
-    let names: Vec<&str> = warnings.iter().map(|w| w.kind.name()).collect();
-    names.join(";")
-}
-
-fn messages(warnings: &[fsdyno_model::Warning]) -> String {
-    let messages: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
-    safe(&messages.join("; "))
+/// `too-short: the phase took 2 ms; steal: ...`. It begins with a kind, never like a formula.
+fn kinds_and_messages(warnings: &[fsdyno_model::Warning]) -> String {
+    let told: Vec<String> = warnings
+        .iter()
+        .map(|w| format!("{}: {}", w.kind, w.message))
+        .collect();
+    told.join("; ")
 }
 
 /// Text that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets

@@ -28,7 +28,7 @@ pub struct Value {
     pub times: Vec<Blocked>,
     /// Median and spread, nanoseconds.
     pub summary: Summary,
-    /// The ratio to the baseline, block by block.
+    /// The ratio to the baseline, block by block; none where nobody else has a figure.
     pub ratio: Option<Ratio>,
     /// What may be said of it against the baseline.
     pub verdict: Verdict,
@@ -75,13 +75,14 @@ impl Line {
             })
             .collect();
         let base = times.first()?.clone();
+        let compared = times.iter().filter(|t| !t.is_empty()).count() > 1;
         let mut values: Vec<Option<Value>> = times
             .into_iter()
             .zip(samples)
             .map(|(times, samples)| {
                 let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
                 Some(Value {
-                    ratio: ratio_paired(&times, &base),
+                    ratio: compared.then(|| ratio_paired(&times, &base)).flatten(),
                     verdict: verdict(&times, &base),
                     best: false,
                     doubted: samples.iter().any(|(_, s)| !s.warnings.is_empty()),
@@ -90,7 +91,9 @@ impl Line {
                 })
             })
             .collect();
-        mark_best(&mut values);
+        if compared {
+            mark_best(&mut values);
+        }
         values
             .iter()
             .any(Option::is_some)

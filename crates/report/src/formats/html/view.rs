@@ -177,12 +177,14 @@ impl Page {
 }
 
 fn title(comparison: &Comparison) -> String {
-    const NAMED: usize = 4;
-    match comparison.contenders.as_slice() {
-        [] => "Nothing compared".to_owned(),
-        [one] => format!("{one}, measured"),
-        few if few.len() <= NAMED => format!("{} compared", words::list(few)),
-        many => format!("{} file systems and settings compared", many.len()),
+    // Characters of a heading of two lines at most.
+    const LONGEST: usize = 80;
+    let named = words::list(&comparison.contenders);
+    match comparison.contenders.len() {
+        0 => "Nothing compared".to_owned(),
+        1 => format!("{named}, measured"),
+        _ if named.chars().count() <= LONGEST => format!("{named} compared"),
+        n => format!("{n} file systems and settings compared"),
     }
 }
 
@@ -279,6 +281,7 @@ impl Figure {
                 Some(_) if baseline => "base".to_owned(),
                 Some(ratio) if level => format!("\u{2248} {}", times(ratio.median)),
                 Some(ratio) => times(ratio.median),
+                None if baseline => String::new(),
                 None => "\u{2013}".to_owned(),
             },
             ratio_value: value.ratio.map_or(f64::MAX, |r| r.median),

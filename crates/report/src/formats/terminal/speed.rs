@@ -305,6 +305,7 @@ fn texts(value: &Value, scale: Scale, baseline: bool) -> Texts {
     let ratio = match value.ratio {
         Some(_) if baseline => "base".to_owned(),
         Some(ratio) => format!("{level}{}x", words::ratio(ratio.median)),
+        None if baseline => String::new(),
         None => "-".to_owned(),
     };
     Texts {
