@@ -2,8 +2,7 @@
 //! bring in markup.
 
 use crate::Options;
-use crate::figures::Verdict;
-use crate::table::{Comparison, Cost, Line, Value, WorkloadTable, facts};
+use crate::table::{Comparison, Cost, Line, Standing, Value, WorkloadTable, facts};
 use crate::words::{self, Scale};
 use fsdyno_model::{DeviceUse, ResultSet};
 use std::fmt::Write as _;
@@ -49,17 +48,23 @@ fn head(page: &mut String, set: &ResultSet, comparison: &Comparison) {
         }
     );
     if comparison.compares() {
-        let (best, level) = if comparison.repeated() {
+        let (best, level) = if comparison.judged() {
             let level = "; ≈ not to be told from it";
             ("fastest, or not to be told from the fastest", level)
         } else {
-            ("lowest figure", "")
+            ("lowest, with too few repeats to judge", "")
         };
         let _ = write!(
             page,
             " **Bold**: {best}. 0.50x: half the time of {} in the same block{level}.",
             escape(&comparison.contenders[0])
         );
+    }
+    if comparison.intervals() {
+        *page += " In brackets: an interval of the ratio at 95 % or more.";
+    }
+    if comparison.unjudged() {
+        *page += " ?: too few repeats to judge.";
     }
     if comparison.doubted() {
         *page += " (!): see Warnings.";
@@ -115,12 +120,16 @@ fn figure(value: &Value, scale: Scale, baseline: bool) -> String {
         let _ = write!(text, " ({})", scale.span(summary.min, summary.max, "-"));
     }
     if let (Some(ratio), false) = (value.ratio, baseline) {
-        let level = if value.verdict == Verdict::Indistinguishable {
-            "≈"
-        } else {
-            ""
+        let level = match value.standing {
+            Standing::TooFew => "?",
+            Standing::Level => "≈",
+            Standing::Plain => "",
         };
-        let _ = write!(text, " {level}{}x", words::ratio(ratio.median));
+        let _ = write!(text, " {level}{}x", words::ratio(ratio.median_ratio));
+        if let Some(interval) = ratio.interval {
+            let (low, high) = (words::ratio(interval.low), words::ratio(interval.high));
+            let _ = write!(text, " \\[{low}-{high}\\]");
+        }
     }
     if value.doubted {
         text += " (!)";

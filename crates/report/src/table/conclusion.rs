@@ -1,14 +1,17 @@
 //! What the figures allow to be said, in plain words, and no more than that.
 
-use crate::figures::{Blocked, Ratio, Summary, Verdict, ratio_paired, verdict};
+use crate::figures::{Blocked, FEWEST, verdict};
 use crate::words;
 use fsdyno_model::ResultSet;
+use fsdyno_stats::{PairedRatio, Summary, Verdict, ratio_paired};
 
 /// What may be said of one phase.
 struct Finding {
     phase: String,
     writes: bool,
     said: Said,
+    /// Contenders with too few repeats to be judged beside the others.
+    unjudged: Vec<usize>,
 }
 
 enum Said {
@@ -17,7 +20,7 @@ enum Said {
         leader: usize,
         next: usize,
         /// The leader's time over that of the next.
-        ratio: Ratio,
+        ratio: PairedRatio,
     },
     /// The fastest cannot be told from these.
     Level(Vec<usize>),
@@ -42,11 +45,10 @@ pub fn conclusion(set: &ResultSet, labels: &[String]) -> Vec<String> {
         return vec!["No phase has figures of two contenders: there is nothing to compare.".into()];
     }
     if findings.iter().all(|f| matches!(f.said, Said::Once)) {
-        return vec![
-            "Every comparison rests on a single repeat: a lower figure is a hint, not a finding. \
-             Run at least 3 repeats to learn what holds."
-                .to_owned(),
-        ];
+        return vec![format!(
+            "There are too few repeats to judge: a lower figure is a hint, not a finding. Run \
+                 at least {FEWEST} repeats to learn what holds."
+        )];
     }
     let mut sentences = if findings.len() <= TOLD_ONE_BY_ONE {
         findings.iter().map(|f| one(f, labels)).collect()
@@ -57,7 +59,7 @@ pub fn conclusion(set: &ResultSet, labels: &[String]) -> Vec<String> {
     sentences
 }
 
-/// The findings of all phases, and the fewest repeats (of at least two) behind any of them.
+/// The findings of all phases, and the fewest repeats behind any that is judged.
 fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
     let plan = &set.run.plan;
     let (mut findings, mut fewest) = (Vec::new(), usize::MAX);
@@ -74,7 +76,7 @@ fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
                     .collect();
                 let figures: Vec<f64> = blocked.iter().map(|(_, t)| *t).collect();
                 if let Some(summary) = Summary::of(&figures) {
-                    if summary.n > 1 {
+                    if summary.n >= FEWEST {
                         fewest = fewest.min(summary.n);
                     }
                     times.push((c, blocked, summary.median));
@@ -86,45 +88,60 @@ fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
             } else {
                 phase.label.clone()
             };
-            findings.extend(judge(&times).map(|said| Finding {
+            findings.extend(judge(&times).map(|(said, unjudged)| Finding {
                 phase: words::printable(&label),
                 writes,
                 said,
+                unjudged,
             }));
         }
     }
     (findings, fewest)
 }
 
-/// What may be said of contenders sorted by their medians.
-fn judge(times: &[(usize, Vec<Blocked>, f64)]) -> Option<Said> {
+/// What may be said of contenders sorted by their medians, and who could not be judged.
+fn judge(times: &[(usize, Vec<Blocked>, f64)]) -> Option<(Said, Vec<usize>)> {
     let (leader, rest) = times.split_first()?;
-    let next = rest.first()?;
-    let verdicts: Vec<Verdict> = rest.iter().map(|o| verdict(&leader.1, &o.1)).collect();
-    if verdicts.iter().all(|v| *v == Verdict::Faster) {
-        return Some(Said::Ahead {
+    rest.first()?;
+    let (mut level, mut behind, mut unjudged) = (vec![leader.0], Vec::new(), Vec::new());
+    for other in rest {
+        match verdict(&leader.1, &other.1) {
+            Some(Verdict::Faster) => behind.push(other),
+            Some(_) => level.push(other.0),
+            None => unjudged.push(other.0),
+        }
+    }
+    let said = match behind.first() {
+        _ if level.len() > 1 => {
+            level.sort_unstable();
+            Said::Level(level)
+        }
+        Some(next) => Said::Ahead {
             leader: leader.0,
             next: next.0,
             ratio: ratio_paired(&leader.1, &next.1)?,
-        });
-    }
-    if verdicts.contains(&Verdict::Unknown) {
-        return Some(Said::Once);
-    }
-    let level = rest
-        .iter()
-        .zip(&verdicts)
-        .filter(|(_, v)| **v != Verdict::Faster)
-        .map(|(o, _)| o.0);
-    let mut level: Vec<usize> = std::iter::once(leader.0).chain(level).collect();
-    level.sort_unstable();
-    Some(Said::Level(level))
+        },
+        None => return Some((Said::Once, Vec::new())),
+    };
+    Some((said, unjudged))
 }
 
 fn one(finding: &Finding, labels: &[String]) -> String {
     let phase = &finding.phase;
     let until = if finding.writes { " to durable" } else { "" };
-    match &finding.said {
+    let names = |of: &[usize]| {
+        let names: Vec<String> = of.iter().map(|c| labels[*c].clone()).collect();
+        words::list(&names)
+    };
+    let unjudged = if finding.unjudged.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " Too few repeats of {} to judge it there.",
+            names(&finding.unjudged)
+        )
+    };
+    let said = match &finding.said {
         Said::Ahead {
             leader,
             next,
@@ -139,19 +156,17 @@ fn one(finding: &Finding, labels: &[String]) -> String {
                 labels[*next],
             )
         }
-        Said::Level(level) => {
-            let names: Vec<String> = level.iter().map(|c| labels[*c].clone()).collect();
-            format!(
-                "{phase}: no fastest can be named; the ranges of {} overlap.",
-                words::list(&names)
-            )
-        }
+        Said::Level(level) => format!(
+            "{phase}: no fastest can be named; the figures of {} do not set them apart.",
+            names(level)
+        ),
         Said::Once => format!("{phase}: too few repeats to say anything."),
-    }
+    };
+    said + &unjudged
 }
 
 /// `took 20-25 % less time`: from the smallest to the largest saving in any block.
-fn advantage(ratio: &Ratio) -> String {
+fn advantage(ratio: &PairedRatio) -> String {
     let saved = |ratio: f64| {
         let percent = (1.0 - ratio) * 100.0;
         if (9.95..=99.0).contains(&percent) {
@@ -160,7 +175,7 @@ fn advantage(ratio: &Ratio) -> String {
             format!("{percent:.1}")
         }
     };
-    let (least, most) = (saved(ratio.max), saved(ratio.min));
+    let (least, most) = (saved(ratio.high), saved(ratio.low));
     if least == most {
         format!("took {least} % less time")
     } else {
@@ -171,7 +186,7 @@ fn advantage(ratio: &Ratio) -> String {
 fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
     for (contender, label) in labels.iter().enumerate() {
-        let led: Vec<(&str, &Ratio)> = findings
+        let led: Vec<(&str, &PairedRatio)> = findings
             .iter()
             .filter_map(|f| match &f.said {
                 Said::Ahead { leader, ratio, .. } if *leader == contender => {
@@ -184,9 +199,9 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
         let Some(first) = led.first().map(|(_, ratio)| **ratio) else {
             continue;
         };
-        let all = led.iter().fold(first, |sum, (_, r)| Ratio {
-            min: sum.min.min(r.min),
-            max: sum.max.max(r.max),
+        let all = led.iter().fold(first, |sum, (_, r)| PairedRatio {
+            low: sum.low.min(r.low),
+            high: sum.high.max(r.high),
             ..sum
         });
         sentences.push(format!(
@@ -207,10 +222,20 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
     let level = of(|said| matches!(said, Said::Level(_)));
     if !level.is_empty() {
         sentences.push(format!(
-            "In {} no fastest can be named, because ranges overlap ({}).",
+            "In {} no fastest can be named, because the figures do not set the leaders apart ({}).",
             words::count(level.len(), "phase"),
             level.join(", ")
         ));
+    }
+    for (contender, label) in labels.iter().enumerate() {
+        let unjudged = findings.iter().filter(|f| f.unjudged.contains(&contender));
+        let phases: Vec<&str> = unjudged.map(|f| f.phase.as_str()).collect();
+        if !phases.is_empty() {
+            sentences.push(format!(
+                "{label} has too few repeats to be judged in {}.",
+                phases.join(", ")
+            ));
+        }
     }
     let once = of(|said| matches!(said, Said::Once));
     if !once.is_empty() {
@@ -231,7 +256,6 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
 /// to rank n + n figures, two separate them. Not worth a sentence below 1 in 100.
 fn caution(repeats: usize) -> Option<String> {
     let one_in = match repeats {
-        2 => 3,
         3 => 10,
         4 => 35,
         _ => return None,

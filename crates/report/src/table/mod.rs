@@ -14,11 +14,12 @@ pub use conclusion::conclusion;
 pub use costs::Cost;
 pub use doubts::{Doubt, Unmeasured};
 pub use proof::Proof;
-pub use speed::{Line, Measure, Value};
+pub use speed::{Line, Measure, Standing, Value};
 
-use crate::figures::geometric_mean;
+use crate::figures::FEWEST;
 use crate::words;
 use fsdyno_model::{CacheState, Outcome, ResultSet};
+use fsdyno_stats::geometric_mean;
 use std::fmt::Write as _;
 use words::Scale;
 
@@ -143,6 +144,29 @@ impl Comparison {
     /// Whether some contender was measured more than once.
     pub fn repeated(&self) -> bool {
         self.repeats.1 > 1
+    }
+
+    /// Whether there are repeats enough to say who is faster.
+    pub fn judged(&self) -> bool {
+        self.repeats.1 >= FEWEST
+    }
+
+    /// Whether some ratio has an interval.
+    pub fn intervals(&self) -> bool {
+        self.lines().any(|line| {
+            let mut others = line.values.iter().skip(1).flatten();
+            others.any(|v| v.ratio.is_some_and(|r| r.interval.is_some()))
+        })
+    }
+
+    /// Whether somebody has too few repeats to be judged where others have enough.
+    pub fn unjudged(&self) -> bool {
+        self.lines().any(|line| {
+            line.values
+                .iter()
+                .flatten()
+                .any(|v| v.standing == Standing::TooFew)
+        })
     }
 
     /// Whether a warning stands behind some figure.
@@ -275,7 +299,7 @@ fn overall(workloads: &[WorkloadTable], contenders: usize) -> (Vec<f64>, usize) 
         .filter_map(|line| {
             line.values
                 .iter()
-                .map(|v| v.as_ref()?.ratio.map(|r| r.median))
+                .map(|v| v.as_ref()?.ratio.map(|r| r.median_ratio))
                 .collect()
         })
         .collect();

@@ -1,7 +1,8 @@
 //! Times: per phase one line to return, and one to durable where it writes.
 
-use crate::figures::{Blocked, Ratio, Summary, Verdict, ratio_paired, verdict};
+use crate::figures::{Blocked, FEWEST, verdict};
 use fsdyno_model::Sample;
+use fsdyno_stats::{PairedRatio, Summary, Verdict, ratio_paired};
 
 /// Which of the two times of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +30,24 @@ pub struct Value {
     /// Median and spread, nanoseconds.
     pub summary: Summary,
     /// The ratio to the baseline, block by block; none where nobody else has a figure.
-    pub ratio: Option<Ratio>,
-    /// What may be said of it against the baseline.
-    pub verdict: Verdict,
+    pub ratio: Option<PairedRatio>,
+    /// Where it stands beside the baseline.
+    pub standing: Standing,
     /// Whether it is the fastest, or cannot be told from the fastest.
     pub best: bool,
     /// Whether some sample behind it carries a warning.
     pub doubted: bool,
+}
+
+/// Where a contender stands beside the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Faster or slower, or nobody has repeats enough to be judged.
+    Plain,
+    /// Not to be told from it.
+    Level,
+    /// Too few repeats to be judged, where others have enough.
+    TooFew,
 }
 
 impl Measure {
@@ -75,6 +87,7 @@ impl Line {
             })
             .collect();
         let base = times.first()?.clone();
+        let most = times.iter().map(Vec::len).max().unwrap_or(0);
         let compared = times.iter().filter(|t| !t.is_empty()).count() > 1;
         let mut values: Vec<Option<Value>> = times
             .into_iter()
@@ -83,7 +96,11 @@ impl Line {
                 let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
                 Some(Value {
                     ratio: compared.then(|| ratio_paired(&times, &base)).flatten(),
-                    verdict: verdict(&times, &base),
+                    standing: match verdict(&times, &base) {
+                        Some(Verdict::Indistinguishable) => Standing::Level,
+                        None if most >= FEWEST => Standing::TooFew,
+                        _ => Standing::Plain,
+                    },
                     best: false,
                     doubted: samples.iter().any(|(_, s)| !s.warnings.is_empty()),
                     summary,
@@ -101,8 +118,8 @@ impl Line {
     }
 }
 
-/// Marks the lowest median, and every contender the figures do not set apart from it. Where each
-/// was measured once nothing is set apart: then the lowest alone is marked.
+/// Marks the lowest median, and every contender judged to be not apart from it. Where there are
+/// too few repeats to judge, the lowest alone is marked.
 fn mark_best(values: &mut [Option<Value>]) {
     let Some(leader) = values
         .iter()
@@ -113,7 +130,7 @@ fn mark_best(values: &mut [Option<Value>]) {
         return;
     };
     for value in values.iter_mut().flatten() {
-        value.best =
-            value.times == leader || verdict(&value.times, &leader) == Verdict::Indistinguishable;
+        value.best = value.times == leader
+            || verdict(&value.times, &leader) == Some(Verdict::Indistinguishable);
     }
 }

@@ -2,9 +2,8 @@
 
 use super::{bars, commands};
 use crate::Options;
-use crate::figures::Verdict;
 use crate::table::costs::grouped;
-use crate::table::{Comparison, Cost, Measure, PhaseTable, Value, WorkloadTable, facts};
+use crate::table::{Comparison, Cost, Measure, PhaseTable, Standing, Value, WorkloadTable, facts};
 use crate::words::{self, Scale};
 use fsdyno_model::{CacheState, DeviceUse, ResultSet};
 use serde::Serialize;
@@ -23,6 +22,9 @@ pub struct Page {
     cells: String,
     figures: String,
     repeated: bool,
+    judged: bool,
+    unjudged: bool,
+    intervals: bool,
     compares: bool,
     doubted: bool,
     writes: bool,
@@ -87,6 +89,7 @@ struct Figure {
     median_ns: f64,
     spread: String,
     ratio: String,
+    interval: Option<String>,
     ratio_value: f64,
     best: bool,
     doubted: bool,
@@ -148,6 +151,9 @@ impl Page {
             cells: comparison.cells.in_words(),
             figures: comparison.figures(),
             repeated: comparison.repeated(),
+            judged: comparison.judged(),
+            unjudged: comparison.unjudged(),
+            intervals: comparison.intervals(),
             compares: comparison.compares(),
             doubted: comparison.doubted(),
             writes: comparison.lines().any(|l| l.measure == Measure::Durable),
@@ -267,7 +273,11 @@ fn figures(values: &[Option<Value>], measure: Measure, scale: Scale) -> Vec<Opti
 impl Figure {
     fn of(value: &Value, measure: Measure, scale: Scale, baseline: bool) -> Self {
         let summary = value.summary;
-        let level = value.verdict == Verdict::Indistinguishable && !baseline;
+        let level = match value.standing {
+            Standing::TooFew => "? ",
+            Standing::Level => "\u{2248} ",
+            Standing::Plain => "",
+        };
         Self {
             class: measure.name(),
             median: scale.show(summary.median),
@@ -279,12 +289,16 @@ impl Figure {
             },
             ratio: match value.ratio {
                 Some(_) if baseline => "base".to_owned(),
-                Some(ratio) if level => format!("\u{2248} {}", times(ratio.median)),
-                Some(ratio) => times(ratio.median),
+                Some(ratio) => format!("{level}{}", times(ratio.median_ratio)),
                 None if baseline => String::new(),
                 None => "\u{2013}".to_owned(),
             },
-            ratio_value: value.ratio.map_or(f64::MAX, |r| r.median),
+            interval: value
+                .ratio
+                .filter(|_| !baseline)
+                .and_then(|r| r.interval)
+                .map(|i| format!("{}\u{2013}{}", words::ratio(i.low), words::ratio(i.high))),
+            ratio_value: value.ratio.map_or(f64::MAX, |r| r.median_ratio),
             best: value.best,
             doubted: value.doubted,
         }

@@ -3,8 +3,7 @@
 use super::Page;
 use super::names::Names;
 use super::paint::{left, right, width};
-use crate::figures::Verdict;
-use crate::table::{Comparison, PhaseTable, Value};
+use crate::table::{Comparison, PhaseTable, Standing, Value};
 use crate::words::{self, Scale};
 use std::fmt::Write as _;
 
@@ -84,17 +83,20 @@ fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layo
         if repeated { ", with min-max" } else { "" }
     );
     if comparison.compares() {
-        let (mark, level) = if repeated {
+        let (mark, level) = if comparison.judged() {
             let level = "; ~ not to be told from it";
             ("* fastest, or not to be told from the fastest", level)
         } else {
-            ("* lowest figure", "")
+            ("* lowest, with too few repeats to judge", "")
         };
         let baseline = names.full(0);
         let _ = write!(
             text,
             " {mark}; 0.50x: half the time of {baseline} in the same block{level}."
         );
+    }
+    if comparison.unjudged() {
+        text += " ? too few repeats to judge.";
     }
     if comparison.doubted() {
         text += " ! see Warnings.";
@@ -301,10 +303,14 @@ fn texts(value: &Value, scale: Scale, baseline: bool) -> Texts {
     } else {
         String::new()
     };
-    let level = mark(value.verdict == Verdict::Indistinguishable, "~");
+    let level = match value.standing {
+        Standing::TooFew => "?",
+        Standing::Level => "~",
+        Standing::Plain => "",
+    };
     let ratio = match value.ratio {
         Some(_) if baseline => "base".to_owned(),
-        Some(ratio) => format!("{level}{}x", words::ratio(ratio.median)),
+        Some(ratio) => format!("{level}{}x", words::ratio(ratio.median_ratio)),
         None if baseline => String::new(),
         None => "-".to_owned(),
     };
