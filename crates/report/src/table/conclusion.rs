@@ -212,6 +212,13 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
             advantage(&all),
         ));
     }
+    sentences.extend(undecided(findings, labels));
+    sentences
+}
+
+/// The phases nobody leads, and who could not be judged where.
+fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
+    let mut sentences = Vec::new();
     let of = |wanted: fn(&Said) -> bool| -> Vec<&str> {
         findings
             .iter()

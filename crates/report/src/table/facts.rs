@@ -2,35 +2,42 @@
 
 use crate::words;
 use fsdyno_model::provenance::DeviceFacts;
-use fsdyno_model::{Bytes, DeviceChoice, ResultSet};
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{Bytes, DeviceChoice, Provenance, ResultSet, RunInfo};
 
 /// The facts in the order they are read; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
-    let (run, machine) = (&set.run, &set.run.provenance);
+    let mut facts = of_run(&set.run);
+    facts.extend(of_machine(&set.run.provenance));
+    facts.push(("command", shell_line(&set.run.command_line)));
+    for (_, text) in &mut facts {
+        *text = words::printable_lines(text.trim());
+    }
+    facts.retain(|(_, text)| !text.is_empty());
+    facts
+}
+
+fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
     let plan = &run.plan;
     let ended = match (run.ended_unix_ns, run.stop) {
         (Some(at), Some(why)) => format!(", ended {} ({why})", words::date(at)),
         _ => ", not ended".to_owned(),
     };
-    let budget = plan
-        .budget
-        .map_or_else(String::new, |b| format!(", budget {b}"));
-    let governor = machine
-        .governor
-        .as_ref()
-        .map_or_else(String::new, |g| format!(", governor {g}"));
-    let mut facts = vec![
+    let budget = plan.budget.map(|b| format!(", budget {b}"));
+    let not = |done| if done { "" } else { "not " };
+    vec![
         ("run", run.id.clone()),
         ("date", words::date(run.started_unix_ns) + &ended),
         (
             "plan",
             format!(
-                "{}, hash {}, seed {}, scale {}, {}{budget}",
+                "{}, hash {}, seed {}, scale {}, {}{}",
                 plan.name,
                 run.plan_hash,
                 plan.seed,
                 plan.scale,
                 words::count(plan.repeats as usize, "repeat"),
+                budget.unwrap_or_default(),
             ),
         ),
         (
@@ -39,13 +46,30 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
                 "{}, copies by {}; trees {}compared; file systems {}checked",
                 plan.engine,
                 plan.copy_method,
-                if plan.verify { "" } else { "not " },
-                if plan.check { "" } else { "not " },
+                not(plan.verify),
+                not(plan.check),
             ),
         ),
         ("blocks on", on(&plan.device)),
-    ];
-    facts.extend(machine.devices.iter().map(|d| ("device", device(d))));
+    ]
+}
+
+fn of_machine(machine: &Provenance) -> Vec<(&'static str, String)> {
+    let governor = machine.governor.as_ref().map(|g| format!(", governor {g}"));
+    let programs = machine.programs.iter();
+    let programs: Vec<String> = programs
+        .map(|(name, version)| format!("{name}: {version}"))
+        .collect();
+    let root = if machine.root {
+        "as root"
+    } else {
+        "not as root"
+    };
+    let mut facts: Vec<_> = machine
+        .devices
+        .iter()
+        .map(|d| ("device", device(d)))
+        .collect();
     facts.extend([
         (
             "kernel",
@@ -55,40 +79,17 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
         (
             "machine",
             format!(
-                "{}, {}, {} memory, virtualisation: {}{governor}",
+                "{}, {}, {} memory, virtualisation: {}{}",
                 machine.processor,
                 words::count(machine.processors as usize, "processor"),
                 Bytes(machine.memory_bytes),
                 machine.virtualisation,
+                governor.unwrap_or_default(),
             ),
         ),
-        (
-            "programs",
-            machine
-                .programs
-                .iter()
-                .map(|(name, version)| format!("{name}: {version}"))
-                .collect::<Vec<_>>()
-                .join("\n"),
-        ),
-        (
-            "fsdyno",
-            format!(
-                "{}, {}",
-                machine.fsdyno,
-                if machine.root {
-                    "as root"
-                } else {
-                    "not as root"
-                }
-            ),
-        ),
-        ("command", fsdyno_model::step::shell_line(&run.command_line)),
+        ("programs", programs.join("\n")),
+        ("fsdyno", format!("{}, {root}", machine.fsdyno)),
     ]);
-    for (_, text) in &mut facts {
-        *text = words::printable_lines(text.trim());
-    }
-    facts.retain(|(_, text)| !text.is_empty());
     facts
 }
 
