@@ -1,2 +1,43 @@
-//! The binary `fsdyno`.
-fn main() {}
+//! The binary `fsdyno`: arguments to a plan, wiring, exit codes. Everything else is elsewhere.
+
+mod args;
+mod catalogue;
+mod commands;
+mod exit;
+mod output;
+mod places;
+mod screen;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::{Code, Trouble};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(&cli) {
+        Ok(code) => code.into(),
+        Err(trouble) => {
+            eprintln!("fsdyno: {trouble}");
+            trouble.code.into()
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
+    let store = || places::store(cli.store.as_ref());
+    match &cli.command {
+        Command::Run(args) => commands::run::run(args, &store()?),
+        Command::List(args) => commands::list::list(args),
+        Command::Doctor(args) => commands::doctor::doctor(args.json),
+        Command::Runs(args) => commands::runs::runs(&store()?, args.json),
+        Command::Show(args) => commands::show::show(args, &store()?),
+        Command::Report(args) => commands::report::report(args, &store()?),
+        Command::Clean(args) => commands::clean::clean(args),
+        Command::Selftest(args) => commands::selftest::selftest(args.json),
+        Command::Make(args) => commands::make::make(args),
+        Command::Phase(args) => commands::phase::phase(args),
+        Command::Completions { shell } => commands::complete::completions(*shell),
+        Command::Man => commands::complete::man(),
+    }
+}

@@ -8,6 +8,7 @@
 pub mod cache;
 pub mod command;
 pub mod counters;
+pub mod errno;
 pub mod guard;
 pub mod image;
 pub mod journal;

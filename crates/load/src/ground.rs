@@ -29,6 +29,29 @@ impl Ground {
         }
     }
 
+    /// The ground that an earlier call left in a directory: its archive, and its trees in the
+    /// order they were made (`source` first, then by the number in their names).
+    pub fn discover(root: impl Into<PathBuf>) -> std::io::Result<Self> {
+        let mut ground = Self::new(root);
+        let mut trees = Vec::new();
+        for entry in std::fs::read_dir(&ground.root)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                let name = entry.file_name();
+                let number = name
+                    .to_str()
+                    .and_then(|name| name.rsplit_once('-')?.1.parse().ok());
+                trees.push((number.unwrap_or(0_u32), entry.path()));
+            } else if entry.file_type()?.is_file() {
+                ground.archive = Some(entry.path());
+            }
+        }
+        trees.sort();
+        ground.made = trees.last().map_or(0, |(number, _)| *number);
+        ground.trees = trees.into_iter().map(|(_, path)| path).collect();
+        Ok(ground)
+    }
+
     /// The newest tree.
     pub fn newest(&self) -> Option<&PathBuf> {
         self.trees.last()

@@ -21,7 +21,7 @@ pub struct ResultSet {
 /// A run without its cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// Its name: date, suite and a few letters (`20261121-1730-quick-7k2`).
+    /// Its name: date and time (UTC), suite, and a number where that is taken (`20261121-1730-quick-2`).
     pub id: String,
     /// When it began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,

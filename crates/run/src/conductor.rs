@@ -3,23 +3,10 @@
 //! It knows neither how a cell runs (a [`Lab`] does) nor who listens (store, screen, log).
 
 use crate::schedule::schedule;
-use fsdyno_model::{CellRecord, Event, Nanos, Plan, RunInfo, StopReason};
+use fsdyno_lab::Lab;
+use fsdyno_model::{Event, Nanos, RunInfo, StopReason};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// Whatever can run a cell: a closure over a lab. Nothing comes back from an interrupted cell.
-pub trait Lab {
-    /// Runs one cell; emits what happens in it.
-    fn run_cell(
-        &mut self,
-        plan: &Plan,
-        cell: fsdyno_model::Cell,
-        emit: &mut dyn FnMut(Event),
-    ) -> Option<CellRecord>;
-
-    /// Whether the user wants to stop.
-    fn stop_requested(&self) -> bool;
-}
 
 /// Runs all cells of `run` that are not in `done`. The listener hears every event; an error of its
 /// own (a full disk under the store) ends the run and is returned.
@@ -61,15 +48,22 @@ pub fn conduct<E>(
             reason = StopReason::Interrupted;
             break;
         };
-        listener(&Event::CellEnded { record: Box::new(record) })?;
+        listener(&Event::CellEnded {
+            record: Box::new(record),
+        })?;
     }
-    listener(&Event::RunEnded { reason, at_unix_ns: unix_now() })?;
+    listener(&Event::RunEnded {
+        reason,
+        at_unix_ns: unix_now(),
+    })?;
     Ok(reason)
 }
 
 /// Nanoseconds since 1970 (UTC).
 pub fn unix_now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -87,12 +81,19 @@ struct Budget {
 impl Budget {
     fn new(limit: Option<Nanos>) -> Self {
         let limit = limit.map(|ns| Duration::from_nanos(ns.0));
-        Self { limit, start: Instant::now(), block: None, longest: Duration::ZERO }
+        Self {
+            limit,
+            start: Instant::now(),
+            block: None,
+            longest: Duration::ZERO,
+        }
     }
 
     /// Whether the next cell, of that block, may no longer begin.
     fn spent(&mut self, block: u32) -> bool {
-        let Some(limit) = self.limit else { return false };
+        let Some(limit) = self.limit else {
+            return false;
+        };
         let now = Instant::now();
         let used = now - self.start;
         match self.block {
@@ -114,7 +115,7 @@ impl Budget {
 mod tests {
     use super::*;
     use crate::fixture::plan;
-    use fsdyno_model::{Cell, Outcome, Provenance};
+    use fsdyno_model::{Cell, CellRecord, Outcome, Plan, Provenance};
     use std::convert::Infallible;
 
     /// A lab that measures nothing and can be stopped after some cells.
@@ -176,10 +177,16 @@ mod tests {
     #[test]
     fn an_interrupted_run_goes_on_where_it_was_without_losing_or_repeating_a_cell() {
         let run = run_info(plan(3, 2, 2));
-        let mut lab = Paper { left: 5, pace: Duration::ZERO };
+        let mut lab = Paper {
+            left: 5,
+            pace: Duration::ZERO,
+        };
         let (first, reason) = recorded(&run, &BTreeSet::new(), &mut lab);
         assert_eq!((first.len(), reason), (5, StopReason::Interrupted));
-        let mut lab = Paper { left: 100, pace: Duration::ZERO };
+        let mut lab = Paper {
+            left: 100,
+            pace: Duration::ZERO,
+        };
         let (second, reason) = recorded(&run, &first.iter().copied().collect(), &mut lab);
         assert_eq!(reason, StopReason::Complete);
         let mut all = [first, second].concat();
@@ -191,7 +198,10 @@ mod tests {
     fn a_spent_budget_ends_the_run_at_a_block() {
         let mut plan = plan(2, 1, 50);
         plan.budget = Some(Nanos(30_000_000));
-        let mut lab = Paper { left: 1000, pace: Duration::from_millis(5) };
+        let mut lab = Paper {
+            left: 1000,
+            pace: Duration::from_millis(5),
+        };
         let (cells, reason) = recorded(&run_info(plan), &BTreeSet::new(), &mut lab);
         assert_eq!(reason, StopReason::Budget);
         assert!(cells.len() < 100 && !cells.is_empty(), "{}", cells.len());
@@ -200,7 +210,10 @@ mod tests {
     #[test]
     fn an_error_of_the_listener_ends_the_run() {
         let run = run_info(plan(2, 1, 2));
-        let mut lab = Paper { left: 100, pace: Duration::ZERO };
+        let mut lab = Paper {
+            left: 100,
+            pace: Duration::ZERO,
+        };
         let result = conduct(&run, &BTreeSet::new(), &mut lab, &mut |event| match event {
             Event::CellEnded { .. } => Err("the store is full"),
             _ => Ok(()),

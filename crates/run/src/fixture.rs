@@ -6,7 +6,10 @@ use fsdyno_model::{
 
 /// A plan of so many contenders, workloads and repeats.
 pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
-    let contender = |n: usize| Contender { label: format!("c{n}"), ..Contender::plain("tmpfs") };
+    let contender = |n: usize| Contender {
+        label: format!("c{n}"),
+        ..Contender::plain("tmpfs")
+    };
     let workload = |n: usize| Workload {
         name: format!("w{n}"),
         dataset: DatasetChoice::Generated("portage".into()),

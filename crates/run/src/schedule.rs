@@ -21,7 +21,12 @@ pub fn schedule(plan: &Plan) -> Vec<Cell> {
             shuffle(&mut order, &mut random);
             for contender in order {
                 let index = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-                cells.push(Cell { index, block, contender, workload });
+                cells.push(Cell {
+                    index,
+                    block,
+                    contender,
+                    workload,
+                });
             }
         }
     }
@@ -62,7 +67,12 @@ mod tests {
                 .collect();
             assert_eq!(pairs.len(), 12);
         }
-        assert!(cells.iter().enumerate().all(|(at, cell)| cell.index as usize == at));
+        assert!(
+            cells
+                .iter()
+                .enumerate()
+                .all(|(at, cell)| cell.index as usize == at)
+        );
     }
 
     #[test]

@@ -8,10 +8,11 @@ use fsdyno_model::{
     Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
+use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 
 /// A run in a list of runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct RunSummary {
     /// Its id.
     pub id: String,

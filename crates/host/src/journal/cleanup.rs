@@ -9,6 +9,7 @@ use crate::{loops, mounts};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,33 @@ pub struct CleanUp {
     pub resource: Resource,
     /// What became of it.
     pub result: Undo,
+}
+
+impl CleanUp {
+    /// Whether it is still there though its process is dead.
+    pub fn failed(&self) -> bool {
+        matches!(self.result, Undo::Failed(_))
+    }
+}
+
+impl fmt::Display for CleanUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { resource, result } = self;
+        match result {
+            Undo::Done => write!(f, "undone: {resource}"),
+            Undo::Forced(how) => write!(f, "undone by force: {resource} ({how})"),
+            Undo::Gone => write!(f, "gone already: {resource}"),
+            Undo::Would => write!(f, "would undo: {resource}"),
+            Undo::Failed(why) => write!(f, "NOT undone: {resource}: {why}"),
+            Undo::Live { journal } => {
+                write!(
+                    f,
+                    "in use by a run under way: {resource} ({})",
+                    journal.display()
+                )
+            }
+        }
+    }
 }
 
 /// What became of a thing that stood in a journal.

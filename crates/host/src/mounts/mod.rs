@@ -10,9 +10,10 @@ pub(crate) mod table;
 
 pub use table::{MountInfo, mountinfo};
 
+use crate::errno;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use options::Sorted;
-use refusal::{KernelLog, context_words, errno_name};
+use refusal::{KernelLog, context_words};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{
@@ -77,6 +78,18 @@ pub enum MountError {
     /// It could not be written down.
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+impl MountError {
+    /// The error number, where the system gave one.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Target { cause, .. } | Self::Unmount { cause, .. } => cause.raw_os_error(),
+            Self::Refused(refusal) => refusal.cause.raw_os_error(),
+            Self::Busy { .. } => Some(Errno::BUSY.raw_os_error()),
+            Self::Occupied { .. } | Self::Journal(_) => None,
+        }
+    }
 }
 
 /// A mount that the kernel refused.
@@ -270,7 +283,7 @@ impl Refusal {
             device: source.to_owned(),
             target,
             act: self.act,
-            errno: errno_name(self.errno),
+            errno: errno::name(self.errno),
             words: words
                 .into_iter()
                 .find(|words| !words.is_empty())

@@ -92,45 +92,6 @@ pub(super) fn context_words(context: impl AsFd) -> String {
     words.join("; ")
 }
 
-/// The name of an error number, as the manuals have it.
-pub(super) fn errno_name(errno: Errno) -> &'static str {
-    match errno {
-        Errno::PERM => "EPERM",
-        Errno::NOENT => "ENOENT",
-        Errno::IO => "EIO",
-        Errno::NXIO => "ENXIO",
-        Errno::TOOBIG => "E2BIG",
-        Errno::AGAIN => "EAGAIN",
-        Errno::NOMEM => "ENOMEM",
-        Errno::ACCESS => "EACCES",
-        Errno::NOTBLK => "ENOTBLK",
-        Errno::BUSY => "EBUSY",
-        Errno::EXIST => "EEXIST",
-        Errno::NODEV => "ENODEV",
-        Errno::NOTDIR => "ENOTDIR",
-        Errno::INVAL => "EINVAL",
-        Errno::MFILE => "EMFILE",
-        Errno::FBIG => "EFBIG",
-        Errno::NOSPC => "ENOSPC",
-        Errno::ROFS => "EROFS",
-        Errno::RANGE => "ERANGE",
-        Errno::NAMETOOLONG => "ENAMETOOLONG",
-        Errno::NOSYS => "ENOSYS",
-        Errno::LOOP => "ELOOP",
-        Errno::NODATA => "ENODATA",
-        Errno::NOPKG => "ENOPKG",
-        Errno::PROTO => "EPROTO",
-        Errno::BADMSG => "EBADMSG (EFSBADCRC)",
-        Errno::OVERFLOW => "EOVERFLOW",
-        Errno::OPNOTSUPP => "EOPNOTSUPP",
-        Errno::TIMEDOUT => "ETIMEDOUT",
-        Errno::STALE => "ESTALE",
-        Errno::UCLEAN => "EUCLEAN (EFSCORRUPTED)",
-        Errno::NOMEDIUM => "ENOMEDIUM",
-        _ => "errno",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,313 @@
+//! The command line: one definition for parsing, `--help`, completions and the man page.
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use fsdyno_model::{CopyMethod, Nanos};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    all went well
+  1    something failed: a cell, a command, the store
+  2    the command line or the plan is wrong; nothing was made
+  3    the device guard refused a device; nothing was written to it
+  4    a capability is missing here (root, a program, a kernel feature)
+  130  interrupted; what was measured is kept, `--resume` goes on";
+
+/// Which file system, on which disks, with which options, is fastest for this work, and why?
+#[derive(Debug, Parser)]
+#[command(name = "fsdyno", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// The store that holds all runs [default: fsdyno.db in the XDG data directory]
+    #[arg(long, global = true, value_name = "FILE", env = "FSDYNO_STORE")]
+    pub store: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare file systems: make, mount, load, measure, check, and tell
+    Run(Box<RunArgs>),
+    /// What there is, and whether it works here
+    List(ListArgs),
+    /// Every requirement: what it unlocks, whether it is met, how to get it
+    Doctor(JsonArgs),
+    /// The runs in the store, newest first
+    Runs(JsonArgs),
+    /// A run: what was planned, where, and how each cell ended
+    Show(ShowArgs),
+    /// The report of a run
+    Report(ReportArgs),
+    /// Undo what a killed run left behind: mounts, loop devices, images, directories
+    Clean(CleanArgs),
+    /// The weight of the tool itself: clock, empty phase, engines
+    Selftest(JsonArgs),
+    /// Lay a dataset in a directory
+    Make(MakeArgs),
+    /// Run one phase in a directory, once, and print its figures
+    Phase(PhaseArgs),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page
+    Man,
+}
+
+/// What to compare, on what, how often.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Contenders, typed short:
+  NAME[MKFS OPTIONS]@LAYOUT:MOUNT OPTIONS, all but the name optional
+  ext4   ext4:noatime,data=writeback   ext3[-O ^dir_index]   btrfs@pool2:compress=zstd
+
+  A comma begins the next contender where the name of a file system follows; else it goes on
+  with the mount options before it. The first contender is the baseline of all ratios.
+
+Devices:
+  loop[:SIZE]     sparse image files that fsdyno makes itself (the default)
+  /dev/...        block devices, one per device of the layout, separated by commas; the guard
+                  tells what is on them, and what to add to release them
+  dir:PATH        an existing directory: no root, no mkfs, works on anything")]
+pub struct RunArgs {
+    /// A suite (`fsdyno list suites`) [default: quick]
+    #[arg(value_name = "SUITE", conflicts_with = "plan")]
+    pub suite: Option<String>,
+
+    /// A plan or a suite of your own
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
+    /// Contenders, separated by commas; the first is the baseline
+    #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append)]
+    pub contenders: Vec<String>,
+
+    /// Where blocks live: loop[:SIZE], /dev/..., or dir:PATH
+    #[arg(long, value_name = "DEVICE", action = ArgAction::Append)]
+    pub on: Vec<String>,
+
+    /// Where image files and mount points go [default: /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub work_dir: Option<PathBuf>,
+
+    /// Phases to run, in order, instead of the suite's: copy, delete, untar, read, stat-walk, grep
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub workload: Vec<String>,
+
+    /// Files to work on, instead of the suite's: a name, tree:DIR, tar:FILE or file:FILE
+    #[arg(long, value_name = "DATASET")]
+    pub dataset: Option<String>,
+
+    /// Size of generated datasets; 1 is full size
+    #[arg(long, value_name = "X")]
+    pub scale: Option<f64>,
+
+    /// How many blocks: repeats of everything, each in an order of its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeats: Option<u32>,
+
+    /// Begin no block that would not end within this time (90s, 15m, 2h)
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Nanos>,
+
+    /// Seed of datasets and order
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// How operations reach the kernel: sync (our own calls), tools (cp, rm, tar, grep), null
+    #[arg(long, value_name = "NAME")]
+    pub engine: Option<String>,
+
+    /// How a copy moves data: read-write, copy-file-range, reflink
+    #[arg(long = "copy-method", value_name = "METHOD", value_parser = copy_method)]
+    pub copy_method: Option<CopyMethod>,
+
+    /// The regular expression of grep phases
+    #[arg(long, value_name = "REGEX")]
+    pub pattern: Option<String>,
+
+    /// Compare each tree made with what it was made from (untimed)
+    #[arg(long)]
+    pub verify: bool,
+
+    /// Do not run the file system's checker after each cell
+    #[arg(long)]
+    pub no_check: bool,
+
+    /// Pass mount options on even where they look like typos
+    #[arg(long)]
+    pub unchecked_options: bool,
+
+    /// Release a device to be overwritten: the identity and signatures that the guard names
+    #[arg(long, value_name = "IDENTITY[:SIGNATURES]", action = ArgAction::Append)]
+    pub erase: Vec<String>,
+
+    /// Print every command in order, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Go on with a run that was interrupted
+    #[arg(long, value_name = "RUN", conflicts_with_all = [
+        "suite", "plan", "contenders", "on", "work_dir", "workload", "dataset", "scale", "repeats",
+        "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check",
+    ])]
+    pub resume: Option<String>,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Show times as m:ss, like the published tables
+    #[arg(long, conflicts_with = "json")]
+    pub clock: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub what: Listed,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// What can compete
+    Filesystems,
+    /// Ready-made comparisons
+    Suites,
+    /// What can be done with a dataset
+    Workloads,
+    /// Files to work on
+    Datasets,
+    /// How devices make up a contender
+    Layouts,
+    /// How operations reach the kernel
+    Engines,
+}
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The run: its name, the beginning of it, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Print every command that a cell really executed
+    #[arg(long, value_name = "CELL")]
+    pub commands: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The run: its name, the beginning of it, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// terminal, html, csv, json or markdown
+    #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
+    pub format: fsdyno_report::Format,
+    /// Write to a file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show times as m:ss, like the published tables
+    #[arg(long)]
+    pub clock: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CleanArgs {
+    /// Tell what would be undone, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct MakeArgs {
+    /// The dataset: a name, tree:DIR, tar:FILE or file:FILE
+    pub dataset: String,
+    /// The directory to lay it in; it must exist
+    #[arg(long = "in", value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Size; 1 is full size
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    pub scale: f64,
+    /// Seed of names, sizes and contents
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Lay it as the archive that `untar` unpacks
+    #[arg(long)]
+    pub archive: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PhaseArgs {
+    /// The kind of phase: copy, delete, untar, read, stat-walk, grep
+    pub kind: String,
+    /// A directory in which `fsdyno make` has laid a dataset
+    #[arg(long = "in", value_name = "DIR")]
+    pub directory: PathBuf,
+    /// How operations reach the kernel: sync or tools
+    #[arg(long, value_name = "NAME", default_value = "sync")]
+    pub engine: String,
+    /// How a copy moves data: read-write, copy-file-range, reflink
+    #[arg(long = "copy-method", value_name = "METHOD", default_value = "read-write",
+          value_parser = copy_method)]
+    pub copy_method: CopyMethod,
+    /// The regular expression of grep
+    #[arg(long, value_name = "REGEX")]
+    pub pattern: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn copy_method(text: &str) -> Result<CopyMethod, String> {
+    CopyMethod::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = CopyMethod::ALL.iter().map(|m| m.name()).collect();
+        format!("the methods are {}", names.join(", "))
+    })
+}
+
+fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {
+    text.parse().map_err(|_| {
+        let names: Vec<_> = fsdyno_report::Format::ALL
+            .iter()
+            .map(|f| f.name())
+            .collect();
+        format!("the formats are {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_exit_code_is_in_the_help() {
+        let help = Cli::command().render_long_help().to_string();
+        for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "130 "] {
+            assert!(help.contains(&format!("  {code}")), "{code}");
+        }
+    }
+}

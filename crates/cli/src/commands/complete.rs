@@ -1,0 +1,35 @@
+//! `completions` and `man`: both from the one definition of the command line.
+
+use crate::args::Cli;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use clap::CommandFactory;
+
+pub fn completions(shell: clap_complete::Shell) -> Result<Code, Trouble> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fsdyno", &mut text);
+    output::bytes(&text)?;
+    Ok(Code::Ok)
+}
+
+pub fn man() -> Result<Code, Trouble> {
+    let mut text = Vec::new();
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(&mut text)?;
+    // The commands follow as sections of the same page: one `man fsdyno` tells all.
+    for sub in command
+        .get_subcommands()
+        .filter(|sub| sub.get_name() != "help")
+    {
+        let page = clap_mangen::Man::new(sub.clone());
+        text.extend(format!(".SH \"COMMAND {}\"\n", sub.get_name().to_uppercase()).into_bytes());
+        page.render_description_section(&mut text)?;
+        page.render_options_section(&mut text)?;
+        if sub.get_after_help().is_some() {
+            page.render_extra_section(&mut text)?;
+        }
+    }
+    output::bytes(&text)?;
+    Ok(Code::Ok)
+}

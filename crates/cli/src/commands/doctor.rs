@@ -1,0 +1,76 @@
+//! `doctor`: every requirement, what it unlocks, and how to get it.
+
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::probe::probe;
+use fsdyno_model::{Availability, Need, Requirement};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Serialize)]
+struct Finding {
+    requirement: String,
+    unlocks: Vec<String>,
+    #[serde(rename = "availability")]
+    state: Availability,
+}
+
+pub fn doctor(json: bool) -> Result<Code, Trouble> {
+    let findings = findings();
+    if json {
+        output::json(&findings)?;
+        return Ok(Code::Ok);
+    }
+    let mut rows = Vec::new();
+    for finding in &findings {
+        let (mark, help) = match &finding.state {
+            Availability::Available => ("ok", String::new()),
+            Availability::Missing { reason, remedy } => {
+                ("MISSING", format!("; {reason}; {remedy}"))
+            }
+        };
+        let unlocks = finding.unlocks.join(", ");
+        rows.push(vec![
+            mark.to_owned(),
+            finding.requirement.clone(),
+            unlocks + &help,
+        ]);
+    }
+    output::rows(&rows, output::width())?;
+    let missing = findings
+        .iter()
+        .filter(|f| f.state != Availability::Available)
+        .count();
+    output::bytes(match missing {
+        0 => b"\nEverything fsdyno can use is here.\n",
+        _ => b"\nWithout what is missing the rest works; --on dir:PATH needs none of it.\n",
+    })?;
+    Ok(Code::Ok)
+}
+
+/// All requirements of recipes, engines and devices, each once, with all that it unlocks.
+fn findings() -> Vec<Finding> {
+    let recipes = fsdyno_recipes::fs::ALL
+        .iter()
+        .flat_map(|recipe| recipe.requirements());
+    let engines = fsdyno_load::engines::ALL
+        .iter()
+        .flat_map(|engine| engine.requirements());
+    let own = [Requirement::new(
+        Need::LoopDevices,
+        "image files as devices",
+    )];
+    let mut unlocks: BTreeMap<Need, Vec<String>> = BTreeMap::new();
+    for requirement in recipes.chain(engines).chain(own) {
+        let list = unlocks.entry(requirement.need).or_default();
+        if !list.contains(&requirement.unlocks) {
+            list.push(requirement.unlocks);
+        }
+    }
+    let finding = |(need, unlocks): (Need, Vec<String>)| Finding {
+        requirement: need.name(),
+        unlocks,
+        state: probe(&need),
+    };
+    unlocks.into_iter().map(finding).collect()
+}

@@ -1,0 +1,121 @@
+//! `list`: what there is, and whether it works here.
+
+use crate::args::{ListArgs, Listed};
+use crate::catalogue::catalogue;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::probe::probe;
+use fsdyno_model::{Availability, Requirement};
+use fsdyno_run::resolve::suite::{self, Suite};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Item {
+    name: String,
+    about: String,
+    availability: Availability,
+}
+
+impl Item {
+    fn new(name: &str, about: impl Into<String>, requirements: Vec<Requirement>) -> Self {
+        let missing = requirements.into_iter().map(|r| probe(&r.need));
+        let availability = missing
+            .into_iter()
+            .find(|state| *state != Availability::Available)
+            .unwrap_or(Availability::Available);
+        Self {
+            name: name.to_owned(),
+            about: about.into(),
+            availability,
+        }
+    }
+}
+
+pub fn list(args: &ListArgs) -> Result<Code, Trouble> {
+    let items = items(args.what)?;
+    if args.json {
+        output::json(&items)?;
+        return Ok(Code::Ok);
+    }
+    let mut rows = Vec::new();
+    for item in &items {
+        let (state, help) = match &item.availability {
+            Availability::Available => ("ok", String::new()),
+            Availability::Missing { reason, remedy } => {
+                ("missing", format!(" ({reason}; {remedy})"))
+            }
+        };
+        rows.push(vec![
+            item.name.clone(),
+            state.to_owned(),
+            format!("{}{help}", item.about),
+        ]);
+    }
+    output::rows(&rows, output::width())?;
+    Ok(Code::Ok)
+}
+
+fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
+    Ok(match what {
+        Listed::Filesystems => fsdyno_recipes::fs::ALL
+            .iter()
+            .map(|recipe| {
+                let layouts = recipe.layouts().join(", ");
+                let about = if layouts.is_empty() {
+                    recipe.title().to_owned()
+                } else {
+                    format!("{}; layouts: {layouts}", recipe.title())
+                };
+                Item::new(recipe.name(), about, recipe.requirements())
+            })
+            .collect(),
+        Listed::Layouts => fsdyno_recipes::layouts::ALL
+            .iter()
+            .map(|layout| Item::new(layout.name, layout.title, Vec::new()))
+            .collect(),
+        Listed::Engines => fsdyno_load::engines::ALL
+            .iter()
+            .map(|engine| Item::new(engine.name, engine.title, engine.requirements()))
+            .collect(),
+        Listed::Workloads => fsdyno_load::workloads::ALL
+            .iter()
+            .map(|kind| Item::new(kind.name, kind.title, Vec::new()))
+            .collect(),
+        Listed::Datasets => datasets(),
+        Listed::Suites => return suites(),
+    })
+}
+
+fn suites() -> Result<Vec<Item>, Trouble> {
+    let catalogue = catalogue();
+    let item = |suite: &Suite| {
+        let file = suite.read(&catalogue).map_err(Trouble::failure)?;
+        Ok(Item::new(
+            suite.name,
+            file.title.unwrap_or_default(),
+            Vec::new(),
+        ))
+    };
+    suite::ALL.iter().map(item).collect()
+}
+
+fn datasets() -> Vec<Item> {
+    let generated = fsdyno_load::datasets::ALL.iter().map(|set| {
+        Item::new(
+            set.name,
+            format!("{}. {}", set.title, set.source),
+            Vec::new(),
+        )
+    });
+    let own = [
+        ("tree:DIR", "a directory of yours, taken as `cp -a` would"),
+        (
+            "tar:FILE",
+            "an archive of yours: tar, plain or packed with gz, xz or zst",
+        ),
+        ("file:FILE", "a file of yours"),
+    ];
+    generated
+        .chain(own.map(|(name, about)| Item::new(name, about, Vec::new())))
+        .collect()
+}

@@ -1,0 +1,58 @@
+//! `make`: lays a dataset in a directory.
+
+use crate::args::MakeArgs;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::signals;
+use fsdyno_load::datasets::{self, DatasetError, Form};
+use fsdyno_load::ground::Ground;
+use fsdyno_model::{DatasetChoice, Stop};
+
+pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
+    if !args.directory.is_dir() {
+        let directory = args.directory.display();
+        return Err(Trouble::usage(format!(
+            "{directory} is no directory; make it first"
+        )));
+    }
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let choice = DatasetChoice::parse(&args.dataset);
+    let dataset = datasets::open(&choice, args.seed, args.scale)
+        .map_err(|e| Trouble::usage(e.to_string()))?;
+    let mut ground = Ground::new(&args.directory);
+    let form = if args.archive {
+        Form::Archive
+    } else {
+        Form::Tree
+    };
+    let warnings = match dataset.lay(&mut ground, form, &stop) {
+        Err(DatasetError::Stopped) => {
+            return Err(Trouble::new(
+                Code::Interrupted,
+                "interrupted; a part of it is laid",
+            ));
+        }
+        other => other.map_err(Trouble::failure)?,
+    };
+    for warning in warnings {
+        eprintln!("fsdyno: {}; {}", warning.message, warning.advice);
+    }
+    let facts = dataset.facts();
+    let laid = ground
+        .archive
+        .as_ref()
+        .or(ground.newest())
+        .cloned()
+        .unwrap_or_default();
+    let line = format!(
+        "{}: {} files, {} directories, {} ({})\n",
+        laid.display(),
+        facts.files,
+        facts.directories,
+        facts.bytes,
+        facts.about
+    );
+    output::bytes(line.as_bytes())?;
+    Ok(Code::Ok)
+}

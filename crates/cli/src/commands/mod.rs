@@ -1,0 +1,13 @@
+//! The commands, one file each.
+
+pub mod clean;
+pub mod complete;
+pub mod doctor;
+pub mod list;
+pub mod make;
+pub mod phase;
+pub mod report;
+pub mod run;
+pub mod runs;
+pub mod selftest;
+pub mod show;

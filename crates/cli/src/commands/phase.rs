@@ -1,0 +1,91 @@
+//! `phase`: one phase in a directory, once. No mkfs, no cache state: the building block of a
+//! script, and of `run --dry-run`.
+
+use crate::args::PhaseArgs;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::signals;
+use fsdyno_load::ground::Ground;
+use fsdyno_load::measure::{self, LoadError};
+use fsdyno_load::workloads;
+use fsdyno_model::{CacheState, PhasePlan, Stop, Tally};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Figures {
+    kind: String,
+    method: String,
+    return_ns: u64,
+    durable_ns: Option<u64>,
+    user_ns: u64,
+    system_ns: u64,
+    tally: Tally,
+}
+
+pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
+    if workloads::find(&args.kind).is_none() {
+        let names = workloads::ALL.iter().map(|kind| kind.name);
+        let near = fsdyno_recipes::nearest(&args.kind, names.clone()).join(" or ");
+        let hint = if near.is_empty() {
+            names.collect::<Vec<_>>().join(", ")
+        } else {
+            near
+        };
+        return Err(Trouble::usage(format!(
+            "`{}` is no phase; try {hint}",
+            args.kind
+        )));
+    }
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let mut ground = Ground::discover(&args.directory)
+        .map_err(|e| Trouble::usage(format!("cannot read {}: {e}", args.directory.display())))?;
+    let plan = PhasePlan {
+        label: args.kind.clone(),
+        kind: args.kind.clone(),
+        cache: CacheState::AsLeft,
+        pattern: args.pattern.clone(),
+    };
+    let measured = measure::run(measure::Request {
+        phase: &plan,
+        engine: &args.engine,
+        copy_method: args.copy_method,
+        ground: &mut ground,
+        facts: None,
+        stop: &stop,
+    })
+    .map_err(|error| match error {
+        LoadError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),
+        other => Trouble::failure(other),
+    })?;
+    let figures = Figures {
+        kind: args.kind.clone(),
+        method: measured.method,
+        return_ns: measured.return_ns.0,
+        durable_ns: measured.durable_ns.map(|ns| ns.0),
+        user_ns: measured.user_ns.0,
+        system_ns: measured.system_ns.0,
+        tally: measured.tally,
+    };
+    if args.json {
+        output::json(&figures)?;
+        return Ok(Code::Ok);
+    }
+    let durable = measured
+        .durable_ns
+        .map(|ns| format!(", durable {ns}"))
+        .unwrap_or_default();
+    let line = format!(
+        "{} ({}): return {}{durable}; user {}, system {}; {} files, {} directories, {}\n",
+        figures.kind,
+        figures.method,
+        measured.return_ns,
+        measured.user_ns,
+        measured.system_ns,
+        figures.tally.files,
+        figures.tally.directories,
+        figures.tally.bytes
+    );
+    output::bytes(line.as_bytes())?;
+    Ok(Code::Ok)
+}

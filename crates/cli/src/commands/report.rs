@@ -1,0 +1,25 @@
+//! `report`: a run, from the store alone.
+
+use crate::args::ReportArgs;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_store::Store;
+use std::path::Path;
+
+pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
+    let store = Store::open_existing_read_only(store)?;
+    let set = store.load(&store.resolve(&args.run)?)?;
+    let to_file = args.output.is_some();
+    let options = fsdyno_report::Options {
+        width: output::width(),
+        color: output::color() && !to_file,
+        clock: args.clock,
+    };
+    let bytes = fsdyno_report::render(&set, args.format, &options).map_err(Trouble::failure)?;
+    match &args.output {
+        None => output::bytes(&bytes)?,
+        Some(path) => std::fs::write(path, bytes)
+            .map_err(|e| Trouble::failure(format!("cannot write {}: {e}", path.display())))?,
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,66 @@
+//! What a run begins with: the request as typed, the names there are, the programs to name.
+
+use crate::args::RunArgs;
+use crate::exit::{Code, Trouble};
+use fsdyno_model::{Plan, Step};
+use fsdyno_run::resolve::{Request, ResolveError};
+use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
+
+/// The arguments as a request.
+pub fn request(args: &RunArgs) -> Request {
+    Request {
+        suite: args.suite.clone(),
+        plan: args.plan.clone(),
+        fs: args.contenders.clone(),
+        on: (!args.on.is_empty()).then(|| args.on.join(",")),
+        work_dir: args.work_dir.clone(),
+        repeats: args.repeats,
+        budget: args.budget,
+        seed: args.seed,
+        scale: args.scale,
+        engine: args.engine.clone(),
+        copy_method: args.copy_method,
+        workloads: args.workload.clone(),
+        dataset: args.dataset.clone(),
+        pattern: args.pattern.clone(),
+        verify: args.verify.then_some(true),
+        check: args.no_check.then_some(false),
+        unchecked_options: args.unchecked_options,
+    }
+}
+
+/// Programs whose versions belong to the provenance, with the command that tells each.
+pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
+    let mut programs: Vec<(String, Vec<String>)> = Vec::new();
+    let versions = plan
+        .contenders
+        .iter()
+        .filter_map(|contender| fsdyno_recipes::find(&contender.filesystem)?.version());
+    for step in versions {
+        if let Step::Command { argv } = step
+            && let Some(name) = argv.first()
+            && programs.iter().all(|(known, _)| known != name)
+        {
+            programs.push((name.clone(), argv));
+        }
+    }
+    programs
+}
+
+/// A request that cannot be resolved; a plan file is pointed into.
+pub fn plan_trouble(error: ResolveError) -> Trouble {
+    let ResolveError::Plan(file) = error else {
+        return Trouble::usage(error);
+    };
+    let place = format!("{}:{}:{}", file.path, file.line(), file.column());
+    let mut diagnostic = MietteDiagnostic::new(format!("{place}: {}", file.message))
+        .with_label(LabeledSpan::underline(file.span.clone()));
+    if let Some(help) = file.help {
+        diagnostic = diagnostic.with_help(help);
+    }
+    let source = NamedSource::new(file.path, file.text);
+    Trouble::new(
+        Code::Usage,
+        format!("{:?}", Report::new(diagnostic).with_source_code(source)),
+    )
+}

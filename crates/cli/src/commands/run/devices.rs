@@ -1,0 +1,71 @@
+//! The devices of a run: what must be there, and what the guard releases.
+
+use crate::exit::{Code, Trouble};
+use fsdyno_host::guard::{self, Consent, Released};
+use fsdyno_host::probe::probe;
+use fsdyno_lab::preflight::{DEFAULT_SCRATCH, needs_devices};
+use fsdyno_model::{Availability, Bytes, DeviceChoice, Need, Plan};
+use std::path::PathBuf;
+
+/// Refuses a plan whose kind of device is not to be had here.
+pub fn require(plan: &Plan) -> Result<(), Trouble> {
+    if !needs_devices(plan) {
+        return Ok(());
+    }
+    let mut needs = vec![Need::Root];
+    if matches!(plan.device, DeviceChoice::Loop { .. }) {
+        needs.push(Need::LoopDevices);
+    }
+    for need in needs {
+        if let Availability::Missing { reason, remedy } = probe(&need) {
+            return Err(Trouble::new(Code::Missing, format!("{reason}; {remedy}")));
+        }
+    }
+    Ok(())
+}
+
+/// Has the guard release the devices that the user named; none where images are made.
+pub fn release(plan: &Plan, erase: &[String], need: Bytes) -> Result<Vec<Released>, Trouble> {
+    let DeviceChoice::Block { paths } = &plan.device else {
+        if erase.is_empty() {
+            return Ok(Vec::new());
+        }
+        return Err(Trouble::usage(
+            "--erase goes with --on /dev/...: no device is named",
+        ));
+    };
+    let most = plan
+        .contenders
+        .iter()
+        .map(|c| c.layout.devices)
+        .max()
+        .unwrap_or(1) as usize;
+    if paths.len() < most {
+        return Err(Trouble::usage(format!(
+            "a contender is made of {most} devices, but --on names {}; separate them by commas",
+            paths.len()
+        )));
+    }
+    let consents: Vec<Consent> = erase.iter().map(|text| Consent::parse(text)).collect();
+    guard::release(&paths[..most], &consents, need)
+        .map_err(|refusal| Trouble::new(Code::Refused, refusal))
+}
+
+/// The devices and directories that belong to the provenance, each with its role.
+pub fn to_name(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
+    let directories = plan.contenders.iter().filter_map(|c| c.directory.clone());
+    let mut named: Vec<_> = directories
+        .map(|path| (path, "directory under test"))
+        .collect();
+    match &plan.device {
+        DeviceChoice::Loop { directory, .. } => named.push((directory.clone(), "image files")),
+        DeviceChoice::Block { paths } => {
+            named.extend(paths.iter().map(|path| (path.clone(), "device under test")));
+        }
+        DeviceChoice::None if named.is_empty() => {
+            named.push((DEFAULT_SCRATCH.into(), "mount points"));
+        }
+        DeviceChoice::None => {}
+    }
+    named
+}

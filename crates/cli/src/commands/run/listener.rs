@@ -1,0 +1,37 @@
+//! Who listens to a run: the store first, then the screen.
+
+use crate::screen::Screen;
+use fsdyno_model::{Event, RunInfo};
+use fsdyno_store::{Store, StoreError};
+use std::collections::BTreeSet;
+
+/// Hands each event to the store and to the screen.
+pub struct Listener<'a> {
+    store: &'a mut Store,
+    id: String,
+    screen: Screen,
+}
+
+impl<'a> Listener<'a> {
+    pub fn new(store: &'a mut Store, info: &RunInfo, done: &BTreeSet<u32>) -> Self {
+        let screen = Screen::new(info, done);
+        Self {
+            store,
+            id: info.id.clone(),
+            screen,
+        }
+    }
+
+    /// A cell is in the store before anybody hears that it ended.
+    pub fn hear(&mut self, event: &Event) -> Result<(), StoreError> {
+        match event {
+            Event::CellEnded { record } => self.store.record(&self.id, record)?,
+            Event::RunEnded { reason, at_unix_ns } => {
+                self.store.end(&self.id, *reason, *at_unix_ns)?;
+            }
+            _ => {}
+        }
+        self.screen.show(event);
+        Ok(())
+    }
+}

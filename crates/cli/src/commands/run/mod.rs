@@ -1,0 +1,191 @@
+//! `run`: from arguments to a plan, from a plan to a run, from a run to its report.
+
+mod begin;
+mod devices;
+mod listener;
+
+use crate::args::RunArgs;
+use crate::catalogue::catalogue;
+use crate::exit::{Code, Trouble};
+use crate::{output, places};
+use begin::{programs_to_name, request};
+use fsdyno_host::journal::{self, Journal};
+use fsdyno_host::{provenance, signals};
+use fsdyno_lab::{HostLab, Preflight, PreflightError};
+use fsdyno_model::{Availability, Outcome, Plan, RunInfo, Stop, StopReason};
+use fsdyno_run::conductor::{conduct, unix_now};
+use fsdyno_run::resolve::resolve;
+use fsdyno_run::schedule::schedule;
+use fsdyno_store::Store;
+use listener::Listener;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, Trouble> {
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    match &args.resume {
+        Some(name) => resume(args, name, store_path, &stop),
+        None => fresh(args, store_path, &stop),
+    }
+}
+
+fn fresh(args: &RunArgs, store_path: &Path, stop: &Stop) -> Result<Code, Trouble> {
+    let plan = resolve(&request(args), &catalogue()).map_err(begin::plan_trouble)?;
+    let preflight = preflight(&plan)?;
+    if args.dry_run {
+        return say(&plan, &preflight);
+    }
+    let lab = lab(args, &plan, preflight, stop)?;
+    let mut store = Store::open(store_path)?;
+    let mut info = RunInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        plan_hash: plan.hash(),
+        provenance: provenance::collect(&programs_to_name(&plan), &devices::to_name(&plan)),
+        plan,
+        command_line: std::env::args_os()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+    };
+    store.begin_named(&mut info)?;
+    go(args, lab, store, &info, &BTreeSet::new())
+}
+
+fn resume(args: &RunArgs, name: &str, store_path: &Path, stop: &Stop) -> Result<Code, Trouble> {
+    let store = Store::open(store_path)?;
+    let id = store.resolve(name).map_err(Trouble::usage)?;
+    let info = store.load(&id)?.run;
+    let done = store.recorded(&id)?;
+    if args.dry_run {
+        return say(&info.plan, &preflight(&info.plan)?);
+    }
+    if done.len() == schedule(&info.plan).len() {
+        eprintln!("fsdyno: {id} is complete: nothing is left to do");
+        return finish(args, &store, &id);
+    }
+    let lab = lab(args, &info.plan, preflight(&info.plan)?, stop)?;
+    go(args, lab, store, &info, &done)
+}
+
+/// Conducts the run into the store, and reports it.
+fn go(
+    args: &RunArgs,
+    mut lab: HostLab,
+    mut store: Store,
+    info: &RunInfo,
+    done: &BTreeSet<u32>,
+) -> Result<Code, Trouble> {
+    // Held until the end: no other process goes on with this run meanwhile.
+    let _claim = store.claim(&info.id)?;
+    store.reopen(&info.id)?;
+    let mut listener = Listener::new(&mut store, info, done);
+    let reason = conduct(info, done, &mut lab, &mut |event| listener.hear(event))
+        .map_err(|error| keep_going_hint(&error, &info.id))?;
+    drop(lab);
+    let code = finish(args, &store, &info.id)?;
+    match reason {
+        StopReason::Complete => Ok(code),
+        StopReason::Budget => {
+            eprintln!(
+                "fsdyno: the budget is spent; go on with: fsdyno run --resume {}",
+                info.id
+            );
+            Ok(code)
+        }
+        StopReason::Interrupted => {
+            eprintln!(
+                "fsdyno: interrupted; go on with: fsdyno run --resume {}",
+                info.id
+            );
+            Ok(Code::Interrupted)
+        }
+    }
+}
+
+fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> Trouble {
+    Trouble::failure(format!(
+        "{error}\nall cells recorded before are kept; go on with: fsdyno run --resume {id}"
+    ))
+}
+
+/// The report, and the code that tells how the cells ended.
+fn finish(args: &RunArgs, store: &Store, id: &str) -> Result<Code, Trouble> {
+    let set = store.load(id)?;
+    let format = if args.json {
+        fsdyno_report::Format::Json
+    } else {
+        fsdyno_report::Format::Terminal
+    };
+    let options = fsdyno_report::Options {
+        width: output::width(),
+        color: output::color(),
+        clock: args.clock,
+    };
+    let bytes = fsdyno_report::render(&set, format, &options).map_err(Trouble::failure)?;
+    output::bytes(&bytes)?;
+    let any = |test: fn(&Outcome) -> bool| set.cells.iter().any(|record| test(&record.outcome));
+    Ok(if any(|outcome| matches!(outcome, Outcome::Failed(_))) {
+        Code::Failure
+    } else if any(|outcome| matches!(outcome, Outcome::Skipped { .. })) {
+        Code::Missing
+    } else {
+        Code::Ok
+    })
+}
+
+fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
+    Preflight::of(plan).map_err(|error| match error {
+        PreflightError::Unknown { .. } => Trouble::failure(error),
+        _ => Trouble::usage(error),
+    })
+}
+
+/// Everything that must hold before anything is made: what is missing, what the guard says.
+fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result<HostLab, Trouble> {
+    devices::require(plan)?;
+    let released = devices::release(plan, &args.erase, preflight.smallest_device())?;
+    let state = places::journals()?;
+    if journal::clean(&state, true).is_ok_and(|left| !left.is_empty()) {
+        eprintln!("fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run");
+    }
+    let journal = Journal::open(&state).map_err(Trouble::failure)?;
+    let lab = HostLab::new(plan, preflight, journal, released, stop.clone());
+    nobody_can_run(&lab, plan)?;
+    Ok(lab)
+}
+
+/// Refuses a run in which every cell would be skipped.
+fn nobody_can_run(lab: &HostLab, plan: &Plan) -> Result<(), Trouble> {
+    if lab.missing().iter().any(Option::is_none) {
+        return Ok(());
+    }
+    let mut lines = vec!["no contender can run here:".to_owned()];
+    for (contender, missing) in plan.contenders.iter().zip(lab.missing()) {
+        if let Some((_, Availability::Missing { reason, remedy })) = missing {
+            lines.push(format!("  {}: {reason}; {remedy}", contender.label));
+        }
+    }
+    lines.push("without root and mkfs, directories can be compared: --on dir:PATH".to_owned());
+    Err(Trouble::new(Code::Missing, lines.join("\n")))
+}
+
+/// The dry run.
+fn say(plan: &Plan, preflight: &Preflight) -> Result<Code, Trouble> {
+    let mut text = format!(
+        "# {}: seed {}, plan {}; nothing is executed\n",
+        plan.name,
+        plan.seed,
+        plan.hash()
+    );
+    for cell in schedule(plan) {
+        for line in fsdyno_lab::script::lines(plan, preflight, cell) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    output::bytes(text.as_bytes())?;
+    Ok(Code::Ok)
+}

@@ -1,0 +1,127 @@
+//! `show`: a run at a glance, or the commands of one of its cells.
+
+use crate::args::ShowArgs;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{CellRecord, Outcome, ResultSet, RunInfo};
+use fsdyno_store::Store;
+use std::path::Path;
+
+pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
+    let store = Store::open_existing_read_only(store)?;
+    let set = store.load(&store.resolve(&args.run).map_err(Trouble::usage)?)?;
+    if let Some(index) = args.commands {
+        return commands(&set, index, args.json);
+    }
+    if args.json {
+        output::json(&set.run)?;
+        return Ok(Code::Ok);
+    }
+    output::rows(&facts(&set.run), output::width())?;
+    output::bytes(b"\n")?;
+    let header = ["CELL", "BLOCK", "CONTENDER", "WORKLOAD", "TOOK", "OUTCOME"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(set.cells.iter().map(|record| row(&set.run, record)));
+    output::rows(&rows, output::width())?;
+    Ok(Code::Ok)
+}
+
+fn facts(run: &RunInfo) -> Vec<Vec<String>> {
+    let plan = &run.plan;
+    let p = &run.provenance;
+    let when = jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
+        .map(|at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+        .unwrap_or_default();
+    let labels: Vec<&str> = plan.contenders.iter().map(|c| c.label.as_str()).collect();
+    let mut facts = vec![
+        ("run", run.id.clone()),
+        ("begun", when),
+        (
+            "ended",
+            run.stop
+                .map_or("not yet".to_owned(), |stop| stop.to_string()),
+        ),
+        ("command", shell_line(&run.command_line)),
+        ("plan", format!("{} (hash {})", plan.name, run.plan_hash)),
+        ("seed", plan.seed.to_string()),
+        ("scale", plan.scale.to_string()),
+        ("engine", plan.engine.clone()),
+        ("contenders", labels.join(" ")),
+        (
+            "machine",
+            format!("{}, {} processors", p.processor, p.processors),
+        ),
+        ("memory", fsdyno_model::Bytes(p.memory_bytes).to_string()),
+        ("kernel", p.kernel.clone()),
+        (
+            "system",
+            format!("{}, virtualisation: {}", p.distribution, p.virtualisation),
+        ),
+    ];
+    for workload in &plan.workloads {
+        let phases: Vec<String> = workload
+            .phases
+            .iter()
+            .map(|phase| format!("{} ({})", phase.label, phase.cache))
+            .collect();
+        let line = format!(
+            "{}: {} over {}",
+            workload.name,
+            phases.join(", "),
+            workload.dataset
+        );
+        facts.push(("workload", line));
+    }
+    for (name, version) in &p.programs {
+        facts.push(("program", format!("{name}: {version}")));
+    }
+    facts
+        .into_iter()
+        .map(|(name, value)| vec![name.to_owned(), value])
+        .collect()
+}
+
+fn row(run: &RunInfo, record: &CellRecord) -> Vec<String> {
+    let cell = record.cell;
+    let outcome = match &record.outcome {
+        Outcome::Measured => "measured".to_owned(),
+        Outcome::Skipped { reason, .. } => format!("skipped: {reason}"),
+        Outcome::Failed(failure) => format!("failed: {}: {}", failure.stage, failure.message),
+    };
+    vec![
+        cell.index.to_string(),
+        (cell.block + 1).to_string(),
+        run.plan.contenders[cell.contender as usize].label.clone(),
+        run.plan.workloads[cell.workload as usize].name.clone(),
+        record.took_ns.to_string(),
+        outcome,
+    ]
+}
+
+fn commands(set: &ResultSet, index: u32, json: bool) -> Result<Code, Trouble> {
+    let record = set
+        .cells
+        .iter()
+        .find(|record| record.cell.index == index)
+        .ok_or_else(|| {
+            Trouble::usage(format!(
+                "{} has no recorded cell {index}; see: fsdyno show",
+                set.run.id
+            ))
+        })?;
+    if json {
+        output::json(&record.commands)?;
+        return Ok(Code::Ok);
+    }
+    for command in &record.commands {
+        let how = if command.by_system_call {
+            "  # by system call"
+        } else {
+            ""
+        };
+        let line = format!("{}{how}\n", shell_line(&command.argv));
+        output::bytes(line.as_bytes())?;
+    }
+    Ok(Code::Ok)
+}

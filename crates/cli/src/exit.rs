@@ -1,0 +1,73 @@
+//! How the program ends: every trouble has one clear message and a documented exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// The exit codes, as `--help` documents them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// All went well.
+    Ok = 0,
+    /// Something failed.
+    Failure = 1,
+    /// The command line or the plan is wrong.
+    Usage = 2,
+    /// The device guard refused.
+    Refused = 3,
+    /// A capability is missing.
+    Missing = 4,
+    /// Interrupted by the user.
+    Interrupted = 130,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// What went wrong, for the user.
+#[derive(Debug)]
+pub struct Trouble {
+    /// The exit code.
+    pub code: Code,
+    message: String,
+}
+
+impl Trouble {
+    /// A trouble with its code.
+    pub fn new(code: Code, message: impl fmt::Display) -> Self {
+        Self {
+            code,
+            message: message.to_string(),
+        }
+    }
+
+    /// Wrong use.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
+    /// Something that failed.
+    pub fn failure(message: impl fmt::Display) -> Self {
+        Self::new(Code::Failure, message)
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<fsdyno_store::StoreError> for Trouble {
+    fn from(error: fsdyno_store::StoreError) -> Self {
+        Self::failure(error)
+    }
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::failure(error)
+    }
+}

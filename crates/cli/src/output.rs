@@ -1,0 +1,79 @@
+//! Writing to standard output: whole texts, tables of words, JSON. A reader that goes away
+//! (`| head`) is no failure.
+
+use crate::exit::Trouble;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// Writes bytes.
+pub fn bytes(bytes: &[u8]) -> Result<(), Trouble> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Trouble::failure(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a value as JSON.
+pub fn json(value: &impl Serialize) -> Result<(), Trouble> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Trouble::failure(format!("cannot write JSON: {error}")))?;
+    text.push('\n');
+    bytes(text.as_bytes())
+}
+
+/// Writes rows of words in columns; words too long for the terminal are folded in their column.
+pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), Trouble> {
+    bytes(align(rows, width).as_bytes())
+}
+
+fn align(rows: &[Vec<String>], width: usize) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt() + "\n"
+}
+
+/// The width to print for: that of the terminal; 80 where there is none.
+pub fn width() -> usize {
+    let term = console::Term::stdout();
+    term.size_checked()
+        .map_or(80, |(_, columns)| usize::from(columns).max(40))
+}
+
+/// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
+pub fn color() -> bool {
+    console::Term::stdout().is_term() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_words_fold_in_their_column() {
+        let rows = vec![
+            vec![
+                "a".to_owned(),
+                "one two three four five six seven".to_owned(),
+            ],
+            vec!["bbb".to_owned(), "x".to_owned()],
+        ];
+        let text = align(&rows, 30);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 30),
+            "{text}"
+        );
+        assert!(text.starts_with("a    one"), "{text}");
+    }
+}

@@ -1,0 +1,295 @@
+//! Cells on real kernels and loop devices. Needs root; skips by name without it.
+
+mod support;
+
+use serde_json::Value;
+use std::time::Duration;
+use support::{Home, outcomes, root_and};
+
+const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
+
+/// A run over loop devices in the home's own directory.
+fn run_args(home: &Home, more: &[&str]) -> Vec<String> {
+    let work = home.work().display().to_string();
+    let fixed = ["run", "--work-dir", &work, "--seed", "3"];
+    fixed
+        .iter()
+        .chain(more)
+        .map(|word| (*word).to_owned())
+        .collect()
+}
+
+fn samples(result: &Value, contender: u64) -> Vec<Value> {
+    let cells = result["cells"].as_array().unwrap();
+    cells
+        .iter()
+        .filter(|cell| cell["cell"]["contender"] == contender)
+        .flat_map(|cell| cell["samples"].as_array().unwrap().clone())
+        .collect()
+}
+
+#[test]
+fn every_file_system_runs_every_phase_cold_and_proven() {
+    if !root_and(&MKFS, "every_file_system_runs_every_phase_cold_and_proven") {
+        return;
+    }
+    let home = Home::new();
+    let contenders = "ext2,ext3,ext4,xfs,btrfs,btrfs@pool2,tmpfs";
+    let args = run_args(
+        &home,
+        &[
+            "--fs",
+            contenders,
+            "--dataset",
+            "ports",
+            "--scale",
+            "0.02",
+            "--repeats",
+            "1",
+            "--verify",
+        ],
+    );
+    let said = home.fsdyno(&args);
+    let result = home.result("last");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        outcomes(&result)
+            .iter()
+            .all(|(_, outcome)| outcome == "measured")
+    );
+    for contender in 0..6 {
+        let samples = samples(&result, contender);
+        assert_eq!(
+            samples.len(),
+            6,
+            "untar, copy, stat-walk, grep, read, delete"
+        );
+        for sample in samples {
+            let cache = &sample["cache"];
+            assert_eq!(cache["proven"], true, "{sample}");
+            assert_eq!(cache["resident_pages"], 0, "{sample}");
+            let device = &sample["device"];
+            if sample["kind"] == "read" {
+                let bytes = sample["tally"]["bytes"].as_u64().unwrap();
+                assert!(device["read_bytes"].as_u64().unwrap() >= bytes, "{sample}");
+            }
+        }
+    }
+    home.assert_cleanable();
+}
+
+#[test]
+fn a_refused_mount_option_fails_its_cells_with_the_kernels_reason_and_the_others_go_on() {
+    if !root_and(&MKFS, "a_refused_mount_option") {
+        return;
+    }
+    let home = Home::new();
+    let args = run_args(
+        &home,
+        &[
+            "--fs",
+            "xfs,ext4:frobnicate=7",
+            "--dataset",
+            "music",
+            "--scale",
+            "0.01",
+            "--workload",
+            "copy",
+            "--repeats",
+            "1",
+        ],
+    );
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    let cells = result["cells"].as_array().unwrap();
+    for cell in cells {
+        if cell["cell"]["contender"] == 0 {
+            assert_eq!(cell["outcome"]["outcome"], "measured");
+        } else {
+            let message = cell["outcome"]["message"].as_str().unwrap();
+            assert!(message.contains("frobnicate"), "{message}");
+            assert_eq!(cell["outcome"]["stage"]["stage"], "mount");
+        }
+    }
+    home.assert_cleanable();
+}
+
+#[test]
+fn a_full_disk_fails_its_cell_by_name_and_the_rest_runs() {
+    if !root_and(&MKFS, "a_full_disk") {
+        return;
+    }
+    let home = Home::new();
+    let args = run_args(
+        &home,
+        &[
+            "--fs",
+            "tmpfs:size=40M,xfs",
+            "--dataset",
+            "music",
+            "--scale",
+            "0.15",
+            "--workload",
+            "copy",
+            "--repeats",
+            "1",
+        ],
+    );
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    for cell in result["cells"].as_array().unwrap() {
+        if cell["cell"]["contender"] == 0 {
+            assert_eq!(cell["outcome"]["errno"], "ENOSPC", "{}", cell["outcome"]);
+        } else {
+            assert_eq!(cell["outcome"]["outcome"], "measured");
+        }
+    }
+    home.assert_cleanable();
+}
+
+#[test]
+fn reading_with_strictatime_writes_more_than_with_noatime() {
+    if !root_and(&MKFS, "strictatime") {
+        return;
+    }
+    let home = Home::new();
+    let args = run_args(&home, &["atime", "--scale", "0.03", "--repeats", "1"]);
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    let written = |contender| -> u64 {
+        let samples = samples(&result, contender);
+        assert!(samples.len() >= 2, "cold and warm");
+        let cells = result["cells"].as_array().unwrap();
+        let cell = cells
+            .iter()
+            .find(|cell| cell["cell"]["contender"] == contender)
+            .unwrap();
+        cell["samples"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["device"]["written_bytes"].as_u64().unwrap())
+            .sum()
+    };
+    assert!(written(0) > written(1), "{} {}", written(0), written(1));
+}
+
+#[test]
+fn random_kills_leave_nothing_that_clean_does_not_undo_and_no_cell_is_lost_or_doubled() {
+    if !root_and(&MKFS, "random_kills") {
+        return;
+    }
+    let rounds: u64 = std::env::var("FSDYNO_KILL_ROUNDS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(6);
+    let home = Home::new();
+    let args = run_args(
+        &home,
+        &[
+            "--fs",
+            "ext4,xfs,btrfs",
+            "--dataset",
+            "ports",
+            "--scale",
+            "0.005",
+            "--workload",
+            "untar,copy,delete",
+            "--repeats",
+            &(rounds.max(4) / 2).to_string(),
+        ],
+    );
+    let mut child = home.start(&args);
+    for round in 0..rounds {
+        // Spread over the whole life of a cell, without a clock deciding anything asserted.
+        std::thread::sleep(Duration::from_millis(150 + round * 389 % 1700));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        home.assert_cleanable();
+        let runs: Value =
+            serde_json::from_str(&home.fsdyno(&["runs", "--json"]).out).unwrap_or_default();
+        let resume = ["run", "--resume", "last"].map(str::to_owned);
+        child = home.start(if runs[0].is_object() { &resume } else { &args });
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    home.assert_cleanable();
+    let result = home.result("last");
+    let plan_cells = 3 * (rounds.max(4) / 2);
+    let indices: Vec<u64> = outcomes(&result)
+        .into_iter()
+        .map(|(index, _)| index)
+        .collect();
+    assert_eq!(indices, (0..plan_cells).collect::<Vec<_>>());
+    assert!(
+        outcomes(&result)
+            .iter()
+            .all(|(_, outcome)| outcome == "measured")
+    );
+}
+
+#[test]
+fn a_device_with_something_on_it_is_refused_and_the_way_out_works() {
+    if !root_and(&["mkfs.ext4", "losetup"], "a_device_with_something_on_it") {
+        return;
+    }
+    let home = Home::new();
+    let image = home.path("disk.img");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(600 << 20)
+        .unwrap();
+    let tool = |argv: &[&str]| {
+        let output = std::process::Command::new(argv[0])
+            .args(&argv[1..])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{argv:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let path = image.to_str().unwrap();
+    tool(&["mkfs.ext4", "-q", "-F", path]);
+    let device = tool(&["losetup", "--find", "--show", path]);
+    let base = [
+        "--on",
+        &device,
+        "--fs",
+        "ext4,xfs",
+        "--dataset",
+        "music",
+        "--scale",
+        "0.01",
+    ];
+    let args = run_args(
+        &home,
+        &[&base[..], &["--workload", "copy", "--repeats", "1"]].concat(),
+    );
+    let before = tool(&["sha256sum", path]);
+    let refused = home.fsdyno(&args);
+    let after = tool(&["sha256sum", path]);
+    // The refusal prints the flag that releases the device; typing it works.
+    let flag = refused.err.split_once("--erase ").map(|(_, rest)| {
+        rest.split_whitespace()
+            .next()
+            .unwrap()
+            .trim_matches('\'')
+            .to_owned()
+    });
+    let mut released = args.clone();
+    released.extend(["--erase".to_owned(), flag.clone().unwrap_or_default()]);
+    let accepted = home.fsdyno(&released);
+    tool(&["losetup", "--detach", &device]);
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains("ext4"), "{}", refused.err);
+    assert_eq!(before, after, "a refused device was written to");
+    assert_eq!(
+        accepted.code,
+        Some(0),
+        "{flag:?}: {}{}",
+        accepted.out,
+        accepted.err
+    );
+    home.assert_cleanable();
+}

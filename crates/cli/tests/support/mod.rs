@@ -1,0 +1,155 @@
+//! Runs the program as a user would, in a home of its own.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A home with its own store, journals, images, and a directory to work in.
+pub struct Home {
+    /// Held so that it goes at the end.
+    pub root: TempDir,
+}
+
+/// What a program said, and how it ended.
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Home {
+    /// On disk, not in memory: images need direct I/O to mean anything.
+    pub fn new() -> Self {
+        let root = tempfile::Builder::new()
+            .prefix("fsdyno-test-")
+            .tempdir_in("/var/tmp")
+            .unwrap();
+        std::fs::create_dir(root.path().join("work")).unwrap();
+        Self { root }
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsdyno"));
+        command
+            .args(args)
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env_remove("FSDYNO_STORE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn fsdyno<S: AsRef<OsStr>>(&self, args: &[S]) -> Said {
+        said(self.command(args).output().unwrap())
+    }
+
+    /// Starts it and does not wait.
+    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Child {
+        let mut command = self.command(args);
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// What lies in the working directory.
+    pub fn left_in_work(&self) -> Vec<PathBuf> {
+        std::fs::read_dir(self.work())
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect()
+    }
+
+    /// The result of a run as JSON.
+    pub fn result(&self, run: &str) -> serde_json::Value {
+        let said = self.fsdyno(&["report", run, "--format", "json"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        serde_json::from_str(&said.out).unwrap()
+    }
+
+    /// Asserts that a killed run left nothing that `clean` does not undo.
+    pub fn assert_cleanable(&self) {
+        let said = self.fsdyno(&["clean"]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let here = self.root.path().display().to_string();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(&here), "a mount is left: {mounts}");
+        assert_eq!(loops_backed_under(self.root.path()), Vec::<String>::new());
+        assert_eq!(self.left_in_work(), Vec::<PathBuf>::new());
+    }
+}
+
+pub fn said(output: Output) -> Said {
+    Said {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Loop devices whose backing file lies, or lay, under a directory.
+pub fn loops_backed_under(directory: &Path) -> Vec<String> {
+    let prefix = directory.display().to_string();
+    std::fs::read_dir("/sys/block")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.unwrap().path().join("loop/backing_file");
+            let backing = std::fs::read_to_string(path).ok()?;
+            backing.starts_with(&prefix).then_some(backing)
+        })
+        .collect()
+}
+
+/// Whether a lab test can run; says why where it cannot, so that the skip is counted.
+pub fn root_and(programs: &[&str], test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIP root: {test}");
+        return false;
+    }
+    if !Path::new("/dev/loop-control").exists() {
+        println!("SKIP loop devices: {test}");
+        return false;
+    }
+    let directories = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+    for program in programs {
+        if !directories
+            .iter()
+            .any(|dir| Path::new(dir).join(program).exists())
+        {
+            println!("SKIP program {program}: {test}");
+            return false;
+        }
+    }
+    true
+}
+
+/// The outcomes of all cells of a result, by index.
+pub fn outcomes(result: &serde_json::Value) -> Vec<(u64, String)> {
+    let cells = result["cells"].as_array().unwrap();
+    let mut outcomes: Vec<_> = cells
+        .iter()
+        .map(|cell| {
+            let index = cell["cell"]["index"].as_u64().unwrap();
+            (
+                index,
+                cell["outcome"]["outcome"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    outcomes.sort();
+    outcomes
+}

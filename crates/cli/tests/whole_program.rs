@@ -1,0 +1,308 @@
+//! The whole program in a plain directory: no root, no mkfs, nothing left behind.
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+use support::{Home, outcomes};
+
+/// A small comparison of one directory with itself.
+fn small<'a>(home: &Home, more: &[&'a str]) -> Vec<String> {
+    let on = format!("dir:{}", home.work().display());
+    let fixed = [
+        "run",
+        "--on",
+        &on,
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.002",
+        "--seed",
+        "7",
+    ];
+    fixed
+        .iter()
+        .chain(more)
+        .map(|word| (*word).to_owned())
+        .collect()
+}
+
+#[test]
+fn a_run_in_a_directory_measures_every_cell_and_leaves_nothing() {
+    let home = Home::new();
+    let said = home.fsdyno(&small(&home, &["--repeats", "2", "--verify"]));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        said.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        said.out
+    );
+    let result = home.result("last");
+    assert_eq!(
+        outcomes(&result),
+        [(0, "measured".to_owned()), (1, "measured".to_owned())]
+    );
+    for cell in result["cells"].as_array().unwrap() {
+        for sample in cell["samples"].as_array().unwrap() {
+            assert!(sample["return_ns"].as_u64().unwrap() > 0);
+            let writes = ["copy", "delete"].contains(&sample["kind"].as_str().unwrap());
+            assert_eq!(sample["durable_ns"].is_u64(), writes, "{sample}");
+        }
+    }
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn both_engines_do_the_same_work() {
+    let home = Home::new();
+    let mut tallies = Vec::new();
+    for engine in ["sync", "tools"] {
+        let args = [
+            "--repeats",
+            "1",
+            "--verify",
+            "--workload",
+            "copy,delete",
+            "--engine",
+            engine,
+        ];
+        let said = home.fsdyno(&small(&home, &args));
+        assert_eq!(said.code, Some(0), "{engine}: {}{}", said.out, said.err);
+        let result = home.result("last");
+        let samples = result["cells"][0]["samples"].clone();
+        assert_eq!(samples[0]["engine"], engine);
+        tallies.push(samples.as_array().unwrap().len());
+    }
+    assert_eq!(tallies, [2, 2]);
+}
+
+#[test]
+fn the_null_engine_shows_the_weight_of_the_tool_alone() {
+    let home = Home::new();
+    let said = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    let samples = result["cells"][0]["samples"].as_array().unwrap().clone();
+    assert!(!samples.is_empty());
+    assert!(
+        samples
+            .iter()
+            .all(|s| s["tally"]["calls"].as_u64().unwrap() > 0),
+        "{samples:?}"
+    );
+}
+
+#[test]
+fn a_dry_run_prints_and_makes_nothing() {
+    let home = Home::new();
+    let work = home.work().display().to_string();
+    let args = [
+        "run",
+        "classic-2008",
+        "--fs",
+        "ext4,btrfs@pool2",
+        "--work-dir",
+        &work,
+        "--dry-run",
+    ];
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for words in [
+        "mkfs.ext4",
+        "mkfs.btrfs",
+        "$LOOP1",
+        "mount -i -t ext4",
+        "fsdyno phase copy",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+    assert!(!home.path("data").exists(), "a dry run made a store");
+}
+
+#[test]
+fn bad_input_gets_one_clear_message_and_its_exit_code() {
+    let home = Home::new();
+    let dir = format!("dir:{}", home.work().display());
+    let missing = format!("tree:{}", home.path("nowhere").display());
+    let cases: [(&[&str], i32, &str); 14] = [
+        (&["run", "--fs", "ext4,xsf"], 2, "xfs"),
+        (&["run", "qick"], 2, "quick"),
+        (&["run", "--fs", "ext4:noatmie"], 2, "noatime"),
+        (&["run", "--on", &dir, "--dataset", "portge"], 2, "portage"),
+        (&["run", "--on", &dir, "--dataset", &missing], 2, "nowhere"),
+        (&["run", "--on", &dir, "--workload", "cpoy"], 2, "copy"),
+        (&["run", "--on", &dir, "--fs", "ext4"], 2, "dir:"),
+        (&["run", "--on", "dir:/nonexistent"], 2, "/nonexistent"),
+        (&["run", "--on", "floppy"], 2, "loop"),
+        (&["run", "--on", &dir, "--engine", "snyc"], 2, "sync"),
+        (
+            &[
+                "run",
+                "--on",
+                &dir,
+                "--dataset",
+                "iso",
+                "--workload",
+                "untar",
+            ],
+            2,
+            "archive",
+        ),
+        (&["run", "--on", &dir, "--scale", "-1"], 2, "scale"),
+        (&["run", "--repeats", "0"], 2, "--repeats"),
+        (&["report", "last"], 1, "store"),
+    ];
+    for (args, code, words) in cases {
+        let said = home.fsdyno(args);
+        assert_eq!(said.code, Some(code), "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+        assert!(!said.err.contains("panicked"), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_dataset_larger_than_its_device_is_refused_before_anything_is_made() {
+    let home = Home::new();
+    let work = home.work().display().to_string();
+    let said = home.fsdyno(&[
+        "run",
+        "classic-2008",
+        "--on",
+        "loop:1G",
+        "--work-dir",
+        &work,
+    ]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("--scale"), "{}", said.err);
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_broken_plan_is_pointed_at() {
+    let home = Home::new();
+    let plan = home.path("plan.toml");
+    for (text, words) in [
+        ("name = \"x\"\nrepeats = \"three\"\n", "plan.toml:2:"),
+        ("name = \"x\"\n[[workload]\n", "plan.toml:2:"),
+        (
+            "name = \"x\"\n\n[[workload]]\nname = \"w\"\ndataset = \"portge\"\nphases = [\"copy\"]\n",
+            "plan.toml:5:",
+        ),
+    ] {
+        fs::write(&plan, text).unwrap();
+        let said = home.fsdyno(&["run", "--plan", plan.to_str().unwrap(), "--dry-run"]);
+        assert_eq!(said.code, Some(2), "{text}: {}", said.err);
+        assert!(said.err.contains(words), "{text}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_store_of_a_newer_schema_is_refused_and_untouched() {
+    let home = Home::new();
+    assert_eq!(
+        home.fsdyno(&small(&home, &["--repeats", "1"])).code,
+        Some(0)
+    );
+    let path = home.path("data/fsdyno/fsdyno.db");
+    let mut bytes = fs::read(&path).unwrap();
+    // `user_version` of SQLite: a big-endian number at offset 60 of the header.
+    bytes[60..64].copy_from_slice(&9999_u32.to_be_bytes());
+    fs::write(&path, &bytes).unwrap();
+    let said = home.fsdyno(&small(&home, &["--repeats", "1"]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("newer"), "{}", said.err);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn ctrl_c_ends_cleanly_and_resume_finishes_the_run() {
+    let home = Home::new();
+    let mut child = home.start(&small(&home, &["--repeats", "200"]));
+    wait_for_cells(&home, 2);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+    let before = outcomes(&home.result("last")).len();
+    assert!((2..200).contains(&before), "{before}");
+    let said = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let after = outcomes(&home.result("last"));
+    assert_eq!(
+        after.iter().map(|(n, _)| *n).collect::<Vec<_>>(),
+        (0..200).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn after_sigkill_clean_leaves_nothing_and_resume_finishes_the_run() {
+    let home = Home::new();
+    let mut child = home.start(&small(&home, &["--repeats", "40"]));
+    wait_for_cells(&home, 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.assert_cleanable();
+    let said = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(outcomes(&home.result("last")).len(), 40);
+}
+
+#[test]
+fn every_list_and_format_answers() {
+    let home = Home::new();
+    assert_eq!(
+        home.fsdyno(&small(&home, &["--repeats", "2"])).code,
+        Some(0)
+    );
+    let lists = [
+        "filesystems",
+        "suites",
+        "workloads",
+        "datasets",
+        "layouts",
+        "engines",
+    ];
+    for what in lists {
+        let said = home.fsdyno(&["list", what]);
+        assert_eq!(said.code, Some(0), "{what}: {}", said.err);
+        assert!(said.out.lines().count() >= 2, "{what}: {}", said.out);
+        let said = home.fsdyno(&["list", what, "--json"]);
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&said.out).is_ok(),
+            "{what}"
+        );
+    }
+    for format in ["terminal", "html", "csv", "json", "markdown"] {
+        let said = home.fsdyno(&["report", "last", "--format", format]);
+        assert_eq!(said.code, Some(0), "{format}: {}", said.err);
+        assert!(said.out.contains("copy"), "{format}");
+    }
+    for args in [
+        &["doctor"][..],
+        &["runs"],
+        &["show"],
+        &["show", "--commands", "0"],
+        &["man"],
+    ] {
+        let said = home.fsdyno(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        assert!(!said.out.is_empty(), "{args:?}");
+    }
+}
+
+/// Waits until the store of a run under way holds so many cells.
+fn wait_for_cells(home: &Home, cells: usize) {
+    for _ in 0..600 {
+        std::thread::sleep(Duration::from_millis(50));
+        let said = home.fsdyno(&["runs", "--json"]);
+        let runs: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_default();
+        if runs[0]["cells_recorded"]
+            .as_u64()
+            .is_some_and(|n| n as usize >= cells)
+        {
+            return;
+        }
+    }
+    panic!("no {cells} cells within 30 s");
+}

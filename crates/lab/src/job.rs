@@ -1,0 +1,67 @@
+//! One cell with everything it refers to, looked up.
+
+use crate::preflight::{Preflight, Prepared};
+use fsdyno_model::{Bytes, Cell, Contender, Plan, Workload};
+use fsdyno_recipes::Filesystem;
+use std::path::{Path, PathBuf};
+
+/// A cell, its contender, its workload, and what was prepared for them.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// The plan it belongs to.
+    pub plan: &'a Plan,
+    /// Which cell.
+    pub cell: Cell,
+    /// Who competes.
+    pub contender: &'a Contender,
+    /// What it does.
+    pub workload: &'a Workload,
+    /// The recipe of its file system.
+    pub recipe: &'static dyn Filesystem,
+    /// The dataset, opened.
+    pub prepared: &'a Prepared,
+    /// The size of each image file, where images are made.
+    pub image_bytes: Bytes,
+}
+
+impl<'a> Job<'a> {
+    /// Looks up a cell of a plan that passed its preflight.
+    ///
+    /// # Panics
+    /// Where the cell is not one of that plan, or the preflight was of another plan.
+    pub fn new(plan: &'a Plan, preflight: &'a Preflight, cell: Cell) -> Self {
+        let contender = &plan.contenders[cell.contender as usize];
+        Self {
+            plan,
+            cell,
+            contender,
+            workload: &plan.workloads[cell.workload as usize],
+            recipe: preflight.recipes[cell.contender as usize],
+            prepared: &preflight.workloads[cell.workload as usize],
+            image_bytes: preflight.image_bytes,
+        }
+    }
+
+    /// The directory made for this cell alone; `tag` tells runs on one machine apart.
+    pub fn scratch(&self, base: &Path, tag: &str) -> PathBuf {
+        base.join(format!("fsdyno-{tag}-{}", self.cell.index))
+    }
+
+    /// Where its file system is mounted.
+    pub fn target(&self, base: &Path, tag: &str) -> PathBuf {
+        self.scratch(base, tag).join("mnt")
+    }
+
+    /// The directory its files lie in: on the file system under test, or in the user's directory.
+    pub fn ground_root(&self, base: &Path, tag: &str) -> PathBuf {
+        match &self.contender.directory {
+            Some(directory) => self.scratch(directory, tag),
+            None => self.target(base, tag).join("ground"),
+        }
+    }
+
+    /// Whether its engine touches files at all.
+    pub fn touches_files(&self) -> bool {
+        self.plan.engine != fsdyno_load::engines::null::NAME
+    }
+}

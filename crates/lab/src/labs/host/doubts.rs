@@ -1,0 +1,91 @@
+//! What a reader must know of a single sample.
+
+use crate::job::Job;
+use fsdyno_model::{Bytes, CacheState, Nanos, Sample, Warning, WarningKind};
+
+/// Below this, the scheduler's slices and the start of a program weigh too much.
+const SHORT: Nanos = Nanos(20_000_000);
+
+/// Everything doubtful about a sample.
+pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
+    [
+        too_short(sample),
+        not_from_device(sample, job),
+        free_copy(sample, job),
+        steal(sample),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn too_short(sample: &Sample) -> Option<Warning> {
+    (sample.whole_ns() < SHORT && sample.engine != "null").then(|| {
+        Warning::new(
+            WarningKind::TooShort,
+            format!("{} took less than {SHORT}", sample.label),
+            "chance weighs too much in it: raise --scale",
+        )
+    })
+}
+
+/// A cold phase must have read its data at the device; compression may spare half and more.
+fn not_from_device(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
+    let device = sample.device?;
+    let reads_all = matches!(sample.kind.as_str(), "copy" | "read" | "grep");
+    let expected = if job.recipe.compresses(job.contender) {
+        0
+    } else {
+        sample.tally.bytes.0 - sample.tally.bytes.0 / 10
+    };
+    let cold = sample.cache.asked == CacheState::Cold && sample.cache.proven;
+    (cold && reads_all && shares_nothing(sample) && device.read_bytes.0 < expected).then(|| {
+        Warning::new(
+            WarningKind::NotFromDevice,
+            format!(
+                "{}: only {} of {} came from the device",
+                sample.label, device.read_bytes, sample.tally.bytes
+            ),
+            "a cache below the page cache, inline data, or sparse files",
+        )
+    })
+}
+
+/// Whether data really moved through this process.
+fn shares_nothing(sample: &Sample) -> bool {
+    sample.kind != "copy" || sample.method.starts_with("read-write")
+}
+
+fn free_copy(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
+    let device = sample.device?;
+    let makes = matches!(sample.kind.as_str(), "copy" | "untar");
+    let half = Bytes(sample.tally.bytes.0 / 2);
+    let expected = makes && !job.recipe.compresses(job.contender);
+    (expected && sample.durable_ns.is_some() && device.written_bytes < half).then(|| {
+        Warning::new(
+            WarningKind::FreeCopy,
+            format!(
+                "{}: {} of data made only {} of writes",
+                sample.label, sample.tally.bytes, device.written_bytes
+            ),
+            "blocks were shared (reflink), compressed, or found to be zeros: this is not the time \
+             of moving data",
+        )
+    })
+}
+
+fn steal(sample: &Sample) -> Option<Warning> {
+    let share = sample.cpu.steal_ns.0 as f64 / (sample.whole_ns().0 as f64).max(1.0);
+    // One tick of 10 ms is the resolution of the counter: below three, nothing is known.
+    (share > 0.02 && sample.cpu.steal_ns.0 >= 30_000_000).then(|| {
+        Warning::new(
+            WarningKind::Steal,
+            format!(
+                "{}: the hypervisor took {:.0} % of a processor",
+                sample.label,
+                share * 100.0
+            ),
+            "use an idle host, or more repeats",
+        )
+    })
+}

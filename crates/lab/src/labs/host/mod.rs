@@ -1,0 +1,113 @@
+//! The host lab: a cell runs right here, on this kernel.
+
+mod caches;
+mod doing;
+mod doubts;
+mod notes;
+
+use crate::job::Job;
+use crate::labs::Lab;
+use crate::preflight::Preflight;
+use crate::procedure::{self, Halt};
+use doing::Doing;
+use fsdyno_host::guard::Released;
+use fsdyno_host::journal::Journal;
+use fsdyno_host::probe::probe;
+use fsdyno_model::{Availability, Cell, CellRecord, Event, Outcome, Plan, Requirement, Stop};
+use notes::Notes;
+use std::path::PathBuf;
+
+/// Runs cells on this machine.
+pub struct HostLab {
+    preflight: Preflight,
+    journal: Journal,
+    stop: Stop,
+    scratch: PathBuf,
+    /// Block devices that the guard has released; empty where images are made.
+    released: Vec<Released>,
+    /// What is missing for each contender, probed once.
+    missing: Vec<Option<(Requirement, Availability)>>,
+}
+
+impl HostLab {
+    /// A lab for one plan. Probes what each contender needs.
+    pub fn new(
+        plan: &Plan,
+        preflight: Preflight,
+        journal: Journal,
+        released: Vec<Released>,
+        stop: Stop,
+    ) -> Self {
+        let missing = plan
+            .contenders
+            .iter()
+            .zip(&preflight.recipes)
+            .map(|(_, recipe)| first_missing(recipe.requirements()))
+            .collect();
+        let scratch = preflight.scratch.clone();
+        Self {
+            preflight,
+            journal,
+            stop,
+            scratch,
+            released,
+            missing,
+        }
+    }
+
+    /// What is missing for each contender, if anything.
+    pub fn missing(&self) -> &[Option<(Requirement, Availability)>] {
+        &self.missing
+    }
+}
+
+/// The first requirement that is not met here.
+fn first_missing(requirements: Vec<Requirement>) -> Option<(Requirement, Availability)> {
+    requirements
+        .into_iter()
+        .find_map(|requirement| match probe(&requirement.need) {
+            Availability::Available => None,
+            missing @ Availability::Missing { .. } => Some((requirement, missing)),
+        })
+}
+
+impl Lab for HostLab {
+    fn run_cell(
+        &mut self,
+        plan: &Plan,
+        cell: Cell,
+        emit: &mut dyn FnMut(Event),
+    ) -> Option<CellRecord> {
+        let mut notes = Notes::new(cell, emit);
+        if let Some((requirement, Availability::Missing { reason, remedy })) =
+            &self.missing[cell.contender as usize]
+        {
+            return Some(notes.into_record(Outcome::Skipped {
+                requirement: requirement.need.name(),
+                reason: reason.clone(),
+                remedy: remedy.clone(),
+            }));
+        }
+        let job = Job::new(plan, &self.preflight, cell);
+        let mut hands = Doing::new(
+            &mut notes,
+            &self.journal,
+            &self.stop,
+            &self.scratch,
+            &self.released,
+        );
+        let result = procedure::run(&mut hands, &job);
+        // Undone now, so that what cannot be undone belongs to this cell.
+        let leftover = hands.undo();
+        let outcome = match (result, leftover) {
+            (Err(Halt::Stopped), _) => return None,
+            (Err(Halt::Failed(failure)), _) | (Ok(()), Some(failure)) => Outcome::Failed(failure),
+            (Ok(()), None) => Outcome::Measured,
+        };
+        Some(notes.into_record(outcome))
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.stop.requested()
+    }
+}

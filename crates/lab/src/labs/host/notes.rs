@@ -1,0 +1,161 @@
+//! What is written down while a cell runs: the record in the making.
+
+use crate::procedure::Halt;
+use fsdyno_host::command::{CommandError, Finished};
+use fsdyno_load::measure::ToolCommand;
+use fsdyno_model::{
+    Cell, CellRecord, CommandRecord, Effective, Event, Failure, Nanos, Outcome, Sample, Stage,
+    Step, Warning,
+};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// A record in the making, and the ear that hears of it.
+pub(super) struct Notes<'a> {
+    cell: Cell,
+    emit: &'a mut dyn FnMut(Event),
+    began: Instant,
+    started_unix_ns: u64,
+    stage: Stage,
+    samples: Vec<Sample>,
+    commands: Vec<CommandRecord>,
+    effective: Vec<Effective>,
+    warnings: Vec<Warning>,
+}
+
+impl<'a> Notes<'a> {
+    pub(super) fn new(cell: Cell, emit: &'a mut dyn FnMut(Event)) -> Self {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            cell,
+            emit,
+            began: Instant::now(),
+            started_unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
+            stage: Stage::Device,
+            samples: Vec::new(),
+            commands: Vec::new(),
+            effective: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(super) fn enter(&mut self, stage: Stage) {
+        (self.emit)(Event::StageEntered {
+            cell: self.cell,
+            stage: stage.clone(),
+        });
+        self.stage = stage;
+    }
+
+    pub(super) fn sample(&mut self, sample: Sample) {
+        (self.emit)(Event::PhaseEnded {
+            cell: self.cell,
+            sample: Box::new(sample.clone()),
+        });
+        self.samples.push(sample);
+    }
+
+    /// Keeps a doubt once, however often it arises.
+    pub(super) fn warn(&mut self, warning: Warning) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    pub(super) fn effective(&mut self, source: &str, text: String) {
+        self.effective.push(Effective {
+            source: source.to_owned(),
+            text,
+        });
+    }
+
+    /// Keeps a program that ran, as part of the present stage.
+    pub(super) fn program(&mut self, argv: &[String], finished: &Finished) {
+        self.commands.push(CommandRecord {
+            stage: self.stage.clone(),
+            argv: argv.to_vec(),
+            by_system_call: false,
+            status: finished.status,
+            took_ns: finished.took,
+            stdout: finished.stdout.clone(),
+            stderr: finished.stderr.clone(),
+        });
+    }
+
+    /// Keeps a tool that a phase ran.
+    pub(super) fn tool(&mut self, tool: &ToolCommand) {
+        self.commands.push(CommandRecord {
+            stage: self.stage.clone(),
+            argv: tool.argv.clone(),
+            by_system_call: false,
+            status: tool.status,
+            took_ns: tool.took,
+            stdout: tool.stdout.clone(),
+            stderr: tool.stderr.clone(),
+        });
+    }
+
+    /// Does a step by system call and keeps it.
+    pub(super) fn by_call<T, E: std::fmt::Display>(
+        &mut self,
+        step: &Step,
+        act: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let start = Instant::now();
+        let result = act();
+        self.commands.push(CommandRecord {
+            stage: self.stage.clone(),
+            argv: step.argv(),
+            by_system_call: true,
+            status: Some(i32::from(result.is_err())),
+            took_ns: elapsed(start),
+            stdout: String::new(),
+            stderr: result
+                .as_ref()
+                .err()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        });
+        result
+    }
+
+    /// A failure of the present stage.
+    pub(super) fn halt(&self, message: impl Into<String>, errno: Option<i32>) -> Halt {
+        Halt::Failed(self.failure(message, errno))
+    }
+
+    pub(super) fn failure(&self, message: impl Into<String>, errno: Option<i32>) -> Failure {
+        Failure {
+            stage: self.stage.clone(),
+            message: message.into(),
+            errno: errno.map(|raw| fsdyno_host::errno::name_of(raw).to_owned()),
+        }
+    }
+
+    /// A program that could not be run at all.
+    pub(super) fn not_run(&self, error: &CommandError) -> Halt {
+        match error {
+            CommandError::Stopped { .. } => Halt::Stopped,
+            other => self.halt(other.to_string(), None),
+        }
+    }
+
+    pub(super) fn into_record(self, outcome: Outcome) -> CellRecord {
+        CellRecord {
+            cell: self.cell,
+            outcome,
+            started_unix_ns: self.started_unix_ns,
+            took_ns: elapsed(self.began),
+            samples: self.samples,
+            commands: self.commands,
+            effective: self.effective,
+            warnings: self.warnings,
+        }
+    }
+}
+
+/// The time since then.
+pub(super) fn elapsed(since: Instant) -> Nanos {
+    Nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,282 @@
+//! Everything that can be known before anything is made: recipes found, datasets opened, phases
+//! that follow from each other, and room enough for it all.
+
+use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
+use fsdyno_load::workloads::{self, Needs};
+use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, FilesystemKind, Plan, Workload};
+use fsdyno_recipes::Filesystem;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A plan that can be run, as far as can be told without making anything.
+pub struct Preflight {
+    /// The recipe of each contender.
+    pub recipes: Vec<&'static dyn Filesystem>,
+    /// What is prepared for each workload.
+    pub workloads: Vec<Prepared>,
+    /// The size of each image file, where images are made.
+    pub image_bytes: Bytes,
+    /// The space that the largest workload takes on a contender, bytes.
+    pub need: Bytes,
+    /// Where scratch directories and images go.
+    pub scratch: PathBuf,
+}
+
+/// What one workload needs before its first phase.
+#[derive(Clone)]
+pub struct Prepared {
+    /// The dataset, opened.
+    pub dataset: Arc<dyn Dataset>,
+    /// The forms in which it is laid.
+    pub forms: Vec<Form>,
+    /// The space taken when most of it stands, bytes.
+    pub peak: Bytes,
+}
+
+/// Why a plan cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    /// The dataset cannot be opened.
+    #[error("dataset {dataset}: {source}")]
+    Dataset {
+        /// Which.
+        dataset: DatasetChoice,
+        /// Why.
+        source: DatasetError,
+    },
+    /// A phase cannot follow those before it.
+    #[error("workload {workload}: {what}")]
+    Phases {
+        /// Which workload.
+        workload: String,
+        /// What is wrong, and the way out.
+        what: String,
+    },
+    /// The dataset does not fit.
+    #[error(
+        "workload {workload} takes up to {need} on each contender, but {place} has only {room}; \
+         choose a smaller --scale, or {way_out}"
+    )]
+    TooLarge {
+        /// Which workload.
+        workload: String,
+        /// What it takes.
+        need: Bytes,
+        /// Where it would go.
+        place: String,
+        /// What is there.
+        room: Bytes,
+        /// What else can be done.
+        way_out: String,
+    },
+    /// A contender has no recipe.
+    #[error("contender {label}: no file system is called `{filesystem}`")]
+    NoRecipe {
+        /// The contender.
+        label: String,
+        /// The name.
+        filesystem: String,
+    },
+    /// The room of a place cannot be told.
+    #[error("cannot tell the space free in {}: {source}", path.display())]
+    Unknown {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Where scratch directories go when no image directory is chosen: on disk, not in memory.
+pub const DEFAULT_SCRATCH: &str = "/var/tmp";
+
+impl Preflight {
+    /// Looks everything up and does the sums. Makes nothing.
+    pub fn of(plan: &Plan) -> Result<Self, PreflightError> {
+        let recipes = plan
+            .contenders
+            .iter()
+            .map(recipe_of)
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut opened: Vec<(DatasetChoice, Arc<dyn Dataset>)> = Vec::new();
+        let mut workloads = Vec::new();
+        for workload in &plan.workloads {
+            let known = opened
+                .iter()
+                .find(|(choice, _)| *choice == workload.dataset);
+            let dataset =
+                if let Some((_, dataset)) = known {
+                    Arc::clone(dataset)
+                } else {
+                    let dataset = datasets::open(&workload.dataset, plan.seed, plan.scale)
+                        .map_err(|source| PreflightError::Dataset {
+                            dataset: workload.dataset.clone(),
+                            source,
+                        })?;
+                    let dataset: Arc<dyn Dataset> = Arc::from(dataset);
+                    opened.push((workload.dataset.clone(), Arc::clone(&dataset)));
+                    dataset
+                };
+            workloads.push(prepare(workload, dataset)?);
+        }
+        let need = workloads.iter().map(|w| w.peak).max().unwrap_or_default();
+        let smallest = recipes
+            .iter()
+            .map(|r| r.smallest_bytes())
+            .max()
+            .unwrap_or_default();
+        let scratch = match &plan.device {
+            DeviceChoice::Loop { directory, .. } => directory.clone(),
+            _ => PathBuf::from(DEFAULT_SCRATCH),
+        };
+        let image_bytes = match &plan.device {
+            DeviceChoice::Loop {
+                size: Some(size), ..
+            } => *size,
+            _ => roomy(need, smallest),
+        };
+        let preflight = Self {
+            recipes,
+            workloads,
+            image_bytes,
+            need,
+            scratch,
+        };
+        preflight.check_room(plan)?;
+        Ok(preflight)
+    }
+
+    /// Refuses what cannot fit, by name.
+    fn check_room(&self, plan: &Plan) -> Result<(), PreflightError> {
+        for (workload, prepared) in plan.workloads.iter().zip(&self.workloads) {
+            let too_large = |place: String, room: Bytes, way_out: &str| PreflightError::TooLarge {
+                workload: workload.name.clone(),
+                need: prepared.peak,
+                place,
+                room,
+                way_out: way_out.to_owned(),
+            };
+            if let DeviceChoice::Loop {
+                size: Some(size), ..
+            } = &plan.device
+                && prepared.peak > *size
+            {
+                return Err(too_large(
+                    format!("--on loop:{}", size.0),
+                    *size,
+                    "a larger loop size, or leave the size to fsdyno",
+                ));
+            }
+            let mut places: Vec<PathBuf> = plan
+                .contenders
+                .iter()
+                .filter_map(|c| c.directory.clone())
+                .collect();
+            if matches!(plan.device, DeviceChoice::Loop { .. }) {
+                places.push(self.scratch.clone());
+            }
+            for path in places {
+                let room = fsdyno_host::counters::space_free(&path).map_err(|source| {
+                    PreflightError::Unknown {
+                        path: path.clone(),
+                        source,
+                    }
+                })?;
+                if prepared.peak > room {
+                    let place = path.display().to_string();
+                    return Err(too_large(place, room, "another place with --work-dir"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The smallest device the plan can do with, bytes.
+    pub fn smallest_device(&self) -> Bytes {
+        let smallest = self
+            .recipes
+            .iter()
+            .map(|r| r.smallest_bytes())
+            .max()
+            .unwrap_or_default();
+        // Metadata, journals and reserves come on top of the files: a tenth, as a rule.
+        smallest.max(Bytes(self.need.0 + self.need.0 / 10))
+    }
+}
+
+fn recipe_of(contender: &Contender) -> Result<&'static dyn Filesystem, PreflightError> {
+    fsdyno_recipes::find(&contender.filesystem).ok_or_else(|| PreflightError::NoRecipe {
+        label: contender.label.clone(),
+        filesystem: contender.filesystem.clone(),
+    })
+}
+
+/// A device three times the size of what is to stand on it, in whole GiB, so that no contender is
+/// measured on a nearly full device; images are sparse, so the rest costs nothing.
+fn roomy(need: Bytes, smallest: Bytes) -> Bytes {
+    const GIB: u64 = 1 << 30;
+    let wanted = need
+        .0
+        .saturating_mul(3)
+        .max(smallest.0.saturating_mul(2))
+        .max(2 * GIB);
+    Bytes(wanted.div_ceil(GIB) * GIB)
+}
+
+/// Walks through the phases on paper: which forms of the dataset they need, and how much stands
+/// when most of it does.
+fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, PreflightError> {
+    let error = |what: String| PreflightError::Phases {
+        workload: workload.name.clone(),
+        what,
+    };
+    let facts = dataset.facts();
+    let tree = facts.footprint.0;
+    let (mut forms, mut trees, mut most) = (Vec::new(), 0_u64, 0_u64);
+    for phase in &workload.phases {
+        let kind = workloads::find(&phase.kind)
+            .ok_or_else(|| error(format!("`{}` is no kind of phase", phase.kind)))?;
+        match kind.needs {
+            Needs::Archive if facts.archive_bytes.is_none() => {
+                return Err(error(format!(
+                    "`{}` needs an archive, and {} is none; take `ports` or tar:FILE",
+                    phase.kind, workload.dataset
+                )));
+            }
+            Needs::Archive if !forms.contains(&Form::Archive) => forms.push(Form::Archive),
+            Needs::Tree if trees == 0 && forms.contains(&Form::Tree) => {
+                return Err(error(format!(
+                    "nothing is left for `{}`: an earlier phase deleted the last tree",
+                    phase.label
+                )));
+            }
+            Needs::Tree if trees == 0 => {
+                forms.push(Form::Tree);
+                trees += 1;
+            }
+            _ => {}
+        }
+        most = most.max(trees + u64::from(kind.makes_tree));
+        trees = trees + u64::from(kind.makes_tree) - u64::from(kind.removes_tree);
+    }
+    let archive = facts.archive_bytes.unwrap_or_default().0;
+    let archive = if forms.contains(&Form::Archive) {
+        archive
+    } else {
+        0
+    };
+    let peak = Bytes(most.saturating_mul(tree).saturating_add(archive));
+    Ok(Prepared {
+        dataset,
+        forms,
+        peak,
+    })
+}
+
+/// Whether any contender of the plan is made on block devices.
+pub fn needs_devices(plan: &Plan) -> bool {
+    plan.contenders.iter().any(|contender| {
+        fsdyno_recipes::find(&contender.filesystem)
+            .is_some_and(|recipe| recipe.kind() == FilesystemKind::Block)
+    })
+}

@@ -1,0 +1,241 @@
+//! The dry run: the procedure of a cell as lines for a shell, and nothing done.
+//!
+//! What fsdyno does by itself (laying a dataset, running a phase) is printed as its own commands
+//! `make` and `phase`, so that the script can really be run.
+
+use crate::job::Job;
+use crate::preflight::Preflight;
+use crate::procedure::{self, Halt, Hands};
+use fsdyno_load::datasets::Form;
+use fsdyno_load::workloads::Needs;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{CacheEvidence, CacheState, Cell, FilesystemKind, PhasePlan, Plan, Stage, Step};
+use fsdyno_recipes::Check;
+use std::path::PathBuf;
+
+/// The tag that stands for the process in the names of a dry run.
+const TAG: &str = "dry";
+
+/// All commands of a cell, in order, one a line; comments tell the stages.
+pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
+    let job = Job::new(plan, preflight, cell);
+    let mut saying = Saying {
+        lines: vec![format!(
+            "# cell {}: {} at {}, block {}",
+            cell.index,
+            job.contender.label,
+            job.workload.name,
+            cell.block + 1
+        )],
+        steps: Vec::new(),
+        undo: Vec::new(),
+        root: job.ground_root(&preflight.scratch, TAG),
+        target: job.target(&preflight.scratch, TAG),
+        scratch: job.scratch(&preflight.scratch, TAG),
+    };
+    // Saying something cannot fail.
+    let _ = procedure::run(&mut saying, &job);
+    saying.lines
+}
+
+struct Saying {
+    lines: Vec<String>,
+    /// The steps that mount.
+    steps: Vec<Step>,
+    /// What gives devices back.
+    undo: Vec<Step>,
+    root: PathBuf,
+    target: PathBuf,
+    scratch: PathBuf,
+}
+
+impl Saying {
+    fn say(&mut self, step: &Step) {
+        self.lines.push(step.shell());
+    }
+
+    fn own(&mut self, words: &[&str]) {
+        let argv: Vec<String> = ["fsdyno"]
+            .iter()
+            .chain(words)
+            .map(|w| (*w).to_owned())
+            .collect();
+        self.lines.push(shell_line(&argv));
+    }
+
+    fn mount_again(&mut self) {
+        for step in self.steps.clone() {
+            self.say(&step);
+        }
+    }
+
+    fn unmount_now(&mut self) {
+        if !self.steps.is_empty() {
+            let target = self.target.clone();
+            self.say(&Step::Unmount { target });
+        }
+    }
+}
+
+impl Hands for Saying {
+    fn enter(&mut self, stage: Stage) {
+        if let Stage::Phase(label) = stage {
+            self.lines.push(format!("# phase {label}"));
+        }
+    }
+
+    fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, Halt> {
+        let kind = job.recipe.kind();
+        if kind == FilesystemKind::Directory {
+            return Ok(Vec::new());
+        }
+        let target = self.target.clone();
+        self.say(&Step::MakeDirectory { path: target });
+        let count = if kind == FilesystemKind::Block {
+            job.contender.layout.devices
+        } else {
+            0
+        };
+        if let fsdyno_model::DeviceChoice::Block { paths } = &job.plan.device {
+            let paths = paths.iter().take(count as usize);
+            return Ok(paths.map(|path| path.display().to_string()).collect());
+        }
+        let mut devices = Vec::new();
+        for number in 0..count {
+            let image = self.scratch.join(format!("disk{number}.img"));
+            let variable = format!("LOOP{number}");
+            self.say(&Step::CreateImage {
+                path: image.clone(),
+                size: job.image_bytes,
+            });
+            self.say(&Step::AttachLoop {
+                image,
+                variable: variable.clone(),
+            });
+            devices.push(format!("${variable}"));
+        }
+        self.undo = devices
+            .iter()
+            .map(|d| Step::DetachLoop { device: d.clone() })
+            .collect();
+        Ok(devices)
+    }
+
+    fn target(&self) -> PathBuf {
+        self.target.clone()
+    }
+
+    fn make(&mut self, step: &Step) -> Result<(), Halt> {
+        self.say(step);
+        Ok(())
+    }
+
+    fn mount(&mut self, steps: &[Step]) -> Result<(), Halt> {
+        self.steps = steps.to_vec();
+        self.mount_again();
+        Ok(())
+    }
+
+    fn describe(&mut self, _: &str, step: &Step) -> Result<(), Halt> {
+        self.say(step);
+        Ok(())
+    }
+
+    fn lay(&mut self, job: &Job<'_>) -> Result<(), Halt> {
+        self.say(&Step::MakeDirectory {
+            path: self.root.clone(),
+        });
+        if !job.touches_files() {
+            return Ok(());
+        }
+        let root = self.root.display().to_string();
+        let (dataset, seed, scale) = (
+            job.workload.dataset.to_string(),
+            job.plan.seed.to_string(),
+            job.plan.scale.to_string(),
+        );
+        for form in &job.prepared.forms {
+            let mut words = vec!["make", &dataset, "--in", &root, "--seed", &seed];
+            words.extend(["--scale", &scale]);
+            if *form == Form::Archive {
+                words.push("--archive");
+            }
+            self.own(&words);
+        }
+        self.say(&Step::SyncFilesystem {
+            path: self.root.clone(),
+        });
+        Ok(())
+    }
+
+    fn cache(&mut self, job: &Job<'_>, phase: &PhasePlan, _: Needs) -> Result<CacheEvidence, Halt> {
+        let block = job.recipe.kind() == FilesystemKind::Block;
+        if job.touches_files() && phase.cache == CacheState::Cold {
+            self.say(&Step::SyncFilesystem {
+                path: self.root.clone(),
+            });
+            if block {
+                self.unmount_now();
+            }
+            self.say(&Step::DropCaches);
+            if block {
+                self.mount_again();
+            }
+        } else if job.touches_files() && phase.cache == CacheState::Warm {
+            let root = self.root.display().to_string();
+            self.own(&["phase", "read", "--in", &root]);
+        }
+        Ok(CacheEvidence::default())
+    }
+
+    fn phase(&mut self, job: &Job<'_>, number: u32, _: CacheEvidence) -> Result<(), Halt> {
+        let phase = &job.workload.phases[number as usize];
+        let root = self.root.display().to_string();
+        let mut words = vec![
+            "phase",
+            &phase.kind,
+            "--in",
+            &root,
+            "--engine",
+            &job.plan.engine,
+        ];
+        words.extend(["--copy-method", job.plan.copy_method.name()]);
+        if let Some(pattern) = &phase.pattern {
+            words.extend(["--pattern", pattern]);
+        }
+        self.own(&words);
+        Ok(())
+    }
+
+    fn verify(&mut self, _: &Job<'_>, _: Needs) -> Result<(), Halt> {
+        self.lines
+            .push("# here the tree is compared with what it was made from".to_owned());
+        Ok(())
+    }
+
+    fn unmount(&mut self) -> Result<(), Halt> {
+        self.unmount_now();
+        Ok(())
+    }
+
+    fn check(&mut self, check: &Check) -> Result<(), Halt> {
+        self.say(&check.step);
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), Halt> {
+        for step in std::mem::take(&mut self.undo) {
+            self.say(&step);
+        }
+        // Only what stands in a directory of the user's has to be taken away by itself.
+        let leftovers = if self.steps.is_empty() {
+            &self.root
+        } else {
+            &self.scratch
+        };
+        self.say(&Step::Remove {
+            path: leftovers.clone(),
+        });
+        Ok(())
+    }
+}
