@@ -52,7 +52,7 @@ impl Attributes {
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
         let (owner, group) = (Uid::from_raw(self.owner), Gid::from_raw(self.group));
         // First the owner: a change of it takes set-user-ID and capabilities away.
-        let owned = match fs::chownat(directory, name, Some(owner), Some(group), nofollow) {
+        let kept_owner = match fs::chownat(directory, name, Some(owner), Some(group), nofollow) {
             Ok(()) => true,
             Err(Errno::PERM | Errno::INVAL) => {
                 lost.owners += 1;
@@ -61,18 +61,22 @@ impl Attributes {
             Err(errno) => return Err(("set the owner of", errno)),
         };
         // Then these, while the mode still lets the owner write.
-        let mut kept = true;
+        let mut all_set = true;
         for xattr in &self.xattrs {
             match entry::set_xattr(directory, name, xattr) {
                 Ok(()) => {}
-                Err(Errno::NOTSUP | Errno::PERM | Errno::ACCESS) => kept = false,
+                Err(Errno::NOTSUP | Errno::PERM | Errno::ACCESS) => all_set = false,
                 Err(errno) => return Err(("set an extended attribute of", errno)),
             }
         }
-        lost.xattrs += u64::from(!kept);
+        lost.xattrs += u64::from(!all_set);
         if self.kind != FileType::Symlink {
             // A set-user-ID program must not become one of somebody else, as with `cp -a`.
-            let mode = if owned { self.mode } else { self.mode & 0o1777 };
+            let mode = if kept_owner {
+                self.mode
+            } else {
+                self.mode & 0o1777
+            };
             fs::chmodat(directory, name, Mode::from_raw_mode(mode), AtFlags::empty())
                 .map_err(|errno| ("set the mode of", errno))?;
         }

@@ -1,6 +1,5 @@
 //! What can go wrong with a dataset: before it is laid, and while.
 
-use fsdyno_model::Bytes;
 use std::fmt::Write as _;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -66,7 +65,7 @@ pub enum DatasetError {
         ground: PathBuf,
     },
     /// An archive that is not whole, or in no format known here.
-    #[error("{} cannot be read as an archive{}: {source}", shown(.path), after_member(.member))]
+    #[error("{} cannot be read as an archive{}: {source}", shown(.path), after_member(.member.as_deref()))]
     Archive {
         /// The archive.
         path: PathBuf,
@@ -90,12 +89,6 @@ pub enum DatasetError {
     NoArchive {
         /// The dataset.
         name: String,
-    },
-    /// A file is larger than the format can hold.
-    #[error("a file of {size} cannot be generated; choose a smaller scale")]
-    TooLarge {
-        /// The size asked for.
-        size: Bytes,
     },
     /// The user wished to stop.
     #[error("stopped while laying the dataset")]
@@ -165,9 +158,8 @@ fn refusal_list(first: &[Refusal], count: u64) -> String {
     text
 }
 
-fn after_member(member: &Option<PathBuf>) -> String {
+fn after_member(member: Option<&Path>) -> String {
     member
-        .as_ref()
         .map(|member| format!(" after member {}", shown(member)))
         .unwrap_or_default()
 }

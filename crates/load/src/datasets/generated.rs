@@ -87,7 +87,7 @@ impl Generated {
         let mut count = Count(Facts::default());
         (generator.emit)(seed, scale, &mut count)?;
         let mut facts = count.0;
-        facts.about = generator.title.to_owned();
+        generator.title.clone_into(&mut facts.about);
         // Text is packed to below 0.36 of its size; a header of 512 bytes and its padding to 24.
         facts.archive_bytes = generator
             .archive

@@ -31,8 +31,8 @@ const WITH_FILES: u64 = 52;
 static RECIPE: Kind = text(&MAKEFILE, 900.0, 0.65, 250, 40_000);
 static CHECKSUMS: Kind = text(&DISTINFO, 135.0, 0.5, 70, 8000);
 static DESCRIPTION: Kind = text(&PROSE, 420.0, 0.6, 80, 6000);
-static PACKED: Kind = text(&PLIST, 500.0, 1.6, 60, 400_000);
-static PATCHES: Kind = text(&PATCH, 900.0, 1.0, 120, 200_000);
+static PACKED: Kind = text(&PLIST, 450.0, 1.5, 60, 400_000);
+static PATCHES: Kind = text(&PATCH, 750.0, 1.0, 120, 200_000);
 static SHARED: Kind = text(&MAKEFILE, 12_000.0, 1.2, 500, 200_000);
 
 fn emit(seed: Seed, scale: f64, sink: &mut dyn Sink) -> Result<(), DatasetError> {

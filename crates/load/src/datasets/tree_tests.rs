@@ -23,9 +23,9 @@ fn odd_tree(at: &Path) {
     symlink("/etc", at.join("out")).unwrap();
     let mut sparse = files::File::create(at.join("sparse")).unwrap();
     sparse.write_all(b"begin").unwrap();
-    sparse.seek(SeekFrom::Start(64 << 20)).unwrap();
+    sparse.seek(SeekFrom::Start(8 << 20)).unwrap();
     sparse.write_all(b"middle").unwrap();
-    sparse.set_len(1 << 30).unwrap();
+    sparse.set_len(1 << 26).unwrap();
     for kind in [fs::FileType::Fifo, fs::FileType::Socket] {
         let name = format!("{kind:?}");
         fs::mknodat(CWD, at.join(name), kind, Mode::RUSR | Mode::WGRP, 0).unwrap();
@@ -85,7 +85,7 @@ fn an_odd_tree_is_laid_as_by_cp() {
         assert_eq!((found.files, found.directories), (11, 2));
     }
     let stat = laid.join("sparse").metadata().unwrap();
-    assert_eq!(stat.size(), 1 << 30);
+    assert_eq!(stat.size(), 1 << 26);
     assert!(
         stat.blocks() * 512 < 4 << 20,
         "holes stay holes: {} blocks",
@@ -100,7 +100,7 @@ fn facts_count_links_once_and_holes_as_no_space() {
     let dataset = Tree::open(place.path()).unwrap();
     let facts = dataset.facts();
     assert_eq!((facts.files, facts.directories), (11, 2));
-    assert_eq!(facts.bytes.0, (1 << 30) + 3);
+    assert_eq!(facts.bytes.0, (1 << 26) + 3);
     assert!(facts.footprint.0 < 4 << 20, "{:?}", facts.footprint);
 }
 
@@ -187,5 +187,60 @@ fn refusals_are_listed_and_counted() {
     assert!(
         text.ends_with("/t/b\\n (Permission denied (os error 13)) and 7 more"),
         "{text}"
+    );
+}
+
+#[test]
+fn what_a_user_cannot_read_is_refused_before_anything_is_made() {
+    let place = tempfile::tempdir().unwrap();
+    let tree = place.path().join("tree");
+    files::create_dir_all(tree.join("closed")).unwrap();
+    files::write(tree.join("secret"), "").unwrap();
+    files::write(tree.join("open"), "").unwrap();
+    for (path, mode) in [
+        ("closed", 0o700),
+        ("secret", 0o600),
+        ("open", 0o644),
+        ("", 0o755),
+    ] {
+        files::set_permissions(tree.join(path), files::Permissions::from_mode(mode)).unwrap();
+    }
+    files::set_permissions(place.path(), files::Permissions::from_mode(0o755)).unwrap();
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIP root: what_a_user_cannot_read_is_refused_before_anything_is_made");
+        return;
+    }
+    // The identity is that of the thread alone: the system call knows no process.
+    let nobody = rustix::fs::Uid::from_raw(65_534);
+    let error = std::thread::spawn(move || {
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        Tree::open(&tree).unwrap_err().to_string()
+    })
+    .join()
+    .unwrap();
+    assert!(error.contains("tree/secret (Permission denied"), "{error}");
+    assert!(error.contains("tree/closed (Permission denied"), "{error}");
+    assert!(!error.contains("open ("), "{error}");
+}
+
+#[test]
+fn another_file_system_is_left_out_by_name() {
+    // Below /dev there are others on any system: /dev/shm, /dev/pts.
+    let dev = Path::new("/dev");
+    let device = |path: &str| files::metadata(path).map(|stat| stat.dev());
+    if device("/dev/shm").ok() == device("/dev").ok() {
+        println!("SKIP mounts below /dev: another_file_system_is_left_out_by_name");
+        return;
+    }
+    let Ok(dataset) = Tree::open(dev) else {
+        println!("SKIP root: another_file_system_is_left_out_by_name");
+        return;
+    };
+    let warnings = dataset.warnings(Lost::default());
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning.message.contains("/dev/")),
+        "{warnings:?}"
     );
 }

@@ -45,7 +45,7 @@ pub fn unpack(archive: &Path, to: &Path, root: &OwnedFd, stop: &Stop) -> Result<
                     .map_err(|failure| match failure {
                         Failure::Here(error) => error,
                         Failure::Damaged(member, error) => damaged(Some(member), error),
-                    })?
+                    })?;
             }
             Ok(None) => {}
             Err(BadMember::Damaged(error)) => return Err(damaged(None, error)),
@@ -124,7 +124,7 @@ impl Unpacker<'_> {
         }
         let mode = Mode::RUSR | Mode::WUSR;
         let node = |kind, device| fs::mknodat(parent, name, kind, mode, device);
-        let made = match &member.kind {
+        let done = match &member.kind {
             MemberKind::File { sparse, .. } => {
                 return self.data(member, name, parent, here, data, *sparse);
             }
@@ -142,7 +142,7 @@ impl Unpacker<'_> {
                 fs::makedev(number.0, number.1),
             ),
         };
-        made.map_err(|errno| failed("make", here, errno))
+        done.map_err(|errno| failed("make", here, errno))
     }
 
     fn link(&self, target: &[u8], parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<()> {

@@ -72,23 +72,18 @@ pub fn each_name<E>(
 /// file system without any has none.
 pub fn xattrs(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Vec<Xattr>> {
     let path = path_of(parent, name);
-    let mut list = vec![0_u8; XATTR_MAX];
-    let length = match fs::llistxattr(path.as_c_str(), &mut list[..]) {
-        Ok(length) => length,
-        Err(Errno::NOTSUP) => 0,
+    let list = match whole(|buffer| fs::llistxattr(path.as_c_str(), buffer)) {
+        Ok(list) => list,
+        Err(Errno::NOTSUP) => Vec::new(),
         Err(errno) => return Err(errno),
     };
     let mut found = Vec::new();
-    for key in list[..length].split_inclusive(|byte| *byte == 0) {
+    for key in list.split_inclusive(|byte| *byte == 0) {
         let Ok(key) = CStr::from_bytes_with_nul(key) else {
             continue;
         };
-        let mut value = vec![0; XATTR_MAX];
-        match fs::lgetxattr(path.as_c_str(), key, &mut value[..]) {
-            Ok(length) => {
-                value.truncate(length);
-                found.push((key.to_owned(), value));
-            }
+        match whole(|buffer| fs::lgetxattr(path.as_c_str(), key, buffer)) {
+            Ok(value) => found.push((key.to_owned(), value)),
             // Gone meanwhile, or known by name only.
             Err(Errno::NODATA | Errno::NOTSUP) => {}
             Err(errno) => return Err(errno),
@@ -96,6 +91,21 @@ pub fn xattrs(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Vec<Xattr>> 
     }
     found.sort();
     Ok(found)
+}
+
+/// What `read` puts into a buffer: first into a small one, for most entries have next to nothing.
+fn whole(read: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
+    let mut small = [0; 512];
+    match read(&mut small) {
+        Ok(length) => Ok(small[..length].to_vec()),
+        Err(Errno::RANGE) => {
+            let mut large = vec![0; XATTR_MAX];
+            let length = read(&mut large)?;
+            large.truncate(length);
+            Ok(large)
+        }
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Sets an extended attribute of an entry; a symbolic link is not followed.
