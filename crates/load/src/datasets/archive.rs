@@ -87,6 +87,9 @@ impl Dataset for Archive {
             Form::Tree => {
                 let to = ground.root.join("source");
                 let root = make_root(&to)?;
+                // As `mkdir` leaves it, should the archive have no member for it.
+                rustix::fs::fchmod(&root, rustix::fs::Mode::from_raw_mode(0o755))
+                    .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
                 unpack(&self.path, &to, &root, stop)?;
                 ground.trees.push(to);
             }

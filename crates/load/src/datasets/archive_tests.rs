@@ -1,7 +1,7 @@
 //! Archives: good ones unpacked, bad ones refused before anything is made.
 
 use super::*;
-use crate::trees::{compare, compare_archive};
+use crate::trees::{Options, compare, compare_archive, compare_archive_with};
 use std::os::unix::fs::symlink;
 use std::process::Command;
 use tar::{Builder, EntryType, Header};
@@ -209,7 +209,7 @@ fn archives_of_every_packing_unpack_to_what_was_packed() {
         let mut ground = Ground::new(&ground_at);
         dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
         let laid = ground.newest().unwrap();
-        let found = compare_archive(&archive, laid, &Stop::new()).unwrap();
+        let found = compare_archive_with(&archive, laid, Options::default(), &Stop::new()).unwrap();
         assert!(found.equal(), "{arguments:?}: {:?}", found.differences);
         assert_eq!((found.files, found.directories), (8, 2));
         if arguments.contains(&"--format=pax") {

@@ -3,7 +3,8 @@
 //! Content is a stream that depends on nothing but its kind, its seed and its length.
 
 use super::seed::Seed;
-use super::text::{Prose, Style};
+use super::styles::Style;
+use super::text::Prose;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io;
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn text_compresses_as_text_does() {
-        for style in super::super::text::STYLES {
+        for style in super::super::styles::STYLES {
             let ratio = ratio(Content::Text(style));
             assert!((0.15..0.62).contains(&ratio), "{}: {ratio}", style.name);
         }
@@ -174,7 +175,7 @@ mod tests {
     fn pieces_and_reads_give_the_same_bytes() {
         for content in [
             Content::Binary { percent: 50 },
-            Content::Text(super::super::text::STYLES[0]),
+            Content::Text(super::super::styles::STYLES[0]),
         ] {
             let size = BUFFER as u64 + 12_345;
             let (mut one, mut two) = (vec![0; BUFFER], vec![0; BUFFER]);
@@ -206,7 +207,7 @@ mod tests {
             Content::Binary { percent: 50 },
         ];
         kinds.extend(
-            super::super::text::STYLES
+            super::super::styles::STYLES
                 .iter()
                 .map(|style| Content::Text(style)),
         );

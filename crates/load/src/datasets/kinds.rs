@@ -5,7 +5,7 @@ use super::content::Content;
 use super::generated::File;
 use super::seed::{Seed, Spread};
 use super::sizes::LogNormal;
-use super::text::Style;
+use super::styles::Style;
 
 /// A kind of file.
 #[derive(Debug)]

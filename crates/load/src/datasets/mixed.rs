@@ -6,7 +6,7 @@ use super::kinds::{Kind, Maker, binary, text};
 use super::names;
 use super::seed::Seed;
 use super::sizes::scaled;
-use super::text::{PROSE, SOURCE};
+use super::styles::{PROSE, SOURCE};
 
 /// 830 MB of all kinds.
 pub static MIXED: Generator = Generator {

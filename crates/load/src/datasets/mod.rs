@@ -3,7 +3,7 @@
 //! A generated dataset is a [`Generator`]: one file in this folder and one line in [`ALL`]. It
 //! emits entries, in order, to whoever counts, lays or packs them; memory does not grow with their
 //! number. The user's own are taken as they are: a tree ([`tree`]), an archive ([`archive`]), or
-//! one file ([`file`]).
+//! one file ([`mod@file`]).
 //!
 //! What is done with a dataset once it lies is the business of the workloads.
 
@@ -28,6 +28,7 @@ pub(crate) mod scan;
 mod seed;
 pub mod single;
 mod sizes;
+mod styles;
 mod survey;
 pub mod text;
 pub mod tree;

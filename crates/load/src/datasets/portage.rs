@@ -6,7 +6,7 @@ use super::kinds::{Kind, Maker, text};
 use super::names;
 use super::seed::{Seed, Spread};
 use super::sizes::{count, scaled};
-use super::text::{CACHE, CHANGELOG, EBUILD, MANIFEST, PATCH, PROSE, XML};
+use super::styles::{CACHE, CHANGELOG, EBUILD, MANIFEST, PATCH, PROSE, XML};
 
 /// The Portage tree of 2008.
 pub static PORTAGE: Generator = Generator {
@@ -14,10 +14,12 @@ pub static PORTAGE: Generator = Generator {
     title: "a Portage tree of 2008: many small text files in many directories",
     source: "The layout (category/package with recipes, change log, manifest, metadata.xml and \
         files/, and metadata/cache with one file a recipe) is that of the Gentoo tree after its \
-        digest files were dropped (GLEP 44, 2006). That change logs and files/ weigh more than \
-        the recipes was measured by D. E. Petteno in September 2009. The order of magnitude (some \
-        10^5 files in 10^4 directories, mean 2 to 3 KB) is that of the published comparisons. \
-        Our model: 11,900 packages, 2.2 recipes and 2.4 other files each, lognormal sizes.",
+        digest files were dropped (GLEP 44, 2006). That files/ weigh little more than the \
+        recipes, and all that goes with recipes more than twice as much, was measured by D. E. \
+        Petteno (`The size of the Gentoo tree`, September 2009). The order of magnitude, some \
+        10^5 files in 10^4 directories of 2 to 3 KB in the mean, is that of the published \
+        comparisons. Our model: 11,900 packages, 2.2 recipes and 2.6 other files each, 45 % of \
+        packages with files/, lognormal sizes.",
     archive: None,
     emit,
 };
@@ -29,12 +31,12 @@ const ECLASSES: u64 = 200;
 const LICENSES: u64 = 1000;
 const PROFILES: u64 = 300;
 
-static RECIPE: Kind = text(&EBUILD, 1500.0, 0.7, 300, 60_000);
-static LOG: Kind = text(&CHANGELOG, 2000.0, 1.2, 250, 300_000);
-static CHECKSUMS: Kind = text(&MANIFEST, 1300.0, 0.75, 400, 80_000);
+static RECIPE: Kind = text(&EBUILD, 2000.0, 0.7, 300, 60_000);
+static LOG: Kind = text(&CHANGELOG, 2600.0, 1.2, 250, 300_000);
+static CHECKSUMS: Kind = text(&MANIFEST, 1600.0, 0.75, 400, 80_000);
 static ABOUT: Kind = text(&XML, 330.0, 0.35, 170, 4000);
 static CACHED: Kind = text(&CACHE, 650.0, 0.45, 200, 6000);
-static EXTRA: Kind = text(&PATCH, 1400.0, 1.35, 60, 400_000);
+static EXTRA: Kind = text(&PATCH, 1000.0, 1.3, 60, 400_000);
 static ECLASS: Kind = text(&EBUILD, 5000.0, 0.9, 500, 80_000);
 static LICENSE: Kind = text(&PROSE, 3500.0, 1.1, 200, 80_000);
 static PROFILE: Kind = text(&PROSE, 300.0, 1.0, 60, 200_000);

@@ -6,7 +6,7 @@ use super::kinds::{Kind, Maker, text};
 use super::names;
 use super::seed::{Seed, Spread};
 use super::sizes::{count, scaled};
-use super::text::{DISTINFO, MAKEFILE, PATCH, PLIST, PROSE};
+use super::styles::{DISTINFO, MAKEFILE, PATCH, PLIST, PROSE};
 
 /// The ports tree of 2004.
 pub static PORTS: Generator = Generator {

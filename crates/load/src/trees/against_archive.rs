@@ -3,9 +3,12 @@
 //!
 //! What `tar -x` gives depends on who runs it: owners are compared where root unpacked and the
 //! archive names none but root or nobody by name; the permissions of group and others only where
-//! root unpacked, for else they pass through the umask.
+//! root unpacked, for else they pass through the umask. Times of directories are compared only
+//! when asked for: GNU tar leaves some of them at the time of unpacking where members of a
+//! directory do not follow it directly (see `--delay-directory-restore` in its manual; 127 of the
+//! 5096 directories of Linux 6.1 as Debian packs it).
 
-use super::compare::{fill, word};
+use super::compare::{Options, fill, word};
 use super::entry;
 use super::{Comparison, TreeError};
 use crate::datasets::DatasetError;
@@ -25,8 +28,22 @@ use std::path::{Path, PathBuf};
 /// Data is compared in pieces of this length.
 const PIECE: usize = 1 << 18;
 
-/// Compares the members of an archive with a tree.
+/// Compares the members of an archive with a tree, in all that `tar -x` is sure to give.
 pub fn compare_archive(archive: &Path, tree: &Path, stop: &Stop) -> Result<Comparison, TreeError> {
+    let options = Options {
+        directory_times: false,
+        ..Options::default()
+    };
+    compare_archive_with(archive, tree, options, stop)
+}
+
+/// Compares the members of an archive with a tree. Extended attributes are never compared.
+pub fn compare_archive_with(
+    archive: &Path,
+    tree: &Path,
+    options: Options,
+    stop: &Stop,
+) -> Result<Comparison, TreeError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = fs::openat(CWD, tree, flags, Mode::empty())
         .map_err(|errno| TreeError::io("open", tree, errno))?;
@@ -39,6 +56,7 @@ pub fn compare_archive(archive: &Path, tree: &Path, stop: &Stop) -> Result<Compa
         implied: HashSet::new(),
         buffers: [vec![0; PIECE].into(), vec![0; PIECE].into()],
         as_root: rustix::process::geteuid().is_root(),
+        options,
         stop,
         found: Comparison::default(),
     };
@@ -63,6 +81,7 @@ struct Comparer<'a> {
     implied: HashSet<u64>,
     buffers: [Box<[u8]>; 2],
     as_root: bool,
+    options: Options,
     stop: &'a Stop,
     found: Comparison,
 }
@@ -189,7 +208,7 @@ impl Comparer<'_> {
         }
         let by_number = matches!(member.owner_name.as_slice(), b"" | b"root");
         let owner = (member.owner, member.group);
-        if self.as_root && by_number && owner != (stat.st_uid, stat.st_gid) {
+        if self.options.owners && self.as_root && by_number && owner != (stat.st_uid, stat.st_gid) {
             let what = format!(
                 "owner {}:{} against {}:{}",
                 owner.0, owner.1, stat.st_uid, stat.st_gid
@@ -197,7 +216,8 @@ impl Comparer<'_> {
             self.found.differ(path, what);
         }
         let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
-        if member.modified != (stat.st_mtime, nanos) {
+        let timed = self.options.directory_times || member.kind != MemberKind::Directory;
+        if timed && member.modified != (stat.st_mtime, nanos) {
             let (one, other) = (member.modified, (stat.st_mtime, nanos));
             let what = format!(
                 "changed at {}.{:09} against {}.{:09}",

@@ -9,7 +9,7 @@ mod compare;
 pub(crate) mod entry;
 mod error;
 
-pub use against_archive::compare_archive;
+pub use against_archive::{compare_archive, compare_archive_with};
 pub use compare::{Options, compare, compare_with};
 pub use error::TreeError;
 
