@@ -11,6 +11,7 @@ fn pair() -> (tempfile::TempDir, PathBuf, PathBuf) {
     files::create_dir_all(a.join("d/e")).unwrap();
     files::write(a.join("d/one"), "one").unwrap();
     files::write(a.join("d/two"), vec![7; 600_000]).unwrap();
+    files::set_permissions(a.join("d/two"), files::Permissions::from_mode(0o644)).unwrap();
     files::hard_link(a.join("d/one"), a.join("d/e/again")).unwrap();
     symlink("one", a.join("d/link")).unwrap();
     let copied = std::process::Command::new("cp")
