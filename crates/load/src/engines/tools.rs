@@ -74,7 +74,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
         }
     }
     let (status, usage) = wait(child.id());
-    let took = nanos(start.elapsed());
+    let elapsed = nanos(start.elapsed());
     let printed = watched?;
     let argv: Vec<String> = tool
         .argv
@@ -94,13 +94,13 @@ pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
         command: ToolCommand {
             argv,
             status: status.code(),
-            took,
+            took: elapsed,
             stdout: String::new(),
             stderr,
         },
         user: timeval(usage.ru_utime),
         system: timeval(usage.ru_stime),
-        lines: printed.lines,
+        lines: printed.lines + if tool.counts_lines { printed.binary } else { 0 },
     })
 }
 
@@ -155,6 +155,8 @@ fn cannot_start(program: &OsString, source: io::Error) -> LoadError {
 #[derive(Debug, Default)]
 struct Printed {
     lines: u64,
+    /// Binary files that match: grep says so on standard error since 3.5, before as a line.
+    binary: u64,
     stderr: Vec<u8>,
 }
 
@@ -193,6 +195,7 @@ fn watch(
         let more = drain(&mut stdout, &mut buffer, |bytes| {
             printed.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         }) | drain(&mut stderr, &mut buffer, |bytes| {
+            printed.binary += binary_matches(&printed.stderr, bytes);
             keep_end(&mut printed.stderr, bytes);
         });
         if gone && !more {
@@ -229,6 +232,13 @@ fn drain<P: Read + AsFd>(
             false
         }
     }
+}
+
+/// Messages about binary files in what was read last, of which the beginning was read before.
+fn binary_matches(before: &[u8], bytes: &[u8]) -> u64 {
+    const MESSAGE: &[u8] = b": binary file matches\n";
+    let carried = &before[before.len().saturating_sub(MESSAGE.len() - 1)..];
+    memchr::memmem::find_iter(&[carried, bytes].concat(), MESSAGE).count() as u64
 }
 
 /// Appends, and forgets the beginning of what is too long.
@@ -290,4 +300,62 @@ fn nanos(duration: std::time::Duration) -> Nanos {
 fn timeval(time: libc::timeval) -> Nanos {
     let part = |number: i64| u64::try_from(number).unwrap_or(0);
     Nanos(part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_and_what_it_started_are_ended_when_asked_to_stop() {
+        let stop = Stop::new();
+        let wish = stop.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            wish.request();
+        });
+        let tool = ToolRun::new("", ["sh", "-c", "sleep 1000 & wait"]);
+        let error = run(&tool, &stop).unwrap_err();
+        assert!(matches!(error, LoadError::Stopped), "{error}");
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_failure_tells_status_message_and_error_number() {
+        let script = "echo 1 >&2; echo 2 >&2; echo 'x: No space left on device' >&2; exit 3";
+        let tool = ToolRun::new("", ["sh", "-c", script]);
+        let error = run(&tool, &Stop::new()).unwrap_err();
+        assert_eq!(error.errno(), Some(libc::ENOSPC));
+        let text = error.to_string();
+        assert!(
+            text.contains("status: 3") && text.contains("2; x: No"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_its_package() {
+        let tool = ToolRun::new("", ["fsdyno-no-such-program"]);
+        let error = run(&tool, &Stop::new()).unwrap_err();
+        assert!(matches!(error, LoadError::MissingTool { .. }), "{error}");
+        let missing = cannot_start(&"find".into(), io::ErrorKind::NotFound.into());
+        assert!(missing.to_string().contains("findutils"));
+    }
+
+    #[test]
+    fn messages_about_binary_files_are_counted_across_reads() {
+        let text = b"grep: a: binary file matches\ngrep: b: binary file matches\n";
+        for cut in 0..=text.len() {
+            let (before, after) = text.split_at(cut);
+            let count = binary_matches(b"", before) + binary_matches(before, after);
+            assert_eq!(count, 2, "{cut}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_and_what_is_printed_is_read_to_its_end() {
+        let mut tool = ToolRun::new("", ["seq", "300000"]);
+        tool.counts_lines = true;
+        assert_eq!(run(&tool, &Stop::new()).unwrap().lines, 300_000);
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::attributes::{Creation, Keeper};
 use super::data::Mover;
-use super::walk::{Above, Visitor, walk};
+use super::walk::{Above, Left, Visitor, walk};
 use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
 use crate::engines::meta::{Kind, Meta};
 use crate::engines::{Engine, LoadError, Target, null::Null, sync::Sync};
@@ -246,7 +246,7 @@ impl<E: Engine> Visitor<E> for Copy<'_, E> {
         level: Self::Level,
         _above: Above<'_, E::Dir, Self::Level>,
         _name: &CStr,
-    ) -> Result<Option<(E::Dir, Self::Level)>, LoadError> {
+    ) -> Left<E::Dir, Self::Level> {
         let (source, made) = (Target::Directory(&dir), Target::Directory(&level.to));
         let listed = match level.attributes {
             0 => 0,

@@ -1,6 +1,6 @@
 //! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed.
 
-use super::walk::{Above, Visitor, walk};
+use super::walk::{Above, Left, Visitor, walk};
 use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
@@ -88,7 +88,7 @@ impl<E: Engine> Visitor<E> for Delete {
         removed: Removed,
         above: Above<'_, E::Dir, Removed>,
         name: &CStr,
-    ) -> Result<Option<(E::Dir, Removed)>, LoadError> {
+    ) -> Left<E::Dir, Removed> {
         // Closed first: an open directory that is removed becomes an orphan, which costs more.
         engine.close_dir(dir);
         if engine.remove_dir(above.dir, name)? {

@@ -34,6 +34,9 @@ pub struct Above<'a, D, L> {
     pub level: Option<&'a mut L>,
 }
 
+/// How a directory was left: none, or the directory to be walked again.
+pub type Left<D, L> = Result<Option<(D, L)>, LoadError>;
+
 /// What is done on the way.
 pub trait Visitor<E: Engine> {
     /// What is kept of each directory on the way down.
@@ -67,7 +70,7 @@ pub trait Visitor<E: Engine> {
         level: Self::Level,
         above: Above<'_, E::Dir, Self::Level>,
         name: &CStr,
-    ) -> Result<Option<(E::Dir, Self::Level)>, LoadError> {
+    ) -> Left<E::Dir, Self::Level> {
         let _ = (level, above, name);
         engine.close_dir(dir);
         Ok(None)
@@ -161,4 +164,64 @@ fn leave<E: Engine, V: Visitor<E>>(
         listings[depth].clear();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::null::{Facts, Null};
+
+    /// Asks to stop at the tenth file.
+    struct Tenth {
+        seen: u64,
+        stop: Stop,
+    }
+
+    impl<E: Engine> Visitor<E> for Tenth {
+        type Level = ();
+
+        fn enter(
+            &mut self,
+            _engine: &mut E,
+            _dir: &E::Dir,
+            _above: Above<'_, E::Dir, ()>,
+            _name: &CStr,
+        ) -> Result<(), LoadError> {
+            Ok(())
+        }
+
+        fn entry(
+            &mut self,
+            _engine: &mut E,
+            _dir: &E::Dir,
+            _level: &mut (),
+            _name: &CStr,
+            _kind: Kind,
+        ) -> Result<(), LoadError> {
+            self.seen += 1;
+            if self.seen == 10 {
+                self.stop.request();
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_walk_stops_in_the_middle_of_a_directory() {
+        let mut engine = Null::new(Facts {
+            files: 1000,
+            directories: 1,
+            bytes: 0,
+        });
+        let base = engine.open_ground("/".as_ref()).unwrap();
+        let stop = Stop::new();
+        let mut tenth = Tenth {
+            seen: 0,
+            stop: stop.clone(),
+        };
+        let mut trail = Trail::default();
+        let end = walk(&mut engine, &base, c"tree", &mut trail, &stop, &mut tenth);
+        assert!(matches!(end, Err(LoadError::Stopped)));
+        assert_eq!(tenth.seen, 10);
+    }
 }

@@ -9,7 +9,7 @@ use std::io;
 pub(super) const BLOCK: u64 = 512;
 const BLOCK_BYTES: usize = 512;
 /// Longer names and records are refused: no system has such names.
-const LONGEST_RECORD: u64 = 64 * 1024;
+const LONGEST_RECORD: usize = 64 * 1024;
 
 /// Why an archive cannot be read on.
 #[derive(Debug)]
@@ -163,7 +163,6 @@ impl Members {
             b'4' => Kind::Block,
             b'5' | b'D' => Kind::Directory,
             b'6' => Kind::Fifo,
-            b'0' | 0 if member.path.last() == Some(&b'/') => Kind::Directory,
             _ => Kind::File,
         };
         meta.mode = low(number(&header[100..108])?) & 0o7777;
@@ -200,8 +199,14 @@ fn finish(member: &mut Member) -> Result<(), Broken> {
         // Some writers give a hard link the size of its file, without data (POSIX pax, linkdata).
         member.stored = 0;
     }
-    if !matches!(member.meta.kind, Kind::File) {
+    if member.meta.kind != Kind::File {
         member.stored = 0;
+    }
+    // The oldest archives mark a directory by the end of its name. Only the whole name counts: the
+    // one in the header may be cut off anywhere.
+    let plain = member.meta.kind == Kind::File && !member.hard_link;
+    if plain && member.stretches.is_none() && member.path.last() == Some(&b'/') {
+        member.meta.kind = Kind::Directory;
     }
     if member.stretches.is_none() && member.meta.kind == Kind::File {
         member.meta.size = member.stored;
@@ -260,8 +265,9 @@ fn bad_number() -> Broken {
 }
 
 /// Identities and modes have 32 bits; more is cut off, as tar does.
+#[expect(clippy::cast_possible_truncation, reason = "meant")]
 fn low(number: u64) -> u32 {
-    (number & u64::from(u32::MAX)) as u32
+    number as u32
 }
 
 /// A field up to its first zero byte.
@@ -273,15 +279,12 @@ fn cut(field: &[u8]) -> &[u8] {
 /// The data of a member that is a header itself.
 #[cold]
 fn record(stream: &mut Stream<'_>, size: u64) -> Result<Vec<u8>, Broken> {
-    if size > LONGEST_RECORD {
-        return Err(Broken::Content(
-            "has a name or record of absurd length".to_owned(),
-        ));
-    }
-    let padded = size.next_multiple_of(BLOCK);
-    // Both are below LONGEST_RECORD.
-    let bytes = stream.take(padded as usize)?;
-    Ok(bytes[..size as usize].to_vec())
+    let size = usize::try_from(size)
+        .ok()
+        .filter(|size| *size <= LONGEST_RECORD)
+        .ok_or_else(|| Broken::Content("has a name or record of absurd length".to_owned()))?;
+    let bytes = stream.take(size.next_multiple_of(BLOCK_BYTES))?;
+    Ok(bytes[..size].to_vec())
 }
 
 fn text(mut record: Vec<u8>) -> Vec<u8> {
@@ -372,9 +375,6 @@ impl Overrides {
     fn apply(self, stream: &mut Stream<'_>, member: &mut Member) -> Result<(), Broken> {
         let meta = &mut member.meta;
         if let Some(path) = self.sparse_name.or(self.path) {
-            if meta.kind == Kind::File && !member.hard_link && path.last() == Some(&b'/') {
-                meta.kind = Kind::Directory;
-            }
             member.path = path;
         }
         member.link = self
@@ -446,4 +446,58 @@ fn moment(value: &[u8]) -> Option<Moment> {
         });
     }
     Some(Moment { seconds, nanos })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_in_all_their_forms() {
+        for (field, value) in [
+            (&b"0000644\0"[..], 0o644),
+            (b"   644 \0", 0o644),
+            (b"644     ", 0o644),
+            (b"\0\0\0\0\0\0\0\0", 0),
+            (b"\x80\0\0\0\0\0\x01\x02", 258),
+            (b"\xff\xff\xff\xff\xff\xff\xff\xfe", -2),
+        ] {
+            assert_eq!(signed(field).ok(), Some(value), "{field:?}");
+        }
+        assert!(number(b"12x45678").is_err());
+        assert!(number(b"\xff\xff\xff\xff\xff\xff\xff\xff").is_err());
+    }
+
+    #[test]
+    fn moments_keep_their_nanoseconds_on_both_sides_of_1970() {
+        for (text, seconds, nanos) in [
+            ("12", 12, 0),
+            ("12.5", 12, 500_000_000),
+            ("12.0000000019", 12, 1),
+            ("-86400.5", -86_401, 500_000_000),
+            ("-0.25", -1, 750_000_000),
+        ] {
+            let expected = Moment { seconds, nanos };
+            assert_eq!(moment(text.as_bytes()), Some(expected), "{text}");
+        }
+        assert_eq!(moment(b"noon"), None);
+    }
+
+    #[test]
+    fn damaged_records_are_refused() {
+        for records in ["", "6 a=b\n"] {
+            assert!(Overrides::default().read(records.as_bytes()).is_ok());
+        }
+        for records in [
+            "x",
+            "99 a=b\n",
+            "2 a=b\n",
+            "0 a=b\n",
+            "5 ab\n",
+            "11 size=abc\n",
+        ] {
+            let read = Overrides::default().read(records.as_bytes());
+            assert!(read.is_err(), "{records}");
+        }
+    }
 }
