@@ -56,9 +56,8 @@ pub enum Command {
     Man,
 }
 
-/// What to compare, on what, how often.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+// example
+const RUN_HELP: &str = "\
 Contenders, typed short:
   NAME[MKFS OPTIONS]@LAYOUT:MOUNT OPTIONS, all but the name optional
   ext4   ext4:noatime,data=writeback   ext3[-O ^dir_index]   btrfs@pool2:compress=zstd
@@ -70,7 +69,11 @@ Devices:
   loop[:SIZE]     sparse image files that fsdyno makes itself (the default)
   /dev/...        block devices, one per device of the layout, separated by commas; the guard
                   tells what is on them, and what to add to release them
-  dir:PATH        an existing directory: no root, no mkfs, works on anything")]
+  dir:PATH        an existing directory: no root, no mkfs, works on anything";
+
+/// What to compare, on what, how often.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_HELP)]
 pub struct RunArgs {
     /// A suite (`fsdyno list suites`) [default: quick]
     #[arg(value_name = "SUITE", conflicts_with = "plan")]

@@ -31,6 +31,10 @@ fn entry(kind: &workloads::PhaseKind) -> KindEntry {
 fn dataset(set: &datasets::Generator) -> DatasetEntry {
     DatasetEntry {
         name: set.name.to_owned(),
-        form: DatasetForm::Tree,
+        form: match set.shape {
+            datasets::Shape::Tree => DatasetForm::Tree,
+            datasets::Shape::Archive(_) => DatasetForm::Archive,
+            datasets::Shape::File => DatasetForm::File,
+        },
     }
 }

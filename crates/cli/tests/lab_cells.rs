@@ -214,7 +214,8 @@ fn random_kills_leave_nothing_that_clean_does_not_undo_and_no_cell_is_lost_or_do
         let resume = ["run", "--resume", "last"].map(str::to_owned);
         child = home.start(if runs[0].is_object() { &resume } else { &args });
     }
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let code = child.wait().unwrap().code();
+    assert_eq!(code, Some(0), "{}", home.last_words());
     home.assert_cleanable();
     let result = home.result("last");
     let plan_cells = 3 * (rounds.max(4) / 2);

@@ -221,19 +221,10 @@ fn insert_sample(
         space_after,
         warnings: _,
     } = sample;
-    let Tally {
-        files,
-        directories,
-        bytes,
-        calls,
-        matches,
-    } = tally;
-    let CpuUse {
-        user_ns,
-        system_ns,
-        machine_busy_ns,
-        steal_ns,
-    } = cpu;
+    #[rustfmt::skip]
+    let Tally { files, directories, bytes, calls, matches } = tally;
+    #[rustfmt::skip]
+    let CpuUse { user_ns, system_ns, machine_busy_ns, steal_ns } = cpu;
     let device = device.as_ref();
     transaction
         .prepare_cached(&insert("sample", row::SAMPLE))?

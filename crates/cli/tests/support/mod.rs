@@ -59,11 +59,13 @@ impl Home {
     /// Starts it and does not wait.
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Child {
         let mut command = self.command(args);
-        command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
+        let log = std::fs::File::create(self.path("started.log")).unwrap();
+        command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
+    }
+
+    /// What the program started last has said on standard error.
+    pub fn last_words(&self) -> String {
+        std::fs::read_to_string(self.path("started.log")).unwrap_or_default()
     }
 
     /// What lies in the working directory.

@@ -1,7 +1,7 @@
 //! `all`: everything the comparison of 2008 copied, in one tree.
 
 use super::DatasetError;
-use super::generated::{Generator, Sink, date};
+use super::generated::{Generator, Shape, Sink, date};
 use super::seed::Seed;
 use super::{music, portage, single};
 
@@ -11,7 +11,7 @@ pub static ALL: Generator = Generator {
     title: "music, portage, avi and iso in one tree",
     source: "The published comparison of 2008 copied its folders one by one, and all at once. \
         Each part is as the dataset of its name.",
-    archive: None,
+    shape: Shape::Tree,
     emit,
 };
 

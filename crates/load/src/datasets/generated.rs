@@ -17,10 +17,31 @@ pub struct Generator {
     pub title: &'static str,
     /// Where its numbers and sizes come from: what is published, and what is a model of ours.
     pub source: &'static str,
-    /// The name of the archive it comes as, where it comes as one.
-    pub(super) archive: Option<&'static str>,
+    /// What it comes as.
+    pub shape: Shape,
     /// Emits all entries of a seed and a scale.
     pub(super) emit: Emit,
+}
+
+/// What a dataset comes as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Many files in directories.
+    Tree,
+    /// An archive of that name, which can be laid as a tree too.
+    Archive(&'static str),
+    /// One file.
+    File,
+}
+
+impl Generator {
+    /// The name of the archive it comes as, where it comes as one.
+    pub(super) fn archive(&self) -> Option<&'static str> {
+        match self.shape {
+            Shape::Archive(name) => Some(name),
+            Shape::Tree | Shape::File => None,
+        }
+    }
 }
 
 /// Emits the entries of a dataset, each directory with all that is in it.
@@ -90,7 +111,7 @@ impl Generated {
         generator.title.clone_into(&mut facts.about);
         // Text is packed to below 0.36 of its size; a header of 512 bytes and its padding to 24.
         facts.archive_bytes = generator
-            .archive
+            .archive()
             .map(|_| Bytes(facts.bytes.0 * 36 / 100 + (facts.files + facts.directories) * 64));
         Ok(Self {
             generator,
@@ -112,7 +133,7 @@ impl Dataset for Generated {
         form: Form,
         stop: &Stop,
     ) -> Result<Vec<Warning>, DatasetError> {
-        match (form, self.generator.archive) {
+        match (form, self.generator.archive()) {
             (Form::Tree, _) => {
                 let tree = ground.root.join("source");
                 let mut sink = TreeSink::create(&tree, date(self.seed), stop)?;

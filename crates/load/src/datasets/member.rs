@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use tar::{Entry, EntryType};
+use tar::{Entry, EntryType, Header};
 
 /// The header of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,24 +120,30 @@ impl Member {
             }
         };
         let path = safe(&raw).map_err(|why| refused(format!("{why}; pack it anew")))?;
-        let header = entry.header();
+        let member = Self::described(path, kind, entry.header(), &extensions);
+        member.map(Some).map_err(damaged)
+    }
+
+    /// A member with what its headers say of mode, owner and time.
+    fn described(
+        path: Vec<u8>,
+        kind: MemberKind,
+        header: &Header,
+        extensions: &Extensions,
+    ) -> io::Result<Self> {
         let number = |read: io::Result<u64>| read.map(|id| u32::try_from(id).unwrap_or(u32::MAX));
-        let seconds = header.mtime().map_err(damaged)?.cast_signed();
-        Ok(Some(Self {
+        let seconds = header.mtime()?.cast_signed();
+        let owner = extensions.owner.map_or_else(|| number(header.uid()), Ok)?;
+        let group = extensions.group.map_or_else(|| number(header.gid()), Ok)?;
+        Ok(Self {
             path,
             kind,
-            mode: header.mode().map_err(damaged)? & 0o7777,
-            owner: extensions
-                .owner
-                .map_or_else(|| number(header.uid()), Ok)
-                .map_err(damaged)?,
-            group: extensions
-                .group
-                .map_or_else(|| number(header.gid()), Ok)
-                .map_err(damaged)?,
+            mode: header.mode()? & 0o7777,
+            owner,
+            group,
             owner_name: header.username_bytes().unwrap_or_default().to_vec(),
             modified: extensions.modified.unwrap_or((seconds, 0)),
-        }))
+        })
     }
 
     /// Its path, for people.

@@ -1,7 +1,7 @@
 //! `mixed`: what a home directory holds, 830 MB of it.
 
 use super::DatasetError;
-use super::generated::{Generator, Sink, date};
+use super::generated::{Generator, Shape, Sink, date};
 use super::kinds::{Kind, Maker, binary, text};
 use super::names;
 use super::seed::Seed;
@@ -16,7 +16,7 @@ pub static MIXED: Generator = Generator {
         no more. Our model: source code, notes, mail, documents, pictures, music, programs and \
         packed archives, each lognormal with a median of its own (2 KB to 1.5 MB), as surveys of \
         file systems found (Douceur and Bolosky 1999, Agrawal and others 2007).",
-    archive: None,
+    shape: Shape::Tree,
     emit,
 };
 

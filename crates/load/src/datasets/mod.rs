@@ -37,7 +37,7 @@ mod vocabulary;
 
 pub(crate) use error::shown;
 pub use error::{DatasetError, Refusal};
-pub use generated::Generator;
+pub use generated::{Generator, Shape};
 
 use crate::ground::Ground;
 use fsdyno_model::{Bytes, DatasetChoice, Stop, Warning};

@@ -1,7 +1,7 @@
 //! `music`: a folder of compressed music.
 
 use super::DatasetError;
-use super::generated::{Generator, Sink, date};
+use super::generated::{Generator, Shape, Sink, date};
 use super::kinds::{Kind, Maker, binary};
 use super::names;
 use super::seed::Seed;
@@ -14,7 +14,7 @@ pub static MUSIC: Generator = Generator {
     source: "The published comparison of 2008 copied `a music folder` and says no more. Our \
         model: 60 files in albums of ten, lognormal around 5 MB (four minutes at 160 kbit/s) \
         within 3 and 10 MB, incompressible.",
-    archive: None,
+    shape: Shape::Tree,
     emit,
 };
 

@@ -1,7 +1,7 @@
 //! `portage`: the package tree of Gentoo Linux as it was in 2008.
 
 use super::DatasetError;
-use super::generated::{Generator, Sink, date};
+use super::generated::{Generator, Shape, Sink, date};
 use super::kinds::{Kind, Maker, text};
 use super::names;
 use super::seed::{Seed, Spread};
@@ -20,7 +20,7 @@ pub static PORTAGE: Generator = Generator {
         10^5 files in 10^4 directories of 2 to 3 KB in the mean, is that of the published \
         comparisons. Our model: 11,900 packages, 2.2 recipes and 2.6 other files each, 45 % of \
         packages with files/, lognormal sizes.",
-    archive: None,
+    shape: Shape::Tree,
     emit,
 };
 

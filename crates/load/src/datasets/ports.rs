@@ -1,7 +1,7 @@
 //! `ports`: the ports tree of `FreeBSD` as it was in 2004, which comes as an archive to unpack.
 
 use super::DatasetError;
-use super::generated::{Generator, Sink, date};
+use super::generated::{Generator, Shape, Sink, date};
 use super::kinds::{Kind, Maker, text};
 use super::names;
 use super::seed::{Seed, Spread};
@@ -17,7 +17,7 @@ pub static PORTS: Generator = Generator {
         of 2004. The layout is that of a port (Makefile, distinfo, pkg-descr, pkg-plist, \
         files/patch-*). Our model: 11,500 ports, the tree having grown by then; 5.9 files each, \
         as counted; lognormal sizes, chosen to give the packed size.",
-    archive: Some("ports.tar.gz"),
+    shape: Shape::Archive("ports.tar.gz"),
     emit,
 };
 

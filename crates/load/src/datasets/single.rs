@@ -2,7 +2,7 @@
 
 use super::DatasetError;
 use super::content::Content;
-use super::generated::{File, Generator, Sink};
+use super::generated::{File, Generator, Shape, Sink};
 use super::seed::Seed;
 use super::sizes::scaled;
 
@@ -12,7 +12,7 @@ pub static ISO: Generator = Generator {
     title: "one file of 600 MB, the image of a disc",
     source: "The published comparison of 2008 copied a file of nearly 600 MB. Our model: \
         600 * 10^6 bytes; a compressor leaves 97 % of an installation disc.",
-    archive: None,
+    shape: Shape::File,
     emit: |seed, scale, sink| {
         one(
             "disc.iso",
@@ -31,7 +31,7 @@ pub static AVI: Generator = Generator {
     title: "one file of 2.7 GB, a film",
     source: "The size is that of the published comparison of 2008. Our model: 2.7 * 10^9 bytes, \
         incompressible.",
-    archive: None,
+    shape: Shape::File,
     emit: |seed, scale, sink| {
         one(
             "film.avi",
@@ -50,7 +50,7 @@ pub static AVI_693: Generator = Generator {
     title: "one file of 693 MB, a film",
     source: "The size is that of the published comparison of 2004. Our model: 693 * 10^6 bytes, \
         incompressible.",
-    archive: None,
+    shape: Shape::File,
     emit: |seed, scale, sink| {
         one(
             "film.avi",

@@ -10,7 +10,7 @@
 //! [[workload]]
 //! name = "sources"
 //! dataset = "tree:linux"        # relative to the directory of this file
-//! phases = ["copy", "grep cold", "grep warm", { kind = "grep", pattern = "TODO", label = "todo" }]
+//! phases = ["copy", "grep cold", "grep warm", { kind = "grep", pattern = "panic", label = "panics" }]
 //! ```
 
 use super::catalogue::Catalogue;
