@@ -13,6 +13,7 @@ use odd::{assert_same, describe};
 use phases::{phase, run, run_by};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -403,4 +404,28 @@ fn a_directory_of_many_files_is_copied_and_deleted_whole() {
             .files,
         5000
     );
+}
+
+#[test]
+fn what_may_not_be_read_is_named() {
+    if rustix::process::geteuid().is_root() {
+        println!("SKIP not being root: what_may_not_be_read_is_named");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let mut ground = Ground::new(home.path());
+    let tree = home.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    let secret = tree.join("secret");
+    fs::write(&secret, "").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+    ground.trees.push(tree);
+    for engine in REAL {
+        let error = run(&mut ground, engine, &phase("copy")).unwrap_err();
+        assert_eq!(error.errno(), Some(libc::EACCES), "{engine}: {error}");
+        assert!(
+            error.to_string().contains("tree/secret"),
+            "{engine}: {error}"
+        );
+    }
 }

@@ -117,3 +117,24 @@ fn median(mut measure: impl FnMut() -> f64) -> f64 {
     times.sort_by(f64::total_cmp);
     times[REPEATS / 2]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_has_a_cost_and_the_clock_too() {
+        let costs = engine_cost(null::NAME).unwrap();
+        assert_eq!(costs.len(), workloads::ALL.len());
+        for cost in costs {
+            // One call a file at the very least.
+            assert!(cost.calls >= 20_000, "{cost:?}");
+            assert!(cost.call_ns > 0.0 && cost.file_ns > 0.0, "{cost:?}");
+        }
+        assert_eq!(engine_cost(tools::NAME).unwrap(), []);
+        assert!(engine_cost("steam").is_err());
+        let clock = clock_facts();
+        assert!(clock.cost_ns > 0.0 && clock.resolution_ns > 0, "{clock:?}");
+        assert!(empty_phase_cost() >= 0.0);
+    }
+}
