@@ -74,6 +74,10 @@ Devices:
 /// What to compare, on what, how often.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_HELP)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 pub struct RunArgs {
     /// A suite (`fsdyno list suites`) [default: quick]
     #[arg(value_name = "SUITE", conflicts_with = "plan")]
@@ -99,7 +103,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub workload: Vec<String>,
 
-    /// Files to work on, instead of the suite's: a name, tree:DIR, tar:FILE or file:FILE
+    /// Files to work on, instead of the suite's: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
     #[arg(long, value_name = "DATASET")]
     pub dataset: Option<String>,
 
@@ -241,7 +245,7 @@ pub struct CleanArgs {
 
 #[derive(Debug, Args)]
 pub struct MakeArgs {
-    /// The dataset: a name, tree:DIR, tar:FILE or file:FILE
+    /// The dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
     pub dataset: String,
     /// The directory to lay it in; it must exist
     #[arg(long = "in", value_name = "DIR")]

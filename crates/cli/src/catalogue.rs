@@ -24,7 +24,7 @@ fn entry(kind: &workloads::PhaseKind) -> KindEntry {
         },
         makes_tree: kind.makes_tree,
         removes_tree: kind.removes_tree,
-        searches: kind.name == "grep",
+        searches: kind.searches,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use support::{Home, outcomes};
 
 /// A small comparison of one directory with itself.
-fn small<'a>(home: &Home, more: &[&'a str]) -> Vec<String> {
+fn small(home: &Home, more: &[&str]) -> Vec<String> {
     let on = format!("dir:{}", home.work().display());
     let fixed = [
         "run",
@@ -218,34 +218,34 @@ fn a_store_of_a_newer_schema_is_refused_and_untouched() {
 #[test]
 fn ctrl_c_ends_cleanly_and_resume_finishes_the_run() {
     let home = Home::new();
-    let mut child = home.start(&small(&home, &["--repeats", "200"]));
+    let mut child = home.start(&small(&home, &["--repeats", "8"]));
     wait_for_cells(&home, 2);
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     let before = outcomes(&home.result("last")).len();
-    assert!((2..200).contains(&before), "{before}");
+    assert!((2..8).contains(&before), "{before}");
     let said = home.fsdyno(&["run", "--resume", "last"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let after = outcomes(&home.result("last"));
     assert_eq!(
         after.iter().map(|(n, _)| *n).collect::<Vec<_>>(),
-        (0..200).collect::<Vec<_>>()
+        (0..8).collect::<Vec<_>>()
     );
 }
 
 #[test]
 fn after_sigkill_clean_leaves_nothing_and_resume_finishes_the_run() {
     let home = Home::new();
-    let mut child = home.start(&small(&home, &["--repeats", "40"]));
+    let mut child = home.start(&small(&home, &["--repeats", "6"]));
     wait_for_cells(&home, 2);
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
     let said = home.fsdyno(&["run", "--resume", "last"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert_eq!(outcomes(&home.result("last")).len(), 40);
+    assert_eq!(outcomes(&home.result("last")).len(), 6);
 }
 
 #[test]
@@ -292,14 +292,14 @@ fn every_list_and_format_answers() {
 }
 
 /// Waits until the store of a run under way holds so many cells.
-fn wait_for_cells(home: &Home, cells: usize) {
+fn wait_for_cells(home: &Home, cells: u64) {
     for _ in 0..600 {
         std::thread::sleep(Duration::from_millis(50));
         let said = home.fsdyno(&["runs", "--json"]);
         let runs: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_default();
         if runs[0]["cells_recorded"]
             .as_u64()
-            .is_some_and(|n| n as usize >= cells)
+            .is_some_and(|n| n >= cells)
         {
             return;
         }

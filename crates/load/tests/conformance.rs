@@ -6,7 +6,7 @@ mod phases;
 use fsdyno_load::engines;
 use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError, Request};
-use fsdyno_load::workloads::{self, untar};
+use fsdyno_load::workloads;
 use fsdyno_model::plan::CopyMethod;
 use fsdyno_model::stop::Stop;
 use odd::{assert_same, describe};
@@ -151,7 +151,6 @@ fn an_archive_in_any_form_is_unpacked_as_tar_does() {
             .output()
             .unwrap();
         assert!(made.status.success(), "{name}: {made:?}");
-        untar::check(&archive).unwrap();
         ground.archive = Some(archive);
         let [ours, theirs] = REAL.map(|engine| {
             run(&mut ground, engine, &phase("untar")).unwrap();
@@ -246,7 +245,6 @@ fn members_that_lead_out_of_the_tree_are_refused() {
         fs::write(home.path().join("outside"), "").unwrap();
         let path = home.path().join("archive");
         fs::write(&path, archive(&members)).unwrap();
-        assert_eq!(untar::check(&path).is_err(), refused_by_name, "{members:?}");
         ground.archive = Some(path);
         let error = run(&mut ground, "sync", &phase("untar")).unwrap_err();
         assert!(!home.path().join("escaped").exists());
@@ -289,10 +287,6 @@ fn a_broken_archive_is_named() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("archive");
         fs::write(&path, bytes).unwrap();
-        assert!(matches!(
-            untar::check(&path),
-            Err(LoadError::Archive { .. })
-        ));
         for engine in REAL {
             let mut ground = Ground::new(home.path().join(engine));
             fs::create_dir(&ground.root).unwrap();

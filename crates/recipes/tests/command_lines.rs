@@ -34,7 +34,7 @@ fn lines(text: &str) -> String {
 #[test]
 fn ext2_is_made_with_the_defaults_of_the_distribution() {
     insta::assert_snapshot!(lines("ext2"), @r#"
-    make: mkfs.ext2 -F -q "$LOOP0"
+    make: mkfs.ext2 -F -q -E lazy_itable_init=0,lazy_journal_init=0 "$LOOP0"
     mount: mount -i -t ext2 "$LOOP0" /mnt/t
     dumpe2fs: dumpe2fs -h "$LOOP0"
     check [0]: e2fsck -fn "$LOOP0"
@@ -45,7 +45,7 @@ fn ext2_is_made_with_the_defaults_of_the_distribution() {
 #[test]
 fn ext3_takes_mkfs_options_before_its_device() {
     insta::assert_snapshot!(lines("ext3[-O ^dir_index -I 128]"), @r#"
-    make: mkfs.ext3 -F -q -O '^dir_index' -I 128 "$LOOP0"
+    make: mkfs.ext3 -F -q -E lazy_itable_init=0,lazy_journal_init=0 -O '^dir_index' -I 128 "$LOOP0"
     mount: mount -i -t ext3 "$LOOP0" /mnt/t
     dumpe2fs: dumpe2fs -h "$LOOP0"
     check [0]: e2fsck -fn "$LOOP0"
@@ -56,7 +56,7 @@ fn ext3_takes_mkfs_options_before_its_device() {
 #[test]
 fn ext4_takes_mount_options_in_the_order_typed() {
     insta::assert_snapshot!(lines("ext4:noatime,data=writeback"), @r#"
-    make: mkfs.ext4 -F -q "$LOOP0"
+    make: mkfs.ext4 -F -q -E lazy_itable_init=0,lazy_journal_init=0 "$LOOP0"
     mount: mount -i -t ext4 -o noatime,data=writeback "$LOOP0" /mnt/t
     dumpe2fs: dumpe2fs -h "$LOOP0"
     check [0]: e2fsck -fn "$LOOP0"

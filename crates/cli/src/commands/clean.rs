@@ -15,8 +15,8 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Trouble> {
     } else if done.is_empty() {
         output::bytes(b"Nothing was left behind.\n")?;
     } else {
-        let lines: String = done.iter().map(|c| format!("{c}\n")).collect();
-        output::bytes(lines.as_bytes())?;
+        let lines: Vec<String> = done.iter().map(ToString::to_string).collect();
+        output::bytes((lines.join("\n") + "\n").as_bytes())?;
     }
     Ok(if failed == 0 { Code::Ok } else { Code::Failure })
 }

@@ -3,6 +3,7 @@
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::probe::probe;
+use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Availability, Need, Requirement};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -55,7 +56,7 @@ fn findings() -> Vec<Finding> {
         .flat_map(|recipe| recipe.requirements());
     let engines = fsdyno_load::engines::ALL
         .iter()
-        .flat_map(|engine| engine.requirements());
+        .flat_map(EngineInfo::requirements);
     let own = [Requirement::new(
         Need::LoopDevices,
         "image files as devices",

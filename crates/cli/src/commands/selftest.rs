@@ -4,6 +4,7 @@ use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_load::measure::{clock_facts, empty_phase_cost, engine_cost};
 use serde::Serialize;
+use std::fmt::Write as _;
 
 #[derive(Serialize)]
 struct Weight {
@@ -49,10 +50,11 @@ pub fn selftest(json: bool) -> Result<Code, Trouble> {
         weight.clock_resolution_ns, weight.clock_cost_ns, weight.empty_phase_ns
     );
     for cost in &weight.engine {
-        text.push_str(&format!(
-            "  {:<10} {:>7.1} ns a call, {:>8.1} ns a file ({} calls)\n",
+        let _ = writeln!(
+            text,
+            "  {:<10} {:>7.1} ns a call, {:>8.1} ns a file ({} calls)",
             cost.phase, cost.call_ns, cost.file_ns, cost.calls
-        ));
+        );
     }
     text.push_str(
         "An empty system call takes some 100 ns, creating a file some 2,000 to 10,000.\n",

@@ -53,7 +53,7 @@ impl Home {
     }
 
     pub fn fsdyno<S: AsRef<OsStr>>(&self, args: &[S]) -> Said {
-        said(self.command(args).output().unwrap())
+        said(&self.command(args).output().unwrap())
     }
 
     /// Starts it and does not wait.
@@ -95,7 +95,7 @@ impl Home {
     }
 }
 
-pub fn said(output: Output) -> Said {
+pub fn said(output: &Output) -> Said {
     Said {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),

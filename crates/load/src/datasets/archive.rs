@@ -136,7 +136,8 @@ pub fn reader(path: &Path) -> Result<Box<dyn Read + Send>, DatasetError> {
         .read_to_end(&mut magic)
         .map_err(io("read"))?;
     file.rewind().map_err(io("read"))?;
-    let file = BufReader::with_capacity(1 << 18, file);
+    // Large reads pass it by: only headers, and what is packed, go through it.
+    let file = BufReader::with_capacity(1 << 16, file);
     let packing = Packing::of(&magic).map_err(|source| DatasetError::Archive {
         path: path.to_owned(),
         member: None,

@@ -171,6 +171,11 @@ pub struct EngineInfo {
 }
 
 impl EngineInfo {
+    /// The programs it runs.
+    pub fn programs(&self) -> impl Iterator<Item = &'static str> {
+        self.programs.iter().map(|(name, _)| *name)
+    }
+
     /// What it needs to work.
     pub fn requirements(&self) -> Vec<Requirement> {
         self.programs

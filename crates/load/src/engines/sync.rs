@@ -5,6 +5,7 @@
 use super::listing::Listing;
 use super::meta::{Kind, Meta, Moment};
 use super::{Engine, LoadError, Target};
+use crate::datasets::archive;
 use fsdyno_model::plan::CopyMethod;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{
@@ -490,7 +491,9 @@ impl Engine for Sync {
     }
 
     fn archive(&mut self, path: &Path) -> Result<Box<dyn Read + Send>, LoadError> {
-        crate::workloads::untar::packed::reader(path)
-            .map_err(|source| LoadError::io("open", path, source))
+        archive::reader(path).map_err(|error| LoadError::Archive {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })
     }
 }

@@ -20,6 +20,8 @@ pub static KIND: PhaseKind = PhaseKind {
     writes: true,
     makes_tree: true,
     removes_tree: false,
+    reads_data: true,
+    searches: false,
     sync: run::<Sync>,
     null: run::<Null>,
     tools,

@@ -16,6 +16,8 @@ pub static KIND: PhaseKind = PhaseKind {
     writes: true,
     makes_tree: false,
     removes_tree: true,
+    reads_data: false,
+    searches: false,
     sync: run::<Sync>,
     null: run::<Null>,
     tools,

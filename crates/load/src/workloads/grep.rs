@@ -12,9 +12,10 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use std::ffi::CStr;
 use std::io;
 
-/// What is searched for where nothing is said: the names of source archives. It means the same to
-/// POSIX extended expressions and to ours.
-pub const DEFAULT_PATTERN: &str = r"[a-z]+-[0-9]+\.[0-9]+\.tar";
+/// What is searched for where nothing is said: the word that stands in one of eight generated
+/// text files ([`crate::datasets::text::KNOWN_WORD`]). It means the same to POSIX extended
+/// expressions and to ours.
+pub const DEFAULT_PATTERN: &str = "[Ll]ibtool";
 
 /// A line that is longer is searched in parts of this size.
 const LONGEST_LINE: usize = 64 << 20;
@@ -27,6 +28,8 @@ pub static KIND: PhaseKind = PhaseKind {
     writes: false,
     makes_tree: false,
     removes_tree: false,
+    reads_data: true,
+    searches: true,
     sync: run::<Sync>,
     null: run::<Null>,
     tools,

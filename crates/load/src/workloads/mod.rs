@@ -36,6 +36,10 @@ type Run<E> = fn(&mut E, &Job<'_>, &mut Scratch) -> Result<Tally, LoadError>;
 
 /// A kind of phase.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a kind, each asked by somebody else"
+)]
 pub struct PhaseKind {
     /// What it is called.
     pub name: &'static str,
@@ -47,6 +51,10 @@ pub struct PhaseKind {
     pub writes: bool,
     /// Whether a new tree stands after it.
     pub makes_tree: bool,
+    /// Whether it reads every byte of the newest tree.
+    pub reads_data: bool,
+    /// Whether it searches for a pattern.
+    pub searches: bool,
     /// Whether the newest tree is gone after it.
     pub removes_tree: bool,
     pub(crate) sync: Run<Sync>,

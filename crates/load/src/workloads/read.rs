@@ -16,6 +16,8 @@ pub static KIND: PhaseKind = PhaseKind {
     writes: false,
     makes_tree: false,
     removes_tree: false,
+    reads_data: true,
+    searches: false,
     sync: run::<Sync>,
     null: run::<Null>,
     tools,

@@ -15,6 +15,8 @@ pub static KIND: PhaseKind = PhaseKind {
     writes: false,
     makes_tree: false,
     removes_tree: false,
+    reads_data: false,
+    searches: false,
     sync: run::<Sync>,
     null: run::<Null>,
     tools,

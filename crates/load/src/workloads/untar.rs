@@ -3,7 +3,6 @@
 //! and no symbolic link is ever followed on the way to a member.
 
 mod member;
-pub(crate) mod packed;
 mod place;
 mod stream;
 
@@ -12,7 +11,7 @@ use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target, null::Null, sync::Sync};
 use fsdyno_model::sample::Tally;
 use member::{BLOCK, Broken, Member, Members};
-use place::{Place, parts};
+use place::Place;
 use std::ffi::CString;
 use std::path::Path;
 use stream::Stream;
@@ -25,6 +24,8 @@ pub static KIND: PhaseKind = PhaseKind {
     writes: true,
     makes_tree: true,
     removes_tree: false,
+    reads_data: false,
+    searches: false,
     sync: run::<Sync>,
     null: run::<Null>,
     tools,
@@ -42,26 +43,6 @@ fn tools(job: &Job<'_>) -> ToolRun {
     .arg(job.target_path());
     run.makes = Some(job.target_path());
     run
-}
-
-/// Reads an archive through, and refuses what `untar` would refuse.
-pub fn check(archive: &Path) -> Result<(), LoadError> {
-    let mut buffer = vec![0; super::data::BUFFER];
-    let source =
-        packed::reader(archive).map_err(|source| LoadError::io("open", archive, source))?;
-    let mut stream = Stream::new(source, &mut buffer);
-    let (mut members, mut member) = (Members::default(), Member::new());
-    let refused = |broken| broken_archive(archive, broken);
-    while members.next(&mut stream, &mut member).map_err(refused)? {
-        for path in [Some(&member.path), member.hard_link.then_some(&member.link)] {
-            for part in parts(path.map_or(&[][..], |path| path)) {
-                part.map_err(|reason| refused(Broken::Content(reason)))?;
-            }
-        }
-        let padded = member.stored.next_multiple_of(BLOCK);
-        stream.skip(padded).map_err(|error| refused(error.into()))?;
-    }
-    Ok(())
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! What ext2, ext3 and ext4 share: e2fsprogs makes, describes and checks all three.
 //!
 //! mkfs keeps the distribution's defaults (`/etc/mke2fs.conf`): a user who types `mkfs.ext4` gets
-//! the same. `-F` because without a terminal mke2fs must not ask; `-q` because its progress is
+//! the same, but for [`EAGER`]. `-F` because without a terminal mke2fs must not ask; `-q` because its progress is
 //! written with backspaces.
 
 use super::{Check, mount_first, on_first};
@@ -102,11 +102,29 @@ pub const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str;
 /// Keys of mount options that name another device: an external journal, or its quota files.
 pub const FOREIGN: &[&str] = &["journal_dev", "journal_path"];
 
-/// `mkfs.ext4 -F -q [OPTIONS] DEVICE`.
+/// The whole work of making done by mkfs. Else the kernel zeroes inode tables in the background,
+/// from up to five seconds after each mount on (`ext4_lazyinit`): in the midst of what is measured.
+const EAGER: &str = "lazy_itable_init=0,lazy_journal_init=0";
+
+/// `mkfs.ext4 -F -q -E EAGER [OPTIONS] DEVICE`.
+///
+/// mke2fs takes only the last `-E`: one of the user's is added to ours, and being later it wins.
 pub fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> {
-    let mut argv = vec![mkfs.to_owned(), "-F".to_owned(), "-q".to_owned()];
-    argv.extend(contender.mkfs.iter().cloned());
-    argv.extend(devices.first().cloned());
+    let mut options = contender.mkfs.clone();
+    let mut extended = EAGER.to_owned();
+    while let Some(at) = options.iter().position(|option| option.starts_with("-E")) {
+        let option = options.remove(at);
+        let value = match &option[2..] {
+            "" if at < options.len() => options.remove(at),
+            value => value.to_owned(),
+        };
+        extended = format!("{extended},{value}");
+    }
+    let fixed = [mkfs, "-F", "-q", "-E", &extended].map(str::to_owned);
+    let argv = fixed
+        .into_iter()
+        .chain(options)
+        .chain(devices.first().cloned());
     vec![Step::command(argv)]
 }
 
@@ -134,4 +152,28 @@ pub fn check(devices: &[String]) -> Check {
 /// `mkfs.ext4 -V`.
 pub fn version(mkfs: &str) -> Step {
     Step::command([mkfs, "-V"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extended_options_of_the_users_are_added_to_ours_and_come_last() {
+        for (typed, expected) in [
+            (&["-E", "stride=4"][..], "stride=4"),
+            (&["-Elazy_itable_init=1"], "lazy_itable_init=1"),
+            (
+                &["-N", "9", "-E", "stride=4", "-E", "resize=9"],
+                "stride=4,resize=9",
+            ),
+        ] {
+            let mut contender = Contender::plain("x");
+            contender.mkfs = typed.iter().map(|word| (*word).to_owned()).collect();
+            let argv = make("mkfs.x", &contender, &["/dev/x".to_owned()])[0].argv();
+            assert_eq!(argv[4], format!("{EAGER},{expected}"));
+            assert_eq!(argv.iter().filter(|word| word.starts_with("-E")).count(), 1);
+            assert_eq!(argv.last().map(String::as_str), Some("/dev/x"));
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::args::RunArgs;
 use crate::exit::{Code, Trouble};
+use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
 use fsdyno_run::resolve::{Request, ResolveError};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
@@ -36,7 +37,12 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
         .contenders
         .iter()
         .filter_map(|contender| fsdyno_recipes::find(&contender.filesystem)?.version());
-    for step in versions {
+    let engine = fsdyno_load::engines::find(&plan.engine);
+    let tools = engine
+        .into_iter()
+        .flat_map(EngineInfo::programs)
+        .map(|program| Step::command([program, "--version"]));
+    for step in versions.chain(tools) {
         if let Step::Command { argv } = step
             && let Some(name) = argv.first()
             && programs.iter().all(|(known, _)| known != name)

@@ -11,7 +11,7 @@ use crate::{output, places};
 use begin::{programs_to_name, request};
 use fsdyno_host::journal::{self, Journal};
 use fsdyno_host::{provenance, signals};
-use fsdyno_lab::{HostLab, Preflight, PreflightError};
+use fsdyno_lab::{HostLab, Preflight};
 use fsdyno_model::{Availability, Outcome, Plan, RunInfo, Stop, StopReason};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
@@ -137,10 +137,7 @@ fn finish(args: &RunArgs, store: &Store, id: &str) -> Result<Code, Trouble> {
 }
 
 fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
-    Preflight::of(plan).map_err(|error| match error {
-        PreflightError::Unknown { .. } => Trouble::failure(error),
-        _ => Trouble::usage(error),
-    })
+    Preflight::of(plan).map_err(Trouble::usage)
 }
 
 /// Everything that must hold before anything is made: what is missing, what the guard says.

@@ -34,7 +34,7 @@ pub(super) fn bring_about(
     }
     match asked {
         CacheState::AsLeft => {
-            "none: as the phase before left them".clone_into(&mut evidence.method)
+            "none: as the phase before left them".clone_into(&mut evidence.method);
         }
         CacheState::Warm => warm(hands, needs, &mut evidence)?,
         CacheState::Cold => match job.recipe.kind() {

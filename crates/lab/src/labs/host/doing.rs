@@ -356,9 +356,9 @@ impl Hands for Doing<'_, '_> {
                 DatasetError::Stopped => Halt::Stopped,
                 other => self.notes.halt(other.to_string(), other.errno()),
             })?;
-            warnings
-                .into_iter()
-                .for_each(|warning| self.notes.warn(warning));
+            for warning in warnings {
+                self.notes.warn(warning);
+            }
         }
         self.sync()?;
         self.settle(SETTLED.0, SETTLED.1)

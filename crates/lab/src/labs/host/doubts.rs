@@ -1,7 +1,8 @@
 //! What a reader must know of a single sample.
 
 use crate::job::Job;
-use fsdyno_model::{Bytes, CacheState, Nanos, Sample, Warning, WarningKind};
+use fsdyno_load::workloads;
+use fsdyno_model::{Bytes, CacheState, CopyMethod, Nanos, Sample, Warning, WarningKind};
 
 /// Below this, the scheduler's slices and the start of a program weigh too much.
 const SHORT: Nanos = Nanos(20_000_000);
@@ -29,36 +30,32 @@ fn too_short(sample: &Sample) -> Option<Warning> {
     })
 }
 
-/// A cold phase must have read its data at the device; compression may spare half and more.
+/// A cold phase must have read its data at the device; compression may spare half and more, and a
+/// copy that shares blocks reads none.
 fn not_from_device(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let device = sample.device?;
-    let reads_all = matches!(sample.kind.as_str(), "copy" | "read" | "grep");
-    let expected = if job.recipe.compresses(job.contender) {
-        0
-    } else {
-        sample.tally.bytes.0 - sample.tally.bytes.0 / 10
-    };
+    let kind = workloads::find(&sample.kind)?;
+    let shared = kind.makes_tree && job.plan.copy_method != CopyMethod::ReadWrite;
     let cold = sample.cache.asked == CacheState::Cold && sample.cache.proven;
-    (cold && reads_all && shares_nothing(sample) && device.read_bytes.0 < expected).then(|| {
+    if !cold || !kind.reads_data || shared || job.recipe.compresses(job.contender) {
+        return None;
+    }
+    let bytes = sample.tally.bytes.0;
+    (device.read_bytes.0 < bytes - bytes / 10).then(|| {
         Warning::new(
             WarningKind::NotFromDevice,
             format!(
                 "{}: only {} of {} came from the device",
                 sample.label, device.read_bytes, sample.tally.bytes
             ),
-            "a cache below the page cache, inline data, or sparse files",
+            "a cache below the page cache, or sparse files",
         )
     })
 }
 
-/// Whether data really moved through this process.
-fn shares_nothing(sample: &Sample) -> bool {
-    sample.kind != "copy" || sample.method.starts_with("read-write")
-}
-
 fn free_copy(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let device = sample.device?;
-    let makes = matches!(sample.kind.as_str(), "copy" | "untar");
+    let makes = workloads::find(&sample.kind).is_some_and(|kind| kind.makes_tree);
     let half = Bytes(sample.tally.bytes.0 / 2);
     let expected = makes && !job.recipe.compresses(job.contender);
     (expected && sample.durable_ns.is_some() && device.written_bytes < half).then(|| {

@@ -100,6 +100,8 @@ impl Lab for HostLab {
         // Undone now, so that what cannot be undone belongs to this cell.
         let leftover = hands.undo();
         let outcome = match (result, leftover) {
+            // Whatever fails while the user wants to stop fails for that.
+            (Err(_), _) if self.stop.requested() => return None,
             (Err(Halt::Stopped), _) => return None,
             (Err(Halt::Failed(failure)), _) | (Ok(()), Some(failure)) => Outcome::Failed(failure),
             (Ok(()), None) => Outcome::Measured,
