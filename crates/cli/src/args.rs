@@ -183,6 +183,9 @@ pub struct ListArgs {
     /// What to list
     #[arg(value_enum)]
     pub what: Listed,
+    /// Tell where each comes from as well
+    #[arg(long)]
+    pub long: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -19,6 +19,12 @@ pub fn journals() -> Result<PathBuf, Trouble> {
     Ok(state.join("fsdyno").join("journal"))
 }
 
+/// What stood on devices before they were overwritten: `fsdyno/signatures` in the XDG state
+/// directory.
+pub fn signatures() -> Result<PathBuf, Trouble> {
+    Ok(journals()?.with_file_name("signatures"))
+}
+
 fn strategy() -> Result<impl BaseStrategy, Trouble> {
     etcetera::choose_base_strategy().map_err(|error| {
         Trouble::usage(format!(

@@ -13,6 +13,7 @@ use serde::Serialize;
 struct Item {
     name: String,
     about: String,
+    source: Option<String>,
     availability: Availability,
 }
 
@@ -26,8 +27,14 @@ impl Item {
         Self {
             name: name.to_owned(),
             about: about.into(),
+            source: None,
             availability,
         }
+    }
+
+    fn from(mut self, source: impl Into<String>) -> Self {
+        self.source = Some(source.into());
+        self
     }
 }
 
@@ -45,10 +52,12 @@ pub fn list(args: &ListArgs) -> Result<Code, Trouble> {
                 ("missing", format!(" ({reason}; {remedy})"))
             }
         };
+        let source = item.source.as_ref().filter(|_| args.long);
+        let source = source.map(|text| format!(". {text}")).unwrap_or_default();
         rows.push(vec![
             item.name.clone(),
             state.to_owned(),
-            format!("{}{help}", item.about),
+            format!("{}{help}{source}", item.about),
         ]);
     }
     output::rows(&rows, output::width())?;
@@ -90,23 +99,18 @@ fn suites() -> Result<Vec<Item>, Trouble> {
     let catalogue = catalogue();
     let item = |suite: &Suite| {
         let file = suite.read(&catalogue).map_err(Trouble::failure)?;
-        Ok(Item::new(
-            suite.name,
-            file.title.unwrap_or_default(),
-            Vec::new(),
-        ))
+        Ok(
+            Item::new(suite.name, file.title.unwrap_or_default(), Vec::new())
+                .from(file.about.unwrap_or_default()),
+        )
     };
     suite::ALL.iter().map(item).collect()
 }
 
 fn datasets() -> Vec<Item> {
-    let generated = fsdyno_load::datasets::ALL.iter().map(|set| {
-        Item::new(
-            set.name,
-            format!("{}. {}", set.title, set.source),
-            Vec::new(),
-        )
-    });
+    let generated = fsdyno_load::datasets::ALL
+        .iter()
+        .map(|set| Item::new(set.name, set.title, Vec::new()).from(set.source));
     let own = [
         ("tree:DIR", "a directory of yours, taken as `cp -a` would"),
         (

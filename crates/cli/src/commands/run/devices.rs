@@ -1,6 +1,7 @@
 //! The devices of a run: what must be there, and what the guard releases.
 
 use crate::exit::{Code, Trouble};
+use crate::places;
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::probe::probe;
 use fsdyno_lab::preflight::{DEFAULT_SCRATCH, needs_devices};
@@ -47,8 +48,20 @@ pub fn release(plan: &Plan, erase: &[String], need: Bytes) -> Result<Vec<Release
         )));
     }
     let consents: Vec<Consent> = erase.iter().map(|text| Consent::parse(text)).collect();
-    guard::release(&paths[..most], &consents, need)
-        .map_err(|refusal| Trouble::new(Code::Refused, refusal))
+    let released = guard::release(&paths[..most], &consents, need)
+        .map_err(|refusal| Trouble::new(Code::Refused, refusal))?;
+    let directory = places::signatures()?;
+    for device in &released {
+        let kept = device
+            .save_signatures(&directory)
+            .map_err(Trouble::failure)?;
+        eprintln!(
+            "fsdyno: {} will be overwritten; what told its contents is kept in {}",
+            device.device().display(),
+            kept.display()
+        );
+    }
+    Ok(released)
 }
 
 /// The devices and directories that belong to the provenance, each with its role.

@@ -62,12 +62,32 @@ fn resume(args: &RunArgs, name: &str, store_path: &Path, stop: &Stop) -> Result<
     if args.dry_run {
         return say(&info.plan, &preflight(&info.plan)?);
     }
+    same_machine(&info)?;
     if done.len() == schedule(&info.plan).len() {
         eprintln!("fsdyno: {id} is complete: nothing is left to do");
         return finish(args, &store, &id);
     }
     let lab = lab(args, &info.plan, preflight(&info.plan)?, stop)?;
     go(args, lab, store, &info, &done)
+}
+
+/// Refuses to go on elsewhere: cells of one run are compared with each other.
+fn same_machine(info: &RunInfo) -> Result<(), Trouble> {
+    let here = provenance::collect(&[], &[]);
+    let then = &info.provenance;
+    let facts = [
+        ("kernel", &then.kernel, &here.kernel),
+        ("kernel build", &then.kernel_build, &here.kernel_build),
+        ("processor", &then.processor, &here.processor),
+    ];
+    match facts.into_iter().find(|(_, then, here)| then != here) {
+        None => Ok(()),
+        Some((what, then, here)) => Err(Trouble::usage(format!(
+            "{} was begun on another {what} ({then}; this is {here}); figures of the two cannot \
+             be compared within one run: begin a new one",
+            info.id
+        ))),
+    }
 }
 
 /// Conducts the run into the store, and reports it.

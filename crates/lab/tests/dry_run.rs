@@ -1,0 +1,131 @@
+//! What a plan needs, and what a dry run says of it: nothing is made.
+
+use fsdyno_lab::{Preflight, script};
+use fsdyno_model::{
+    Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan,
+    Workload,
+};
+
+fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
+    let phase = |kind: &&str| PhasePlan {
+        label: (*kind).to_owned(),
+        kind: (*kind).to_owned(),
+        cache: CacheState::Cold,
+        pattern: None,
+    };
+    kinds.iter().map(phase).collect()
+}
+
+/// One contender over `ports` at a hundredth of its size.
+fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
+    let contender = Contender::parse(contender, &fsdyno_recipes::kind_of).unwrap();
+    Plan {
+        schema: Plan::SCHEMA,
+        name: "test".into(),
+        seed: 1,
+        scale: 0.01,
+        contenders: vec![contender],
+        workloads: vec![Workload {
+            name: "ports".into(),
+            dataset: DatasetChoice::Generated("ports".into()),
+            phases: phases(kinds),
+        }],
+        repeats: 1,
+        budget: None,
+        device: DeviceChoice::Loop {
+            size,
+            directory: "/var/tmp".into(),
+        },
+        engine: "sync".into(),
+        copy_method: CopyMethod::ReadWrite,
+        verify: false,
+        check: true,
+    }
+}
+
+fn lines(plan: &Plan) -> Vec<String> {
+    let preflight = Preflight::of(plan).unwrap();
+    script::lines(
+        plan,
+        &preflight,
+        Cell {
+            index: 0,
+            block: 0,
+            contender: 0,
+            workload: 0,
+        },
+    )
+}
+
+#[test]
+fn every_tree_that_stands_at_once_is_counted() {
+    let peak = |kinds: &[&str]| {
+        let plan = plan("ext4", kinds, None); // example
+        Preflight::of(&plan).unwrap().need.0
+    };
+    let tree = peak(&["read"]);
+    assert_eq!(peak(&["copy"]), 2 * tree);
+    assert_eq!(peak(&["copy", "delete", "copy"]), 2 * tree);
+    assert_eq!(peak(&["copy", "copy"]), 3 * tree);
+    let archive = peak(&["untar"]) - tree;
+    assert!(archive > 0 && archive < tree, "{archive} of {tree}");
+}
+
+#[test]
+fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
+    let refusal = |plan: &Plan| Preflight::of(plan).err().unwrap().to_string();
+    let small = refusal(&plan("ext4", &["copy"], Some(Bytes(1 << 20)))); // example
+    assert!(
+        small.contains("--scale") && small.contains("ports"),
+        "{small}"
+    );
+    let nothing_left = refusal(&plan("ext4", &["delete", "read"], None)); // example
+    assert!(nothing_left.contains("read"), "{nothing_left}");
+}
+
+#[test]
+fn a_script_makes_mounts_measures_checks_and_takes_everything_away() {
+    let text = lines(&plan("btrfs@pool2:noatime", &["untar", "delete"], None)).join("\n"); // example
+    let order = [
+        "truncate -s",
+        "LOOP0=$(losetup",
+        "LOOP1=$(losetup",
+        "mkfs.btrfs",
+        "mount -i -t btrfs",
+        "fsdyno make ports",
+        "--archive",
+        "umount",
+        "sysctl -qw vm.drop_caches=3",
+        "fsdyno phase untar",
+        "fsdyno phase delete",
+        "btrfs check",
+        "losetup --detach \"$LOOP0\"",
+        "losetup --detach \"$LOOP1\"",
+        "rm -rf --one-file-system",
+    ];
+    let mut rest = text.as_str();
+    for words in order {
+        let at = rest
+            .find(words)
+            .unwrap_or_else(|| panic!("`{words}` is not next in:\n{rest}"));
+        rest = &rest[at + words.len()..];
+    }
+}
+
+#[test]
+fn a_script_for_a_directory_neither_mounts_nor_formats() {
+    let directory = tempfile::tempdir().unwrap();
+    let contender = format!("dir:{}", directory.path().display());
+    let mut plan = plan(&contender, &["copy"], None);
+    plan.device = DeviceChoice::None;
+    let text = lines(&plan).join("\n");
+    for words in ["mkfs", "mount ", "losetup"] {
+        assert!(!text.contains(words), "{words}: {text}");
+    }
+    assert!(
+        text.lines()
+            .last()
+            .unwrap()
+            .contains(&directory.path().display().to_string())
+    );
+}
