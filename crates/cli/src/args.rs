@@ -108,11 +108,11 @@ pub struct RunArgs {
     pub dataset: Option<String>,
 
     /// Size of generated datasets; 1 is full size
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub scale: Option<f64>,
 
     /// How many blocks: repeats of everything, each in an order of its own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeats: Option<u32>,
 
     /// Begin no block that would not end within this time (90s, 15m, 2h)
@@ -254,7 +254,12 @@ pub struct MakeArgs {
     #[arg(long = "in", value_name = "DIR")]
     pub directory: PathBuf,
     /// Size; 1 is full size
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
     pub scale: f64,
     /// Seed of names, sizes and contents
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -38,7 +38,7 @@ fn chmod(path: &Path, mode: u32) {
 
 /// Makes the odd tree.
 pub fn make(tree: &Path) {
-    let text = |lines: usize| "line after line: foo-1.2.tar\nand a gap\n".repeat(lines);
+    let text = |lines: usize| "line after line: foo-libtool.tar\nand a gap\n".repeat(lines);
     fs::create_dir_all(tree.join("a/b/empty")).unwrap();
     let odd = tree.join(OsStr::from_bytes(b"\xff\xfe new\nline"));
     fs::create_dir(&odd).unwrap();
@@ -46,10 +46,10 @@ pub fn make(tree: &Path) {
     fs::write(tree.join("nothing"), "").unwrap();
     fs::write(tree.join("large"), text(10_000)).unwrap();
     fs::write(tree.join("exactly"), vec![b'x'; 128 * 1024]).unwrap();
-    fs::write(tree.join("no end of line"), "foo-1.2.tar").unwrap();
+    fs::write(tree.join("no end of line"), "foo-libtool.tar").unwrap();
     fs::write(
         tree.join("binary"),
-        b"foo-1.2.tar\n\0foo-1.2.tar\nfoo-1.2.tar\n",
+        b"foo-libtool.tar\n\0foo-libtool.tar\nfoo-libtool.tar\n",
     )
     .unwrap();
     fs::write(tree.join("other binary"), b"\0\0foo\0foo").unwrap();
