@@ -3,18 +3,15 @@
 
 use fsdyno_stats::{MARGIN, Verdict, judge};
 
+pub use fsdyno_stats::FEWEST;
+
 /// Figures of one contender, each with the block it was taken in.
 pub type Blocked = (u32, f64);
-
-/// The fewest pairs that are judged: below, nothing may be said at all.
-pub const FEWEST: usize = 3;
 
 /// What the figures allow to be said of `these` against `others` (less is faster); none where
 /// too few blocks have both.
 pub fn verdict(these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
     judge(these, others, MARGIN)
-        .filter(|judgement| judgement.pairs >= FEWEST)
-        .map(|judgement| judgement.verdict)
 }
 
 #[cfg(test)]

@@ -37,43 +37,40 @@ fn at_most(k: u64, n: u64) -> f64 {
     sum.min(1.0)
 }
 
-/// The two-sided p-value of the sign test: how probable so uneven a split of `above` and `below`
-/// is, or a more uneven one, where either is equally likely. Ties are left out by the caller.
-///
-/// W. J. Conover, "Practical Nonparametric Statistics", 3rd ed. (1999), section 3.4.
-pub fn sign_test(above: usize, below: usize) -> f64 {
-    let (n, fewer) = ((above + below) as u64, above.min(below) as u64);
-    (2.0 * at_most(fewer, n)).min(1.0)
-}
-
-/// The highest confidence that an interval for a median can have with `n` values: that of the
-/// whole range, 1 - 2^(1 - n). 95 % takes 6 values; 3 reach 75 %.
-pub fn reachable_confidence(n: usize) -> f64 {
-    if n == 0 {
-        return 0.0;
-    }
-    1.0 - 2.0 * at_most(0, n as u64)
-}
-
 /// The narrowest interval between the `k`-th smallest and the `k`-th largest value that holds the
-/// median with at least this confidence; none where there are too few values for it
-/// ([`reachable_confidence`]). It assumes nothing of the distribution but independent values.
+/// median with at least this confidence; none where there are too few values for it: `n` of them
+/// reach 1 - 2^(1 - n), so that 95 % takes 6. It assumes nothing of the distribution but
+/// independent values.
 ///
 /// H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. (2003), section 7.1; W. J. Conover,
 /// "Practical Nonparametric Statistics", 3rd ed. (1999), section 3.2.
-pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+pub(crate) fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let sorted = sorted(values)?;
     let n = sorted.len();
-    let holds = |k: usize| 1.0 - 2.0 * at_most(k as u64, n as u64);
-    // The ends lie `k` values inside the range; further inside, it holds the median less often.
-    let k = (0..n.div_ceil(2))
-        .take_while(|k| holds(*k) >= confidence)
-        .last()?;
+    let k = inside(n, confidence)?;
     Some(Interval {
         low: sorted[k],
         high: sorted[n - 1 - k],
-        confidence: holds(k),
+        confidence: holds(n, k),
     })
+}
+
+/// The confidence that the interval of [`median_interval`] has with `n` values; none where they
+/// are too few for what is asked.
+pub(crate) fn reached(n: usize, confidence: f64) -> Option<f64> {
+    inside(n, confidence).map(|k| holds(n, k))
+}
+
+/// How often the interval whose ends lie `k` values inside the range holds the median.
+fn holds(n: usize, k: usize) -> f64 {
+    1.0 - 2.0 * at_most(k as u64, n as u64)
+}
+
+/// How far inside the range the ends may lie; further inside, it holds the median less often.
+fn inside(n: usize, confidence: f64) -> Option<usize> {
+    (0..n.div_ceil(2))
+        .take_while(|k| holds(n, *k) >= confidence)
+        .last()
 }
 
 /// The two-sided p-value of Kendall's test: how probable a balance of rising over falling pairs of
@@ -114,27 +111,6 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_test_agrees_with_scipy() {
-        // scipy 1.17.1, scipy.stats.binomtest(k, n, 0.5).pvalue.
-        for (k, n, expected) in [
-            (0, 3, 0.25),
-            (3, 3, 0.25),
-            (0, 6, 0.03125),
-            (1, 7, 0.125),
-            (2, 10, 0.109_375),
-            (5, 10, 1.0),
-            (8, 30, 0.016_124_801_710_247_997),
-            (40, 100, 0.056_887_933_640_980_89),
-            (700, 1500, 0.010_559_255_466_711_506),
-        ] {
-            let p = sign_test(k, n - k);
-            assert!(close(p, expected), "{k} of {n}: {p}");
-        }
-        assert_eq!(sign_test(0, 0), 1.0);
-        assert_eq!(sign_test(3, 0), 0.25, "exactly");
-    }
-
-    #[test]
     fn the_binomial_sum_agrees_with_scipy() {
         // scipy 1.17.1, scipy.stats.binom.cdf(k, n, 0.5).
         for (k, n, expected) in [
@@ -171,10 +147,7 @@ mod tests {
     fn too_few_values_reach_no_confidence() {
         assert_eq!(median_interval(&[1., 2., 3., 4., 5.], 0.95), None);
         assert_eq!(median_interval(&[], 0.5), None);
-        assert_eq!(reachable_confidence(0), 0.0);
-        assert_eq!(reachable_confidence(1), 0.0);
-        assert_eq!(reachable_confidence(3), 0.75);
-        assert!(reachable_confidence(5) < 0.95 && reachable_confidence(6) > 0.95);
+        assert!(median_interval(&[1., 2., 3., 4., 5., 6.], 0.95).is_some());
         let interval = median_interval(&[3., 1., 2.], 0.75).unwrap();
         assert_eq!((interval.low, interval.high), (1.0, 3.0));
     }
@@ -185,7 +158,7 @@ mod tests {
             values in prop::collection::vec(-1e6_f64..1e6, 6..60),
         ) {
             let interval = median_interval(&values, 0.95).unwrap();
-            let median = crate::median(&values).unwrap();
+            let median = crate::describe::median(&values).unwrap();
             prop_assert!(interval.low <= median && median <= interval.high);
             prop_assert!(interval.confidence >= 0.95 && interval.confidence <= 1.0);
         }

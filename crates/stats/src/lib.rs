@@ -1,10 +1,9 @@
 //! Numbers in, numbers out: what figures say, and how sure that is.
 //!
-//! What lives here: describing a sample ([`Summary`], [`quantile`], [`median_absolute_deviation`],
-//! [`geometric_mean`], [`ranks`]), exact distribution-free inference ([`sign_test`],
-//! [`median_interval`]), comparing contenders by pairs within blocks ([`ratio_paired`],
-//! [`judge`]), and doubt about a series ([`outliers`], [`drift`]). What does not: clocks, units,
-//! contenders, words for a reader. Nothing here is random, and nothing assumes a normal
+//! What lives here: describing a sample ([`Summary`], [`geometric_mean`]), comparing contenders by
+//! pairs within blocks ([`ratio_paired`], [`judge`], [`chance_verdict`]) by exact
+//! distribution-free intervals, and doubt about a series ([`outliers`], [`drift`]). What does not:
+//! clocks, units, contenders, words for a reader. Nothing here is random, and nothing assumes a normal
 //! distribution: times of file systems are skewed and have several humps.
 //!
 //! Numbers that are no numbers (NaN) or infinite belong in no sample: a function that meets one
@@ -16,10 +15,8 @@ mod pairs;
 mod series;
 mod verdict;
 
-pub use describe::{
-    Summary, geometric_mean, mean, median, median_absolute_deviation, quantile, ranks,
-};
-pub use exact::{Interval, median_interval, reachable_confidence, sign_test};
+pub use describe::{Summary, geometric_mean};
+pub use exact::Interval;
 pub use pairs::{PairedRatio, ratio_paired};
 pub use series::{Drift, OUTLYING, drift, outliers};
-pub use verdict::{Judgement, MARGIN, Verdict, judge};
+pub use verdict::{FEWEST, MARGIN, Verdict, chance_verdict, judge};
