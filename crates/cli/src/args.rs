@@ -35,6 +35,12 @@ pub enum Command {
     Doctor(JsonArgs),
     /// The runs in the store, newest first
     Runs(JsonArgs),
+    /// Take over the runs of another store, which is only read: root's, another machine's
+    Merge {
+        /// The other store
+        #[arg(value_name = "STORE")]
+        other: PathBuf,
+    },
     /// A run: what was planned, where, and how each cell ended
     Show(ShowArgs),
     /// The report of a run

@@ -31,6 +31,7 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::List(args) => commands::list::list(args),
         Command::Doctor(args) => commands::doctor::doctor(args.json),
         Command::Runs(args) => commands::runs::runs(&store()?, args.json),
+        Command::Merge { other } => commands::merge::merge(other, &store()?),
         Command::Show(args) => commands::show::show(args, &store()?),
         Command::Report(args) => commands::report::report(args, &store()?),
         Command::Clean(args) => commands::clean::clean(args),

@@ -216,6 +216,37 @@ fn a_store_of_a_newer_schema_is_refused_and_untouched() {
 }
 
 #[test]
+fn the_runs_of_another_store_are_taken_over_once() {
+    let home = Home::new();
+    assert_eq!(
+        home.fsdyno(&small(&home, &["--repeats", "1"])).code,
+        Some(0)
+    );
+    let other = home.path("data/fsdyno/fsdyno.db");
+    let ours = home.path("ours.db");
+    for word in ["taken over: ", "here already, exactly alike: "] {
+        let said = home.fsdyno(&[
+            "--store",
+            ours.to_str().unwrap(),
+            "merge",
+            other.to_str().unwrap(),
+        ]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(said.out.starts_with(word), "{}", said.out);
+    }
+    let there = home.fsdyno(&["report", "last", "--format", "json"]).out;
+    let here = home.fsdyno(&[
+        "--store",
+        ours.to_str().unwrap(),
+        "report",
+        "last",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(here.out, there);
+}
+
+#[test]
 fn ctrl_c_ends_cleanly_and_resume_finishes_the_run() {
     let home = Home::new();
     let mut child = home.start(&small(&home, &["--repeats", "8"]));

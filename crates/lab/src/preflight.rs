@@ -78,7 +78,7 @@ pub enum PreflightError {
         filesystem: String,
     },
     /// The room of a place cannot be told.
-    #[error("cannot tell the space free in {}: {source}", path.display())]
+    #[error("cannot work in {}: {source} (make the directory, or name another one)", path.display())]
     Unknown {
         /// Where.
         path: PathBuf,

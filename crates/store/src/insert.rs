@@ -133,7 +133,7 @@ pub(crate) fn insert_cell(
     for (place, sample) in samples.iter().enumerate() {
         insert_sample(transaction, id, place_of(place), sample)?;
         let of_sample = Some(place_of(place));
-        insert_warnings(transaction, run_id, Some(id), of_sample, &sample.warnings)?;
+        insert_warnings(transaction, run_id, id, of_sample, &sample.warnings)?;
     }
     for (place, command) in commands.iter().enumerate() {
         insert_command(transaction, id, place_of(place), command)?;
@@ -143,7 +143,7 @@ pub(crate) fn insert_cell(
             .prepare_cached(&insert("effective", row::EFFECTIVE))?
             .execute(params![id, place_of(place), source, text])?;
     }
-    insert_warnings(transaction, run_id, Some(id), None, warnings)?;
+    insert_warnings(transaction, run_id, id, None, warnings)?;
     Ok(())
 }
 
@@ -306,7 +306,7 @@ fn insert_command(
 pub(crate) fn insert_warnings(
     transaction: &Transaction<'_>,
     run_id: &str,
-    cell: Option<i64>,
+    cell: i64,
     sample: Option<i64>,
     warnings: &[Warning],
 ) -> rusqlite::Result<()> {

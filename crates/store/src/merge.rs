@@ -1,6 +1,6 @@
 //! Taking over the runs of another store.
 
-use crate::insert::{exists, insert_cell, insert_run, insert_warnings};
+use crate::insert::{exists, insert_cell, insert_run};
 use crate::record::Refusal;
 use crate::{Store, StoreError};
 use std::path::Path;
@@ -26,7 +26,6 @@ impl Store {
         let mut merged = Merged::default();
         for id in other.ids()?.into_iter().rev() {
             let theirs = other.load(&id)?;
-            let warnings = other.run_warnings(&id)?;
             let taken = self.write(&format!("taking over run `{id}`"), |transaction| {
                 if exists(transaction, &id)? {
                     return Ok(false);
@@ -35,12 +34,11 @@ impl Store {
                 for record in &theirs.cells {
                     insert_cell(transaction, &id, record)?;
                 }
-                insert_warnings(transaction, &id, None, None, &warnings)?;
                 Ok::<_, Refusal>(true)
             })?;
             if taken {
                 merged.taken.push(id);
-            } else if self.load(&id)? == theirs && self.run_warnings(&id)? == warnings {
+            } else if self.load(&id)? == theirs {
                 merged.known.push(id);
             } else {
                 merged.differing.push(id);

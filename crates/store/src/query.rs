@@ -99,16 +99,6 @@ impl Store {
         let indices = all(&self.connection, QUERY, &[id], index).map_err(failed())?;
         Ok(indices.into_iter().collect())
     }
-
-    /// The doubts about a whole run.
-    pub fn run_warnings(&self, id: &str) -> Result<Vec<Warning>, StoreError> {
-        const QUERY: &str = "SELECT kind, message, advice FROM warning
-            WHERE run = ?1 AND cell IS NULL ORDER BY id";
-        all(&self.connection, QUERY, &[id], warning).map_err(fault(
-            &self.path,
-            format!("reading the warnings of run `{id}`"),
-        ))
-    }
 }
 
 /// All rows of a query, each read from left to right.
@@ -221,7 +211,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         },
     )?;
     let query = "SELECT cell, sample, kind, message, advice FROM warning
-        WHERE run = ?1 AND cell IS NOT NULL ORDER BY id";
+        WHERE run = ?1 ORDER BY id";
     each(connection, query, &[id], |fields| {
         let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
         let record = &mut records[places[&key]];

@@ -3,10 +3,10 @@
 //! Which rows a value of the model becomes is told in `insert.rs`.
 
 use crate::error::fault;
-use crate::insert::{exists, insert_cell, insert_run, insert_warnings};
+use crate::insert::{exists, insert_cell, insert_run};
 use crate::row::signed;
 use crate::{Store, StoreError};
-use fsdyno_model::{CellRecord, RunInfo, StopReason, Warning};
+use fsdyno_model::{CellRecord, RunInfo, StopReason};
 use rusqlite::{Transaction, TransactionBehavior, params};
 
 impl Store {
@@ -43,18 +43,6 @@ impl Store {
             Ok(false) => Err(self.no_such_run(run_id)),
             Err(error) => Err(error),
         }
-    }
-
-    /// Records doubts about a whole run.
-    pub fn warn(&mut self, run_id: &str, warnings: &[Warning]) -> Result<(), StoreError> {
-        let known = self.write(&format!("recording warnings of run `{run_id}`"), |t| {
-            let known = exists(t, run_id)?;
-            if known {
-                insert_warnings(t, run_id, None, None, warnings)?;
-            }
-            Ok(known)
-        })?;
-        self.known_or_refused(known, run_id)
     }
 
     /// Records that a run ended, when and why.

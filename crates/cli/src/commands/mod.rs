@@ -5,6 +5,7 @@ pub mod complete;
 pub mod doctor;
 pub mod list;
 pub mod make;
+pub mod merge;
 pub mod phase;
 pub mod report;
 pub mod run;

@@ -103,10 +103,10 @@ CREATE TABLE effective (
 CREATE TABLE warning (
     id      INTEGER NOT NULL PRIMARY KEY,
     run     TEXT    NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-    cell    INTEGER REFERENCES cell (id) ON DELETE CASCADE,
-    sample  INTEGER CHECK (sample IS NULL OR cell IS NOT NULL),
+    cell    INTEGER NOT NULL REFERENCES cell (id) ON DELETE CASCADE,
+    sample  INTEGER,
     scope   TEXT    NOT NULL GENERATED ALWAYS AS (
-        CASE WHEN sample IS NOT NULL THEN 'sample' WHEN cell IS NOT NULL THEN 'cell' ELSE 'run' END
+        CASE WHEN sample IS NOT NULL THEN 'sample' ELSE 'cell' END
     ) VIRTUAL,
     kind    TEXT    NOT NULL,
     message TEXT    NOT NULL,

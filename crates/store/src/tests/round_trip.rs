@@ -2,7 +2,7 @@
 
 use super::{Ground, specimen};
 use crate::StoreError;
-use fsdyno_model::{Outcome, ResultSet, StopReason, Warning, WarningKind};
+use fsdyno_model::{Outcome, ResultSet, StopReason};
 use std::collections::BTreeSet;
 
 #[test]
@@ -79,7 +79,6 @@ fn a_run_that_is_not_there_is_refused_by_name() {
         store.remove("x").unwrap_err(),
         store.load("x").unwrap_err(),
         store.recorded("x").unwrap_err(),
-        store.warn("x", &[]).unwrap_err(),
     ];
     for error in refused {
         assert!(error.to_string().contains("`x`"), "{error}");
@@ -144,18 +143,6 @@ fn a_plan_that_json_cannot_hold_is_refused_not_changed() {
     let error = store.begin(&run).unwrap_err();
     assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
     assert!(store.runs().unwrap().is_empty());
-}
-
-#[test]
-fn doubts_about_a_whole_run_stay_with_it() {
-    let ground = Ground::new();
-    let mut store = ground.open();
-    store.begin(&specimen::run("r", 1)).unwrap();
-    store.record("r", &specimen::measured(0)).unwrap();
-    let doubts = [Warning::new(WarningKind::Frequency, "it drifts", "pin it")];
-    store.warn("r", &doubts).unwrap();
-    assert_eq!(store.run_warnings("r").unwrap(), doubts);
-    assert_eq!(store.load("r").unwrap().cells, [specimen::measured(0)]);
 }
 
 #[test]

@@ -117,18 +117,11 @@ fn the_runs_of_another_store_are_taken_over_once() {
     for cell in specimen::cells() {
         theirs.record("new", &cell).unwrap();
     }
-    let doubt = [fsdyno_model::Warning::new(
-        fsdyno_model::WarningKind::Steal,
-        "m",
-        "a",
-    )];
-    theirs.warn("new", &doubt).unwrap();
     let merged = ours.merge(&there.path()).unwrap();
     assert_eq!(merged.taken, ["new"]);
     assert_eq!(merged.known, ["same"]);
     assert_eq!(merged.differing, ["resumed"]);
     assert_eq!(ours.load("new").unwrap(), theirs.load("new").unwrap());
-    assert_eq!(ours.run_warnings("new").unwrap(), doubt);
     assert_eq!(ours.recorded("resumed").unwrap(), BTreeSet::from([9]));
     let again = ours.merge(&there.path()).unwrap();
     assert_eq!((again.taken.len(), again.known.len()), (0, 2));
