@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::process::Child;
 use std::time::Duration;
 use support::{Home, outcomes};
 
@@ -250,7 +251,7 @@ fn the_runs_of_another_store_are_taken_over_once() {
 fn ctrl_c_ends_cleanly_and_resume_finishes_the_run() {
     let home = Home::new();
     let mut child = home.start(&small(&home, &["--repeats", "8"]));
-    wait_for_cells(&home, 2);
+    wait_for_cells(&home, &mut child, 2);
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -270,7 +271,7 @@ fn ctrl_c_ends_cleanly_and_resume_finishes_the_run() {
 fn after_sigkill_clean_leaves_nothing_and_resume_finishes_the_run() {
     let home = Home::new();
     let mut child = home.start(&small(&home, &["--repeats", "6"]));
-    wait_for_cells(&home, 2);
+    wait_for_cells(&home, &mut child, 2);
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
@@ -322,9 +323,9 @@ fn every_list_and_format_answers() {
     }
 }
 
-/// Waits until the store of a run under way holds so many cells.
-fn wait_for_cells(home: &Home, cells: u64) {
-    for _ in 0..600 {
+/// Waits until the store of a run under way holds so many cells, however slow the disk is.
+fn wait_for_cells(home: &Home, run: &mut Child, cells: u64) {
+    while run.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));
         let said = home.fsdyno(&["runs", "--json"]);
         let runs: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_default();
@@ -335,5 +336,5 @@ fn wait_for_cells(home: &Home, cells: u64) {
             return;
         }
     }
-    panic!("no {cells} cells within 30 s");
+    panic!("ended before {cells} cells: {}", home.last_words());
 }
