@@ -1,12 +1,18 @@
-//! What may be said of two contenders here: the judgement of `fsdyno-stats`, and when there is
-//! too little to judge.
+//! What may be said of figures here: the judgement of `fsdyno-stats`, and which trend and which
+//! outlier is worth a word.
 
-use fsdyno_stats::{MARGIN, Verdict, judge};
+use fsdyno_stats::{MARGIN, OUTLYING, Verdict, drift, judge, outliers};
 
 pub use fsdyno_stats::FEWEST;
 
 /// Figures of one contender, each with the block it was taken in.
 pub type Blocked = (u32, f64);
+
+/// The part of the median from which a drift, an outlier or a gap between medians is spoken of.
+pub const MATTERS: f64 = 0.1;
+
+/// The p-value below which a drift is not put down to chance.
+const SIGNIFICANT: f64 = 0.05;
 
 /// What the figures allow to be said of `these` against `others` (less is faster); none where
 /// too few blocks have both.
@@ -14,9 +20,31 @@ pub fn verdict(these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
     judge(these, others, MARGIN)
 }
 
+/// By which part of the median figures rise (or, below zero, fall) from the first block to the
+/// last, where that is neither chance nor small.
+pub fn trend(times: &[Blocked]) -> Option<f64> {
+    drift(times)
+        .filter(|drift| drift.p < SIGNIFICANT && drift.relative.abs() > MATTERS)
+        .map(|drift| drift.relative)
+}
+
+/// The figures that lie far from their fellows, by more than [`MATTERS`] of the median.
+pub fn astray(times: &[Blocked], median: f64) -> Vec<Blocked> {
+    let figures: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
+    outliers(&figures, OUTLYING)
+        .into_iter()
+        .map(|place| times[place])
+        .filter(|(_, time)| (time - median).abs() > MATTERS * median)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn blocks(values: &[f64]) -> Vec<Blocked> {
+        (0..).zip(values.iter().copied()).collect()
+    }
 
     #[test]
     fn nothing_is_said_of_two_pairs_or_of_ranges_that_overlap() {
@@ -28,5 +56,26 @@ mod tests {
         // Faster in every block, yet the ranges overlap.
         let near = [(0, 4.5), (1, 5.5), (2, 6.0)];
         assert_eq!(verdict(&near, &slow), Some(Verdict::Indistinguishable));
+    }
+
+    #[test]
+    fn only_a_drift_that_is_large_and_no_chance_is_spoken_of() {
+        let rising = [10.0, 10.5, 11.0, 11.5, 12.0];
+        let by = trend(&blocks(&rising)).unwrap();
+        assert!((by - 2.0 / 11.0).abs() < 1e-12);
+        // Significant, and small.
+        assert_eq!(trend(&blocks(&[10.0, 10.1, 10.2, 10.3, 10.4])), None);
+        // Large, and of four blocks, which may rise by chance (p = 0.083).
+        assert_eq!(trend(&blocks(&rising[..4])), None);
+        // Large, and without order.
+        assert_eq!(trend(&blocks(&[10.0, 14.0, 9.0, 15.0, 11.0, 13.0])), None);
+    }
+
+    #[test]
+    fn only_an_outlier_that_lies_well_off_is_spoken_of() {
+        let one_off = [10.0, 10.1, 15.0, 10.2, 9.9];
+        assert_eq!(astray(&blocks(&one_off), 10.1), [(2, 15.0)]);
+        let near = [10.0, 10.001, 10.5, 10.002, 9.999];
+        assert_eq!(astray(&blocks(&near), 10.001), []);
     }
 }

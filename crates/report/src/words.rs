@@ -100,6 +100,15 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
+/// What a phase is called in a run of so many workloads.
+pub fn phase(workloads: usize, workload: &str, phase: &str) -> String {
+    if workloads > 1 {
+        format!("{workload} / {phase}")
+    } else {
+        phase.to_owned()
+    }
+}
+
 /// `in both blocks`, `in all 3 blocks`.
 pub fn in_all_blocks(n: usize) -> String {
     match n {

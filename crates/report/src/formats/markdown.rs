@@ -232,13 +232,16 @@ fn doubts(page: &mut String, comparison: &Comparison) {
     for doubt in &comparison.doubts {
         let _ = writeln!(
             page,
-            "- **{}** ({}x; {}): {}{}. {}",
+            "- **{}** ({}): {}{}. {}",
             doubt.kind,
-            doubt.count,
-            escape(&doubt.places_in_words()),
+            if doubt.places.is_empty() {
+                "the whole run".to_owned()
+            } else {
+                format!("{}x; {}", doubt.count, escape(&doubt.places_in_words()))
+            },
             escape(&doubt.message),
             if doubt.varies {
-                " (first of several)"
+                " (one of several)"
             } else {
                 ""
             },

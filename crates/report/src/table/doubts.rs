@@ -10,11 +10,11 @@ pub struct Doubt {
     pub kind: WarningKind,
     /// How often it was raised.
     pub count: usize,
-    /// Where: contender, workload and phase, deduplicated.
+    /// Where: contender and phase, deduplicated; empty where it is of the whole run.
     pub places: Vec<String>,
-    /// What was seen, from the first.
+    /// What was seen, in one place.
     pub message: String,
-    /// Whether other messages differ from the first.
+    /// Whether other places have other messages.
     pub varies: bool,
     /// What can be done.
     pub advice: String,

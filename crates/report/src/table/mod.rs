@@ -8,7 +8,9 @@ pub mod costs;
 pub mod doubts;
 pub mod facts;
 pub mod proof;
+mod series;
 pub mod speed;
+mod surroundings;
 
 pub use conclusion::conclusion;
 pub use costs::Cost;
@@ -103,13 +105,16 @@ impl Comparison {
             .map(|workload| WorkloadTable::of(set, workload))
             .collect();
         let (overall, overall_phases) = overall(&workloads, contenders.len());
+        let mut doubts = doubts::doubts(set);
+        doubts.extend(series::doubts(&workloads, &contenders));
+        doubts.extend(surroundings::doubts(set, &doubts));
         Self {
             conclusion: conclusion(set, &contenders),
             repeats: repeats(&workloads),
             overall,
             overall_phases,
             proofs: proof::proofs(set),
-            doubts: doubts::doubts(set),
+            doubts,
             unmeasured: doubts::unmeasured(set),
             cells: CellCounts::of(set),
             contenders,

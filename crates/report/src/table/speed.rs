@@ -1,6 +1,6 @@
 //! Times: per phase one line to return, and one to durable where it writes.
 
-use crate::figures::{Blocked, FEWEST, verdict};
+use crate::figures::{Blocked, FEWEST, astray, trend, verdict};
 use fsdyno_model::Sample;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, ratio_paired};
 
@@ -35,7 +35,11 @@ pub struct Value {
     pub standing: Standing,
     /// Whether it is the fastest, or cannot be told from the fastest.
     pub best: bool,
-    /// Whether some sample behind it carries a warning.
+    /// By which part of the median it rises (below zero: falls) over the blocks, where it does.
+    pub drift: Option<f64>,
+    /// The figures that lie far from their fellows.
+    pub outliers: Vec<Blocked>,
+    /// Whether a warning stands behind it: of one of its samples, or of all as a series.
     pub doubted: bool,
 }
 
@@ -94,6 +98,7 @@ impl Line {
             .zip(samples)
             .map(|(times, samples)| {
                 let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
+                let (drift, outliers) = (trend(&times), astray(&times, summary.median));
                 Some(Value {
                     ratio: compared.then(|| ratio_paired(&times, &base)).flatten(),
                     standing: match verdict(&times, &base) {
@@ -102,7 +107,11 @@ impl Line {
                         _ => Standing::Plain,
                     },
                     best: false,
-                    doubted: samples.iter().any(|(_, s)| !s.warnings.is_empty()),
+                    doubted: drift.is_some()
+                        || !outliers.is_empty()
+                        || samples.iter().any(|(_, s)| !s.warnings.is_empty()),
+                    drift,
+                    outliers,
                     summary,
                     times,
                 })

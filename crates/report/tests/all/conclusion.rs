@@ -1,32 +1,12 @@
 //! The paragraph on top says what the figures say, and no more.
 
-use crate::fixture;
-use fsdyno_model::{Nanos, ResultSet};
+use crate::fixture::one_phase;
 use fsdyno_report::table::Comparison;
 
-/// A run of one phase; `times` are milliseconds by contender and block.
-fn run(labels: &[&str], times: &[&[u64]]) -> ResultSet {
-    let mut workload = fixture::workload("tree");
-    workload.phases.truncate(1);
-    let repeats = times.iter().map(|t| t.len()).max().unwrap_or(0);
-    let mut set = fixture::with(labels, &[workload], u32::try_from(repeats).unwrap());
-    for block in 0..repeats {
-        for (contender, times) in (0..).zip(times) {
-            let Some(time) = times.get(block) else {
-                continue;
-            };
-            let block = u32::try_from(block).unwrap();
-            let mut record = fixture::record(&set, block, contender, 0, 1);
-            record.samples[0].return_ns = Nanos(time * 500_000);
-            record.samples[0].durable_ns = Some(Nanos(time * 1_000_000));
-            set.cells.push(record);
-        }
-    }
-    set
-}
-
 fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
-    let said = Comparison::of(&run(labels, times)).conclusion.join(" ");
+    let said = Comparison::of(&one_phase(labels, times))
+        .conclusion
+        .join(" ");
     assert!(said.contains(expected), "{said}");
 }
 

@@ -2,6 +2,7 @@
 
 mod conclusion;
 mod data;
+mod doubts;
 mod fixture;
 mod goldens;
 mod page;

@@ -69,18 +69,17 @@ pub fn doubts(page: &mut Page, comparison: &Comparison) {
     }
     page.heading("Warnings");
     for doubt in &comparison.doubts {
-        let varies = if doubt.varies {
-            " (first of several)"
-        } else {
-            ""
-        };
-        let text = format!(
-            "! {} x{}: {}{varies}; at {}",
-            doubt.kind,
-            doubt.count,
-            doubt.message,
-            doubt.places_in_words()
-        );
+        let mut text = format!("! {}", doubt.kind);
+        if !doubt.places.is_empty() {
+            let _ = write!(text, " x{}", doubt.count);
+        }
+        let _ = write!(text, ": {}", doubt.message);
+        if doubt.varies {
+            text += " (one of several)";
+        }
+        if !doubt.places.is_empty() {
+            let _ = write!(text, "; at {}", doubt.places_in_words());
+        }
         for line in paint::wrap(&text, page.width, 2) {
             let line = page.paint.doubtful(&line);
             page.line(&line);

@@ -1,0 +1,81 @@
+//! Doubts about what a run stood on: memory that holds the data, processors that change their
+//! speed, image files on no disk. They have no place but the whole run.
+
+use super::Doubt;
+use crate::words;
+use fsdyno_model::{Bytes, CacheState, DeviceChoice, ResultSet, WarningKind};
+
+/// The doubts about the surroundings of a run, one of a kind; none of a kind `known` already.
+pub(super) fn doubts(set: &ResultSet, known: &[Doubt]) -> Vec<Doubt> {
+    [
+        smaller_than_memory(set),
+        governor(set),
+        images_on_no_device(set),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|doubt| !known.iter().any(|other| other.kind == doubt.kind))
+    .collect()
+}
+
+fn of_run(kind: WarningKind, message: &str, advice: &str) -> Doubt {
+    Doubt {
+        kind,
+        count: 1,
+        places: Vec::new(),
+        message: words::printable(message),
+        varies: false,
+        advice: advice.to_owned(),
+    }
+}
+
+/// Data that stayed in memory where a phase was to begin cold, and that fit there. Where no page
+/// was resident the size of memory does not matter.
+fn smaller_than_memory(set: &ResultSet) -> Option<Doubt> {
+    let memory = set.run.provenance.memory_bytes;
+    let samples = set.cells.iter().flat_map(|record| &record.samples);
+    let data = samples
+        .filter(|sample| sample.cache.asked == CacheState::Cold && !sample.cache.proven)
+        .filter(|sample| sample.cache.resident_pages != Some(0))
+        .map(|sample| sample.cache.bytes_checked)
+        .filter(|data| (1..memory).contains(data))
+        .max()?;
+    Some(of_run(
+        WarningKind::SmallerThanCache,
+        &format!(
+            "where cold is not proven, the data ({}) fit into memory ({}): phases may have read \
+             from there",
+            Bytes(data),
+            Bytes(memory)
+        ),
+        "raise --scale until the data exceed memory, or run where cold can be proven (fsdyno \
+         doctor)",
+    ))
+}
+
+fn governor(set: &ResultSet) -> Option<Doubt> {
+    let governor = set.run.provenance.governor.as_deref()?;
+    (governor != "performance").then(|| {
+        of_run(
+            WarningKind::Frequency,
+            &format!("the frequency governor is {governor}: processors change their speed"),
+            "cpupower frequency-set -g performance",
+        )
+    })
+}
+
+/// Image files on what has no block device under it: memory, most often.
+fn images_on_no_device(set: &ResultSet) -> Option<Doubt> {
+    if !matches!(set.run.plan.device, DeviceChoice::Loop { .. }) {
+        return None;
+    }
+    let facts = set.run.provenance.devices.iter();
+    let mut below = facts.filter(|facts| facts.size_bytes == 0);
+    let kind = below.find_map(|facts| facts.host_filesystem.as_deref())?;
+    Some(of_run(
+        WarningKind::Device,
+        &format!("the image files lie on {kind}, which has no block device of its own"),
+        "figures are those of memory, a network or a pool, not of a disk: choose another place \
+         with --work-dir",
+    ))
+}

@@ -1,0 +1,135 @@
+//! Doubts that no single cell can raise: of series of figures, and of what a run stood on.
+
+use crate::fixture::{self, one_phase};
+use crate::{text, wide};
+use fsdyno_model::{DatasetChoice, DeviceChoice, ResultSet, WarningKind};
+use fsdyno_report::Format;
+use fsdyno_report::table::{Comparison, Doubt};
+
+/// The doubt of that kind; there is at most one.
+fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<Doubt> {
+    let doubts = Comparison::of(set).doubts;
+    let mut found = doubts.into_iter().filter(|doubt| doubt.kind == kind);
+    let first = found.next();
+    assert_eq!(found.next(), None);
+    first
+}
+
+#[test]
+fn a_series_that_rises_is_told_once_with_its_largest() {
+    let rising: &[u64] = &[1000, 1050, 1100, 1150, 1200];
+    let steep: &[u64] = &[1000, 1200, 1400, 1600, 1800];
+    let level: &[u64] = &[2000, 1990, 2010, 2005, 1995];
+    let set = one_phase(&["ext4", "xfs", "btrfs"], &[rising, steep, level]);
+    let doubt = of_kind(&set, WarningKind::Drift).unwrap();
+    // Both times of the phase rise: that is one series of blocks.
+    assert_eq!((doubt.count, doubt.varies), (2, true));
+    assert_eq!(doubt.places, ["xfs copy", "ext4 copy"]);
+    let expected = "copy at xfs: time to return rose by 57 % of its median from the first to the \
+                    last of 5 blocks";
+    assert_eq!(doubt.message, expected);
+    let comparison = Comparison::of(&set);
+    let line = comparison.lines().last().unwrap();
+    let marked: Vec<bool> = line.values.iter().flatten().map(|v| v.doubted).collect();
+    assert_eq!(marked, [true, true, false]);
+}
+
+#[test]
+fn a_figure_far_off_is_told_with_its_block() {
+    let one_off: &[u64] = &[1000, 1010, 990, 3000, 1005];
+    let level: &[u64] = &[2000, 1990, 2010, 2005, 1995];
+    let set = one_phase(&["ext4", "xfs"], &[one_off, level]);
+    let doubt = of_kind(&set, WarningKind::Outlier).unwrap();
+    assert_eq!((doubt.count, doubt.varies), (1, false));
+    assert_eq!(doubt.places, ["ext4 copy"]);
+    let expected = "copy at ext4, block 4: 1500 ms to return, where the median is 502 ms";
+    assert_eq!(doubt.message, expected);
+    assert_eq!(of_kind(&set, WarningKind::Drift), None);
+}
+
+#[test]
+fn leaders_that_differ_and_are_not_told_apart_ask_for_more_repeats() {
+    let wide: &[u64] = &[700, 1000, 1500];
+    let other: &[u64] = &[800, 1300, 1400];
+    let set = one_phase(&["ext4", "xfs"], &[wide, other]);
+    let doubt = of_kind(&set, WarningKind::Imprecise).unwrap();
+    let expected =
+        "copy: the median of xfs is 30 % above that of ext4, yet the spread hides who is faster";
+    assert_eq!(doubt.message, expected);
+    assert_eq!(doubt.places, ["copy"]);
+    assert_eq!(doubt.advice, "more repeats may tell: --repeats 6");
+    // Told apart, alike, or too few to be judged, of which the conclusion speaks: no doubt.
+    for other in [&[2000, 2100, 2200][..], &[710, 1010, 1490], &[1300]] {
+        let set = one_phase(&["ext4", "xfs"], &[wide, other]);
+        assert_eq!(of_kind(&set, WarningKind::Imprecise), None, "{other:?}");
+    }
+}
+
+#[test]
+fn data_that_stayed_in_memory_are_weighed_against_it() {
+    let mut set = fixture::run();
+    let doubt = of_kind(&set, WarningKind::SmallerThanCache).unwrap();
+    assert!(
+        doubt
+            .message
+            .contains("the data (34.0 MiB) fit into memory (8.00 GiB)"),
+        "{}",
+        doubt.message
+    );
+    set.run.provenance.memory_bytes = 34 << 20;
+    assert_eq!(of_kind(&set, WarningKind::SmallerThanCache), None);
+    set.run.provenance.memory_bytes = 8 << 30;
+    for sample in set.cells.iter_mut().flat_map(|c| &mut c.samples) {
+        // Not proven for another reason, as without root: the data are not in memory.
+        sample.cache.resident_pages = Some(0);
+    }
+    assert_eq!(of_kind(&set, WarningKind::SmallerThanCache), None);
+}
+
+#[test]
+fn processors_and_places_of_image_files_are_doubted_only_where_there_is_reason() {
+    let mut set = fixture::single();
+    let of = |set: &ResultSet, kind| of_kind(set, kind).map(|doubt| doubt.message);
+    for calm in [None, Some("performance".to_owned())] {
+        set.run.provenance.governor = calm;
+        assert_eq!(of(&set, WarningKind::Frequency), None);
+    }
+    assert_eq!(of(&set, WarningKind::Device), None);
+    set.run.provenance.governor = Some("powersave".into());
+    set.run.provenance.devices[0].size_bytes = 0;
+    set.run.provenance.devices[0].host_filesystem = Some("tmpfs".into());
+    let frequency = "the frequency governor is powersave: processors change their speed";
+    assert_eq!(of(&set, WarningKind::Frequency).unwrap(), frequency);
+    let device = "the image files lie on tmpfs, which has no block device of its own";
+    assert_eq!(of(&set, WarningKind::Device).unwrap(), device);
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        let text = text(&set, format, &wide(200));
+        assert!(
+            text.contains(frequency) && text.contains(device),
+            "{format}"
+        );
+        assert!(
+            !text.contains("; at \n") && !text.contains("1×, at <"),
+            "{format}"
+        );
+    }
+    // Where there are no image files nothing can be wrong with their place.
+    set.run.plan.device = DeviceChoice::None;
+    assert_eq!(of(&set, WarningKind::Device), None);
+}
+
+#[test]
+fn doubts_of_several_workloads_name_the_workload() {
+    let workloads = ["tree", "ports"].map(fixture::workload);
+    let mut set = fixture::with(&["ext4", "xfs"], &workloads, 5);
+    set.run.plan.workloads[1].dataset = DatasetChoice::Generated("ports".into());
+    for (block, contender) in (0..5).flat_map(|b| [(b, 0), (b, 1)]) {
+        for workload in 0..2 {
+            let speed = 1000 + u64::from(workload * contender * block) * 200;
+            let record = fixture::record(&set, block, contender, workload, speed);
+            set.cells.push(record);
+        }
+    }
+    let doubt = of_kind(&set, WarningKind::Drift).unwrap();
+    assert!(doubt.places.contains(&"xfs ports / copy".to_owned()));
+}
