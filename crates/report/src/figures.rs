@@ -8,6 +8,9 @@ pub use fsdyno_stats::FEWEST;
 /// Figures of one contender, each with the block it was taken in.
 pub type Blocked = (u32, f64);
 
+/// The repeats from which a ratio has an interval at 95 %.
+pub const INTERVALS_FROM: usize = 6;
+
 /// The part of the median from which a drift, an outlier or a gap between medians is spoken of.
 pub const MATTERS: f64 = 0.1;
 
@@ -56,6 +59,14 @@ mod tests {
         // Faster in every block, yet the ranges overlap.
         let near = [(0, 4.5), (1, 5.5), (2, 6.0)];
         assert_eq!(verdict(&near, &slow), Some(Verdict::Indistinguishable));
+    }
+
+    #[test]
+    fn a_ratio_has_an_interval_from_six_pairs_on() {
+        let times = blocks(&[5.0; INTERVALS_FROM]);
+        let interval = |n: usize| fsdyno_stats::ratio_paired(&times[..n], &times)?.interval;
+        assert_eq!(interval(INTERVALS_FROM - 1), None);
+        assert!(interval(INTERVALS_FROM).is_some());
     }
 
     #[test]

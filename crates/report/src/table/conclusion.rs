@@ -1,9 +1,9 @@
 //! What the figures allow to be said, in plain words, and no more than that.
 
-use crate::figures::{Blocked, FEWEST, verdict};
+use crate::figures::{Blocked, FEWEST, INTERVALS_FROM, verdict};
 use crate::words;
 use fsdyno_model::ResultSet;
-use fsdyno_stats::{PairedRatio, Summary, Verdict, ratio_paired};
+use fsdyno_stats::{PairedRatio, Summary, Verdict, chance_verdict, ratio_paired};
 
 /// What may be said of one phase.
 struct Finding {
@@ -83,11 +83,7 @@ fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
                 }
             }
             times.sort_by(|a, b| a.2.total_cmp(&b.2));
-            let label = if plan.workloads.len() > 1 {
-                format!("{} / {}", workload.name, phase.label)
-            } else {
-                phase.label.clone()
-            };
+            let label = words::phase(plan.workloads.len(), &workload.name, &phase.label);
             findings.extend(judge(&times).map(|(said, unjudged)| Finding {
                 phase: words::printable(&label),
                 writes,
@@ -148,13 +144,18 @@ fn one(finding: &Finding, labels: &[String]) -> String {
             ratio,
         } => {
             let the_next = if labels.len() > 2 { "the next, " } else { "" };
-            format!(
-                "{phase}: {} {} {}{until} than {the_next}{}.",
-                words::in_all_blocks(ratio.pairs),
-                labels[*leader],
-                advantage(ratio),
-                labels[*next],
-            )
+            let (leader, next) = (&labels[*leader], &labels[*next]);
+            let less = format!("took {}{until} than {the_next}{next}", less_time(ratio));
+            match ratio.interval {
+                Some(_) => format!(
+                    "{phase}: {leader} {less} (a 95 % interval, of {} blocks).",
+                    ratio.pairs
+                ),
+                None => {
+                    let blocks = words::in_all_blocks(ratio.pairs);
+                    format!("{phase}: {blocks} {leader} {less}.")
+                }
+            }
         }
         Said::Level(level) => format!(
             "{phase}: no fastest can be named; the figures of {} do not set them apart.",
@@ -165,8 +166,9 @@ fn one(finding: &Finding, labels: &[String]) -> String {
     said + &unjudged
 }
 
-/// `took 20-25 % less time`: from the smallest to the largest saving in any block.
-fn advantage(ratio: &PairedRatio) -> String {
+/// `20-25 % less time`: the interval of the saving where there is one, else the smallest to the
+/// largest saving in any block.
+fn less_time(ratio: &PairedRatio) -> String {
     let saved = |ratio: f64| {
         let percent = (1.0 - ratio) * 100.0;
         if (9.95..=99.0).contains(&percent) {
@@ -175,12 +177,19 @@ fn advantage(ratio: &PairedRatio) -> String {
             format!("{percent:.1}")
         }
     };
-    let (least, most) = (saved(ratio.high), saved(ratio.low));
+    let (low, high) = bounds(ratio);
+    let (least, most) = (saved(high), saved(low));
     if least == most {
-        format!("took {least} % less time")
+        format!("{least} % less time")
     } else {
-        format!("took {least}-{most} % less time")
+        format!("{least}-{most} % less time")
     }
+}
+
+/// Between which ratios the truth is said to lie.
+fn bounds(ratio: &PairedRatio) -> (f64, f64) {
+    let interval = ratio.interval.map(|of| (of.low, of.high));
+    interval.unwrap_or((ratio.low, ratio.high))
 }
 
 fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
@@ -199,17 +208,26 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
         let Some(first) = led.first().map(|(_, ratio)| **ratio) else {
             continue;
         };
-        let all = led.iter().fold(first, |sum, (_, r)| PairedRatio {
-            low: sum.low.min(r.low),
-            high: sum.high.max(r.high),
-            ..sum
+        let all = led.iter().fold(first, |all, (_, ratio)| {
+            let ((low, high), (lower, higher)) = (bounds(&all), bounds(ratio));
+            PairedRatio {
+                low: low.min(lower),
+                high: high.max(higher),
+                interval: None,
+                ..all
+            }
         });
+        // An interval may leave out a block in which another one was faster.
+        let ranges = led.iter().all(|(_, ratio)| ratio.interval.is_none());
+        let intervals = led.iter().all(|(_, ratio)| ratio.interval.is_some());
         sentences.push(format!(
-            "{label} was the fastest in every block of {} of {} phases ({}): it {} than the next.",
+            "{label} was the fastest in {}{} of {} phases ({}): it took {} than the next{}.",
+            if ranges { "every block of " } else { "" },
             phases.len(),
             findings.len(),
             phases.join(", "),
-            advantage(&all),
+            less_time(&all),
+            if intervals { ", by 95 % intervals" } else { "" },
         ));
     }
     sentences.extend(undecided(findings, labels));
@@ -259,16 +277,16 @@ fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     sentences
 }
 
-/// How often chance alone pulls two equal contenders apart: of the C(2n, n) equally likely ways
-/// to rank n + n figures, two separate them. Not worth a sentence below 1 in 100.
+/// How often chance alone sets two equal contenders apart. Where ratios have intervals, these say
+/// so themselves; below 1 in 100 it is not worth a sentence.
 fn caution(repeats: usize) -> Option<String> {
-    let one_in = match repeats {
-        3 => 10,
-        4 => 35,
-        _ => return None,
-    };
+    if repeats >= INTERVALS_FROM {
+        return None;
+    }
+    let chance = chance_verdict(repeats).filter(|chance| *chance >= 0.01)?;
     Some(format!(
-        "With {repeats} repeats, chance alone sets two equal contenders apart in 1 of {one_in} \
-         comparisons: repeat more before relying on a small difference."
+        "With {repeats} repeats, chance alone sets two equal contenders apart in 1 of {:.0} \
+         comparisons: repeat more before relying on a small difference.",
+        1.0 / chance
     ))
 }

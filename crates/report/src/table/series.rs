@@ -2,13 +2,10 @@
 //! hides a difference. What raised doubt while a cell ran is told in [`doubts`](super::doubts).
 
 use super::{Doubt, Line, PhaseTable, WorkloadTable};
-use crate::figures::{MATTERS, verdict};
+use crate::figures::{INTERVALS_FROM, MATTERS, verdict};
 use crate::words;
 use fsdyno_model::WarningKind;
 use fsdyno_stats::Verdict;
-
-/// The repeats from which a ratio has an interval.
-const INTERVALS_FROM: usize = 6;
 
 /// The doubts of all series of a run, one of a kind.
 pub(super) fn doubts(workloads: &[WorkloadTable], labels: &[String]) -> Vec<Doubt> {
