@@ -1,6 +1,6 @@
 //! Every format on one fixed run, character by character.
 
-use crate::fixture::{self, empty, many, single};
+use crate::fixture::{self, empty, many, repeated, single};
 use crate::{text, wide};
 use fsdyno_report::{Format, Options, render};
 
@@ -77,12 +77,8 @@ fn the_same_run_gives_the_same_bytes() {
 
 #[test]
 fn enough_repeats_give_ratios_an_interval() {
-    let mut set = fixture::with(&["ext4", "xfs"], &[fixture::workload("tree")], 8);
-    for (block, contender) in (0..8).flat_map(|b| [(b, 0), (b, 1)]) {
-        let speed = 1000 - u64::from(contender) * (500 + 10 * u64::from(block));
-        let record = fixture::record(&set, block, contender, 0, speed);
-        set.cells.push(record);
-    }
+    let set = repeated();
+    insta::assert_snapshot!("terminal_repeated", text(&set, Format::Terminal, &wide(80)));
     let markdown = text(&set, Format::Markdown, &wide(80));
     assert!(markdown.contains(r"0.46x \[0.43-0.50\]"), "{markdown}");
     let page = text(&set, Format::Html, &wide(80));

@@ -1,6 +1,7 @@
 //! Text for a terminal: no line is wider than asked, and nothing is said by colour alone.
 
 mod costs;
+mod figure;
 mod names;
 mod notes;
 mod paint;

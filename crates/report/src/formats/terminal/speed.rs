@@ -1,10 +1,11 @@
 //! The tables of times: one column per contender, as much on a line as the width allows.
 
 use super::Page;
+use super::figure::{Level, Texts, Widths};
 use super::names::Names;
 use super::paint::{left, right, width};
-use crate::table::{Comparison, PhaseTable, Standing, Value};
-use crate::words::{self, Scale};
+use crate::table::{Comparison, PhaseTable};
+use crate::words;
 use std::fmt::Write as _;
 
 /// Columns of the names of lines without their unit: `  durable  `.
@@ -12,39 +13,19 @@ const STUB: usize = 11;
 /// Blank columns before each contender.
 const GAP: usize = 2;
 
-/// How much of a figure stands on one line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
-    /// Median, spread and ratio.
-    One,
-    /// Median and ratio; the spread below.
-    Two,
-    /// Each on its own line.
-    Three,
-}
-
 /// How the tables are laid out: the same for all of a report.
 struct Layout {
     level: Level,
     /// The name and the width of each contender's column.
     columns: Vec<(String, usize)>,
-    /// Widths of median, spread and ratio.
-    parts: [usize; 3],
+    /// Widths of the parts of a figure.
+    parts: Widths,
     /// Width of the names of lines.
     stub: usize,
     /// Whether times are shown as `m:ss`.
     clock: bool,
     /// Contenders side by side; more than one group where they do not fit.
     groups: Vec<Vec<usize>>,
-}
-
-/// The texts of one figure.
-struct Texts {
-    median: String,
-    spread: String,
-    ratio: String,
-    best: bool,
-    doubted: bool,
 }
 
 /// Writes the tables of all workloads, with their legend.
@@ -95,6 +76,17 @@ fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layo
             " {mark}; 0.50x: half the time of {baseline} in the same block{level}."
         );
     }
+    if comparison.intervals() {
+        let _ = write!(
+            text,
+            " {}: an interval that holds the ratio with that confidence or more.",
+            if layout.level == Level::One {
+                "[]"
+            } else {
+                "95 %"
+            }
+        );
+    }
     if comparison.unjudged() {
         text += " ? too few repeats to judge.";
     }
@@ -109,7 +101,7 @@ impl Layout {
     /// The roomiest layout that fits.
     fn choose(columns: usize, comparison: &Comparison, names: &Names, clock: bool) -> Self {
         let all: Vec<usize> = (0..comparison.contenders.len()).collect();
-        let parts = part_widths(comparison, clock);
+        let parts = Widths::of(comparison, clock);
         let unit = comparison.phases().map(|p| p.scale(clock).unit().len());
         let stub = STUB + unit.max().unwrap_or(0);
         let with = |level: Level, room| Self {
@@ -131,7 +123,7 @@ impl Layout {
         Self { groups, ..narrow }
     }
 
-    fn with(level: Level, parts: [usize; 3], names: &Names, room: usize, all: &[usize]) -> Self {
+    fn with(level: Level, parts: Widths, names: &Names, room: usize, all: &[usize]) -> Self {
         let columns = all
             .iter()
             .map(|c| {
@@ -189,59 +181,28 @@ impl Layout {
         for line in &phase.lines {
             let texts: Vec<Option<Texts>> = group
                 .iter()
-                .map(|c| line.values[*c].as_ref().map(|v| texts(v, scale, *c == 0)))
+                .map(|c| {
+                    line.values[*c]
+                        .as_ref()
+                        .map(|v| Texts::of(v, scale, *c == 0))
+                })
                 .collect();
-            for (at, row) in self.level.rows().iter().enumerate() {
-                let stub = match (at, row) {
-                    (0, _) => format!("  {:<8} {}", line.measure.name(), scale.unit()),
-                    (_, Row::Spread) => "    min-max".to_owned(),
-                    _ => "    ratio".to_owned(),
+            for (at, row) in self.level.rows(self.parts).into_iter().enumerate() {
+                let stub = match row.name() {
+                    Some(name) if at > 0 => format!("    {name}"),
+                    _ => format!("  {:<8} {}", line.measure.name(), scale.unit()),
                 };
                 let mut out = left(&stub, self.stub);
                 for (c, texts) in group.iter().zip(&texts) {
                     out += &" ".repeat(GAP);
-                    out += &self.cell(page, *row, texts.as_ref(), self.columns[*c].1);
+                    let columns = self.columns[*c].1;
+                    out += &match texts {
+                        Some(texts) => texts.row(&page.paint, row, self.parts, columns),
+                        None => right(row.missing(), columns),
+                    };
                 }
                 page.line(&out);
             }
-        }
-    }
-
-    /// One row of a cell, coloured, and padded to its column.
-    fn cell(&self, page: &Page, row: Row, texts: Option<&Texts>, columns: usize) -> String {
-        let Some(texts) = texts else {
-            let dash = if row == Row::Spread || row == Row::Ratio {
-                ""
-            } else {
-                "-"
-            };
-            return right(dash, columns);
-        };
-        let median = |columns| {
-            let text = right(&texts.median, columns);
-            match (texts.best, texts.doubted) {
-                (true, _) => page.paint.good(&text),
-                (_, true) => page.paint.doubtful(&text),
-                _ => text,
-            }
-        };
-        let [m, s, r] = self.parts;
-        match row {
-            Row::Whole => format!(
-                "{}{} {} {}",
-                " ".repeat(columns.saturating_sub(Level::One.width(self.parts))),
-                median(m),
-                page.paint.dim(&right(&bracketed(&texts.spread), s + 2)),
-                right(&texts.ratio, r)
-            ),
-            Row::MedianRatio => format!(
-                "{} {}",
-                median(columns.saturating_sub(r + 1)),
-                right(&texts.ratio, r)
-            ),
-            Row::Median => median(columns),
-            Row::Spread => page.paint.dim(&right(&texts.spread, columns)),
-            Row::Ratio => right(&texts.ratio, columns),
         }
     }
 
@@ -265,89 +226,4 @@ impl Layout {
         }
         page.line(&line);
     }
-}
-
-/// What one printed row of a cell holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Row {
-    Whole,
-    MedianRatio,
-    Median,
-    Spread,
-    Ratio,
-}
-
-impl Level {
-    fn rows(self) -> &'static [Row] {
-        match self {
-            Self::One => &[Row::Whole],
-            Self::Two => &[Row::MedianRatio, Row::Spread],
-            Self::Three => &[Row::Median, Row::Spread, Row::Ratio],
-        }
-    }
-
-    fn width(self, [median, spread, ratio]: [usize; 3]) -> usize {
-        match self {
-            Self::One => median + 1 + spread + 2 + 1 + ratio,
-            Self::Two => (median + 1 + ratio).max(spread),
-            Self::Three => median.max(spread).max(ratio),
-        }
-    }
-}
-
-fn texts(value: &Value, scale: Scale, baseline: bool) -> Texts {
-    let mark = |wanted: bool, mark| if wanted { mark } else { "" };
-    let summary = value.summary;
-    let spread = if summary.n > 1 {
-        scale.span(summary.min, summary.max, "-")
-    } else {
-        String::new()
-    };
-    let level = match value.standing {
-        Standing::TooFew => "?",
-        Standing::Level => "~",
-        Standing::Plain => "",
-    };
-    let ratio = match value.ratio {
-        Some(_) if baseline => "base".to_owned(),
-        Some(ratio) => format!("{level}{}x", words::ratio(ratio.median_ratio)),
-        None if baseline => String::new(),
-        None => "-".to_owned(),
-    };
-    Texts {
-        median: format!(
-            "{}{}{}",
-            mark(value.doubted, "!"),
-            mark(value.best, "*"),
-            scale.show(summary.median)
-        ),
-        spread,
-        ratio,
-        best: value.best,
-        doubted: value.doubted,
-    }
-}
-
-fn bracketed(text: &str) -> String {
-    if text.is_empty() {
-        return String::new();
-    }
-    format!("({text})")
-}
-
-/// The widest median, spread and ratio of a report.
-fn part_widths(comparison: &Comparison, clock: bool) -> [usize; 3] {
-    let mut widths = [0; 3];
-    for phase in comparison.phases() {
-        let scale = phase.scale(clock);
-        for (at, value) in phase.lines.iter().flat_map(|l| l.values.iter().enumerate()) {
-            let Some(value) = value else { continue };
-            let texts = texts(value, scale, at == 0);
-            let parts = [&texts.median, &texts.spread, &texts.ratio];
-            for (widest, text) in widths.iter_mut().zip(parts) {
-                *widest = (*widest).max(width(text));
-            }
-        }
-    }
-    widths
 }
