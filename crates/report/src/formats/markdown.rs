@@ -189,13 +189,19 @@ fn proofs(page: &mut String, comparison: &Comparison) {
         return;
     }
     *page += "\n## Cache states\n\n";
+    for state in &comparison.states {
+        let _ = writeln!(page, "- {}", escape(&state.summary));
+        for exception in &state.exceptions {
+            let _ = writeln!(page, "  - {}", escape(exception));
+        }
+    }
+    page.push('\n');
     let headings = [
         "asked",
         "proven",
         "resident pages",
         "read at the device",
         "data",
-        "how",
     ];
     header(page, &["workload", "phase"], &headings.map(str::to_owned));
     for proof in &comparison.proofs {
@@ -207,20 +213,8 @@ fn proofs(page: &mut String, comparison: &Comparison) {
             proof.resident_in_words(),
             proof.read_in_words(),
             proof.data.to_string(),
-            escape(&proof.how),
         ];
         row(page, &cells);
-    }
-    for proof in &comparison.proofs {
-        for (contender, reason) in &proof.unproven {
-            let _ = write!(
-                page,
-                "\nNot proven: {}, {}: {}\n",
-                escape(contender),
-                escape(&proof.phase),
-                escape(reason)
-            );
-        }
     }
 }
 

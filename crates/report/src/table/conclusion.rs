@@ -146,15 +146,11 @@ fn one(finding: &Finding, labels: &[String]) -> String {
             let the_next = if labels.len() > 2 { "the next, " } else { "" };
             let (leader, next) = (&labels[*leader], &labels[*next]);
             let less = format!("took {}{until} than {the_next}{next}", less_time(ratio));
-            match ratio.interval {
-                Some(_) => format!(
-                    "{phase}: {leader} {less} (a 95 % interval, of {} blocks).",
-                    ratio.pairs
-                ),
-                None => {
-                    let blocks = words::in_all_blocks(ratio.pairs);
-                    format!("{phase}: {blocks} {leader} {less}.")
-                }
+            let (blocks, pairs) = (words::in_all_blocks(ratio.pairs), ratio.pairs);
+            if ratio.interval.is_some() {
+                format!("{phase}: {leader} {less} (a 95 % interval, of {pairs} blocks).")
+            } else {
+                format!("{phase}: {blocks} {leader} {less}.")
             }
         }
         Said::Level(level) => format!(

@@ -1,7 +1,7 @@
 //! Warnings and cells that were not measured, each told once with a count.
 
 use crate::words;
-use fsdyno_model::{Outcome, ResultSet, Warning, WarningKind};
+use fsdyno_model::{CacheState, Outcome, ResultSet, Sample, Warning, WarningKind};
 
 /// One kind of doubt with one advice, however often it was raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +64,32 @@ pub(super) fn doubts(set: &ResultSet) -> Vec<Doubt> {
             note(&mut doubts, warning, words::printable(label));
         }
         for sample in &record.samples {
-            for warning in &sample.warnings {
-                let place = words::printable(&format!("{label} {}", sample.label));
+            for warning in sample.warnings.iter().chain(&not_warm(sample)) {
+                let workload = plan.workloads.get(record.cell.workload as usize);
+                let workload = workload.map_or("?", |w| w.name.as_str());
+                let phase = words::phase(plan.workloads.len(), workload, &sample.label);
+                let place = words::printable(&format!("{label} {phase}"));
                 note(&mut doubts, warning, place);
             }
         }
     }
     doubts
+}
+
+/// A doubt about a phase that was to begin warm and did not.
+pub(super) fn not_warm(sample: &Sample) -> Option<Warning> {
+    let cache = &sample.cache;
+    (cache.asked == CacheState::Warm && !cache.proven).then(|| {
+        Warning::new(
+            WarningKind::CacheUnproven,
+            format!(
+                "a warm start could not be proven: {}",
+                cache.doubt.as_deref().unwrap_or("no reason was recorded")
+            ),
+            "do not read these figures as warm: does something else on the machine fill or drop \
+             caches?",
+        )
+    })
 }
 
 fn note(doubts: &mut Vec<Doubt>, warning: &Warning, place: String) {

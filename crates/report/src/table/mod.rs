@@ -10,6 +10,7 @@ pub mod facts;
 pub mod proof;
 mod series;
 pub mod speed;
+pub mod states;
 mod surroundings;
 
 pub use conclusion::conclusion;
@@ -17,6 +18,7 @@ pub use costs::Cost;
 pub use doubts::{Doubt, Unmeasured};
 pub use proof::Proof;
 pub use speed::{Line, Measure, Standing, Value};
+pub use states::State;
 
 use crate::figures::FEWEST;
 use crate::words;
@@ -39,8 +41,10 @@ pub struct Comparison {
     pub overall: Vec<f64>,
     /// Over how many phases `overall` goes.
     pub overall_phases: usize,
-    /// What is known of the caches.
+    /// What is known of the caches, by phase.
     pub proofs: Vec<Proof>,
+    /// The same by state, with what is not as it should be.
+    pub states: Vec<State>,
     /// The warnings, deduplicated.
     pub doubts: Vec<Doubt>,
     /// Cells that were not measured, deduplicated.
@@ -105,6 +109,7 @@ impl Comparison {
             .map(|workload| WorkloadTable::of(set, workload))
             .collect();
         let (overall, overall_phases) = overall(&workloads, contenders.len());
+        let proofs = proof::proofs(set);
         let mut doubts = doubts::doubts(set);
         doubts.extend(series::doubts(&workloads, &contenders));
         doubts.extend(surroundings::doubts(set, &doubts));
@@ -113,7 +118,8 @@ impl Comparison {
             repeats: repeats(&workloads),
             overall,
             overall_phases,
-            proofs: proof::proofs(set),
+            states: states::states(&proofs, workloads.len(), contenders.len()),
+            proofs,
             doubts,
             unmeasured: doubts::unmeasured(set),
             cells: CellCounts::of(set),

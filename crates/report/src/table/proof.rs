@@ -18,8 +18,9 @@ pub struct Proof {
     pub samples: usize,
     /// Most pages of the dataset found in memory in any sample, where they were counted.
     pub resident_pages: Option<u64>,
-    /// How it was brought about and checked, as met.
-    pub how: String,
+    /// How it was brought about and checked, in the ways met; where it is proven for some, in
+    /// the ways in which it is.
+    pub how: Vec<String>,
     /// Least and most bytes read at the devices, where they can be watched.
     pub read_at_device: Option<(Bytes, Bytes)>,
     /// Bytes of file data handled.
@@ -61,6 +62,7 @@ fn proof(
     asked: CacheState,
     samples: &[(usize, &Sample)],
 ) -> Proof {
+    let any_proven = samples.iter().any(|(_, s)| s.cache.proven);
     let mut hows: Vec<String> = Vec::new();
     let mut unproven: Vec<(String, String)> = Vec::new();
     for (contender, sample) in samples {
@@ -72,7 +74,8 @@ fn proof(
                 words::printable(&evidence.checked_by)
             );
         }
-        if !how.is_empty() && !hows.contains(&how) {
+        let counts = evidence.proven || !any_proven;
+        if counts && !how.is_empty() && !hows.contains(&how) {
             hows.push(how);
         }
         let label = words::printable(&set.run.plan.contenders[*contender].label);
@@ -97,7 +100,7 @@ fn proof(
             .iter()
             .filter_map(|(_, s)| s.cache.resident_pages)
             .max(),
-        how: hows.join(" / "),
+        how: hows,
         read_at_device: read.clone().min().zip(read.max()),
         data: samples
             .iter()
@@ -120,10 +123,18 @@ impl Proof {
         } else {
             format!("{least} to {most}")
         };
-        if self.reading && self.asked == CacheState::Cold && least < self.data {
+        if self.read_less_than_data() {
             text += " (less than the data)";
         }
         text
+    }
+
+    /// Whether a cold phase that only reads cannot have read all its data at the devices.
+    pub fn read_less_than_data(&self) -> bool {
+        let cold = self.reading && self.asked == CacheState::Cold;
+        cold && self
+            .read_at_device
+            .is_some_and(|(least, _)| least < self.data)
     }
 
     /// How many pages were found in memory, in words.

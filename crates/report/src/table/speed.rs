@@ -1,5 +1,6 @@
 //! Times: per phase one line to return, and one to durable where it writes.
 
+use super::doubts::not_warm;
 use crate::figures::{Blocked, FEWEST, astray, trend, verdict};
 use fsdyno_model::Sample;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, ratio_paired};
@@ -109,7 +110,9 @@ impl Line {
                     best: false,
                     doubted: drift.is_some()
                         || !outliers.is_empty()
-                        || samples.iter().any(|(_, s)| !s.warnings.is_empty()),
+                        || samples
+                            .iter()
+                            .any(|(_, s)| !s.warnings.is_empty() || not_warm(s).is_some()),
                     drift,
                     outliers,
                     summary,

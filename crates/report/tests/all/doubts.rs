@@ -87,6 +87,28 @@ fn data_that_stayed_in_memory_are_weighed_against_it() {
 }
 
 #[test]
+fn a_phase_that_did_not_begin_warm_is_doubted() {
+    let workloads = [fixture::search("search")];
+    let mut set = fixture::with(&["ext4", "xfs"], &workloads, 1);
+    for contender in 0..2 {
+        let record = fixture::record(&set, 0, contender, 0, 900);
+        set.cells.push(record);
+    }
+    assert_eq!(of_kind(&set, WarningKind::CacheUnproven), None);
+    let cache = &mut set.cells[1].samples[1].cache;
+    cache.proven = false;
+    cache.doubt = Some("after the pass only 0 of at least 313 pages were in memory".into());
+    let doubt = of_kind(&set, WarningKind::CacheUnproven).unwrap();
+    assert_eq!(doubt.places, ["xfs grep warm"]);
+    let comparison = Comparison::of(&set);
+    let marked: Vec<bool> = comparison
+        .lines()
+        .flat_map(|line| line.values.iter().flatten().map(|v| v.doubted))
+        .collect();
+    assert_eq!(marked, [false, false, false, true]);
+}
+
+#[test]
 fn processors_and_places_of_image_files_are_doubted_only_where_there_is_reason() {
     let mut set = fixture::single();
     let of = |set: &ResultSet, kind| of_kind(set, kind).map(|doubt| doubt.message);

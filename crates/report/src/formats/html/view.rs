@@ -36,6 +36,7 @@ pub struct Page {
     workloads: Vec<Workload>,
     cost_headings: Vec<&'static str>,
     proofs: Vec<Proof>,
+    states: Vec<State>,
     doubts: Vec<Doubt>,
     unmeasured: Vec<Unmeasured>,
     facts: Vec<(&'static str, String)>,
@@ -112,8 +113,12 @@ struct Proof {
     resident: String,
     read: String,
     data: String,
-    how: String,
-    unproven: Vec<(String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct State {
+    summary: String,
+    exceptions: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -168,7 +173,12 @@ impl Page {
                 .map(|w| Workload::of(w, &comparison.contenders, options.clock))
                 .collect(),
             cost_headings: COSTS.iter().map(|(heading, _)| *heading).collect(),
-            proofs: comparison.proofs.iter().map(Proof::of).collect(),
+            proofs: comparison
+                .proofs
+                .iter()
+                .map(|p| Proof::of(p, comparison.workloads.len()))
+                .collect(),
+            states: comparison.states.iter().map(State::of).collect(),
             doubts: comparison.doubts.iter().map(Doubt::of).collect(),
             unmeasured: comparison.unmeasured.iter().map(Unmeasured::of).collect(),
             facts: facts::facts(set),
@@ -356,9 +366,9 @@ impl From<(String, f64)> for Cell {
 }
 
 impl Proof {
-    fn of(proof: &crate::table::Proof) -> Self {
+    fn of(proof: &crate::table::Proof, workloads: usize) -> Self {
         Self {
-            place: format!("{} / {}", proof.workload, proof.phase),
+            place: words::phase(workloads, &proof.workload, &proof.phase),
             asked: match proof.asked {
                 CacheState::Cold => "cold",
                 CacheState::Warm => "warm",
@@ -370,8 +380,15 @@ impl Proof {
             resident: proof.resident_in_words(),
             read: proof.read_in_words(),
             data: proof.data.to_string(),
-            how: proof.how.clone(),
-            unproven: proof.unproven.clone(),
+        }
+    }
+}
+
+impl State {
+    fn of(state: &crate::table::State) -> Self {
+        Self {
+            summary: state.summary.clone(),
+            exceptions: state.exceptions.clone(),
         }
     }
 }

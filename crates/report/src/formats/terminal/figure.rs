@@ -158,7 +158,7 @@ impl Texts {
     }
 
     /// One row of it, coloured, and padded to its column.
-    pub fn row(&self, paint: &Paint, row: Row, parts: Widths, columns: usize) -> String {
+    pub fn row(&self, paint: Paint, row: Row, parts: Widths, columns: usize) -> String {
         let median = |columns| {
             let text = right(&self.median, columns);
             match (self.best, self.doubted) {

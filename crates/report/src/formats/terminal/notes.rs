@@ -28,33 +28,14 @@ pub fn head(page: &mut Page, set: &ResultSet, comparison: &Comparison) {
 
 /// Whether phases began in the cache state asked for.
 pub fn proofs(page: &mut Page, comparison: &Comparison) {
-    if comparison.proofs.is_empty() {
+    if comparison.states.is_empty() {
         return;
     }
     page.heading("Cache states");
-    let many = comparison.workloads.len() > 1;
-    for proof in &comparison.proofs {
-        let name = if many {
-            format!("{} / {}", proof.workload, proof.phase)
-        } else {
-            proof.phase.clone()
-        };
-        let mut text = format!(
-            "{name}: {} proven in {} of {}; resident pages: {}; read at the device: {}, data: {}",
-            proof.asked,
-            proof.proven,
-            words::count(proof.samples, "sample"),
-            proof.resident_in_words(),
-            proof.read_in_words(),
-            proof.data,
-        );
-        if !proof.how.is_empty() {
-            let _ = write!(text, "; by {}", proof.how);
-        }
-        page.paragraph(&text, 2);
-        for (contender, reason) in &proof.unproven {
-            let text = format!("  not proven: {contender}: {reason}");
-            for line in paint::wrap(&text, page.width, 4) {
+    for state in &comparison.states {
+        page.paragraph(&state.summary, 2);
+        for exception in &state.exceptions {
+            for line in paint::wrap(&format!("  {exception}"), page.width, 4) {
                 let line = page.paint.doubtful(&line);
                 page.line(&line);
             }

@@ -197,7 +197,7 @@ impl Layout {
                     out += &" ".repeat(GAP);
                     let columns = self.columns[*c].1;
                     out += &match texts {
-                        Some(texts) => texts.row(&page.paint, row, self.parts, columns),
+                        Some(texts) => texts.row(page.paint, row, self.parts, columns),
                         None => right(row.missing(), columns),
                     };
                 }
