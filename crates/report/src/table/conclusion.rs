@@ -41,6 +41,11 @@ pub fn conclusion(set: &ResultSet, labels: &[String]) -> Vec<String> {
         }];
     }
     let (findings, repeats) = findings(set);
+    if let (true, [alone]) = (findings.is_empty(), labels) {
+        return vec![format!(
+            "{alone} was measured alone: there is nothing to compare it with."
+        )];
+    }
     if findings.is_empty() {
         return vec!["No phase has figures of two contenders: there is nothing to compare.".into()];
     }
