@@ -73,12 +73,10 @@ fn head(page: &mut String, set: &ResultSet, comparison: &Comparison) {
 }
 
 fn times(page: &mut String, comparison: &Comparison, workload: &WorkloadTable, clock: bool) {
-    let _ = write!(
-        page,
-        "\n## {}\n\nOn {}.\n\n",
-        escape(&workload.name),
-        escape(&workload.dataset)
-    );
+    let _ = write!(page, "\n## {}\n\n", escape(&workload.name));
+    if workload.dataset != workload.name {
+        let _ = write!(page, "On {}.\n\n", escape(&workload.dataset));
+    }
     for phase in workload.phases.iter().filter(|p| !p.lines.is_empty()) {
         let _ = writeln!(
             page,

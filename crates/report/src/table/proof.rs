@@ -25,8 +25,9 @@ pub struct Proof {
     pub read_at_device: Option<(Bytes, Bytes)>,
     /// Bytes of file data handled.
     pub data: Bytes,
-    /// Whether the phase only reads: then a cold one must have read its data from the device.
-    pub reading: bool,
+    /// Whoever read the fewest bytes at the devices, where a cold phase that only reads read fewer
+    /// than its data.
+    pub read_less: Option<(String, Bytes)>,
     /// Contenders in which it is not proven, each with the reason of its first such sample.
     pub unproven: Vec<(String, String)>,
 }
@@ -90,6 +91,14 @@ fn proof(
     let read = samples
         .iter()
         .filter_map(|(_, s)| s.device.map(|d| d.read_bytes));
+    let reading = samples.iter().all(|(_, s)| s.durable_ns.is_none());
+    let read_less = samples
+        .iter()
+        .filter(|(_, s)| reading && s.cache.asked == CacheState::Cold)
+        .filter_map(|(c, s)| Some((c, s.device?.read_bytes, s.tally.bytes)))
+        .filter(|(_, read, data)| read < data)
+        .min_by_key(|(_, read, _)| *read)
+        .map(|(c, read, _)| (words::printable(&set.run.plan.contenders[*c].label), read));
     Proof {
         workload: words::printable(workload),
         phase: words::printable(phase),
@@ -107,7 +116,7 @@ fn proof(
             .map(|(_, s)| s.tally.bytes)
             .max()
             .unwrap_or_default(),
-        reading: samples.iter().all(|(_, s)| s.durable_ns.is_none()),
+        read_less,
         unproven,
     }
 }
@@ -123,18 +132,10 @@ impl Proof {
         } else {
             format!("{least} to {most}")
         };
-        if self.read_less_than_data() {
+        if self.read_less.is_some() {
             text += " (less than the data)";
         }
         text
-    }
-
-    /// Whether a cold phase that only reads cannot have read all its data at the devices.
-    pub fn read_less_than_data(&self) -> bool {
-        let cold = self.reading && self.asked == CacheState::Cold;
-        cold && self
-            .read_at_device
-            .is_some_and(|(least, _)| least < self.data)
     }
 
     /// How many pages were found in memory, in words.

@@ -94,13 +94,16 @@ fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<Strin
 
 /// Cold phases that only read, and read less than their data at the devices.
 fn read_too_little(proofs: &[&Proof], workloads: usize) -> Vec<String> {
-    let short = proofs.iter().filter(|p| p.read_less_than_data());
-    let short = short.filter_map(|p| Some((p, p.read_at_device?.0)));
-    short
-        .map(|(proof, least)| {
+    proofs
+        .iter()
+        .filter_map(|proof| {
+            let (contender, least) = proof.read_less.as_ref()?;
             let phase = words::phase(workloads, &proof.workload, &proof.phase);
             let data = proof.data;
-            format!("{phase}: in some sample only {least} of {data} were read at the device")
+            Some(format!(
+                "{contender} at {phase}: only {least} of {data} were read at the device: \
+                 compressed, shared, or held in a cache below"
+            ))
         })
         .collect()
 }
@@ -122,7 +125,7 @@ mod tests {
             how: vec!["remount".into()],
             read_at_device: Some((Bytes(4096), Bytes(8192))),
             data: Bytes(4096),
-            reading: true,
+            read_less: None,
             unproven: unproven.iter().map(owned).collect(),
         }
     }
@@ -161,10 +164,14 @@ mod tests {
     fn a_cold_phase_that_read_too_little_stands_out() {
         let mut proof = proof("read", &[]);
         proof.data = Bytes(1 << 20);
+        proof.read_less = Some(("xfs".into(), Bytes(4096)));
         check(
             &[proof],
             "cold: proven in all 6 samples, no page of the data in memory; by remount",
-            &["read: in some sample only 4.00 KiB of 1.00 MiB were read at the device"],
+            &[
+                "xfs at read: only 4.00 KiB of 1.00 MiB were read at the device: compressed, \
+                 shared, or held in a cache below",
+            ],
         );
     }
 }
