@@ -3,6 +3,7 @@
 //! Figures and their meaning live here; characters, colours and layout live in
 //! [`formats`](crate::formats). The first contender is the baseline.
 
+pub mod cells;
 pub mod conclusion;
 pub mod costs;
 pub mod doubts;
@@ -13,6 +14,7 @@ pub mod speed;
 pub mod states;
 mod surroundings;
 
+pub use cells::CellCounts;
 pub use conclusion::conclusion;
 pub use costs::Cost;
 pub use doubts::{Doubt, Unmeasured};
@@ -22,9 +24,8 @@ pub use states::State;
 
 use crate::figures::FEWEST;
 use crate::words;
-use fsdyno_model::{CacheState, Outcome, ResultSet};
+use fsdyno_model::{CacheState, ResultSet};
 use fsdyno_stats::geometric_mean;
-use std::fmt::Write as _;
 use words::Scale;
 
 /// A run as a reader compares it.
@@ -81,19 +82,6 @@ pub struct PhaseTable {
     pub lines: Vec<Line>,
     /// What it cost, per contender.
     pub costs: Vec<Option<Cost>>,
-}
-
-/// How the cells of a plan ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CellCounts {
-    /// Cells the plan has, at its number of repeats.
-    pub planned: usize,
-    /// Cells measured.
-    pub measured: usize,
-    /// Cells skipped.
-    pub skipped: usize,
-    /// Cells failed.
-    pub failed: usize,
 }
 
 impl Comparison {
@@ -234,9 +222,7 @@ impl PhaseTable {
             costs: samples.iter().map(|s| Cost::of(s)).collect(),
         }
     }
-}
 
-impl PhaseTable {
     /// What it did and how, in words: `12,345 files, 34.0 MiB; read-write; cache as left`.
     pub fn about(&self) -> String {
         [self.amount.as_str(), self.how.as_str(), self.cache]
@@ -253,41 +239,6 @@ impl PhaseTable {
         }
         let values = self.lines.iter().flat_map(|l| l.values.iter().flatten());
         Scale::of_times(values.map(|v| v.summary.median))
-    }
-}
-
-impl CellCounts {
-    fn of(set: &ResultSet) -> Self {
-        let plan = &set.run.plan;
-        let count =
-            |wanted: fn(&Outcome) -> bool| set.cells.iter().filter(|r| wanted(&r.outcome)).count();
-        Self {
-            planned: plan.contenders.len() * plan.workloads.len() * plan.repeats as usize,
-            measured: count(|o| matches!(o, Outcome::Measured)),
-            skipped: count(|o| matches!(o, Outcome::Skipped { .. })),
-            failed: count(|o| matches!(o, Outcome::Failed(_))),
-        }
-    }
-
-    /// In words: `5 cells measured, 1 failed, 2 of 8 not run`.
-    pub fn in_words(self) -> String {
-        let mut text = format!("{} measured", words::count(self.measured, "cell"));
-        if self.failed > 0 {
-            let _ = write!(text, ", {} failed", self.failed);
-        }
-        if self.skipped > 0 {
-            let _ = write!(text, ", {} skipped", self.skipped);
-        }
-        let recorded = self.measured + self.failed + self.skipped;
-        if recorded < self.planned {
-            let _ = write!(
-                text,
-                ", {} of {} not run",
-                self.planned - recorded,
-                self.planned
-            );
-        }
-        text
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod bars;
 mod commands;
+mod costs;
+mod notes;
 mod view;
 
 use crate::{Options, ReportError};

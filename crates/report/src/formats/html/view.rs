@@ -1,11 +1,12 @@
 //! What the template is filled with: texts and numbers, nothing to decide any more.
 
+use super::costs::{COSTS, Cell};
+use super::notes::{Doubt, Proof, State, Unmeasured};
 use super::{bars, commands};
 use crate::Options;
-use crate::table::costs::grouped;
-use crate::table::{Comparison, Cost, Measure, PhaseTable, Standing, Value, WorkloadTable, facts};
+use crate::table::{Comparison, Measure, PhaseTable, Standing, Value, WorkloadTable, facts};
 use crate::words::{self, Scale};
-use fsdyno_model::{CacheState, DeviceUse, ResultSet};
+use fsdyno_model::ResultSet;
 use serde::Serialize;
 
 /// The whole page.
@@ -94,48 +95,6 @@ struct Figure {
     ratio_value: f64,
     best: bool,
     doubted: bool,
-}
-
-/// A cost in words, and what it sorts by.
-#[derive(Debug, Serialize)]
-struct Cell {
-    text: String,
-    value: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Proof {
-    place: String,
-    asked: &'static str,
-    proven: usize,
-    samples: usize,
-    whole: bool,
-    resident: String,
-    read: String,
-    data: String,
-}
-
-#[derive(Debug, Serialize)]
-struct State {
-    summary: String,
-    exceptions: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Doubt {
-    kind: &'static str,
-    count: usize,
-    places: String,
-    message: String,
-    varies: bool,
-    advice: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Unmeasured {
-    heading: String,
-    reason: String,
-    remedy: Option<String>,
 }
 
 impl Page {
@@ -316,102 +275,6 @@ impl Figure {
 }
 
 /// `0.78×`.
-fn times(ratio: f64) -> String {
+pub fn times(ratio: f64) -> String {
     format!("{}\u{d7}", words::ratio(ratio))
-}
-
-type CostColumn = (&'static str, fn(&Cost) -> (String, f64));
-
-/// The kinds of cost: heading, text and what it sorts by.
-const COSTS: [CostColumn; 12] = [
-    ("user", |c| (c.user.to_string(), c.user.0 as f64)),
-    ("sys", |c| (c.system.to_string(), c.system.0 as f64)),
-    ("machine", |c| {
-        (c.machine_busy.to_string(), c.machine_busy.0 as f64)
-    }),
-    ("steal", |c| (c.steal.to_string(), c.steal.0 as f64)),
-    ("read", |c| bytes(c, |d| d.read_bytes.0)),
-    ("written", |c| bytes(c, |d| d.written_bytes.0)),
-    ("written / data", |c| match (c.device, c.data.0) {
-        (Some(device), data) if data > 0 && device.written_bytes.0 > 0 => {
-            let ratio = device.written_bytes.0 as f64 / data as f64;
-            (times(ratio), ratio)
-        }
-        _ => ("\u{2013}".to_owned(), 0.0),
-    }),
-    ("reads", |c| number(c, |d| d.reads)),
-    ("writes", |c| number(c, |d| d.writes)),
-    ("flushes", |c| number(c, |d| d.flushes)),
-    ("discarded", |c| bytes(c, |d| d.discarded_bytes.0)),
-    ("space", |c| (c.space_in_words(), c.space as f64)),
-];
-
-fn bytes(cost: &Cost, of: fn(&DeviceUse) -> u64) -> (String, f64) {
-    on_device(cost, of, |n| fsdyno_model::Bytes(n).to_string())
-}
-
-fn number(cost: &Cost, of: fn(&DeviceUse) -> u64) -> (String, f64) {
-    on_device(cost, of, grouped)
-}
-
-fn on_device(cost: &Cost, of: fn(&DeviceUse) -> u64, show: fn(u64) -> String) -> (String, f64) {
-    let value = cost.device.as_ref().map(of);
-    value.map_or_else(|| ("\u{2013}".to_owned(), -1.0), |n| (show(n), n as f64))
-}
-
-impl From<(String, f64)> for Cell {
-    fn from((text, value): (String, f64)) -> Self {
-        Self { text, value }
-    }
-}
-
-impl Proof {
-    fn of(proof: &crate::table::Proof, workloads: usize) -> Self {
-        Self {
-            place: words::phase(workloads, &proof.workload, &proof.phase),
-            asked: match proof.asked {
-                CacheState::Cold => "cold",
-                CacheState::Warm => "warm",
-                CacheState::AsLeft => "as left",
-            },
-            proven: proof.proven,
-            samples: proof.samples,
-            whole: proof.proven == proof.samples,
-            resident: proof.resident_in_words(),
-            read: proof.read_in_words(),
-            data: proof.data.to_string(),
-        }
-    }
-}
-
-impl State {
-    fn of(state: &crate::table::State) -> Self {
-        Self {
-            summary: state.summary.clone(),
-            exceptions: state.exceptions.clone(),
-        }
-    }
-}
-
-impl Doubt {
-    fn of(doubt: &crate::table::Doubt) -> Self {
-        Self {
-            kind: doubt.kind.name(),
-            count: doubt.count,
-            places: doubt.places_in_words(),
-            message: doubt.message.clone(),
-            varies: doubt.varies,
-            advice: doubt.advice.clone(),
-        }
-    }
-}
-
-impl Unmeasured {
-    fn of(one: &crate::table::Unmeasured) -> Self {
-        Self {
-            heading: one.heading(),
-            reason: one.reason.clone(),
-            remedy: one.remedy.clone(),
-        }
-    }
 }

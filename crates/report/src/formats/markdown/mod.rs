@@ -1,10 +1,13 @@
 //! Tables as GitHub shows them. Text of others is escaped: it can neither break a table nor
 //! bring in markup.
 
+mod grid;
+
 use crate::Options;
 use crate::table::{Comparison, Cost, Line, Standing, Value, WorkloadTable, facts};
 use crate::words::{self, Scale};
 use fsdyno_model::{DeviceUse, ResultSet};
+use grid::{escape, header, row};
 use std::fmt::Write as _;
 
 /// Writes the report.
@@ -268,56 +271,5 @@ fn provenance(page: &mut String, set: &ResultSet) {
         for line in text.lines() {
             row(page, &[name.to_owned(), escape(line)]);
         }
-    }
-}
-
-/// The head of a table: names to the left, figures to the right.
-fn header(page: &mut String, names: &[&str], figures: &[String]) {
-    let mut cells: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    cells.extend(figures.iter().map(|label| escape(label)));
-    row(page, &cells);
-    *page += &"| --- ".repeat(names.len());
-    // A single column of figures is a column of texts.
-    let rule = if figures.len() == 1 {
-        "| --- "
-    } else {
-        "| ---: "
-    };
-    *page += &rule.repeat(figures.len());
-    *page += "|\n";
-}
-
-fn row(page: &mut String, cells: &[String]) {
-    let _ = writeln!(page, "| {} |", cells.join(" | "));
-}
-
-/// Text with everything escaped that Markdown or HTML would act upon; one line.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\n' | '\r' => out.push(' '),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' | '!' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escape;
-
-    #[test]
-    fn text_cannot_break_a_table_or_bring_in_markup() {
-        assert_eq!(escape("a|b\nc"), r"a\|b c");
-        assert_eq!(escape("<b>*x*</b>"), r"&lt;b&gt;\*x\*&lt;/b&gt;");
-        assert_eq!(escape("[t](javascript:1)"), r"\[t\](javascript:1)");
     }
 }

@@ -1,0 +1,53 @@
+//! How the cells of a plan ended, counted.
+
+use crate::words;
+use fsdyno_model::{Outcome, ResultSet};
+use std::fmt::Write as _;
+
+/// How the cells of a plan ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellCounts {
+    /// Cells the plan has, at its number of repeats.
+    pub planned: usize,
+    /// Cells measured.
+    pub measured: usize,
+    /// Cells skipped.
+    pub skipped: usize,
+    /// Cells failed.
+    pub failed: usize,
+}
+
+impl CellCounts {
+    pub(super) fn of(set: &ResultSet) -> Self {
+        let plan = &set.run.plan;
+        let count =
+            |wanted: fn(&Outcome) -> bool| set.cells.iter().filter(|r| wanted(&r.outcome)).count();
+        Self {
+            planned: plan.contenders.len() * plan.workloads.len() * plan.repeats as usize,
+            measured: count(|o| matches!(o, Outcome::Measured)),
+            skipped: count(|o| matches!(o, Outcome::Skipped { .. })),
+            failed: count(|o| matches!(o, Outcome::Failed(_))),
+        }
+    }
+
+    /// In words: `5 cells measured, 1 failed, 2 of 8 not run`.
+    pub fn in_words(self) -> String {
+        let mut text = format!("{} measured", words::count(self.measured, "cell"));
+        if self.failed > 0 {
+            let _ = write!(text, ", {} failed", self.failed);
+        }
+        if self.skipped > 0 {
+            let _ = write!(text, ", {} skipped", self.skipped);
+        }
+        let recorded = self.measured + self.failed + self.skipped;
+        if recorded < self.planned {
+            let _ = write!(
+                text,
+                ", {} of {} not run",
+                self.planned - recorded,
+                self.planned
+            );
+        }
+        text
+    }
+}
