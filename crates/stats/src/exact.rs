@@ -9,9 +9,6 @@ pub struct Interval {
     pub low: f64,
     /// Its upper end: one of the values.
     pub high: f64,
-    /// The probability with which such an interval holds the median: at least what was asked
-    /// for, and exactly this where no two values can be equal.
-    pub confidence: f64,
 }
 
 /// The probability of at most `k` heads in `n` throws of a fair coin.
@@ -51,12 +48,12 @@ pub(crate) fn median_interval(values: &[f64], confidence: f64) -> Option<Interva
     Some(Interval {
         low: sorted[k],
         high: sorted[n - 1 - k],
-        confidence: holds(n, k),
     })
 }
 
-/// The confidence that the interval of [`median_interval`] has with `n` values; none where they
-/// are too few for what is asked.
+/// The probability with which the interval of [`median_interval`] of `n` values holds the median:
+/// at least what is asked for, and exactly this where no two values can be equal; none where they
+/// are too few for it.
 pub(crate) fn reached(n: usize, confidence: f64) -> Option<f64> {
     inside(n, confidence).map(|k| holds(n, k))
 }
@@ -139,7 +136,7 @@ mod tests {
             let interval = median_interval(&values, 0.95).unwrap();
             assert_eq!(interval.low, f64::from(rank), "{n}");
             assert_eq!(interval.high, f64::from(n - 1 - rank), "{n}");
-            assert!(close(interval.confidence, coverage), "{n}");
+            assert!(close(reached(values.len(), 0.95).unwrap(), coverage), "{n}");
         }
     }
 
@@ -160,7 +157,8 @@ mod tests {
             let interval = median_interval(&values, 0.95).unwrap();
             let median = crate::describe::median(&values).unwrap();
             prop_assert!(interval.low <= median && median <= interval.high);
-            prop_assert!(interval.confidence >= 0.95 && interval.confidence <= 1.0);
+            let reached = reached(values.len(), 0.95).unwrap();
+            prop_assert!((0.95..=1.0).contains(&reached));
         }
     }
 }
