@@ -108,10 +108,9 @@ fn on(choice: &DeviceChoice) -> String {
 }
 
 fn device(facts: &DeviceFacts) -> String {
-    let mut parts = vec![
-        format!("{} ({})", facts.name, facts.role),
-        Bytes(facts.size_bytes).to_string(),
-    ];
+    let mut parts = vec![format!("{} ({})", facts.name, facts.role)];
+    // What has no block device under it has no size that is known.
+    parts.extend((facts.size_bytes > 0).then(|| Bytes(facts.size_bytes).to_string()));
     parts.extend(facts.model.clone());
     parts.extend(
         facts
