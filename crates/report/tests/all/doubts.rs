@@ -134,6 +134,7 @@ fn processors_and_places_of_image_files_are_doubted_only_where_there_is_reason()
             !text.contains("; at \n") && !text.contains("1×, at <"),
             "{format}"
         );
+        assert!(!text.contains("(image files), 0 B"), "{format}");
     }
     // Where there are no image files nothing can be wrong with their place.
     set.run.plan.device = DeviceChoice::None;
