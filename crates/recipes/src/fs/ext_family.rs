@@ -1,19 +1,36 @@
 //! What ext2, ext3 and ext4 share: e2fsprogs makes, describes and checks all three.
 //!
 //! mkfs keeps the distribution's defaults (`/etc/mke2fs.conf`): a user who types `mkfs.ext4` gets
-//! the same, but for [`EAGER`]. `-F` because without a terminal mke2fs must not ask; `-q` because its progress is
-//! written with backspaces.
+//! the same, but for [`EAGER`]. `-F` because without a terminal mke2fs must not ask; `-q` because its progress
+//! is written with backspaces.
 
-use super::{Check, mount_first, on_first};
+use super::{Check, Filesystem, block_requirements, mount_first, on_first};
 use crate::mkfs_words::MkfsGrammar;
-use fsdyno_model::{Contender, Step};
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 
+/// One of the family.
+pub struct Ext {
+    /// Its name, and the type it is mounted by.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub title: &'static str,
+    /// The program that makes it.
+    pub mkfs: &'static str,
+    /// The keys of its mount options.
+    pub options: &'static [&'static str],
+    /// The smallest device it can be made on.
+    pub smallest: Bytes,
+}
+
+/// mke2fs makes smaller ones, but without the journal that sets these apart from ext2.
+pub const SMALLEST_WITH_JOURNAL: Bytes = Bytes(2 << 20);
+
 /// The Debian package of the programs.
-pub const PACKAGE: &str = "e2fsprogs";
+const PACKAGE: &str = "e2fsprogs";
 
 /// How mke2fs reads its options (e2fsprogs 1.47, mke2fs(8)).
-pub static MKFS: MkfsGrammar = MkfsGrammar {
+static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "bCdeEgGiIJlLmMNoOrRstTUz",
     long_with_value: &[],
     refused: &[
@@ -100,7 +117,7 @@ pub const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str;
 }
 
 /// Keys of mount options that name another device: an external journal, or its quota files.
-pub const FOREIGN: &[&str] = &["journal_dev", "journal_path"];
+const FOREIGN: &[&str] = &["journal_dev", "journal_path"];
 
 /// The whole work of making done by mkfs. Else the kernel zeroes inode tables in the background,
 /// from up to five seconds after each mount on (`ext4_lazyinit`): in the midst of what is measured.
@@ -109,7 +126,7 @@ const EAGER: &str = "lazy_itable_init=0,lazy_journal_init=0";
 /// `mkfs.ext4 -F -q -E EAGER [OPTIONS] DEVICE`.
 ///
 /// mke2fs takes only the last `-E`: one of the user's is added to ours, and being later it wins.
-pub fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> {
+fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> {
     let mut options = contender.mkfs.clone();
     let mut extended = EAGER.to_owned();
     while let Some(at) = options.iter().position(|option| option.starts_with("-E")) {
@@ -128,30 +145,76 @@ pub fn make(mkfs: &str, contender: &Contender, devices: &[String]) -> Vec<Step> 
     vec![Step::command(argv)]
 }
 
-/// Mounting under its own name; the kernel's ext4 driver serves all three.
-pub fn mount(fstype: &str, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-    mount_first(fstype, Vec::new(), contender, devices, target)
-}
-
-/// The superblock: features, sizes, default mount options.
-pub fn describe(devices: &[String]) -> Vec<(String, Step)> {
-    vec![(
-        "dumpe2fs".to_owned(),
-        on_first(&["dumpe2fs", "-h"], devices),
-    )]
-}
-
-/// `e2fsck -fn`: forced, answering no. Exit code 4 means errors were found (e2fsck(8)).
-pub fn check(devices: &[String]) -> Check {
-    Check {
-        step: on_first(&["e2fsck", "-fn"], devices),
-        clean: &[0],
+impl Filesystem for Ext {
+    fn name(&self) -> &'static str {
+        self.name
     }
-}
 
-/// `mkfs.ext4 -V`.
-pub fn version(mkfs: &str) -> Step {
-    Step::command([mkfs, "-V"])
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn kind(&self) -> FilesystemKind {
+        FilesystemKind::Block
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        block_requirements(self.name, self.mkfs, "e2fsck", PACKAGE)
+    }
+
+    fn mount_options(&self) -> &'static [&'static str] {
+        self.options
+    }
+
+    fn foreign_mount_options(&self) -> &'static [&'static str] {
+        FOREIGN
+    }
+
+    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
+        Some(&MKFS)
+    }
+
+    fn layouts(&self) -> &'static [&'static str] {
+        &["single"]
+    }
+
+    fn smallest_bytes(&self) -> Bytes {
+        self.smallest
+    }
+
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
+        make(self.mkfs, contender, devices)
+    }
+
+    /// Mounting under its own name; the kernel's ext4 driver serves all three.
+    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
+        mount_first(self.name, Vec::new(), contender, devices, target)
+    }
+
+    /// The superblock: features, sizes, default mount options.
+    fn describe(
+        &self,
+        _contender: &Contender,
+        devices: &[String],
+        _target: &Path,
+    ) -> Vec<(String, Step)> {
+        vec![(
+            "dumpe2fs".to_owned(),
+            on_first(&["dumpe2fs", "-h"], devices),
+        )]
+    }
+
+    /// `e2fsck -fn`: forced, answering no. Exit code 4 means errors were found (e2fsck(8)).
+    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["e2fsck", "-fn"], devices),
+            clean: &[0],
+        })
+    }
+
+    fn version(&self) -> Option<Step> {
+        Some(Step::command([self.mkfs, "-V"]))
+    }
 }
 
 #[cfg(test)]

@@ -99,9 +99,9 @@ pub struct Check {
 
 /// All file systems, in the order they are listed.
 pub static ALL: &[&dyn Filesystem] = &[
-    &ext2::Ext2,
-    &ext3::Ext3,
-    &ext4::Ext4,
+    &ext2::EXT2,
+    &ext3::EXT3,
+    &ext4::EXT4,
     &xfs::Xfs,
     &btrfs::Btrfs,
     &tmpfs::Tmpfs,
