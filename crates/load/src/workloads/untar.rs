@@ -2,7 +2,9 @@
 //! of modification, links, holes and special files are kept. Absolute paths and `..` are refused,
 //! and no symbolic link is ever followed on the way to a member.
 
+mod fields;
 mod member;
+mod pax;
 mod place;
 mod stream;
 
