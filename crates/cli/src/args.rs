@@ -15,7 +15,7 @@ Exit codes:
 
 /// Which file system, on which disks, with which options, is fastest for this work, and why?
 #[derive(Debug, Parser)]
-#[command(name = "fsdyno", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "fsdyno", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
     /// The store that holds all runs [default: fsdyno.db in the XDG data directory]
     #[arg(long, global = true, value_name = "FILE", env = "FSDYNO_STORE")]
@@ -165,6 +165,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check",
+        "unchecked_options",
     ])]
     pub resume: Option<String>,
 
@@ -322,6 +323,12 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_begins_with_what_the_program_is_for() {
+        let help = Cli::command().render_long_help().to_string();
+        assert!(help.starts_with("Which file system"), "{help}");
     }
 
     #[test]

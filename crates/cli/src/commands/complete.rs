@@ -16,8 +16,14 @@ pub fn man() -> Result<Code, Trouble> {
     let mut text = Vec::new();
     let mut command = Cli::command();
     command.build();
-    clap_mangen::Man::new(command.clone()).render(&mut text)?;
-    // The commands follow as sections of the same page: one `man fsdyno` tells all.
+    // All commands are sections of this one page; a list of them would point at pages of their
+    // own, which there are not.
+    let page = clap_mangen::Man::new(command.clone());
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
     for sub in command
         .get_subcommands()
         .filter(|sub| sub.get_name() != "help")
@@ -30,6 +36,7 @@ pub fn man() -> Result<Code, Trouble> {
             page.render_extra_section(&mut text)?;
         }
     }
+    page.render_extra_section(&mut text)?;
     output::bytes(&text)?;
     Ok(Code::Ok)
 }
