@@ -7,7 +7,7 @@ use crate::job::Job;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt, Hands};
 use fsdyno_load::datasets::Form;
-use fsdyno_load::workloads::Needs;
+use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CacheEvidence, CacheState, Cell, FilesystemKind, PhasePlan, Plan, Stage, Step};
 use fsdyno_recipes::Check;
@@ -63,6 +63,11 @@ impl Saying {
         self.lines.push(shell_line(&argv));
     }
 
+    fn sync(&mut self) {
+        let path = self.root.clone();
+        self.say(&Step::SyncFilesystem { path });
+    }
+
     fn mount_again(&mut self) {
         for step in self.steps.clone() {
             self.say(&step);
@@ -89,8 +94,9 @@ impl Hands for Saying {
         if kind == FilesystemKind::Directory {
             return Ok(Vec::new());
         }
-        let target = self.target.clone();
-        self.say(&Step::MakeDirectory { path: target });
+        for path in [self.scratch.clone(), self.target.clone()] {
+            self.say(&Step::MakeDirectory { path });
+        }
         let count = if kind == FilesystemKind::Block {
             job.contender.layout.devices
         } else {
@@ -162,28 +168,38 @@ impl Hands for Saying {
             }
             self.own(&words);
         }
-        self.say(&Step::SyncFilesystem {
-            path: self.root.clone(),
-        });
+        self.sync();
         Ok(())
     }
 
     fn cache(&mut self, job: &Job<'_>, phase: &PhasePlan, _: Needs) -> Result<CacheEvidence, Halt> {
-        let block = job.recipe.kind() == FilesystemKind::Block;
-        if job.touches_files() && phase.cache == CacheState::Cold {
-            self.say(&Step::SyncFilesystem {
-                path: self.root.clone(),
-            });
-            if block {
-                self.unmount_now();
+        if !job.touches_files() {
+            return Ok(CacheEvidence::default());
+        }
+        match (phase.cache, job.recipe.kind()) {
+            (CacheState::AsLeft, _) | (CacheState::Cold, FilesystemKind::Memory) => {}
+            (CacheState::Warm, _) => {
+                self.sync();
+                let root = self.root.display().to_string();
+                self.own(&["phase", "read", "--in", &root]);
             }
-            self.say(&Step::DropCaches);
-            if block {
+            (CacheState::Cold, FilesystemKind::Block) => {
+                self.sync();
+                self.unmount_now();
+                self.mount_again();
+                self.lines
+                    .push("# here the pages in memory are counted".to_owned());
+                self.unmount_now();
+                self.say(&Step::DropCaches);
                 self.mount_again();
             }
-        } else if job.touches_files() && phase.cache == CacheState::Warm {
-            let root = self.root.display().to_string();
-            self.own(&["phase", "read", "--in", &root]);
+            (CacheState::Cold, FilesystemKind::Directory) => {
+                self.sync();
+                self.lines.push(
+                    "# here the files are driven out of memory (fadvise), and counted".to_owned(),
+                );
+                self.say(&Step::DropCaches);
+            }
         }
         Ok(CacheEvidence::default())
     }
@@ -204,6 +220,9 @@ impl Hands for Saying {
             words.extend(["--pattern", pattern]);
         }
         self.own(&words);
+        if job.touches_files() && workloads::find(&phase.kind).is_some_and(|kind| !kind.writes) {
+            self.sync();
+        }
         Ok(())
     }
 

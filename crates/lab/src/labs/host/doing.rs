@@ -88,7 +88,9 @@ impl<'a, 'n> Doing<'a, 'n> {
     }
 
     fn give_back(&mut self) -> Result<(), Halt> {
-        drop(self.tree.take());
+        if let Some(tree) = self.tree.take() {
+            self.remove(tree);
+        }
         if let Some(mounted) = self.mounted.take() {
             let step = Step::Unmount {
                 target: mounted.target().to_owned(),
@@ -106,8 +108,28 @@ impl<'a, 'n> Doing<'a, 'n> {
                 .map_err(|e| self.notes.halt(e.to_string(), None))?;
         }
         self.images.clear();
-        self.scratch.clear();
+        // The mount point goes with the directory it lies in.
+        let mut directories = std::mem::take(&mut self.scratch).into_iter().rev();
+        let outermost = directories.next();
+        drop(directories);
+        if let Some(outermost) = outermost {
+            self.remove(outermost);
+        }
         Ok(())
+    }
+
+    /// Removes a directory and notes it. What stays is in the journal, for `fsdyno clean`.
+    fn remove(&mut self, directory: Scratch) {
+        let path = directory.path().to_owned();
+        let _ = self
+            .notes
+            .by_call(&Step::Remove { path: path.clone() }, || {
+                drop(directory);
+                match path.symlink_metadata() {
+                    Ok(_) => Err("it could not be removed"),
+                    Err(_) => Ok(()),
+                }
+            });
     }
 
     /// Makes one image file and attaches it.
@@ -280,7 +302,12 @@ impl Hands for Doing<'_, '_> {
         self.target = job.target(self.base, tag);
         // The mount point is given back before the directory it lies in.
         for directory in [&path, &self.target] {
-            let scratch = Scratch::create(directory, self.journal)
+            let step = Step::MakeDirectory {
+                path: directory.clone(),
+            };
+            let scratch = self
+                .notes
+                .by_call(&step, || Scratch::create(directory, self.journal))
                 .map_err(|e| self.notes.halt(e.to_string(), None))?;
             self.scratch.insert(0, scratch);
         }
@@ -331,7 +358,10 @@ impl Hands for Doing<'_, '_> {
             self.watched = counters::block_names_under(directory);
         }
         if job.contender.directory.is_some() {
-            let tree = Scratch::inside(&root, self.journal)
+            let step = Step::MakeDirectory { path: root.clone() };
+            let tree = self
+                .notes
+                .by_call(&step, || Scratch::inside(&root, self.journal))
                 .map_err(|e| self.notes.halt(e.to_string(), None))?;
             self.tree = Some(tree);
         } else {
