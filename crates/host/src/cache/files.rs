@@ -41,7 +41,7 @@ pub(super) fn visit(
     let mut unopened = 0;
     let mut pending: Vec<PathBuf> = vec![top.to_owned()];
     while let Some(path) = pending.pop() {
-        let directory = match open_quietly(CWD, &path, OFlags::DIRECTORY) {
+        let directory = match open_however_deep(&path, OFlags::DIRECTORY) {
             Ok(directory) => directory,
             Err(Errno::NOENT | Errno::NOTDIR) => continue,
             Err(_) => {
@@ -65,7 +65,7 @@ pub(super) fn visit(
             let child = path.join(OsStr::from_bytes(name.to_bytes()));
             match kind(&entry, &child) {
                 FileType::Directory => pending.push(child),
-                FileType::RegularFile => match open_quietly(CWD, &child, OFlags::empty()) {
+                FileType::RegularFile => match open_however_deep(&child, OFlags::empty()) {
                     Ok(file) => {
                         let about = fstat(&file).map_err(|errno| at(&child, errno))?;
                         each(&file, &about, &child)?;
@@ -88,6 +88,30 @@ fn kind(entry: &rustix::fs::DirEntry, path: &Path) -> FileType {
         }),
         known => known,
     }
+}
+
+/// The longest path that is handed to the kernel at once; it takes 4096 bytes with the zero.
+const STRIDE: usize = 4000;
+
+/// Opens what may lie deeper than a path can tell, in strides from directory to directory.
+fn open_however_deep(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let mut rest = path.as_os_str().as_bytes();
+    let mut base: Option<OwnedFd> = None;
+    let from = |base: &Option<OwnedFd>, rest: &[u8], flags| {
+        let path = Path::new(OsStr::from_bytes(rest));
+        match base {
+            Some(base) => open_quietly(base, path, flags),
+            None => open_quietly(CWD, path, flags),
+        }
+    };
+    while rest.len() > STRIDE {
+        let Some(cut) = rest[..STRIDE].iter().rposition(|byte| *byte == b'/') else {
+            break;
+        };
+        base = Some(from(&base, &rest[..cut], OFlags::DIRECTORY)?);
+        rest = &rest[cut + 1..];
+    }
+    from(&base, rest, flags)
 }
 
 /// Opens for reading without a trace: not even its access time changes, where we may ask so

@@ -144,6 +144,26 @@ mod tests {
     }
 
     #[test]
+    fn files_deeper_than_a_path_can_tell_are_counted() {
+        let ground = tempfile::tempdir().unwrap();
+        let mut directory = open(ground.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let name = "d".repeat(100);
+        for _ in 0..90 {
+            rustix::fs::mkdirat(&directory, &name, Mode::RWXU).unwrap();
+            directory =
+                rustix::fs::openat(&directory, &name, OFlags::DIRECTORY, Mode::empty()).unwrap();
+        }
+        let flags = OFlags::CREATE | OFlags::WRONLY;
+        let bottom = rustix::fs::openat(&directory, "bottom", flags, Mode::RUSR).unwrap();
+        rustix::io::write(&bottom, b"deep").unwrap();
+        let stop = Stop::new();
+        let seen = residency(ground.path(), &stop).unwrap();
+        assert_eq!((seen.files, seen.bytes, seen.unopened), (1, 4, 0));
+        let evicted = evict(ground.path(), &stop).unwrap();
+        assert_eq!((evicted.files, evicted.unopened), (1, 0));
+    }
+
+    #[test]
     fn a_wish_to_stop_is_heard_and_a_missing_tree_named() {
         let ground = tempfile::tempdir().unwrap();
         fs::write(ground.path().join("file"), "x").unwrap();

@@ -102,6 +102,11 @@ fn cold_by_remount(
         let residency = residency(hands, subject)?;
         note(evidence, &residency);
         evidence.proven = residency.resident_pages == 0 && residency.unopened == 0;
+        evidence.doubt = match (residency.resident_pages, residency.unopened) {
+            (0, 0) => None,
+            (0, unopened) => Some(not_opened(unopened)),
+            (pages, _) => Some(format!("{pages} pages stayed in memory over an unmount")),
+        };
     }
     hands.unmount_now()?;
     hands
@@ -113,10 +118,6 @@ fn cold_by_remount(
                 .halt(format!("drop_caches: {e}"), e.raw_os_error())
         })?;
     hands.mount_again()?;
-    if !evidence.proven {
-        let pages = evidence.resident_pages.unwrap_or_default();
-        evidence.doubt = Some(format!("{pages} pages stayed in memory over an unmount"));
-    }
     hands.settle(STILL.0, STILL.1)
 }
 
@@ -149,6 +150,7 @@ fn cold_by_eviction(
     }
     evidence.proven = residency.resident_pages == 0 && residency.unopened == 0 && dropped;
     evidence.doubt = match (residency.resident_pages, dropped) {
+        (0, _) if residency.unopened > 0 => Some(not_opened(residency.unopened)),
         (0, true) => None,
         (0, false) => Some(
             "the data is not in memory, but inodes and directories may be: only root can drop them"
@@ -157,6 +159,10 @@ fn cold_by_eviction(
         (pages, _) => Some(format!("{pages} pages could not be driven out of memory")),
     };
     hands.settle(STILL.0, STILL.1)
+}
+
+fn not_opened(unopened: u64) -> String {
+    format!("{unopened} files or directories could not be opened to count their pages")
 }
 
 fn residency(hands: &Doing<'_, '_>, subject: &std::path::Path) -> Result<Residency, Halt> {
