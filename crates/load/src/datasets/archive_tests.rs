@@ -130,6 +130,7 @@ fn damaged_archives_are_refused() {
             b"this is no archive, but a text of some length\n".repeat(50),
             "no archive",
         ),
+        ([0x1b, 0xff, 0x07, b'[', b'2', b'J'].repeat(300), "garbage"),
         (Vec::new(), "empty"),
         (b"BZh91AY&SY".to_vec(), "bzip2"),
     ] {
@@ -146,6 +147,8 @@ fn damaged_archives_are_refused() {
             error.to_string().contains(&*path.to_string_lossy()),
             "{why}: {error}"
         );
+        let said = error.to_string();
+        assert!(!said.contains(char::is_control), "{why}: {said:?}");
     }
 }
 

@@ -31,7 +31,7 @@ pub fn scan(path: &Path) -> Result<Facts, DatasetError> {
     };
     let mut tar = tar::Archive::new(&mut reader);
     for entry in tar.entries().map_err(|error| damaged(&last, error))? {
-        let mut entry = entry.map_err(|error| damaged(&last, error))?;
+        let mut entry = entry.map_err(|error| damaged(&last, in_words(error)))?;
         let member = match Member::of(&mut entry) {
             Ok(Some(member)) => member,
             Ok(None) => continue,
@@ -139,4 +139,15 @@ pub fn path_hash(path: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     hasher.finish()
+}
+
+/// What the reader of archives says of a bad header cites its bytes, which are not for terminals.
+fn in_words(error: io::Error) -> io::Error {
+    if error.to_string().contains(char::is_control) {
+        return io::Error::new(
+            error.kind(),
+            "what stands there is no header of a tar archive",
+        );
+    }
+    error
 }
