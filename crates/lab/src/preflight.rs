@@ -5,6 +5,8 @@ use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, FilesystemKind, Plan, Workload};
 use fsdyno_recipes::Filesystem;
+use rustix::fs::{Access, access};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -76,6 +78,14 @@ pub enum PreflightError {
         label: String,
         /// The name.
         filesystem: String,
+    },
+    /// Nothing can be made in a place.
+    #[error("cannot make anything in {}: {source}; choose another directory with --work-dir (or dir:PATH)", path.display())]
+    NotWritable {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
     },
     /// The room of a place cannot be told.
     #[error("cannot work in {}: {source} (make the directory, or name another one)", path.display())]
@@ -187,6 +197,24 @@ impl Preflight {
                     return Err(too_large(place, room, "another place with --work-dir"));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses places in which no image, mount point or tree could be made.
+    pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
+        let directories = plan.contenders.iter().map(|c| c.directory.as_ref());
+        let places: BTreeSet<&PathBuf> = directories
+            .map(|directory| directory.unwrap_or(&self.scratch))
+            .collect();
+        for path in places {
+            // The path below it asks for a directory, and the access for the right to make.
+            access(path.join("."), Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+                PreflightError::NotWritable {
+                    path: path.clone(),
+                    source: errno.into(),
+                }
+            })?;
         }
         Ok(())
     }

@@ -163,6 +163,7 @@ fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
 /// Everything that must hold before anything is made: what is missing, what the guard says.
 fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result<HostLab, Trouble> {
     devices::require(plan)?;
+    preflight.check_places(plan).map_err(Trouble::usage)?;
     let released = devices::release(plan, &args.erase, preflight.smallest_device())?;
     let state = places::journals()?;
     if journal::clean(&state, true).is_ok_and(|left| !left.is_empty()) {

@@ -10,11 +10,15 @@ use crate::labs::Lab;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt};
 use doing::Doing;
+use fsdyno_host::counters::space_free;
 use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::probe::probe;
-use fsdyno_model::{Availability, Cell, CellRecord, Event, Outcome, Plan, Requirement, Stop};
+use fsdyno_model::{
+    Availability, Bytes, Cell, CellRecord, DeviceChoice, Event, Outcome, Plan, Requirement, Stop,
+};
 use notes::Notes;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Runs cells on this machine.
@@ -71,6 +75,29 @@ fn first_missing(requirements: Vec<Requirement>) -> Option<(Requirement, Availab
         })
 }
 
+/// What fails on an image file that cannot grow fails with an error of the device: say why.
+fn hint(halt: Halt, plan: &Plan) -> Halt {
+    /// Less than what a file system keeps back for its own growth.
+    const FULL: Bytes = Bytes(8 << 20);
+    let Halt::Failed(mut failure) = halt else {
+        return halt;
+    };
+    let DeviceChoice::Loop { directory, .. } = &plan.device else {
+        return Halt::Failed(failure);
+    };
+    if let Ok(free) = space_free(directory)
+        && free < FULL
+    {
+        let place = directory.display();
+        let _ = write!(
+            failure.message,
+            "; {place}, where the image files lie, is full ({free} free): choose another \
+             directory with --work-dir"
+        );
+    }
+    Halt::Failed(failure)
+}
+
 impl Lab for HostLab {
     fn run_cell(
         &mut self,
@@ -96,7 +123,7 @@ impl Lab for HostLab {
             &self.scratch,
             &self.released,
         );
-        let result = procedure::run(&mut hands, &job);
+        let result = procedure::run(&mut hands, &job).map_err(|halt| hint(halt, plan));
         // Undone now, so that what cannot be undone belongs to this cell.
         let leftover = hands.undo();
         let outcome = match (result, leftover) {

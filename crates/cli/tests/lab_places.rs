@@ -1,0 +1,70 @@
+//! Where image files lie: places that are full, or in which nothing can be made. Needs root.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use support::{Home, outcomes, root_and};
+
+/// A small file system in memory, unmounted at the end.
+struct Small<'a>(&'a Path);
+
+impl<'a> Small<'a> {
+    fn mount(at: &'a Path, options: &str) -> Self {
+        std::fs::create_dir(at).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at); // example
+        assert!(mount.status().unwrap().success());
+        Self(at)
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+fn run_in(home: &Home, directory: &Path) -> support::Said {
+    let place = directory.display().to_string();
+    let args = ["run", "--fs", "xfs", "--work-dir", &place]; // example
+    let more = ["--scale", "0.002", "--repeats", "1"];
+    home.fsdyno(&args.into_iter().chain(more).collect::<Vec<_>>())
+}
+
+#[test]
+fn an_image_that_cannot_grow_fails_its_cell_and_the_full_place_is_named() {
+    let test = "an_image_that_cannot_grow_fails_its_cell_and_the_full_place_is_named";
+    if !root_and(&["mkfs.xfs"], test) {
+        return;
+    }
+    let home = Home::new();
+    let place = home.path("small");
+    let _small = Small::mount(&place, "size=20M");
+    let said = run_in(&home, &place);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let why = format!("{}, where the image files lie, is full", place.display());
+    assert!(said.err.contains(&why), "{}", said.err);
+    let ends = outcomes(&home.result("last"));
+    assert!(ends.len() == 2 && ends.iter().all(|(_, end)| end == "failed"));
+    assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
+}
+
+#[test]
+fn a_place_where_nothing_can_be_made_is_refused_and_no_run_begun() {
+    let test = "a_place_where_nothing_can_be_made_is_refused_and_no_run_begun";
+    if !root_and(&["mkfs.xfs"], test) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path("file");
+    std::fs::write(&file, "").unwrap();
+    let sealed = home.path("sealed");
+    let _sealed = Small::mount(&sealed, "size=50M,ro");
+    for place in [&file, &sealed] {
+        let said = run_in(&home, place);
+        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+        assert!(said.err.contains("--work-dir"), "{}", said.err);
+    }
+    assert!(!home.path("data").exists(), "a run was begun");
+}
