@@ -51,9 +51,11 @@ pub fn width() -> usize {
         .map_or(80, |(_, columns)| usize::from(columns).max(40))
 }
 
-/// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
+/// Whether to use colour: on a terminal that knows colours, unless `NO_COLOR` is set.
 pub fn color() -> bool {
-    console::Term::stdout().is_term() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+    console::Term::stdout().is_term()
+        && std::env::var_os("TERM").is_none_or(|name| name != "dumb")
+        && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
 #[cfg(test)]

@@ -34,7 +34,9 @@ impl fmt::Display for Signature {
             Some("crypto") => " encrypted container",
             _ => " signature",
         };
-        let article = if self.kind.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        // As it is spoken: an ext file system, an xfs file system, but a udf.
+        let article = if self.kind.starts_with(['a', 'e', 'i', 'o', 'x']) {
+            // example
             "an"
         } else {
             "a"
