@@ -338,3 +338,19 @@ fn wait_for_cells(home: &Home, run: &mut Child, cells: u64) {
     }
     panic!("ended before {cells} cells: {}", home.last_words());
 }
+
+#[test]
+fn a_run_beside_another_is_not_told_to_clean_up_after_it() {
+    let home = Home::new();
+    let mut other = home.start(&small(&home, &["--repeats", "50"]));
+    while home.left_in_work().is_empty() {
+        assert!(other.try_wait().unwrap().is_none(), "{}", home.last_words());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let said = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(!said.err.contains("left something"), "{}", said.err);
+    home.assert_cleanable();
+}

@@ -9,7 +9,7 @@ use crate::catalogue::catalogue;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
 use begin::{programs_to_name, request};
-use fsdyno_host::journal::{self, Journal};
+use fsdyno_host::journal::{self, CleanUp, Journal, Undo};
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::{HostLab, Preflight};
 use fsdyno_model::{Availability, Outcome, Plan, RunInfo, Stop, StopReason};
@@ -166,7 +166,8 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
     preflight.check_places(plan).map_err(Trouble::usage)?;
     let released = devices::release(plan, &args.erase, preflight.smallest_device())?;
     let state = places::journals()?;
-    if journal::clean(&state, true).is_ok_and(|left| !left.is_empty()) {
+    let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
+    if journal::clean(&state, true).is_ok_and(|all| all.iter().any(stands)) {
         eprintln!("fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run");
     }
     let journal = Journal::open(&state).map_err(Trouble::failure)?;
