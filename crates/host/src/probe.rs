@@ -111,6 +111,10 @@ fn loop_devices() -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => loadable("loop", "char-major-10-237")
             .map_err(|missing| format!("{CONTROL} does not answer, and {missing}")),
+        // Loading the module, the way out told with it, would not help here.
+        Err(error @ (Errno::ACCESS | Errno::PERM)) => {
+            Err(format!("{CONTROL}: {error}: only root may attach them"))
+        }
         Err(error) => Err(format!("{CONTROL}: {error}")),
     }
 }
