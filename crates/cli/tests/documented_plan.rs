@@ -1,0 +1,64 @@
+//! The plan file in the README is one that runs, and shows every key.
+
+mod support;
+
+use support::Home;
+
+const README: &str = include_str!("../../../README.md");
+
+/// The plan file in the README.
+fn example() -> &'static str {
+    let (_, rest) = README.split_once("```toml\n").unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+fn plan(home: &Home, text: &str) -> support::Said {
+    let file = home.path("plan.toml");
+    std::fs::write(&file, text).unwrap();
+    let work = home.work().display().to_string();
+    let file = file.display().to_string();
+    let args = ["run", "--dry-run", "--plan", &file, "--work-dir", &work];
+    home.fsdyno(&args)
+}
+
+#[test]
+fn the_plan_in_the_readme_is_understood() {
+    let home = Home::new();
+    let said = plan(&home, example());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("phase grep") && said.out.contains("--pattern panic"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn every_key_of_a_plan_stands_in_the_readme() {
+    let home = Home::new();
+    let wrong = [
+        "nonsense = 1".to_owned(),
+        example().replace("layout =", "nonsense = 1, layout ="),
+        example().replace("dataset =", "nonsense = 1\ndataset ="),
+        example().replace("cache =", "nonsense = 1, cache ="),
+    ];
+    for text in wrong {
+        let said = plan(&home, &text);
+        assert_eq!(said.code, Some(2), "{}", said.out);
+        // The answer to an unknown key names all that are known.
+        let (_, known) = said.err.split_once("expected one of").unwrap();
+        let keys: Vec<&str> = known
+            .split_once('[')
+            .map_or(known, |(keys, _)| keys)
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .collect();
+        assert!(keys.len() > 2, "{}", said.err);
+        for key in keys {
+            let shown =
+                README.contains(&format!("{key} = ")) || README.contains(&format!("[{key}]"));
+            assert!(shown, "`{key}` is not in the README: {}", said.err);
+        }
+    }
+}
