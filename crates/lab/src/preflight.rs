@@ -172,7 +172,7 @@ impl Preflight {
                 && prepared.peak > *size
             {
                 return Err(too_large(
-                    format!("--on loop:{}", size.0),
+                    "an image file of the size asked for with --on".to_owned(),
                     *size,
                     "a larger loop size, or leave the size to fsdyno",
                 ));

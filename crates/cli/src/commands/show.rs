@@ -63,7 +63,14 @@ fn facts(run: &RunInfo) -> Vec<Vec<String>> {
         let phases: Vec<String> = workload
             .phases
             .iter()
-            .map(|phase| format!("{} ({})", phase.label, phase.cache))
+            .map(|phase| {
+                let cache = phase.cache.to_string();
+                if phase.label.ends_with(&cache) {
+                    phase.label.clone()
+                } else {
+                    format!("{} {cache}", phase.label)
+                }
+            })
             .collect();
         let line = format!(
             "{}: {} over {}",

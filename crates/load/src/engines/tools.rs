@@ -269,8 +269,17 @@ fn wait(id: u32) -> (ExitStatus, libc::rusage) {
 }
 
 /// The last lines of a message.
+///
+/// A line may hold a path of any length: its beginning is cut off, for its end tells why.
 fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
+    const LONGEST: usize = 300;
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| match line.char_indices().nth_back(LONGEST) {
+            Some((place, _)) => format!("...{}", &line[place..]),
+            None => line.to_owned(),
+        })
+        .collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
@@ -330,6 +339,18 @@ mod tests {
         assert!(
             text.contains("status: 3") && text.contains("2; x: No"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn a_path_of_any_length_leaves_room_for_what_happened() {
+        let said = last_lines(&format!(
+            "cp: {}: File name too long\n",
+            "dir/".repeat(2000)
+        ));
+        assert!(
+            said.len() < 400 && said.ends_with("File name too long"),
+            "{said}"
         );
     }
 
