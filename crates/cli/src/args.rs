@@ -97,7 +97,7 @@ pub struct RunArgs {
     #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append)]
     pub contenders: Vec<String>,
 
-    /// Where blocks live: loop[:SIZE], /dev/..., or dir:PATH
+    /// Where blocks live: `loop[:SIZE]`, `/dev/...`, or `dir:PATH`
     #[arg(long, value_name = "DEVICE", action = ArgAction::Append)]
     pub on: Vec<String>,
 
