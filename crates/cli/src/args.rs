@@ -149,6 +149,10 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_check: bool,
 
+    /// Count fragments after each phase that writes (untimed)
+    #[arg(long)]
+    pub fragments: bool,
+
     /// Pass mount options on even where they look like typos
     #[arg(long)]
     pub unchecked_options: bool,
@@ -164,7 +168,7 @@ pub struct RunArgs {
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "dataset", "scale", "repeats",
-        "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check",
+        "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
         "unchecked_options",
     ])]
     pub resume: Option<String>,

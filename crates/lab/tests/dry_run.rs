@@ -12,6 +12,7 @@ fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
         kind: (*kind).to_owned(),
         cache: CacheState::Cold,
         pattern: None,
+        parameters: std::collections::BTreeMap::new(),
     };
     kinds.iter().map(phase).collect()
 }
@@ -40,6 +41,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         copy_method: CopyMethod::ReadWrite,
         verify: false,
         check: true,
+        fragments: false,
     }
 }
 

@@ -35,6 +35,25 @@ pub struct Contender {
     pub layout: LayoutChoice,
     /// The existing directory it works in, for recipes that make nothing.
     pub directory: Option<PathBuf>,
+    /// What is done to it before its workload, beyond making it.
+    #[serde(default, skip_serializing_if = "GroundState::is_fresh")]
+    pub state: GroundState,
+}
+
+/// The state of a file system before its workload: fresh, filled, aged.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GroundState {
+    /// The part of its space that is in use, in tenths of a percent.
+    pub fill_permille: Option<u32>,
+    /// How often the bytes it holds were written anew by a churn of files; 0: never.
+    pub age: u32,
+}
+
+impl GroundState {
+    /// Whether it is as mkfs left it.
+    pub fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A layout and its number of devices.
@@ -173,6 +192,7 @@ impl Contender {
             mount: Vec::new(),
             layout: LayoutChoice::default(),
             directory: None,
+            state: GroundState::default(),
         }
     }
 
@@ -394,7 +414,7 @@ mod tests {
                 LayoutChoice { name: "pool".into(), devices }
             };
             let mut contender = Contender {
-                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None,
+                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: GroundState::default(),
             };
             contender.label = contender.short_form();
             prop_assert_eq!(Contender::parse(&contender.label, &kind_of).unwrap(), contender);

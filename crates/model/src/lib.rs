@@ -20,14 +20,14 @@ pub mod units;
 pub mod warning;
 
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
-pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
+pub use contender::{Contender, FilesystemKind, GrammarError, GroundState, LayoutChoice};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
 pub use plan::{CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};
 pub use result::{ResultSet, RunInfo, StopReason};
-pub use sample::{CpuUse, DeviceUse, Sample, Tally};
+pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Sample, Tally};
 pub use step::Step;
 pub use stop::Stop;
 pub use units::{Bytes, Nanos};

@@ -5,6 +5,7 @@ use crate::evidence::CacheState;
 use crate::names::short_hash;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -37,6 +38,9 @@ pub struct Plan {
     pub verify: bool,
     /// Whether the file system's checker runs after each cell.
     pub check: bool,
+    /// Whether fragments are counted, untimed, after phases that write.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fragments: bool,
 }
 
 impl Plan {
@@ -72,6 +76,9 @@ pub struct PhasePlan {
     pub cache: CacheState,
     /// The regular expression of a search; the default of the kind where none.
     pub pattern: Option<String>,
+    /// What the kind takes beside it, by name: the command of `exec`, the size of a file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// The files a workload works on.

@@ -34,6 +34,12 @@ pub struct Sample {
     pub space_before: Bytes,
     /// Space in use after it was durable (statfs), bytes.
     pub space_after: Bytes,
+    /// How the files lay on the devices after it; none where that was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragmentation: Option<Fragmentation>,
+    /// Figures beside the times: what a program measured itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
     /// What a reader must know of this sample.
     pub warnings: Vec<Warning>,
 }
@@ -99,6 +105,58 @@ pub struct DeviceUse {
     pub flushes: u64,
     /// Time with at least one request under way, summed over the devices.
     pub busy_ns: Nanos,
+}
+
+/// How the regular files of a contender lie on its devices, counted untimed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Fragmentation {
+    /// Files smaller than this are left out, bytes.
+    pub floor: Bytes,
+    /// Regular files counted.
+    pub files: u64,
+    /// Those of more than one fragment.
+    pub fragmented: u64,
+    /// Fragments of all of them: runs that are contiguous in the file and on the device.
+    pub fragments: u64,
+    /// Bytes of data in them.
+    pub bytes: Bytes,
+    /// How many fragments have 2^n to 2^(n+1) - 1 bytes, by n from 0.
+    pub fragments_by_size: Vec<u64>,
+    /// Why nothing can be told, where nothing can: then no other number here means anything.
+    pub unavailable: Option<String>,
+}
+
+/// One figure that a program reported of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is of, unique in its sample: `write`, `seeks`, `read latency p99`.
+    pub name: String,
+    /// The figure.
+    pub value: f64,
+    /// Its unit: `KiB/s`, `1/s`, `ns`.
+    pub unit: String,
+    /// Which direction wins.
+    pub better: Better,
+}
+
+/// Which of two figures wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// The larger one: a rate.
+    Higher,
+    /// The smaller one: a time.
+    Lower,
+}
+
+impl Better {
+    /// The name, as stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+        }
+    }
 }
 
 impl Sample {

@@ -18,6 +18,7 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
             kind: "copy".into(),
             cache: CacheState::Cold,
             pattern: None,
+            parameters: std::collections::BTreeMap::new(),
         }],
     };
     Plan {
@@ -34,5 +35,6 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         copy_method: CopyMethod::ReadWrite,
         verify: false,
         check: true,
+        fragments: false,
     }
 }

@@ -4,7 +4,8 @@ use crate::StoreError;
 use crate::record::Refusal;
 use crate::row::{self, insert, signed, stage_columns};
 use fsdyno_model::{
-    CellRecord, CommandRecord, CpuUse, Effective, Outcome, Plan, RunInfo, Sample, Tally, Warning,
+    CellRecord, CommandRecord, CpuUse, Effective, Figure, Fragmentation, Outcome, Plan, RunInfo,
+    Sample, Tally, Warning,
 };
 use rusqlite::{ErrorCode, Transaction, params};
 
@@ -203,7 +204,7 @@ fn insert_sample(
     cell: i64,
     place: i64,
     sample: &Sample,
-) -> rusqlite::Result<()> {
+) -> Result<(), Refusal> {
     // Taken apart by name, so that a new field of the model cannot be forgotten here.
     let Sample {
         phase,
@@ -219,6 +220,8 @@ fn insert_sample(
         device,
         space_before,
         space_after,
+        fragmentation,
+        figures,
         warnings: _,
     } = sample;
     #[rustfmt::skip]
@@ -265,6 +268,56 @@ fn insert_sample(
             device.map(|d| signed(d.busy_ns.0)),
             signed(space_before.0),
             signed(space_after.0),
+        ])?;
+    if let Some(fragmentation) = fragmentation {
+        insert_fragmentation(transaction, cell, place, fragmentation)?;
+    }
+    for (at, figure) in figures.iter().enumerate() {
+        #[rustfmt::skip]
+        let Figure { name, value, unit, better } = figure;
+        transaction
+            .prepare_cached(&insert("told", row::TOLD))?
+            .execute(params![
+                cell,
+                place,
+                place_of(at),
+                name,
+                value,
+                unit,
+                better.name()
+            ])?;
+    }
+    Ok(())
+}
+
+fn insert_fragmentation(
+    transaction: &Transaction<'_>,
+    cell: i64,
+    place: i64,
+    fragmentation: &Fragmentation,
+) -> Result<(), Refusal> {
+    let Fragmentation {
+        floor,
+        files,
+        fragmented,
+        fragments,
+        bytes,
+        fragments_by_size,
+        unavailable,
+    } = fragmentation;
+    let by_size = serde_json::to_string(fragments_by_size).map_err(unstorable("a histogram"))?;
+    transaction
+        .prepare_cached(&insert("fragmentation", row::FRAGMENTATION))?
+        .execute(params![
+            cell,
+            place,
+            signed(floor.0),
+            signed(*files),
+            signed(*fragmented),
+            signed(*fragments),
+            signed(bytes.0),
+            by_size,
+            unavailable,
         ])?;
     Ok(())
 }

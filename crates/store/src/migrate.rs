@@ -10,7 +10,10 @@ use std::path::Path;
 pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The steps from nothing to the schema of today: step `n` (from 1) leads to version `n`.
-const VERSIONS: [&str; 1] = [include_str!("schema/0001.sql")];
+const VERSIONS: [&str; 2] = [
+    include_str!("schema/0001.sql"),
+    include_str!("schema/0002.sql"),
+];
 
 /// The schema this program writes (`PRAGMA user_version`).
 #[expect(clippy::cast_possible_wrap, reason = "a handful of versions")]

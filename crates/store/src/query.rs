@@ -5,7 +5,7 @@ use crate::row::{self, Fields};
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Bytes, CacheEvidence, Cell, CellRecord, CommandRecord, CpuUse, DeviceUse, Effective, Failure,
-    Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
+    Figure, Fragmentation, Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Serialize;
@@ -192,6 +192,27 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
     })?;
     each(
         connection,
+        &sweep("fragmentation", row::FRAGMENTATION),
+        &[id],
+        |fields| {
+            let (key, place, value) = fragmentation(fields)?;
+            sample_at(&mut records[places[&key]], key, place)?.fragmentation = Some(value);
+            Ok(())
+        },
+    )?;
+    let told = format!(
+        "SELECT {} FROM told {OF_RUN} ORDER BY cell, sample, place",
+        row::TOLD
+    );
+    each(connection, &told, &[id], |fields| {
+        let (key, place, value) = figure(fields)?;
+        sample_at(&mut records[places[&key]], key, place)?
+            .figures
+            .push(value);
+        Ok(())
+    })?;
+    each(
+        connection,
         &sweep("command", row::COMMAND),
         &[id],
         |fields| {
@@ -215,20 +236,23 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
     each(connection, query, &[id], |fields| {
         let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
         let record = &mut records[places[&key]];
-        let scope = match sample.map(usize::try_from) {
-            None => Some(&mut record.warnings),
-            Some(place) => record
-                .samples
-                .get_mut(place.unwrap_or(usize::MAX))
-                .map(|sample| &mut sample.warnings),
+        let scope = match sample {
+            None => &mut record.warnings,
+            Some(place) => &mut sample_at(record, key, place)?.warnings,
         };
-        // Foreign keys see to it that the sample is there; only a foreign hand can break that.
-        scope
-            .ok_or(rusqlite::Error::IntegralValueOutOfRange(1, key))?
-            .push(warning(fields)?);
+        scope.push(warning(fields)?);
         Ok(())
     })?;
     Ok(records)
+}
+
+/// The sample at a place. Foreign keys see to it that it is there; only a foreign hand can break
+/// that.
+fn sample_at(record: &mut CellRecord, key: i64, place: i64) -> rusqlite::Result<&mut Sample> {
+    usize::try_from(place)
+        .ok()
+        .and_then(|place| record.samples.get_mut(place))
+        .ok_or(rusqlite::Error::IntegralValueOutOfRange(1, key))
 }
 
 fn cell(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CellRecord)> {
@@ -317,6 +341,8 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         device: device(fields)?,
         space_before: fields.bytes()?,
         space_after: fields.bytes()?,
+        fragmentation: None,
+        figures: Vec::new(),
         warnings: Vec::new(),
     };
     Ok((key, sample))
@@ -350,6 +376,31 @@ fn device(fields: &mut Fields<'_>) -> rusqlite::Result<Option<DeviceUse>> {
         flushes,
         busy_ns: Nanos(busy_ns),
     }))
+}
+
+fn fragmentation(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Fragmentation)> {
+    let (key, place) = (fields.take()?, fields.take()?);
+    let fragmentation = Fragmentation {
+        floor: fields.bytes()?,
+        files: fields.number()?,
+        fragmented: fields.number()?,
+        fragments: fields.number()?,
+        bytes: fields.bytes()?,
+        fragments_by_size: fields.json(|text| serde_json::from_str(text))?,
+        unavailable: fields.take()?,
+    };
+    Ok((key, place, fragmentation))
+}
+
+fn figure(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Figure)> {
+    let (key, place, _order): (i64, i64, i64) = (fields.take()?, fields.take()?, fields.take()?);
+    let figure = Figure {
+        name: fields.take()?,
+        value: fields.take()?,
+        unit: fields.take()?,
+        better: fields.word(serde_json::from_value)?,
+    };
+    Ok((key, place, figure))
 }
 
 fn command(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CommandRecord)> {

@@ -19,6 +19,9 @@ pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method
     calls, matches, user_ns, system_ns, machine_busy_ns, steal_ns, device_reads, \
     device_read_bytes, device_writes, device_written_bytes, device_discards, \
     device_discarded_bytes, device_flushes, device_busy_ns, space_before_bytes, space_after_bytes";
+pub(crate) const FRAGMENTATION: &str = "cell, place, floor_bytes, files, fragmented_files, \
+    fragments, data_bytes, fragments_by_size, unavailable";
+pub(crate) const TOLD: &str = "cell, sample, place, name, value, unit, better";
 pub(crate) const COMMAND: &str = "cell, place, stage, stage_phase, argv, by_system_call, status, \
     took_ns, stdout, stderr";
 pub(crate) const EFFECTIVE: &str = "cell, place, source, text";

@@ -45,6 +45,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         kind: args.kind.clone(),
         cache: CacheState::AsLeft,
         pattern: args.pattern.clone(),
+        parameters: std::collections::BTreeMap::new(),
     };
     let measured = measure::run(measure::Request {
         phase: &plan,

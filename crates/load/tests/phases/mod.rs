@@ -13,6 +13,7 @@ pub fn phase(kind: &str) -> PhasePlan {
         kind: kind.to_owned(),
         cache: CacheState::AsLeft,
         pattern: None,
+        parameters: std::collections::BTreeMap::new(),
     }
 }
 

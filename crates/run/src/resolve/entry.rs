@@ -24,6 +24,7 @@ pub struct PlanText {
     pub device: Option<Spanned<String>>,
     pub verify: Option<bool>,
     pub check: Option<bool>,
+    pub fragments: Option<bool>,
     #[serde(default)]
     pub contenders: Vec<Spanned<ShortOr<ContenderTable>>>,
     #[serde(default)]

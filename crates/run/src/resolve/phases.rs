@@ -4,7 +4,7 @@ use super::catalogue::{Catalogue, DatasetForm, Needs};
 use super::complaint::Complaint;
 use fsdyno_model::{CacheState, PhasePlan};
 use fsdyno_recipes::nearest;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A phase as written: its label may be open still.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Draft {
     pub label: Option<String>,
     /// What a search looks for.
     pub pattern: Option<String>,
+    /// What its kind takes beside it, by name.
+    pub parameters: BTreeMap<String, String>,
 }
 
 impl Draft {
@@ -40,6 +42,7 @@ impl Draft {
             cache,
             label,
             pattern,
+            parameters: BTreeMap::new(),
         })
     }
 
@@ -148,6 +151,7 @@ pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, Complaint)
             kind: draft.kind,
             cache: draft.cache,
             pattern: draft.pattern,
+            parameters: draft.parameters,
         });
     }
     Ok(phases)

@@ -54,6 +54,8 @@ pub struct PlanFile {
     pub verify: Option<bool>,
     /// Whether the checker runs.
     pub check: Option<bool>,
+    /// Whether fragments are counted.
+    pub fragments: Option<bool>,
     /// Who competes.
     pub contenders: Vec<Contender>,
     /// What they do.
@@ -144,6 +146,7 @@ impl Reader<'_> {
             place: place.map(|place| place.seen_from(self.judge.base)),
             verify: written.verify,
             check: written.check,
+            fragments: written.fragments,
             contenders,
             workloads: self.workloads(written.workload)?,
         })

@@ -53,6 +53,8 @@ pub struct Request {
     pub verify: Option<bool>,
     /// Whether the checker runs after each cell (`--check`).
     pub check: Option<bool>,
+    /// Whether fragments are counted (`--fragments`).
+    pub fragments: Option<bool>,
     /// Whether unknown mount options pass that look like slips (`--unchecked-options`).
     pub unchecked_options: bool,
 }
@@ -109,6 +111,10 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .check
             .or(layers.pick(|layer| layer.check))
             .unwrap_or(true),
+        fragments: request
+            .fragments
+            .or(layers.pick(|layer| layer.fragments))
+            .unwrap_or(false),
         workloads: workloads(
             request,
             layers.pick(|layer| Some(&layer.workloads).filter(|w| !w.is_empty()).cloned()),

@@ -139,6 +139,7 @@ fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), Compla
             cache: phase.cache,
             label: Some(phase.label.clone()),
             pattern: phase.pattern.clone(),
+            parameters: phase.parameters.clone(),
         })
         .collect();
     phases::find_their_ground(&drafts, form, catalogue).map_err(|(_, c)| match c {

@@ -2,10 +2,10 @@
 
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
-    Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender, CopyMethod,
-    CpuUse, DatasetChoice, DeviceChoice, DeviceUse, Effective, Failure, LayoutChoice, Nanos,
-    Outcome, PhasePlan, Plan, Provenance, RunInfo, Sample, Stage, StopReason, Tally, Warning,
-    WarningKind, Workload,
+    Better, Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender,
+    CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, Effective, Failure, Figure,
+    Fragmentation, GroundState, LayoutChoice, Nanos, Outcome, PhasePlan, Plan, Provenance, RunInfo,
+    Sample, Stage, StopReason, Tally, Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -51,6 +51,7 @@ pub(crate) fn plan() -> Plan {
             kind: "grep".into(),
             cache,
             pattern: pattern.map(str::to_owned),
+            parameters: [("command".to_owned(), ODD.to_owned())].into(),
         }],
     };
     Plan {
@@ -69,6 +70,10 @@ pub(crate) fn plan() -> Plan {
                     devices: 2,
                 },
                 directory: None,
+                state: GroundState {
+                    fill_permille: Some(950),
+                    age: 3,
+                },
             },
             Contender {
                 label: ODD.into(),
@@ -104,6 +109,7 @@ pub(crate) fn plan() -> Plan {
         copy_method: CopyMethod::Reflink,
         verify: true,
         check: false,
+        fragments: true,
     }
 }
 
@@ -206,6 +212,29 @@ pub(crate) fn sample(phase: u32) -> Sample {
         }),
         space_before: Bytes(next()),
         space_after: Bytes(u64::MAX - next()),
+        fragmentation: Some(Fragmentation {
+            floor: Bytes(next()),
+            files: next(),
+            fragmented: next(),
+            fragments: next(),
+            bytes: Bytes(next()),
+            fragments_by_size: vec![next(), 0, next()],
+            unavailable: Some(ODD.into()),
+        }),
+        figures: vec![
+            Figure {
+                name: ODD.into(),
+                value: 0.1,
+                unit: "KiB/s".into(),
+                better: Better::Higher,
+            },
+            Figure {
+                name: String::new(),
+                value: -1e300,
+                unit: String::new(),
+                better: Better::Lower,
+            },
+        ],
         warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
     }
 }
@@ -216,6 +245,8 @@ pub(crate) fn measured(index: u32) -> CellRecord {
         cache: CacheEvidence::default(),
         durable_ns: None,
         device: None,
+        fragmentation: None,
+        figures: Vec::new(),
         warnings: Vec::new(),
         ..sample(1)
     };

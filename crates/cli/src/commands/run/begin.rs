@@ -26,6 +26,7 @@ pub fn request(args: &RunArgs) -> Request {
         pattern: args.pattern.clone(),
         verify: args.verify.then_some(true),
         check: args.no_check.then_some(false),
+        fragments: args.fragments.then_some(true),
         unchecked_options: args.unchecked_options,
     }
 }

@@ -451,6 +451,8 @@ impl Hands for Doing<'_, '_> {
             device,
             space_before,
             space_after: space(&self.ground.root),
+            fragmentation: None,
+            figures: Vec::new(),
             warnings: measured.warnings,
         };
         let doubts = doubts::about(&sample, job);
