@@ -118,12 +118,29 @@ pub struct Fragmentation {
     pub fragmented: u64,
     /// Fragments of all of them: runs that are contiguous in the file and on the device.
     pub fragments: u64,
-    /// Bytes of data in them.
+    /// Bytes of data in them: their sizes without holes and what is merely preallocated.
     pub bytes: Bytes,
     /// How many fragments have 2^n to 2^(n+1) - 1 bytes, by n from 0.
     pub fragments_by_size: Vec<u64>,
     /// Why nothing can be told, where nothing can: then no other number here means anything.
     pub unavailable: Option<String>,
+}
+
+impl Fragmentation {
+    /// Nothing can be told, for that reason.
+    pub fn not_available(floor: Bytes, reason: impl Into<String>) -> Self {
+        Self {
+            floor,
+            unavailable: Some(reason.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Fragments for each file; none where nothing can be told or no file was counted.
+    pub fn per_file(&self) -> Option<f64> {
+        (self.unavailable.is_none() && self.files > 0)
+            .then(|| self.fragments as f64 / self.files as f64)
+    }
 }
 
 /// One figure that a program reported of itself.

@@ -66,6 +66,14 @@ pub enum Step {
     },
     /// Drop page cache, dentries and inodes of the whole machine.
     DropCaches,
+    /// Count the fragments of all regular files below a directory (by system call; the shell form
+    /// is `filefrag`, which counts the same).
+    CountFragments {
+        /// The directory.
+        path: PathBuf,
+        /// Files smaller than this are left out.
+        floor: Bytes,
+    },
     /// Wait until the counters of the devices stand still.
     Quiesce {
         /// The devices.
@@ -120,6 +128,14 @@ impl Step {
             Self::Remove { path: what } => words(&["rm", "-rf", "--one-file-system", &path(what)]),
             Self::SyncFilesystem { path: at } => words(&["sync", "-f", &path(at)]),
             Self::DropCaches => words(&["sysctl", "-qw", "vm.drop_caches=3"]),
+            Self::CountFragments { path: below, floor } => {
+                let mut argv = words(&["find", &path(below), "-xdev", "-type", "f"]);
+                if let Some(most_left_out) = floor.0.checked_sub(1) {
+                    argv.extend(["-size".to_owned(), format!("+{most_left_out}c")]);
+                }
+                argv.extend(words(&["-exec", "filefrag", "{}", "+"]));
+                argv
+            }
             Self::Quiesce { .. } => words(&["sleep", "1"]),
         }
     }
@@ -200,6 +216,22 @@ mod tests {
         assert_eq!(
             attach.shell(),
             "LOOP0=$(losetup --find --show --direct-io=on /i)"
+        );
+    }
+
+    #[test]
+    fn counting_prints_as_a_command_of_every_system() {
+        let count = |floor| Step::CountFragments {
+            path: "/mnt/ground".into(),
+            floor: Bytes(floor),
+        };
+        assert_eq!(
+            count(0).shell(),
+            "find /mnt/ground -xdev -type f -exec filefrag '{}' +"
+        );
+        assert_eq!(
+            count(16_385).shell(),
+            "find /mnt/ground -xdev -type f -size +16384c -exec filefrag '{}' +"
         );
     }
 

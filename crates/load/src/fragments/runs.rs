@@ -1,0 +1,142 @@
+//! From extents to fragments: which extents of a file are one run on the device. Numbers in,
+//! numbers out.
+//!
+//! The rule is that of `filefrag`, so that its figures and ours can be laid side by side: an extent
+//! goes on with the run of the one before where it begins on the device right behind it (a hole in
+//! between makes no fragment), or as far behind it as it is in the file (room was left for the
+//! hole). Flags do not matter: what is preallocated, shared or compressed is judged by its place.
+//! The place of what was compressed is compared by its length in the file, as there is no other.
+//! Data kept within the inode are one fragment, and so is each extent that has no place yet.
+
+use super::extents::Extent;
+use fsdyno_model::Fragmentation;
+
+/// `FIEMAP_EXTENT_UNKNOWN` and `FIEMAP_EXTENT_DELALLOC`: there are data, but no place is told.
+const PLACELESS: u32 = 0x2 | 0x4;
+
+/// `FIEMAP_EXTENT_UNWRITTEN`: preallocated, and read as zeros.
+const UNWRITTEN: u32 = 0x800;
+
+/// The runs of one file, added to what was found.
+pub(super) struct Runs<'a> {
+    found: &'a mut Fragmentation,
+    size: u64,
+    last: Option<Extent>,
+    /// Length of the run so far.
+    length: u64,
+    runs: u64,
+}
+
+impl<'a> Runs<'a> {
+    /// No extent yet, of a file of that size.
+    pub fn new(found: &'a mut Fragmentation, size: u64) -> Self {
+        Self {
+            found,
+            size,
+            last: None,
+            length: 0,
+            runs: 0,
+        }
+    }
+
+    /// The next extent of the file.
+    pub fn add(&mut self, extent: &Extent) {
+        // What is preallocated, within the file or behind its end, holds no data.
+        if extent.flags & UNWRITTEN == 0 {
+            let end = extent.logical.saturating_add(extent.length).min(self.size);
+            self.found.bytes.0 += end.saturating_sub(extent.logical);
+        }
+        if !self.last.is_some_and(|last| goes_on(&last, extent)) {
+            self.close();
+        }
+        self.length += extent.length;
+        self.last = Some(*extent);
+    }
+
+    /// The file is at its end.
+    pub fn end(mut self) {
+        self.close();
+        self.found.files += 1;
+        self.found.fragments += self.runs;
+        self.found.fragmented += u64::from(self.runs > 1);
+    }
+
+    fn close(&mut self) {
+        if self.last.take().is_none() {
+            return;
+        }
+        self.runs += 1;
+        let class = std::mem::take(&mut self.length).max(1).ilog2() as usize;
+        let classes = &mut self.found.fragments_by_size;
+        if classes.len() <= class {
+            classes.resize(class + 1, 0);
+        }
+        classes[class] += 1;
+    }
+}
+
+fn goes_on(last: &Extent, next: &Extent) -> bool {
+    if (last.flags | next.flags) & PLACELESS != 0 {
+        return false;
+    }
+    let packed = last.physical.wrapping_add(last.length);
+    let in_step = last
+        .physical
+        .wrapping_add(next.logical.wrapping_sub(last.logical));
+    next.physical == packed || next.physical == in_step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsdyno_model::Bytes;
+
+    /// Counts one file of extents `(logical, physical, length, flags)`, in blocks of 4 KiB.
+    fn count(blocks: u64, extents: &[(u64, u64, u64, u32)]) -> Fragmentation {
+        let mut found = Fragmentation::default();
+        let mut runs = Runs::new(&mut found, blocks * 4096);
+        for &(logical, physical, length, flags) in extents {
+            let extent = Extent::new(logical * 4096, physical * 4096, length * 4096, flags);
+            runs.add(&extent);
+        }
+        runs.end();
+        found
+    }
+
+    #[test]
+    fn extents_that_are_one_run_on_the_device_are_one_fragment() {
+        let fragments = |extents: &[(u64, u64, u64, u32)]| count(100, extents).fragments;
+        assert_eq!(fragments(&[]), 0);
+        assert_eq!(fragments(&[(0, 50, 8, 0)]), 1);
+        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 58, 8, 0)]), 1);
+        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 59, 8, 0)]), 2);
+        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 42, 8, 0)]), 2);
+        // A hole of four blocks: packed, in step, and neither.
+        assert_eq!(fragments(&[(0, 50, 8, 0), (12, 58, 8, 0)]), 1);
+        assert_eq!(fragments(&[(0, 50, 8, 0), (12, 62, 8, 0)]), 1);
+        assert_eq!(fragments(&[(0, 50, 8, 0), (12, 60, 8, 0)]), 2);
+        // Preallocated behind written.
+        assert_eq!(fragments(&[(0, 50, 8, 0), (8, 58, 8, UNWRITTEN)]), 1);
+        // Without a place: 0x2 | 0x4.
+        assert_eq!(fragments(&[(0, 0, 8, 6), (8, 8, 8, 6)]), 2);
+        // Compressed: 32 blocks of the file in less room on the device.
+        assert_eq!(fragments(&[(0, 50, 32, 8), (32, 60, 32, 8)]), 2);
+    }
+
+    #[test]
+    fn sizes_and_bytes_add_up() {
+        let found = count(
+            9,
+            &[
+                (0, 50, 6, 0),
+                (6, 56, 2, UNWRITTEN),
+                (8, 58, 8, 0),
+                (40, 10, 1, 0),
+            ],
+        );
+        assert_eq!((found.files, found.fragmented, found.fragments), (1, 1, 2));
+        assert_eq!(found.bytes, Bytes(7 * 4096));
+        let sizes = &found.fragments_by_size;
+        assert_eq!((sizes[16], sizes[12], sizes.len()), (1, 1, 17));
+    }
+}
