@@ -150,6 +150,9 @@ pub struct RunArgs {
     pub no_check: bool,
 
     /// Count fragments after each phase that writes (untimed)
+    ///
+    /// They are counted as `filefrag` counts them, once the phase is durable and its figures are
+    /// taken. A phase `as-left` right behind then begins with inodes and maps in memory.
     #[arg(long)]
     pub fragments: bool,
 

@@ -1,7 +1,8 @@
 //! One cell with everything it refers to, looked up.
 
 use crate::preflight::{Preflight, Prepared};
-use fsdyno_model::{Bytes, Cell, Contender, Plan, Workload};
+use fsdyno_load::workloads;
+use fsdyno_model::{Bytes, Cell, Contender, PhasePlan, Plan, Workload};
 use fsdyno_recipes::Filesystem;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,12 @@ impl<'a> Job<'a> {
             Some(directory) => self.scratch(directory, tag),
             None => self.target(base, tag).join("ground"),
         }
+    }
+
+    /// Whether fragments are counted after that phase: asked for, and it writes.
+    pub fn counts_fragments(&self, phase: &PhasePlan) -> bool {
+        let writes = || workloads::find(&phase.kind).is_some_and(|kind| kind.writes);
+        self.plan.fragments && self.touches_files() && writes()
     }
 
     /// Whether its engine touches files at all.

@@ -4,6 +4,7 @@
 //! `make` and `phase`, so that the script can really be run.
 
 use crate::job::Job;
+use crate::labs::host::fragments;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt, Hands};
 use fsdyno_load::datasets::Form;
@@ -222,6 +223,9 @@ impl Hands for Saying {
         self.own(&words);
         if job.touches_files() && workloads::find(&phase.kind).is_some_and(|kind| !kind.writes) {
             self.sync();
+        }
+        if job.counts_fragments(phase) {
+            self.say(&fragments::step(&self.root));
         }
         Ok(())
     }

@@ -115,6 +115,23 @@ fn a_script_makes_mounts_measures_checks_and_takes_everything_away() {
 }
 
 #[test]
+fn a_script_counts_fragments_after_what_writes_where_that_was_asked_for() {
+    let mut plan = plan("xfs", &["copy", "read"], None); // example
+    let counts = |plan: &Plan| {
+        let lines = lines(plan);
+        let counting = |line: &&String| line.contains("-exec filefrag");
+        lines.iter().filter(counting).cloned().collect::<Vec<_>>()
+    };
+    assert!(counts(&plan).is_empty());
+    plan.fragments = true;
+    let said = counts(&plan);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("/mnt/ground -xdev -type f"), "{said:?}");
+    plan.engine = "null".into();
+    assert!(counts(&plan).is_empty());
+}
+
+#[test]
 fn a_script_for_a_directory_neither_mounts_nor_formats() {
     let directory = tempfile::tempdir().unwrap();
     let contender = format!("dir:{}", directory.path().display());

@@ -133,7 +133,8 @@ impl Step {
                 if let Some(most_left_out) = floor.0.checked_sub(1) {
                     argv.extend(["-size".to_owned(), format!("+{most_left_out}c")]);
                 }
-                argv.extend(words(&["-exec", "filefrag", "{}", "+"]));
+                // Not `+`: where filefrag has nothing to tell, find would fail with it.
+                argv.extend(words(&["-exec", "filefrag", "{}", ";"]));
                 argv
             }
             Self::Quiesce { .. } => words(&["sleep", "1"]),
@@ -227,11 +228,11 @@ mod tests {
         };
         assert_eq!(
             count(0).shell(),
-            "find /mnt/ground -xdev -type f -exec filefrag '{}' +"
+            "find /mnt/ground -xdev -type f -exec filefrag '{}' ';'"
         );
         assert_eq!(
             count(16_385).shell(),
-            "find /mnt/ground -xdev -type f -size +16384c -exec filefrag '{}' +"
+            "find /mnt/ground -xdev -type f -size +16384c -exec filefrag '{}' ';'"
         );
     }
 

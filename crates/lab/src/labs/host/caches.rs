@@ -34,7 +34,12 @@ pub(super) fn bring_about(
     }
     match asked {
         CacheState::AsLeft => {
-            "none: as the phase before left them".clone_into(&mut evidence.method);
+            let left = if hands.counted {
+                "none: as the phase before, and the count of fragments after it, left them"
+            } else {
+                "none: as the phase before left them"
+            };
+            left.clone_into(&mut evidence.method);
         }
         CacheState::Warm => warm(hands, needs, &mut evidence)?,
         CacheState::Cold => match job.recipe.kind() {

@@ -3,6 +3,7 @@
 
 use super::caches;
 use super::doubts;
+use super::fragments;
 use super::notes::{Notes, elapsed};
 use crate::job::Job;
 use crate::procedure::{Halt, Hands};
@@ -50,6 +51,8 @@ pub(super) struct Doing<'a, 'n> {
     /// The kernel names of the devices whose counters tell of this cell.
     pub(super) watched: Vec<String>,
     pub(super) ground: Ground,
+    /// Whether fragments were counted after the phase before.
+    pub(super) counted: bool,
 }
 
 impl<'a, 'n> Doing<'a, 'n> {
@@ -76,6 +79,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             mount_steps: Vec::new(),
             watched: Vec::new(),
             ground: Ground::new(PathBuf::new()),
+            counted: false,
         }
     }
 
@@ -455,6 +459,7 @@ impl Hands for Doing<'_, '_> {
             figures: Vec::new(),
             warnings: measured.warnings,
         };
+        sample.fragmentation = fragments::after(self, job, phase)?;
         let doubts = doubts::about(&sample, job);
         sample.warnings.extend(doubts);
         self.notes.sample(sample);

@@ -3,6 +3,7 @@
 mod caches;
 mod doing;
 mod doubts;
+pub(crate) mod fragments;
 mod notes;
 
 use crate::job::Job;
