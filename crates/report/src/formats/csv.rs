@@ -2,10 +2,10 @@
 //! Units stand in the names of the columns; what is not known is empty.
 
 use crate::ReportError;
-use fsdyno_model::{CellRecord, Outcome, ResultSet, Sample};
+use fsdyno_model::{CellRecord, Fragmentation, Outcome, ResultSet, Sample};
 
 /// The columns, in order. `row` is `sample` or `outcome`.
-const COLUMNS: [&str; 47] = [
+const COLUMNS: [&str; 53] = [
     "row",
     "run",
     "plan",
@@ -52,6 +52,12 @@ const COLUMNS: [&str; 47] = [
     "device_busy_ns",
     "space_before_bytes",
     "space_after_bytes",
+    "fragments",
+    "fragmented_files",
+    "fragment_files",
+    "fragment_data_bytes",
+    "fragment_floor_bytes",
+    "fragments_unavailable",
     "warnings",
 ];
 
@@ -134,7 +140,7 @@ fn figures(sample: &Sample) -> Vec<String> {
     };
     let known = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
     let (tally, cpu) = (sample.tally, sample.cpu);
-    vec![
+    let mut row = vec![
         safe(&sample.label),
         safe(&sample.kind),
         safe(&sample.engine),
@@ -163,7 +169,29 @@ fn figures(sample: &Sample) -> Vec<String> {
         device(|d| d.busy_ns.0),
         sample.space_before.0.to_string(),
         sample.space_after.0.to_string(),
-        kinds_and_messages(&sample.warnings),
+    ];
+    row.extend(fragments(sample.fragmentation.as_ref()));
+    row.push(kinds_and_messages(&sample.warnings));
+    row
+}
+
+/// Empty where they were not counted; only the reason where they could not be.
+fn fragments(counted: Option<&Fragmentation>) -> [String; 6] {
+    let Some(counted) = counted else {
+        return Default::default();
+    };
+    if let Some(reason) = &counted.unavailable {
+        let mut row: [String; 6] = Default::default();
+        row[5] = safe(reason);
+        return row;
+    }
+    [
+        counted.fragments.to_string(),
+        counted.fragmented.to_string(),
+        counted.files.to_string(),
+        counted.bytes.0.to_string(),
+        counted.floor.0.to_string(),
+        String::new(),
     ]
 }
 

@@ -20,6 +20,8 @@ pub struct Cost {
     pub data: Bytes,
     /// Space taken (or, below zero, given back), bytes.
     pub space: i64,
+    /// Whether the phase writes.
+    pub writes: bool,
 }
 
 impl Cost {
@@ -54,12 +56,19 @@ impl Cost {
             }),
             data: Bytes(middle(&|s| s.tally.bytes.0)?),
             space: user_and_space.1,
+            writes: samples.iter().all(|(_, s)| s.durable_ns.is_some()),
         })
     }
 
     /// Processor time of the workers.
     pub fn workers(&self) -> Nanos {
         Nanos(self.user.0 + self.system.0)
+    }
+
+    /// The space taken for each byte of file data, where the phase stored any.
+    pub fn space_per_data(&self) -> Option<f64> {
+        (self.writes && self.space > 0 && self.data.0 > 0)
+            .then(|| self.space as f64 / self.data.0 as f64)
     }
 
     /// The space taken, with its sign: `+34.0 MiB`.

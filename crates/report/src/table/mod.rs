@@ -8,6 +8,7 @@ pub mod conclusion;
 pub mod costs;
 pub mod doubts;
 pub mod facts;
+pub mod fragments;
 pub mod proof;
 mod series;
 pub mod speed;
@@ -18,6 +19,7 @@ pub use cells::CellCounts;
 pub use conclusion::conclusion;
 pub use costs::Cost;
 pub use doubts::{Doubt, Unmeasured};
+pub use fragments::Fragments;
 pub use proof::Proof;
 pub use speed::{Line, Measure, Standing, Value};
 pub use states::State;
@@ -46,6 +48,8 @@ pub struct Comparison {
     pub proofs: Vec<Proof>,
     /// The same by state, with what is not as it should be.
     pub states: Vec<State>,
+    /// How files lay on the devices.
+    pub fragments: Fragments,
     /// The warnings, deduplicated.
     pub doubts: Vec<Doubt>,
     /// Cells that were not measured, deduplicated.
@@ -108,6 +112,7 @@ impl Comparison {
             overall_phases,
             states: states::states(&proofs, workloads.len(), contenders.len()),
             proofs,
+            fragments: Fragments::of(set),
             doubts,
             unmeasured: doubts::unmeasured(set),
             cells: CellCounts::of(set),

@@ -4,6 +4,7 @@ mod conclusion;
 mod data;
 mod doubts;
 mod fixture;
+mod fragments;
 mod goldens;
 mod page;
 mod terminal;

@@ -17,7 +17,7 @@ pub struct Cell {
 pub type CostColumn = (&'static str, fn(&Cost) -> (String, f64));
 
 /// The kinds of cost: heading, text and what it sorts by.
-pub const COSTS: [CostColumn; 12] = [
+pub const COSTS: [CostColumn; 13] = [
     ("user", |c| (c.user.to_string(), c.user.0 as f64)),
     ("sys", |c| (c.system.to_string(), c.system.0 as f64)),
     ("machine", |c| {
@@ -38,6 +38,11 @@ pub const COSTS: [CostColumn; 12] = [
     ("flushes", |c| number(c, |d| d.flushes)),
     ("discarded", |c| bytes(c, |d| d.discarded_bytes.0)),
     ("space", |c| (c.space_in_words(), c.space as f64)),
+    ("space / data", |c| {
+        let ratio = c.space_per_data();
+        let text = ratio.map_or_else(|| "\u{2013}".to_owned(), times);
+        (text, ratio.unwrap_or(0.0))
+    }),
 ];
 
 fn bytes(cost: &Cost, of: fn(&DeviceUse) -> u64) -> (String, f64) {

@@ -4,6 +4,7 @@
 mod bars;
 mod commands;
 mod costs;
+mod fragments;
 mod notes;
 mod view;
 

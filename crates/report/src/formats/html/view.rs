@@ -1,6 +1,7 @@
 //! What the template is filled with: texts and numbers, nothing to decide any more.
 
 use super::costs::{COSTS, Cell};
+use super::fragments::Fragments;
 use super::notes::{Doubt, Proof, State, Unmeasured};
 use super::{bars, commands};
 use crate::Options;
@@ -36,6 +37,7 @@ pub struct Page {
     overall_phases: usize,
     workloads: Vec<Workload>,
     cost_headings: Vec<&'static str>,
+    fragments: Fragments,
     proofs: Vec<Proof>,
     states: Vec<State>,
     doubts: Vec<Doubt>,
@@ -132,6 +134,7 @@ impl Page {
                 .map(|w| Workload::of(w, &comparison.contenders, options.clock))
                 .collect(),
             cost_headings: COSTS.iter().map(|(heading, _)| *heading).collect(),
+            fragments: Fragments::of(&comparison),
             proofs: comparison
                 .proofs
                 .iter()

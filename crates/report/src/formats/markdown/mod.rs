@@ -1,6 +1,7 @@
 //! Tables as GitHub shows them. Text of others is escaped: it can neither break a table nor
 //! bring in markup.
 
+mod fragments;
 mod grid;
 
 use crate::Options;
@@ -20,6 +21,7 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
         costs(&mut page, &comparison, workload);
     }
     overall(&mut page, &comparison);
+    fragments::tables(&mut page, &comparison);
     proofs(&mut page, &comparison);
     doubts(&mut page, &comparison);
     unmeasured(&mut page, &comparison);
@@ -143,7 +145,7 @@ fn costs(page: &mut String, comparison: &Comparison, workload: &WorkloadTable) {
     fn device(cost: &Cost, show: fn(&DeviceUse) -> String) -> String {
         cost.device.as_ref().map_or_else(|| "-".to_owned(), show)
     }
-    const COLUMNS: [Column; 9] = [
+    const COLUMNS: [Column; 10] = [
         ("user", |c| c.user.to_string()),
         ("sys", |c| c.system.to_string()),
         ("machine", |c| c.machine_busy.to_string()),
@@ -153,6 +155,10 @@ fn costs(page: &mut String, comparison: &Comparison, workload: &WorkloadTable) {
         ("writes", |c| device(c, |d| d.writes.to_string())),
         ("flushes", |c| device(c, |d| d.flushes.to_string())),
         ("space", Cost::space_in_words),
+        ("space / data", |c| {
+            let ratio = c.space_per_data();
+            ratio.map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of)))
+        }),
     ];
     *page += "\nCost (medians; at the devices until durable):\n\n";
     let headings = COLUMNS.map(|(heading, _)| heading.to_owned());

@@ -5,6 +5,7 @@ use super::names::Names;
 use super::paint::{left, right, width};
 use crate::table::costs::grouped;
 use crate::table::{Comparison, Cost};
+use crate::words;
 use fsdyno_model::DeviceUse;
 use std::fmt::Write as _;
 
@@ -16,7 +17,10 @@ struct Column {
     show: fn(&Cost) -> String,
 }
 
-const COLUMNS: [Column; 9] = [
+/// The heading of the space taken for each byte of file data.
+const PER_DATA: &str = "space/data";
+
+const COLUMNS: [Column; 10] = [
     Column::new("user+sys", 0, |c| c.workers().to_string()),
     Column::new("machine", 2, |c| c.machine_busy.to_string()),
     Column::new("steal", 5, |c| c.steal.to_string()),
@@ -28,6 +32,10 @@ const COLUMNS: [Column; 9] = [
     Column::new("flushes", 3, |c| device(c, |d| grouped(d.flushes))),
     Column::new("busy", 6, |c| device(c, |d| d.busy_ns.to_string())),
     Column::new("space", 4, Cost::space_in_words),
+    Column::new(PER_DATA, 7, |c| {
+        c.space_per_data()
+            .map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of)))
+    }),
 ];
 
 /// The widest label that is not abbreviated to make room for a column.
@@ -84,12 +92,17 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names) {
     let stub = stub(&called);
 
     page.heading("Cost");
-    page.paragraph(
-        "Medians. user+sys: processor time of the workers until return; machine: all processors \
-         until durable, kernel threads included; read, written, requests, flushes: at the devices \
-         until durable.",
-        0,
-    );
+    let mut about = "Medians. user+sys: processor time of the workers until return; machine: all \
+                     processors until durable, kernel threads included; read, written, requests, \
+                     flushes: at the devices until durable"
+        .to_owned();
+    if columns.iter().any(|(column, _)| column.heading == PER_DATA) {
+        let _ = write!(
+            about,
+            "; {PER_DATA}: space taken for each byte of file data"
+        );
+    }
+    page.paragraph(&format!("{about}."), 0);
     let shortened = called.iter().map(|name| (*name).to_owned());
     names.legend(page, shortened);
     page.line("");

@@ -2,6 +2,7 @@
 
 mod costs;
 mod figure;
+mod fragments;
 mod names;
 mod notes;
 mod paint;
@@ -28,6 +29,7 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
     notes::head(&mut page, set, &comparison);
     speed::tables(&mut page, &comparison, &names, options.clock);
     costs::tables(&mut page, &comparison, &names);
+    fragments::tables(&mut page, &comparison, &names);
     notes::proofs(&mut page, &comparison);
     notes::doubts(&mut page, &comparison);
     notes::unmeasured(&mut page, &comparison);

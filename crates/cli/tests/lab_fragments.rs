@@ -1,0 +1,51 @@
+//! Fragments asked for in a run: counted where there is a map, told to be unknown where there is
+//! none, and in every report. Needs root.
+
+mod support;
+
+use support::{Home, root_and};
+
+const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
+
+#[test]
+fn a_run_asked_for_fragments_tells_them_or_why_not() {
+    if !root_and(&MKFS, "a_run_asked_for_fragments_tells_them_or_why_not") {
+        return;
+    }
+    let home = Home::new();
+    let work = home.work().display().to_string();
+    let mut args: Vec<&str> = vec!["run", "--work-dir", &work, "--fs", "ext4,xfs,btrfs,tmpfs"];
+    args.extend(["--dataset", "music", "--scale", "0.01", "--repeats", "1"]);
+    args.extend(["--workload", "copy,read,delete as-left", "--fragments"]);
+    let script = home.fsdyno(&[&args[..], &["--dry-run"]].concat());
+    // Once after the copy, once after the deletion, for each contender.
+    assert_eq!(script.out.matches("-exec filefrag").count(), 8);
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("\nFragmentation\n"), "{}", said.out);
+    let result = home.result("last");
+    for cell in result["cells"].as_array().unwrap() {
+        let counted = |phase: usize| cell["samples"][phase]["fragmentation"].clone();
+        let (copied, deleted) = (counted(0), counted(2));
+        assert!(counted(1).is_null(), "a phase that reads: {cell}");
+        let left = cell["samples"][2]["cache"]["method"].as_str();
+        if cell["cell"]["contender"] == 3 {
+            let reason = copied["unavailable"].as_str().unwrap();
+            assert!(reason.contains("FIEMAP"), "{reason}");
+            continue;
+        }
+        assert!(copied["unavailable"].is_null(), "{copied}");
+        let number = |of: &serde_json::Value, name: &str| of[name].as_u64().unwrap();
+        let files = cell["samples"][0]["tally"]["files"].as_u64().unwrap();
+        assert_eq!(number(&copied, "files"), 2 * files, "the tree and its copy");
+        assert!(number(&copied, "fragments") >= 2 * files, "{copied}");
+        assert_eq!(number(&deleted, "files"), files);
+        assert_eq!(number(&deleted, "bytes") * 2, number(&copied, "bytes"));
+        assert!(!left.unwrap().contains("count"), "{left:?}");
+    }
+    for format in ["csv", "html", "markdown"] {
+        let report = home.fsdyno(&["report", "last", "--format", format]);
+        assert!(report.out.contains("FIEMAP"), "{format}");
+    }
+    home.assert_cleanable();
+}

@@ -1,0 +1,100 @@
+//! Fragments where they were counted: told, or told to be unknown; and nowhere else.
+
+use crate::fixture;
+use crate::{text, wide};
+use fsdyno_model::{Bytes, Fragmentation, ResultSet};
+use fsdyno_report::Format;
+use unicode_width::UnicodeWidthStr;
+
+/// The run of the fixture, counted after its copies; the last contender cannot be.
+fn counted() -> ResultSet {
+    let mut set = fixture::run();
+    for record in &mut set.cells {
+        let contender = record.cell.contender;
+        let block = u64::from(record.cell.block);
+        let copies = record.samples.iter_mut().filter(|s| s.kind == "copy");
+        for sample in copies {
+            let mut sizes = vec![0; 24];
+            (sizes[12], sizes[16], sizes[23]) = (20_000 + block, 5_000, 3);
+            sample.fragmentation = Some(if contender == 2 {
+                let reason = "the file system does not tell\x1b[2J <b>where</b> its files lie";
+                Fragmentation::not_available(Bytes(0), reason)
+            } else {
+                Fragmentation {
+                    files: 24_690,
+                    fragmented: 300 * u64::from(contender) + block,
+                    fragments: 25_003 + block,
+                    bytes: Bytes(68 << 20),
+                    fragments_by_size: sizes,
+                    ..Fragmentation::default()
+                }
+            });
+        }
+    }
+    set
+}
+
+#[test]
+fn the_terminal_and_markdown_tell_fragments_after_the_phases_that_were_counted() {
+    let section = |format, heading: &str, next: &str| {
+        let text = text(&counted(), format, &wide(80));
+        let (_, rest) = text.split_once(heading).unwrap();
+        rest.split_once(next).unwrap().0.to_owned()
+    };
+    insta::assert_snapshot!(
+        "fragments_terminal",
+        section(Format::Terminal, "\nFragmentation\n", "\nCache states")
+    );
+    insta::assert_snapshot!(
+        "fragments_markdown",
+        section(Format::Markdown, "\n## Fragmentation\n", "\n## ")
+    );
+    insta::assert_snapshot!(
+        "fragments_html",
+        section(Format::Html, "<section id=\"fragments\">", "</section>")
+    );
+}
+
+#[test]
+fn no_line_of_fragments_is_wider_than_the_terminal() {
+    for width in [60, 72, 80, 120] {
+        for line in text(&counted(), Format::Terminal, &wide(width)).lines() {
+            assert!(line.width() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_is_unknown_is_no_number_anywhere() {
+    let set = counted();
+    let csv = text(&set, Format::Csv, &wide(80));
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let at = |name: &str| header.iter().position(|h| h == name).unwrap();
+    let mut seen = [0; 3];
+    for row in reader.records().map(Result::unwrap) {
+        let fragments = &row[at("fragments")];
+        if &row[at("phase_kind")] != "copy" {
+            assert_eq!(fragments, "");
+            seen[0] += 1;
+        } else if row[at("contender")].starts_with("btrfs") {
+            assert_eq!((fragments, &row[at("fragment_files")]), ("", ""));
+            assert!(row[at("fragments_unavailable")].contains("does not tell"));
+            seen[1] += 1;
+        } else {
+            assert!(fragments.starts_with("2500"), "{fragments}");
+            assert_eq!(&row[at("fragment_files")], "24690");
+            seen[2] += 1;
+        }
+    }
+    assert!(seen.iter().all(|n| *n > 0), "{seen:?}");
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        let told = text(&set, format, &wide(80));
+        assert!(told.contains("not available"), "{format}");
+        assert!(!told.contains('\x1b'), "{format}");
+        let marked = told.contains("<b>where");
+        assert_eq!(marked, format == Format::Terminal, "{format}");
+        let without = text(&fixture::run(), format, &wide(80));
+        assert!(!without.contains("Fragmentation"), "{format}");
+    }
+}
