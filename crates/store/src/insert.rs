@@ -206,23 +206,10 @@ fn insert_sample(
     sample: &Sample,
 ) -> Result<(), Refusal> {
     // Taken apart by name, so that a new field of the model cannot be forgotten here.
+    #[rustfmt::skip]
     let Sample {
-        phase,
-        label,
-        kind,
-        engine,
-        method,
-        cache,
-        return_ns,
-        durable_ns,
-        tally,
-        cpu,
-        device,
-        space_before,
-        space_after,
-        fragmentation,
-        figures,
-        warnings: _,
+        phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,
+        space_before, space_after, fragmentation, figures, warnings: _,
     } = sample;
     #[rustfmt::skip]
     let Tally { files, directories, bytes, calls, matches } = tally;
@@ -272,6 +259,15 @@ fn insert_sample(
     if let Some(fragmentation) = fragmentation {
         insert_fragmentation(transaction, cell, place, fragmentation)?;
     }
+    insert_told(transaction, cell, place, figures)
+}
+
+fn insert_told(
+    transaction: &Transaction<'_>,
+    cell: i64,
+    place: i64,
+    figures: &[Figure],
+) -> Result<(), Refusal> {
     for (at, figure) in figures.iter().enumerate() {
         #[rustfmt::skip]
         let Figure { name, value, unit, better } = figure;

@@ -167,13 +167,17 @@ fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
         .optional()
 }
 
+/// What picks the cells of a run in a table that hangs on them.
+const OF_RUN: &str = "WHERE cell IN (SELECT id FROM cell WHERE run = ?1)";
+
+/// A query for all rows of a run in a table that hangs on its cells: read in one sweep, and hung
+/// on by the cell's key.
+fn sweep(table: &str, columns: &str) -> String {
+    format!("SELECT {columns} FROM {table} {OF_RUN} ORDER BY cell, place")
+}
+
 /// The cells of a run, by index, each with all that hangs on it.
 fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>> {
-    // What hangs on a cell is read in one sweep a table, and hung on by the cell's key.
-    const OF_RUN: &str = "WHERE cell IN (SELECT id FROM cell WHERE run = ?1)";
-    let sweep = |table: &str, columns: &str| {
-        format!("SELECT {columns} FROM {table} {OF_RUN} ORDER BY cell, place")
-    };
     let query = format!(
         "SELECT {}, id FROM cell WHERE run = ?1 ORDER BY cell_index",
         row::CELL
@@ -190,27 +194,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         records[places[&key]].samples.push(value);
         Ok(())
     })?;
-    each(
-        connection,
-        &sweep("fragmentation", row::FRAGMENTATION),
-        &[id],
-        |fields| {
-            let (key, place, value) = fragmentation(fields)?;
-            sample_at(&mut records[places[&key]], key, place)?.fragmentation = Some(value);
-            Ok(())
-        },
-    )?;
-    let told = format!(
-        "SELECT {} FROM told {OF_RUN} ORDER BY cell, sample, place",
-        row::TOLD
-    );
-    each(connection, &told, &[id], |fields| {
-        let (key, place, value) = figure(fields)?;
-        sample_at(&mut records[places[&key]], key, place)?
-            .figures
-            .push(value);
-        Ok(())
-    })?;
+    hang_on_samples(connection, id, &places, &mut records)?;
     each(
         connection,
         &sweep("command", row::COMMAND),
@@ -244,6 +228,37 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         Ok(())
     })?;
     Ok(records)
+}
+
+/// What hangs on the samples of a run, each of its own table.
+fn hang_on_samples(
+    connection: &Connection,
+    id: &str,
+    places: &HashMap<i64, usize>,
+    records: &mut [CellRecord],
+) -> rusqlite::Result<()> {
+    each(
+        connection,
+        &sweep("fragmentation", row::FRAGMENTATION),
+        &[id],
+        |fields| {
+            let (key, place, value) = fragmentation(fields)?;
+            sample_at(&mut records[places[&key]], key, place)?.fragmentation = Some(value);
+            Ok(())
+        },
+    )?;
+    let told = format!(
+        "SELECT {} FROM told {OF_RUN} ORDER BY cell, sample, place",
+        row::TOLD
+    );
+    each(connection, &told, &[id], |fields| {
+        let (key, place, value) = figure(fields)?;
+        sample_at(&mut records[places[&key]], key, place)?
+            .figures
+            .push(value);
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// The sample at a place. Foreign keys see to it that it is there; only a foreign hand can break
