@@ -119,7 +119,9 @@ fn lay(root: &Path) {
     file(root, "hole").set_len(1 << 20).unwrap();
     let sparse = file(root, "sparse");
     for at in [100, 200, 300] {
-        sparse.write_all_at(&noise[..BLOCK], at * 1 << 12).unwrap();
+        sparse
+            .write_all_at(&noise[..BLOCK], at * BLOCK as u64)
+            .unwrap();
     }
     // More extents than one call tells: every other block is missing.
     let punched = file(root, "punched");

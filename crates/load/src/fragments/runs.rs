@@ -24,7 +24,8 @@ pub(super) struct Runs<'a> {
     last: Option<Extent>,
     /// Length of the run so far.
     length: u64,
-    runs: u64,
+    /// Runs that have ended.
+    ended: u64,
 }
 
 impl<'a> Runs<'a> {
@@ -35,7 +36,7 @@ impl<'a> Runs<'a> {
             size,
             last: None,
             length: 0,
-            runs: 0,
+            ended: 0,
         }
     }
 
@@ -57,15 +58,15 @@ impl<'a> Runs<'a> {
     pub fn end(mut self) {
         self.close();
         self.found.files += 1;
-        self.found.fragments += self.runs;
-        self.found.fragmented += u64::from(self.runs > 1);
+        self.found.fragments += self.ended;
+        self.found.fragmented += u64::from(self.ended > 1);
     }
 
     fn close(&mut self) {
         if self.last.take().is_none() {
             return;
         }
-        self.runs += 1;
+        self.ended += 1;
         let class = std::mem::take(&mut self.length).max(1).ilog2() as usize;
         let classes = &mut self.found.fragments_by_size;
         if classes.len() <= class {

@@ -23,11 +23,11 @@ pub(super) fn after(
     if !hands.counted {
         return Ok(None);
     }
-    let step = step(&hands.ground.root);
+    let counting = step(&hands.ground.root);
     let (root, stop) = (&hands.ground.root, hands.stop);
     let counted = hands
         .notes
-        .by_call(&step, || fragments::count(root, FLOOR, stop));
+        .by_call(&counting, || fragments::count(root, FLOOR, stop));
     counted.map(Some).map_err(|error| hands.load_failed(&error))
 }
 
