@@ -6,6 +6,7 @@
 
 mod figures;
 pub mod formats;
+pub mod published;
 pub mod table;
 mod words;
 

@@ -1,0 +1,389 @@
+//! A run of today beside a published table: for the phases and contenders that both have, the
+//! figures of then and now, their ratios, their ranks, and what became of the conclusions.
+
+use super::conclusions::{Told, told};
+use super::{Line, Table, Today};
+use crate::figures::{Blocked, FEWEST, verdict};
+use crate::words;
+use fsdyno_model::{Better, ResultSet, Sample};
+use fsdyno_stats::{Summary, Verdict, midranks, rank_correlation, ratio_paired};
+use serde::Serialize;
+
+/// A run beside a table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Against {
+    /// The version of this structure, as JSON carries it.
+    pub schema: u32,
+    /// The run.
+    pub run: String,
+    /// The plan of the run.
+    pub plan: String,
+    /// When the run began: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// The kernel of the run.
+    pub kernel: String,
+    /// The engine of the run.
+    pub engine: String,
+    /// The size of its generated datasets; 1 is full size.
+    pub scale: f64,
+    /// The table.
+    pub table: String,
+    /// What the table compares.
+    pub title: String,
+    /// When it was published.
+    pub year: u32,
+    /// What it was measured on.
+    pub machine: String,
+    /// What was measured, and how.
+    pub measured: String,
+    /// What speaks against some of its figures.
+    pub doubt: Option<String>,
+    /// The contenders that both have, in the order of the run; the first is the baseline.
+    pub contenders: Vec<Paired>,
+    /// The phases that both have.
+    pub lines: Vec<Beside>,
+    /// What became of the conclusions.
+    pub conclusions: Vec<Told>,
+    /// What the table alone has.
+    pub only_then: Apart,
+    /// What the run alone has.
+    pub only_now: Apart,
+}
+
+/// A contender that both have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Paired {
+    /// What the run calls it, fit to print.
+    pub now: String,
+    /// What the table calls it.
+    pub then: String,
+    /// Its place in the run.
+    #[serde(skip)]
+    pub(super) in_run: usize,
+    /// Its place in the table.
+    #[serde(skip)]
+    pub(super) in_table: usize,
+}
+
+/// One phase, then and now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Beside {
+    /// What it is called.
+    pub label: String,
+    /// The unit of the published figures.
+    pub unit_then: String,
+    /// The unit of the figures of the run.
+    pub unit_now: String,
+    /// Which direction wins.
+    pub better: Better,
+    /// Those who have figures of both.
+    pub entries: Vec<Entry>,
+    /// The rank correlation of then and now; none for fewer than three.
+    pub rank_correlation: Option<f64>,
+    /// The rows of the table it is made from.
+    #[serde(skip)]
+    pub(super) rows: Vec<usize>,
+}
+
+/// The figures of one contender in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// The contender, by place among those that both have.
+    pub contender: usize,
+    /// The published figure.
+    pub then: f64,
+    /// The median of today.
+    pub now: f64,
+    /// How many figures stand behind the median.
+    pub repeats: usize,
+    /// The published figure by that of the baseline.
+    pub ratio_then: Option<f64>,
+    /// The median of the ratios within blocks of today.
+    pub ratio_now: Option<f64>,
+    /// Whether today it is not to be told from the baseline.
+    pub level_with_baseline: bool,
+    /// Its rank then among those of this phase, from 1, the best first.
+    pub rank_then: f64,
+    /// Its rank now, by medians.
+    pub rank_now: f64,
+    /// Whether it was the best then.
+    pub best_then: bool,
+    /// Whether it is the best now, or not to be told from the best.
+    pub best_now: bool,
+    /// Every figure of today with its block.
+    #[serde(skip)]
+    pub(super) figures: Vec<Blocked>,
+}
+
+/// What one side alone has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Apart {
+    /// Contenders.
+    pub contenders: Vec<String>,
+    /// Phases.
+    pub phases: Vec<String>,
+}
+
+/// A run and a table that share nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("run {run} and the published table {table} share nothing: {what}")]
+pub struct NothingShared {
+    /// The run.
+    pub run: String,
+    /// The table.
+    pub table: String,
+    /// What is not shared.
+    pub what: &'static str,
+}
+
+impl Against {
+    /// The version of the structure this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Lays a run beside a table.
+    pub fn of(set: &ResultSet, table: &Table) -> Result<Self, NothingShared> {
+        let nothing = |what| NothingShared {
+            run: set.run.id.clone(),
+            table: table.name.clone(),
+            what,
+        };
+        let contenders = paired(set, table);
+        let placed: Vec<_> = table.lines.iter().map(|line| place(set, line)).collect();
+        if placed.iter().all(Option::is_none) {
+            return Err(nothing("the run has no phase of the table"));
+        }
+        if contenders.is_empty() {
+            return Err(nothing("the run has no contender of the table"));
+        }
+        let lines: Vec<Beside> = table
+            .lines
+            .iter()
+            .zip(&placed)
+            .filter_map(|(line, place)| Beside::of(set, table, line, (*place)?, &contenders))
+            .collect();
+        if lines.is_empty() {
+            return Err(nothing("none of the phases of both was measured"));
+        }
+        let run = &set.run;
+        Ok(Self {
+            schema: Self::SCHEMA,
+            run: words::printable(&run.id),
+            plan: words::printable(&run.plan.name),
+            started_unix_ns: run.started_unix_ns,
+            kernel: words::printable(&run.provenance.kernel),
+            engine: words::printable(&run.plan.engine),
+            scale: run.plan.scale,
+            table: table.name.clone(),
+            title: table.title.clone(),
+            year: table.year,
+            machine: table.machine.clone(),
+            measured: table.measured.clone(),
+            doubt: table.doubt.clone(),
+            conclusions: told(table, &contenders, &lines),
+            only_then: only_then(table, &contenders, &lines),
+            only_now: only_now(set, &contenders, &placed),
+            contenders,
+            lines,
+        })
+    }
+
+    /// Whether some phase has two contenders or more, so that there is something to compare.
+    pub fn compares(&self) -> bool {
+        self.lines.iter().any(|line| line.entries.len() > 1)
+    }
+
+    /// The most contenders of a phase that has a rank correlation.
+    pub fn most_ranked(&self) -> Option<usize> {
+        let ranked = self.lines.iter().filter(|l| l.rank_correlation.is_some());
+        ranked.map(|line| line.entries.len()).max()
+    }
+
+    /// Whether all figures of today are few to be judged.
+    pub fn too_few(&self) -> bool {
+        let mut entries = self.lines.iter().flat_map(|line| &line.entries);
+        entries.all(|entry| entry.repeats < FEWEST)
+    }
+}
+
+/// The contenders of a run that a table has too. One of the table is paired once, with the first.
+fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
+    let mut pairs: Vec<Paired> = Vec::new();
+    for (in_run, contender) in set.run.plan.contenders.iter().enumerate() {
+        if !contender.state.is_fresh() {
+            continue;
+        }
+        let form = contender.short_form();
+        let mut in_table = table.contenders.iter();
+        if let Some(in_table) = in_table.position(|c| c.today.contains(&form))
+            && pairs.iter().all(|pair| pair.in_table != in_table)
+        {
+            pairs.push(Paired {
+                now: words::printable(&contender.label),
+                then: table.contenders[in_table].label.clone(),
+                in_run,
+                in_table,
+            });
+        }
+    }
+    pairs
+}
+
+/// Workload and phase of a run that do what a line of a table tells of.
+fn place(set: &ResultSet, line: &Line) -> Option<(usize, usize)> {
+    let workloads = &set.run.plan.workloads;
+    let workload = workloads.iter().position(|workload| {
+        workload.name == line.workload && workload.dataset.to_string() == line.dataset
+    })?;
+    let mut phases = workloads[workload].phases.iter();
+    let phase = phases.position(|phase| phase.kind == line.kind && phase.cache == line.cache)?;
+    Some((workload, phase))
+}
+
+impl Today {
+    /// The figure of a sample, with its unit.
+    fn of(&self, sample: &Sample) -> Option<(f64, String)> {
+        let seconds = |value| Some((value, "s".to_owned()));
+        match self {
+            Self::Return => seconds(sample.return_ns.seconds()),
+            Self::User => seconds(sample.cpu.user_ns.seconds()),
+            Self::System => seconds(sample.cpu.system_ns.seconds()),
+            Self::FragmentsPerFile => {
+                let told = sample.fragmentation.as_ref();
+                let told = told.filter(|f| f.unavailable.is_none() && f.files > 0)?;
+                let each = told.fragments as f64 / told.files as f64;
+                Some((each, "fragments/file".to_owned()))
+            }
+            Self::Figure(name) => {
+                let figure = sample.figures.iter().find(|figure| figure.name == *name)?;
+                Some((figure.value, figure.unit.clone()))
+            }
+        }
+    }
+}
+
+impl Beside {
+    fn of(
+        set: &ResultSet,
+        table: &Table,
+        line: &Line,
+        (workload, phase): (usize, usize),
+        contenders: &[Paired],
+    ) -> Option<Self> {
+        let row = &table.rows[line.rows[0]];
+        let (better, mut unit_now) = (row.better?, None);
+        let mut entries = Vec::new();
+        for (contender, pair) in contenders.iter().enumerate() {
+            let samples = set.samples(pair.in_run, workload, phase);
+            let mut figures: Vec<Blocked> = Vec::new();
+            for (block, sample) in samples {
+                if let Some((figure, unit)) = line.today.of(sample) {
+                    figures.push((block, figure));
+                    unit_now = Some(unit);
+                }
+            }
+            let values: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
+            let (Some(then), Some(now)) = (line.then(table, pair.in_table), Summary::of(&values))
+            else {
+                continue;
+            };
+            entries.push(Entry {
+                contender,
+                then,
+                now: now.median,
+                repeats: now.n,
+                ratio_then: None,
+                ratio_now: None,
+                level_with_baseline: false,
+                rank_then: 1.0,
+                rank_now: 1.0,
+                best_then: false,
+                best_now: false,
+                figures,
+            });
+        }
+        compare(&mut entries, better)?;
+        Some(Self {
+            label: line.label.clone(),
+            unit_then: row.unit.clone(),
+            unit_now: words::printable(&unit_now?),
+            better,
+            rank_correlation: correlation(&entries),
+            entries,
+            rows: line.rows.clone(),
+        })
+    }
+}
+
+/// Fills in ratios, ranks and who is best; none where there is nobody.
+fn compare(entries: &mut [Entry], better: Better) -> Option<()> {
+    // Ranks begin with the smallest.
+    let sign = match better {
+        Better::Lower => 1.0,
+        Better::Higher => -1.0,
+    };
+    let ranks = |of: fn(&Entry) -> f64, entries: &[Entry]| {
+        midranks(&entries.iter().map(|e| sign * of(e)).collect::<Vec<_>>())
+    };
+    let then = ranks(|entry| entry.then, entries)?;
+    let now = ranks(|entry| entry.now, entries)?;
+    let first = |ranks: &[f64]| {
+        let places = 0..ranks.len();
+        places.min_by(|a, b| ranks[*a].total_cmp(&ranks[*b]))
+    };
+    let leader = entries[first(&now)?].figures.clone();
+    let lowest = then[first(&then)?];
+    let base = entries.iter().find(|entry| entry.contender == 0).cloned();
+    for (place, entry) in entries.iter_mut().enumerate() {
+        (entry.rank_then, entry.rank_now) = (then[place], now[place]);
+        entry.best_then = (then[place] - lowest).abs() < 0.25;
+        entry.best_now = entry.figures == leader || level(verdict(&entry.figures, &leader));
+        let Some(base) = &base else { continue };
+        entry.ratio_then = (base.then > 0.0).then(|| entry.then / base.then);
+        entry.ratio_now =
+            ratio_paired(&entry.figures, &base.figures).map(|ratio| ratio.median_ratio);
+        entry.level_with_baseline = level(verdict(&entry.figures, &base.figures));
+    }
+    Some(())
+}
+
+fn level(verdict: Option<Verdict>) -> bool {
+    verdict == Some(Verdict::Indistinguishable)
+}
+
+fn correlation(entries: &[Entry]) -> Option<f64> {
+    let pairs: Vec<_> = entries.iter().map(|e| (e.rank_then, e.rank_now)).collect();
+    rank_correlation(&pairs)
+}
+
+fn only_then(table: &Table, pairs: &[Paired], lines: &[Beside]) -> Apart {
+    let contenders = table.contenders.iter().enumerate();
+    let contenders = contenders.filter(|(at, _)| pairs.iter().all(|pair| pair.in_table != *at));
+    let rows = table.rows.iter().enumerate().filter(|(at, row)| {
+        row.better.is_some() && lines.iter().all(|line| !line.rows.contains(at))
+    });
+    Apart {
+        contenders: contenders.map(|(_, c)| c.label.clone()).collect(),
+        phases: rows.map(|(_, row)| row.label()).collect(),
+    }
+}
+
+fn only_now(set: &ResultSet, pairs: &[Paired], placed: &[Option<(usize, usize)>]) -> Apart {
+    let plan = &set.run.plan;
+    let contenders = plan.contenders.iter().enumerate();
+    let contenders = contenders.filter(|(at, _)| pairs.iter().all(|pair| pair.in_run != *at));
+    let mut phases = Vec::new();
+    for (at, workload) in plan.workloads.iter().enumerate() {
+        for (phase, planned) in workload.phases.iter().enumerate() {
+            if !placed.contains(&Some((at, phase))) {
+                let name = words::phase(plan.workloads.len(), &workload.name, &planned.label);
+                phases.push(words::printable(&name));
+            }
+        }
+    }
+    Apart {
+        contenders: contenders
+            .map(|(_, c)| words::printable(&c.label))
+            .collect(),
+        phases,
+    }
+}

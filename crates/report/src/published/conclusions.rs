@@ -1,0 +1,208 @@
+//! What became of what was concluded: judged by the figures of today, pair by pair, with the same
+//! verdicts as every report.
+
+use super::against::{Beside, Entry, Paired};
+use super::{Conclusion, Table};
+use crate::figures::verdict;
+use crate::words;
+use fsdyno_model::Better;
+use fsdyno_stats::Verdict;
+use serde::Serialize;
+
+/// A conclusion, and what the figures of today say of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// The sentence of then.
+    pub says: String,
+    /// What became of it.
+    pub holding: Holding,
+    /// Of how many comparisons it is made: each phase, each of those ahead with each behind.
+    pub comparisons: usize,
+    /// Those of which there are figures today.
+    pub compared: Vec<Compared>,
+}
+
+/// What became of a conclusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Holding {
+    /// Every comparison that can be made is as it says.
+    Holds,
+    /// Every comparison that can be made is the other way round.
+    Reversed,
+    /// Some comparison is the other way round, and not all are.
+    InPart,
+    /// Nothing contradicts it, and not every comparison confirms it.
+    CannotBeSaid,
+}
+
+/// One comparison of a conclusion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Compared {
+    /// The phase.
+    pub phase: String,
+    /// Who was ahead then.
+    pub ahead: String,
+    /// Who was behind then.
+    pub behind: String,
+    /// Where the one who was ahead is now.
+    pub now: Outcome,
+}
+
+/// Where the one who was ahead is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Ahead.
+    Ahead,
+    /// Behind.
+    Behind,
+    /// Not to be told from the other.
+    Level,
+    /// There are too few repeats to judge.
+    TooFew,
+}
+
+impl Holding {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Reversed => "is reversed",
+            Self::InPart => "is reversed in part",
+            Self::CannotBeSaid => "cannot be said",
+        }
+    }
+
+    fn of(compared: &[Compared]) -> Self {
+        let count = |outcome| compared.iter().filter(|c| c.now == outcome).count();
+        let (ahead, behind) = (count(Outcome::Ahead), count(Outcome::Behind));
+        match compared.len() {
+            0 => Self::CannotBeSaid,
+            all if ahead == all => Self::Holds,
+            all if behind == all => Self::Reversed,
+            _ if behind > 0 => Self::InPart,
+            _ => Self::CannotBeSaid,
+        }
+    }
+}
+
+impl Outcome {
+    fn of(ahead: &Entry, behind: &Entry, better: Better) -> Self {
+        // A verdict takes what is less for faster.
+        let verdict = match better {
+            Better::Lower => verdict(&ahead.figures, &behind.figures),
+            Better::Higher => verdict(&behind.figures, &ahead.figures),
+        };
+        match verdict {
+            Some(Verdict::Faster) => Self::Ahead,
+            Some(Verdict::Slower) => Self::Behind,
+            Some(Verdict::Indistinguishable) => Self::Level,
+            None => Self::TooFew,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Ahead => "ahead of",
+            Self::Behind => "behind",
+            Self::Level => "not to be told from",
+            Self::TooFew => "measured too seldom to be judged beside",
+        }
+    }
+}
+
+/// Judges all conclusions of a table.
+pub(super) fn told(table: &Table, pairs: &[Paired], lines: &[Beside]) -> Vec<Told> {
+    let judge = |conclusion| Told::of(conclusion, pairs, lines);
+    table.conclusions.iter().map(judge).collect()
+}
+
+impl Told {
+    fn of(conclusion: &Conclusion, pairs: &[Paired], lines: &[Beside]) -> Self {
+        // Several rows may be one line of today; a row without one counts by itself.
+        let about: Vec<&Beside> = lines
+            .iter()
+            .filter(|line| conclusion.rows.iter().any(|row| line.rows.contains(row)))
+            .collect();
+        let covered = |row: &&usize| about.iter().any(|line| line.rows.contains(row));
+        let uncovered = conclusion.rows.iter().filter(|row| !covered(row)).count();
+        let each = conclusion.ahead.len() * conclusion.behind.len();
+        let mut compared = Vec::new();
+        for line in &about {
+            let entry = |in_table: usize| {
+                let mut entries = line.entries.iter();
+                entries.find(|entry| pairs[entry.contender].in_table == in_table)
+            };
+            for ahead in conclusion.ahead.iter().filter_map(|place| entry(*place)) {
+                for behind in conclusion.behind.iter().filter_map(|place| entry(*place)) {
+                    compared.push(Compared {
+                        phase: line.label.clone(),
+                        ahead: pairs[ahead.contender].now.clone(),
+                        behind: pairs[behind.contender].now.clone(),
+                        now: Outcome::of(ahead, behind, line.better),
+                    });
+                }
+            }
+        }
+        Self {
+            says: conclusion.says.clone(),
+            holding: Holding::of(&compared),
+            comparisons: (about.len() + uncovered) * each,
+            compared,
+        }
+    }
+
+    /// What the figures of today say, in words.
+    pub fn today(&self) -> String {
+        let made = self.compared.len();
+        if made == 0 {
+            return "the run has no figures of those it speaks of".to_owned();
+        }
+        let parts: Vec<String> = [
+            Outcome::Ahead,
+            Outcome::Behind,
+            Outcome::Level,
+            Outcome::TooFew,
+        ]
+        .into_iter()
+        .flat_map(|outcome| self.clauses(outcome))
+        .collect();
+        let mut text = parts.join("; ");
+        if made < self.comparisons {
+            text += &format!(" ({made} of {} comparisons can be made)", self.comparisons);
+        }
+        text
+    }
+
+    /// `a is ahead of b and c (copy, delete)`, for each of those who were ahead, and each group of
+    /// phases that have the same others.
+    fn clauses(&self, outcome: Outcome) -> Vec<String> {
+        let mut by_phase: Vec<(&str, &str, Vec<String>)> = Vec::new();
+        for one in self.compared.iter().filter(|one| one.now == outcome) {
+            let same = |(ahead, phase, _): &&mut (&str, &str, Vec<String>)| {
+                *ahead == one.ahead && *phase == one.phase
+            };
+            match by_phase.iter_mut().find(same) {
+                Some((_, _, others)) => others.push(one.behind.clone()),
+                None => by_phase.push((&one.ahead, &one.phase, vec![one.behind.clone()])),
+            }
+        }
+        let mut grouped: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
+        for (ahead, phase, others) in by_phase {
+            match grouped.iter_mut().find(|g| g.0 == ahead && g.1 == others) {
+                Some((_, _, phases)) => phases.push(phase),
+                None => grouped.push((ahead, others, vec![phase])),
+            }
+        }
+        let clause = |(ahead, others, phases): (&str, Vec<String>, Vec<&str>)| {
+            format!(
+                "{ahead} is {} {} ({})",
+                outcome.words(),
+                words::list(&others),
+                phases.join("; ")
+            )
+        };
+        grouped.into_iter().map(clause).collect()
+    }
+}

@@ -1,0 +1,272 @@
+//! From the two files of a table to a [`Table`] in which every reference is resolved.
+
+use super::{Competitor, Conclusion, Line, Published, Row, Table, Today};
+use fsdyno_model::{Better, CacheState};
+use serde::Deserialize;
+
+/// A table that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishedError {
+    /// Its header is broken.
+    #[error("the header of the published table {name} cannot be read: {source}")]
+    Header {
+        /// The table.
+        name: &'static str,
+        /// Why.
+        source: toml::de::Error,
+    },
+    /// Its figures are broken.
+    #[error("the figures of the published table {name} cannot be read: {source}")]
+    Figures {
+        /// The table.
+        name: &'static str,
+        /// Why.
+        source: csv::Error,
+    },
+    /// Its parts do not fit together.
+    #[error("the published table {name} does not fit together: {what}")]
+    Unsound {
+        /// The table.
+        name: &'static str,
+        /// What does not fit.
+        what: String,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    title: String,
+    year: u32,
+    source: String,
+    machine: String,
+    measured: String,
+    doubt: Option<String>,
+    suite: String,
+    /// What the rows call their table, where an article had several.
+    #[serde(default)]
+    parts: Vec<String>,
+    contender: Vec<CompetitorText>,
+    #[serde(default)]
+    line: Vec<LineText>,
+    conclusion: Vec<ConclusionText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompetitorText {
+    label: String,
+    filesystem: String,
+    #[serde(default)]
+    variant: String,
+    #[serde(default = "single")]
+    layout: String,
+    #[serde(default)]
+    today: Vec<String>,
+}
+
+fn single() -> String {
+    "single".to_owned()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LineText {
+    label: String,
+    rows: Vec<String>,
+    workload: String,
+    dataset: String,
+    kind: String,
+    cache: CacheState,
+    today: Today,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConclusionText {
+    says: String,
+    phases: Vec<String>,
+    ahead: Vec<String>,
+    behind: Vec<String>,
+}
+
+/// One row of the file of figures.
+#[derive(Debug, Deserialize)]
+struct Figure {
+    table: String,
+    year: u32,
+    kernel: String,
+    filesystem: String,
+    variant: String,
+    layout: String,
+    test: String,
+    phase: String,
+    value: f64,
+    unit: String,
+    better: String,
+}
+
+/// Reads a table.
+pub(super) fn table(published: &Published) -> Result<Table, PublishedError> {
+    let name = published.name;
+    let header: Header = toml::from_str(published.header)
+        .map_err(|source| PublishedError::Header { name, source })?;
+    let figures: Vec<Figure> = csv::Reader::from_reader(published.figures.as_bytes())
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(|source| PublishedError::Figures { name, source })?;
+    assemble(name, header, &figures).map_err(|what| PublishedError::Unsound { name, what })
+}
+
+/// Puts the parts together; what does not fit is told.
+fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, String> {
+    let contenders = header.contender.into_iter().map(|text| Competitor {
+        label: text.label,
+        filesystem: text.filesystem,
+        variant: text.variant,
+        layout: text.layout,
+        kernels: Vec::new(),
+        today: text.today,
+    });
+    let mut table = Table {
+        name: name.to_owned(),
+        title: header.title,
+        year: header.year,
+        source: header.source,
+        machine: header.machine,
+        measured: header.measured,
+        doubt: header.doubt,
+        suite: header.suite,
+        contenders: contenders.collect(),
+        rows: Vec::new(),
+        lines: Vec::new(),
+        conclusions: Vec::new(),
+    };
+    for figure in figures {
+        let parts = &header.parts;
+        let of_part = parts.iter().any(|part| *part == figure.table);
+        if !(of_part || parts.is_empty() && figure.table == name) || figure.year != table.year {
+            return Err(format!(
+                "it has a row of {} of {}",
+                figure.table, figure.year
+            ));
+        }
+        table.take_up(figure)?;
+    }
+    for text in header.line {
+        let line = table.line(text)?;
+        table.lines.push(line);
+    }
+    for text in header.conclusion {
+        let conclusion = table.conclusion(text)?;
+        table.conclusions.push(conclusion);
+    }
+    Ok(table)
+}
+
+impl Table {
+    /// Puts a figure into its row and column.
+    fn take_up(&mut self, figure: &Figure) -> Result<(), String> {
+        let better = match figure.better.as_str() {
+            "lower" => Some(Better::Lower),
+            "higher" => Some(Better::Higher),
+            "-" => None,
+            other => return Err(format!("`{other}` is no direction")),
+        };
+        let place = self.contenders.iter().position(|c| {
+            (&c.filesystem, &c.variant, &c.layout)
+                == (&figure.filesystem, &figure.variant, &figure.layout)
+        });
+        let column = place.ok_or_else(|| {
+            format!(
+                "nobody is {} {} {}",
+                figure.filesystem, figure.variant, figure.layout
+            )
+        })?;
+        let kernels = &mut self.contenders[column].kernels;
+        if !kernels.contains(&figure.kernel) {
+            kernels.push(figure.kernel.clone());
+        }
+        let of_row = |row: &Row| {
+            (&row.test, &row.phase, &row.unit) == (&figure.test, &figure.phase, &figure.unit)
+        };
+        let row = if let Some(row) = self.rows.iter().position(of_row) {
+            row
+        } else {
+            self.rows.push(Row {
+                test: figure.test.clone(),
+                phase: figure.phase.clone(),
+                unit: figure.unit.clone(),
+                better,
+                values: vec![None; self.contenders.len()],
+            });
+            self.rows.len() - 1
+        };
+        let row = &mut self.rows[row];
+        if row.better != better || row.values[column].replace(figure.value).is_some() {
+            return Err(format!(
+                "{} of {} stands twice, or with two directions",
+                row.label(),
+                figure.filesystem
+            ));
+        }
+        Ok(())
+    }
+
+    fn line(&self, text: LineText) -> Result<Line, String> {
+        let rows = self.rows_named(&text.rows)?;
+        let same = |a: &usize| {
+            let (a, b) = (&self.rows[*a], &self.rows[rows[0]]);
+            a.unit == b.unit && a.better == b.better
+        };
+        if !rows.iter().all(same) {
+            return Err(format!("the rows of {} differ in kind", text.label));
+        }
+        Ok(Line {
+            label: text.label,
+            rows,
+            workload: text.workload,
+            dataset: text.dataset,
+            kind: text.kind,
+            cache: text.cache,
+            today: text.today,
+        })
+    }
+
+    fn conclusion(&self, text: ConclusionText) -> Result<Conclusion, String> {
+        let named = |labels: &[String]| -> Result<Vec<usize>, String> {
+            let place = |label: &String| {
+                let place = self.contenders.iter().position(|c| c.label == *label);
+                place.ok_or_else(|| format!("nobody is called {label}"))
+            };
+            labels.iter().map(place).collect()
+        };
+        Ok(Conclusion {
+            rows: self.rows_named(&text.phases)?,
+            ahead: named(&text.ahead)?,
+            behind: named(&text.behind)?,
+            says: text.says,
+        })
+    }
+
+    /// The rows named `TEST/PHASE`, or `TEST/PHASE UNIT` where that leaves two; at least one, and
+    /// each with a direction.
+    fn rows_named(&self, names: &[String]) -> Result<Vec<usize>, String> {
+        let place = |name: &String| {
+            let rows = self.rows.iter().enumerate().filter(|(_, row)| {
+                let plain = format!("{}/{}", row.test, row.phase);
+                row.better.is_some() && (*name == plain || *name == format!("{plain} {}", row.unit))
+            });
+            match rows.map(|(place, _)| place).collect::<Vec<_>>()[..] {
+                [one] => Ok(one),
+                [] => Err(format!("there is no row {name}")),
+                _ => Err(format!("there are several rows {name}: add the unit")),
+            }
+        };
+        let rows: Vec<usize> = names.iter().map(place).collect::<Result<_, _>>()?;
+        if rows.is_empty() {
+            return Err("a line or a conclusion is about no row".to_owned());
+        }
+        Ok(rows)
+    }
+}

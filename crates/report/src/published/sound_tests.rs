@@ -1,0 +1,135 @@
+//! Every table that comes with the program is whole, and says of its own figures what is so.
+
+use super::{ALL, Table, find};
+use fsdyno_model::Better;
+
+fn tables() -> Vec<Table> {
+    let read = |published: &super::Published| published.read().unwrap_or_else(|e| panic!("{e}"));
+    ALL.iter().map(read).collect()
+}
+
+#[test]
+fn every_figure_has_a_known_unit_and_a_direction_that_fits_it() {
+    for table in tables() {
+        assert!(!table.rows.is_empty());
+        for row in &table.rows {
+            let better = match row.unit.as_str() {
+                "s" | "%cpu" | "fragments/file" => Some(Better::Lower),
+                "KB/s" | "1/s" | "files/s" => Some(Better::Higher),
+                "files" | "dirs" => None,
+                other => panic!("{}: unit {other}", table.name),
+            };
+            assert_eq!(row.better, better, "{}: {}", table.name, row.label());
+            for value in row.values.iter().flatten() {
+                assert!(value.is_finite() && *value >= 0.0, "{}", row.label());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_figure_that_was_printed_is_in_its_table_once() {
+    for (published, table) in ALL.iter().zip(tables()) {
+        assert_eq!(find(&table.name), Some(published));
+        let printed = published.figures.lines().count() - 1;
+        let read = table
+            .rows
+            .iter()
+            .flat_map(|row| row.values.iter().flatten());
+        assert_eq!(read.count(), printed, "{}", table.name);
+        for (at, contender) in table.contenders.iter().enumerate() {
+            assert!(table.rows.iter().any(|row| row.values[at].is_some()));
+            assert!(!contender.kernels.is_empty());
+            let alike = table
+                .contenders
+                .iter()
+                .filter(|c| c.label == contender.label);
+            assert_eq!(alike.count(), 1, "{}: {}", table.name, contender.label);
+        }
+    }
+    // One figure by hand: the table in which btrfs copied 2.7 GB in 1:25.
+    let table = find("btrfs-2008").unwrap().read().unwrap();
+    let row = table.rows.iter().find(|r| r.label() == "avi copy").unwrap();
+    assert_eq!(row.values[0], Some(85.0));
+    assert!(!row.is_best(85.0) && row.is_best(72.0));
+}
+
+#[test]
+fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
+    for table in tables() {
+        assert!(!table.conclusions.is_empty());
+        for conclusion in &table.conclusions {
+            assert!(conclusion.says.ends_with('.'));
+            assert!(!conclusion.ahead.is_empty() && !conclusion.behind.is_empty());
+            for row in conclusion.rows.iter().map(|row| &table.rows[*row]) {
+                for (ahead, behind) in conclusion
+                    .ahead
+                    .iter()
+                    .flat_map(|a| conclusion.behind.iter().map(move |b| (*a, *b)))
+                {
+                    let figure = |at: usize| {
+                        row.values[at].unwrap_or_else(|| {
+                            panic!("{}: no figure of {} at {}", table.name, at, row.label())
+                        })
+                    };
+                    let so = match row.better.unwrap() {
+                        Better::Lower => figure(ahead) < figure(behind),
+                        Better::Higher => figure(ahead) > figure(behind),
+                    };
+                    assert!(so, "{}: {} at {}", table.name, conclusion.says, row.label());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_of_several_rows_has_their_mean() {
+    let table = find("atime-2007").unwrap().read().unwrap();
+    let line = &table.lines[0];
+    assert_eq!(line.label, "grep cold, real");
+    let atime = line.then(&table, 2).unwrap();
+    assert!((atime - f64::midpoint(634.207, 651.976)).abs() < 1e-9);
+}
+
+#[test]
+fn a_broken_table_is_told_with_what_does_not_fit() {
+    let good = find("atime-2007").unwrap();
+    let header = |from: &str, to: &str| {
+        let text = good.header.replacen(from, to, 1);
+        assert_ne!(text, good.header, "{from}");
+        let header = Box::leak(text.into_boxed_str());
+        let broken = super::Published { header, ..*good };
+        broken.read().unwrap_err().to_string()
+    };
+    for (from, to, words) in [
+        ("title", "tilte", "unknown field `tilte`"),
+        (
+            "variant = \"noatime\"",
+            "variant = \"sync\"",
+            "nobody is reiserfs noatime",
+        ),
+        (
+            "cold-cache-run1/real",
+            "cold-cache-run3/real",
+            "no row grep-cold-cache-run3/real",
+        ),
+        (
+            "ahead = [\"ext3 noatime\"]",
+            "ahead = [\"ext5\"]",
+            "nobody is called ext5",
+        ),
+        ("year = 2007", "year = 2008", "a row of atime-2007 of 2007"),
+    ] {
+        let error = header(from, to);
+        assert!(error.contains(words), "{error}");
+    }
+    let figures = good.figures.replacen("312.021", "312,021", 1);
+    let figures = Box::leak(figures.into_boxed_str());
+    let broken = super::Published { figures, ..*good };
+    let error = broken.read().unwrap_err().to_string();
+    assert!(
+        error.starts_with("the figures of the published table atime-2007"),
+        "{error}"
+    );
+}

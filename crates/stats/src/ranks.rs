@@ -1,0 +1,128 @@
+//! Ranks, and how far two orders of the same things agree.
+
+/// The ranks of values, the smallest first, from 1; equal values share the mean of the places
+/// they take up (midranks). None where there are none, or one is no finite number.
+pub fn midranks(values: &[f64]) -> Option<Vec<f64>> {
+    if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let below = |value: f64| values.iter().filter(|other| **other < value).count();
+    let alike = |value: f64| values.iter().filter(|other| **other <= value).count() - below(value);
+    // Those alike take the places from `below + 1` to `below + alike`.
+    let ranks = values.iter().map(|value| {
+        let (below, alike) = (below(*value) as f64, alike(*value) as f64);
+        below + f64::midpoint(1.0, alike)
+    });
+    Some(ranks.collect())
+}
+
+/// The fewest pairs of which a rank correlation is given: of two, it is always 1 or -1.
+pub const FEWEST_RANKED: usize = 3;
+
+/// The rank correlation of pairs: 1 where both orders are the same, -1 where one is the other
+/// reversed, near 0 where they have nothing to do with each other. None for fewer than
+/// [`FEWEST_RANKED`] pairs, and where all values of one side are equal.
+///
+/// It is the correlation of the midranks (Pearson's), which holds with ties too; the short form
+/// with the squared differences of ranks does not. C. Spearman, "The Proof and Measurement of
+/// Association between Two Things", The American Journal of Psychology 15 (1904), 72-101.
+pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    if pairs.len() < FEWEST_RANKED {
+        return None;
+    }
+    let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let (left, right) = (midranks(&left)?, midranks(&right)?);
+    let middle = f64::midpoint(1.0, pairs.len() as f64);
+    let (mut together, mut of_left, mut of_right) = (0.0, 0.0, 0.0);
+    for (left, right) in left.iter().zip(&right) {
+        let (left, right) = (left - middle, right - middle);
+        together += left * right;
+        of_left += left * left;
+        of_right += right * right;
+    }
+    // Ranks are halves of whole numbers, so the sums are exact and zero means zero.
+    let spread = (of_left * of_right).sqrt();
+    (spread > 0.0).then(|| (together / spread).clamp(-1.0, 1.0))
+}
+
+/// How often chance alone puts `n` things that all differ into one given order: 1 in `n`
+/// factorial; so seldom at most does a rank correlation of 1 arise from nothing.
+pub fn chance_of_order(n: usize) -> f64 {
+    1.0 / (1..=n).map(|factor| factor as f64).product::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equal_values_share_the_mean_of_their_places() {
+        assert_eq!(midranks(&[30.0, 10.0, 20.0]).unwrap(), [3.0, 1.0, 2.0]);
+        assert_eq!(
+            midranks(&[7.0, 5.0, 7.0, 9.0, 7.0]).unwrap(),
+            [3.0, 1.0, 3.0, 5.0, 3.0]
+        );
+        assert_eq!(midranks(&[]), None);
+        assert_eq!(midranks(&[1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn correlations_are_those_of_scipy() {
+        // scipy.stats.spearmanr 1.x on the same numbers, with and without ties.
+        let cases: [(&[f64], &[f64], f64); 5] = [
+            (&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], 1.0),
+            (
+                &[
+                    106.0, 100.0, 86.0, 101.0, 99.0, 103.0, 97.0, 113.0, 112.0, 110.0,
+                ],
+                &[7.0, 27.0, 2.0, 50.0, 28.0, 29.0, 20.0, 12.0, 6.0, 17.0],
+                -0.175_757_575_757_575_75,
+            ),
+            (
+                &[1.0, 2.0, 2.0, 4.0, 5.0],
+                &[3.0, 3.0, 1.0, 5.0, 4.0],
+                0.657_894_736_842_105_4,
+            ),
+            (
+                &[88.0, 101.0, 24.0, 1013.0],
+                &[1.2, 1.4, 0.8, 1.4],
+                0.948_683_298_050_513_9,
+            ),
+            (&[1.0, 1.0, 2.0], &[2.0, 3.0, 1.0], -0.866_025_403_784_438_7),
+        ];
+        for (left, right, expected) in cases {
+            let pairs: Vec<_> = left.iter().copied().zip(right.iter().copied()).collect();
+            let rho = rank_correlation(&pairs).unwrap();
+            assert!((rho - expected).abs() < 1e-12, "{left:?} {right:?}: {rho}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_two_pairs_or_of_values_all_alike() {
+        assert_eq!(rank_correlation(&[(1.0, 2.0), (2.0, 3.0)]), None);
+        assert_eq!(
+            rank_correlation(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]),
+            None
+        );
+        assert!((chance_of_order(4) - 1.0 / 24.0).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_of_the_order_alone(
+            pairs in prop::collection::vec((0_i32..9, 0_i32..9), 3..12),
+        ) {
+            let real = |(a, b): &(i32, i32)| (f64::from(*a), f64::from(*b));
+            let plain: Vec<_> = pairs.iter().map(real).collect();
+            let stretched: Vec<_> = plain.iter().map(|(a, b)| (a.exp(), b * 3.0 + 1.0)).collect();
+            let turned: Vec<_> = plain.iter().map(|(a, b)| (*a, -b)).collect();
+            let swapped: Vec<_> = plain.iter().map(|(a, b)| (*b, *a)).collect();
+            let rho = rank_correlation(&plain);
+            prop_assert!(rho.is_none_or(|rho| (-1.0..=1.0).contains(&rho)));
+            prop_assert_eq!(rank_correlation(&stretched), rho);
+            prop_assert_eq!(rank_correlation(&swapped), rho);
+            prop_assert_eq!(rank_correlation(&turned), rho.map(|rho| -rho));
+        }
+    }
+}
