@@ -43,8 +43,10 @@ pub enum Command {
     },
     /// A run: what was planned, where, and how each cell ended
     Show(ShowArgs),
-    /// The report of a run
+    /// The report of a run, alone or beside a published table
     Report(ReportArgs),
+    /// Published comparisons, as data
+    Published(PublishedArgs),
     /// Undo what a killed run left behind: mounts, loop devices, images, directories
     Clean(CleanArgs),
     /// The weight of the tool itself: clock, empty phase, engines
@@ -242,12 +244,38 @@ pub struct ReportArgs {
     /// terminal, html, csv, json or markdown
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: fsdyno_report::Format,
+    /// Lay the run beside a published table (`fsdyno published list`): no html then
+    #[arg(long, value_name = "TABLE")]
+    pub against: Option<String>,
     /// Write to a file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show times as m:ss, like the published tables
     #[arg(long)]
     pub clock: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PublishedArgs {
+    #[command(subcommand)]
+    pub command: PublishedCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PublishedCommand {
+    /// All published tables
+    List(JsonArgs),
+    /// One of them, as it was laid out, with what was concluded
+    Show {
+        /// The table (`fsdyno published list`)
+        name: String,
+        /// terminal, csv, json or markdown
+        #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
+        format: fsdyno_report::Format,
+        /// Show times as m:ss
+        #[arg(long)]
+        clock: bool,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! A result set to bytes: terminal, HTML, CSV, JSON, Markdown.
 //!
-//! What lives here: the model of comparison all formats share ([`table`]), its wording, and one
-//! module per format. What does not: SQL, clocks, terminal detection. Everything a report depends
+//! What lives here: the model of comparison all formats share ([`table`]), its wording, published
+//! tables and what a run is beside them ([`published`]), and one module per format. What does not: SQL, clocks, terminal detection. Everything a report depends
 //! on is passed in, so that the same result set and options give the same bytes.
 
 mod figures;
@@ -10,7 +10,7 @@ pub mod published;
 pub mod table;
 mod words;
 
-pub use formats::Format;
+pub use formats::{Format, against as render_against, published as render_published};
 use fsdyno_model::ResultSet;
 
 /// How a report is to look.
@@ -58,6 +58,24 @@ pub enum ReportError {
         run: String,
         /// Why.
         source: csv::Error,
+    },
+    /// A published table, or a run beside one, has no such form.
+    #[error("{what} has no {format} form; take terminal, csv, json or markdown")]
+    NoForm {
+        /// What was to be written.
+        what: &'static str,
+        /// The format.
+        format: Format,
+    },
+    /// A published table, or a run beside one, could not be written.
+    #[error("the published table {table} cannot be written as {format}: {why}")]
+    Published {
+        /// The table.
+        table: String,
+        /// The format.
+        format: Format,
+        /// Why.
+        why: String,
     },
     /// The page could not be filled in.
     #[error("the page of run {run} could not be made")]

@@ -67,7 +67,7 @@ impl Scale {
 }
 
 /// Three significant digits, small figures included: `0.0123`, `1.23`, `1234`.
-fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     match value {
         v if v >= 0.995 || v <= 0.0 => fsdyno_model::units::three_digits(v),
         v if v >= 0.0995 => format!("{v:.3}"),

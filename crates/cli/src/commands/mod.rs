@@ -7,6 +7,7 @@ pub mod list;
 pub mod make;
 pub mod merge;
 pub mod phase;
+pub mod published;
 pub mod report;
 pub mod run;
 pub mod runs;

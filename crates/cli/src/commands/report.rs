@@ -1,5 +1,6 @@
-//! `report`: a run, from the store alone.
+//! `report`: a run, from the store alone; or laid beside a published table.
 
+use super::published;
 use crate::args::ReportArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
@@ -15,7 +16,10 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
         color: output::color() && !to_file,
         clock: args.clock,
     };
-    let bytes = fsdyno_report::render(&set, args.format, &options).map_err(Trouble::failure)?;
+    let bytes = match &args.against {
+        None => fsdyno_report::render(&set, args.format, &options).map_err(Trouble::failure)?,
+        Some(name) => published::against(&set, name, args.format, &options)?,
+    };
     match &args.output {
         None => output::bytes(&bytes)?,
         Some(path) => std::fs::write(path, bytes)

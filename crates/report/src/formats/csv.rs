@@ -206,7 +206,7 @@ fn kinds_and_messages(warnings: &[fsdyno_model::Warning]) -> String {
 
 /// Text that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets
 /// do not show.
-fn safe(text: &str) -> String {
+pub(super) fn safe(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         return format!("'{text}");
     }

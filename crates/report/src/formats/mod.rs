@@ -4,7 +4,10 @@ pub mod csv;
 pub mod html;
 pub mod json;
 pub mod markdown;
+mod published;
 pub mod terminal;
+
+pub use published::{against, published};
 
 use crate::{Options, ReportError};
 use fsdyno_model::ResultSet;

@@ -8,6 +8,7 @@ use crate::words;
 use fsdyno_model::Better;
 use fsdyno_stats::Verdict;
 use serde::Serialize;
+use std::fmt::Write as _;
 
 /// A conclusion, and what the figures of today say of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -170,7 +171,8 @@ impl Told {
         .collect();
         let mut text = parts.join("; ");
         if made < self.comparisons {
-            text += &format!(" ({made} of {} comparisons can be made)", self.comparisons);
+            let all = self.comparisons;
+            let _ = write!(text, " ({made} of {all} comparisons can be made)");
         }
         text
     }

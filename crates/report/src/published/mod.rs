@@ -11,6 +11,7 @@ mod conclusions;
 mod read;
 #[cfg(test)]
 mod sound_tests;
+pub(crate) mod telling;
 
 pub use against::{Against, Apart, Beside, Entry, NothingShared, Paired};
 pub use conclusions::{Compared, Holding, Outcome, Told};

@@ -144,7 +144,7 @@ fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, Str
     };
     for figure in figures {
         let parts = &header.parts;
-        let of_part = parts.iter().any(|part| *part == figure.table);
+        let of_part = parts.contains(&figure.table);
         if !(of_part || parts.is_empty() && figure.table == name) || figure.year != table.year {
             return Err(format!(
                 "it has a row of {} of {}",

@@ -37,6 +37,10 @@ pub static ALL: &[Suite] = &[
         name: "atime",
         text: include_str!("../../data/suites/atime.toml"),
     },
+    Suite {
+        name: "atime-2007",
+        text: include_str!("../../data/suites/atime-2007.toml"),
+    },
 ];
 
 /// The suite of that name.

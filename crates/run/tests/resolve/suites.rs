@@ -57,4 +57,7 @@ fn the_suites_do_what_the_published_comparisons_did() {
     let atime = of("atime");
     assert_eq!(work(&atime), ["portage=portage: grep cold, grep warm"]);
     assert_eq!(labels(&atime), ["ext4:strictatime", "ext4:noatime"]);
+    let then = of("atime-2007");
+    assert_eq!(then.workloads, atime.workloads);
+    assert_eq!(labels(&then), ["ext3:strictatime", "ext3:noatime"]);
 }

@@ -3,6 +3,7 @@
 
 mod fragments;
 mod grid;
+pub mod published;
 
 use crate::Options;
 use crate::table::{Comparison, Cost, Line, Standing, Value, WorkloadTable, facts};

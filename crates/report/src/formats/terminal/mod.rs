@@ -1,14 +1,17 @@
 //! Text for a terminal: no line is wider than asked, and nothing is said by colour alone.
 
+mod against;
 mod costs;
 mod figure;
 mod fragments;
 mod names;
 mod notes;
 mod paint;
+mod published;
 mod speed;
 
 use crate::Options;
+use crate::published::{Against, Table};
 use crate::table::Comparison;
 use fsdyno_model::ResultSet;
 use names::Names;
@@ -21,11 +24,7 @@ const NARROWEST: usize = 60;
 pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
     let comparison = Comparison::of(set);
     let names = Names::of(set);
-    let mut page = Page {
-        paint: Paint(options.color),
-        width: options.width.max(NARROWEST),
-        text: String::new(),
-    };
+    let mut page = Page::new(options);
     notes::head(&mut page, set, &comparison);
     speed::tables(&mut page, &comparison, &names, options.clock);
     costs::tables(&mut page, &comparison, &names);
@@ -37,6 +36,20 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
     page.text.into_bytes()
 }
 
+/// Writes a published table.
+pub fn published(table: &Table, options: &Options) -> Vec<u8> {
+    let mut page = Page::new(options);
+    published::write(&mut page, table, options.clock);
+    page.text.into_bytes()
+}
+
+/// Writes a run beside a published table.
+pub fn against(against: &Against, options: &Options) -> Vec<u8> {
+    let mut page = Page::new(options);
+    against::write(&mut page, against, options.clock);
+    page.text.into_bytes()
+}
+
 /// The report as it grows.
 struct Page {
     paint: Paint,
@@ -45,6 +58,14 @@ struct Page {
 }
 
 impl Page {
+    fn new(options: &Options) -> Self {
+        Self {
+            paint: Paint(options.color),
+            width: options.width.max(NARROWEST),
+            text: String::new(),
+        }
+    }
+
     fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
@@ -53,6 +74,11 @@ impl Page {
     /// An empty line and a heading.
     fn heading(&mut self, heading: &str) {
         self.line("");
+        self.heading_first(heading);
+    }
+
+    /// A heading at the top of the page.
+    fn heading_first(&mut self, heading: &str) {
         for line in paint::wrap(heading, self.width, 0) {
             let line = self.paint.bold(&line);
             self.line(&line);
@@ -63,6 +89,18 @@ impl Page {
     fn paragraph(&mut self, text: &str, hang: usize) {
         for line in paint::wrap(text, self.width, hang) {
             self.line(&line);
+        }
+    }
+
+    /// Facts by name, their texts below each other.
+    fn facts(&mut self, facts: &[(&'static str, String)]) {
+        let stub = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
+        for (name, text) in facts {
+            for (at, part) in paint::wrap(text, self.width - stub, 0).iter().enumerate() {
+                let name = if at == 0 { name } else { "" };
+                let name = self.paint.dim(&paint::left(name, stub));
+                self.line(&format!("{name}{part}"));
+            }
         }
     }
 }

@@ -1,0 +1,225 @@
+//! `published`: the published tables; and a run laid beside one, for `report --against`.
+
+use crate::args::PublishedCommand;
+use crate::catalogue::catalogue;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_model::{Contender, FilesystemKind, ResultSet};
+use fsdyno_recipes::{fs, layouts, nearest};
+use fsdyno_report::published::{self, Against, Published, PublishedError, Table};
+use fsdyno_report::{Format, Options, ReportError};
+use fsdyno_run::resolve::suite;
+use serde::Serialize;
+
+/// A table as it is listed.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    year: u32,
+    title: String,
+    measured: String,
+    machine: String,
+    suite: String,
+    /// The command that measures the same today, where one does.
+    today: Option<String>,
+}
+
+pub fn published(command: &PublishedCommand) -> Result<Code, Trouble> {
+    match command {
+        PublishedCommand::List(args) => list(args.json),
+        PublishedCommand::Show {
+            name,
+            format,
+            clock,
+        } => show(name, *format, *clock),
+    }
+}
+
+fn list(json: bool) -> Result<Code, Trouble> {
+    let mut listed = Vec::new();
+    for published in published::ALL {
+        let table = read(published)?;
+        listed.push(Listed {
+            today: today(&table),
+            name: table.name,
+            year: table.year,
+            title: table.title,
+            measured: table.measured,
+            machine: table.machine,
+            suite: table.suite,
+        });
+    }
+    if json {
+        output::json(&listed)?;
+        return Ok(Code::Ok);
+    }
+    let rows: Vec<Vec<String>> = listed
+        .into_iter()
+        .map(|table| {
+            let about = format!("{}. Measured: {}", table.title, table.measured);
+            vec![table.name, table.year.to_string(), about]
+        })
+        .collect();
+    output::rows(&rows, output::width())?;
+    Ok(Code::Ok)
+}
+
+fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
+    let published = find(name)?;
+    let options = Options {
+        width: output::width(),
+        color: output::color(),
+        clock,
+    };
+    let bytes = fsdyno_report::render_published(published, format, &options).map_err(trouble)?;
+    output::bytes(&bytes)?;
+    if format == Format::Terminal {
+        let table = read(published)?;
+        let command = today(&table).unwrap_or_else(|| none_today(&table));
+        output::bytes(format!("\nToday: {command}\n").as_bytes())?;
+    }
+    Ok(Code::Ok)
+}
+
+/// A run laid beside the table of that name.
+pub fn against(
+    set: &ResultSet,
+    name: &str,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, Trouble> {
+    let table = read(find(name)?)?;
+    let against = Against::of(set, &table).map_err(|error| {
+        let way = today(&table).map_or_else(
+            || none_today(&table),
+            |command| format!("what would match: {command}"),
+        );
+        Trouble::usage(format!("{error}; {way}"))
+    })?;
+    fsdyno_report::render_against(&against, format, options).map_err(trouble)
+}
+
+/// A format that does not exist was asked for by the user; all else is a failure.
+fn trouble(error: ReportError) -> Trouble {
+    match error {
+        ReportError::NoForm { .. } => Trouble::usage(error),
+        _ => Trouble::failure(error),
+    }
+}
+
+fn find(name: &str) -> Result<&'static Published, Trouble> {
+    published::find(name).ok_or_else(|| {
+        let names = published::ALL.iter().map(|table| table.name);
+        let near = nearest(name, names.clone());
+        let way = if near.is_empty() {
+            format!("there are {}", names.collect::<Vec<_>>().join(", "))
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        Trouble::usage(format!("`{name}` is no published table ({way})"))
+    })
+}
+
+fn read(published: &Published) -> Result<Table, Trouble> {
+    published
+        .read()
+        .map_err(|e: PublishedError| Trouble::failure(e))
+}
+
+/// The command that measures today what the table tells of: its suite, on those of its contenders
+/// that there are recipes for; none where there is no such suite, or nothing of it is laid beside.
+fn today(table: &Table) -> Option<String> {
+    if table.lines.is_empty() || suite::find(&table.suite)?.read(&catalogue()).is_err() {
+        return None;
+    }
+    let contenders: Vec<&str> = table
+        .contenders
+        .iter()
+        .filter_map(|contender| contender.today.first())
+        .map(String::as_str)
+        .filter(|form| can_be_made(form))
+        .collect();
+    if contenders.is_empty() {
+        return None;
+    }
+    let list = contenders.join(",");
+    Some(format!("fsdyno run {} --fs {list}", table.suite))
+}
+
+/// Why nothing of today can be laid beside a table.
+fn none_today(table: &Table) -> String {
+    let suite = &table.suite;
+    if table.lines.is_empty() || suite::find(suite).is_none() {
+        format!("it takes the suite {suite}, no phase of which is laid beside this table yet")
+    } else {
+        format!("the suite {suite} can run on none of its file systems here")
+    }
+}
+
+/// Whether there is a recipe and a layout for a contender in short form.
+fn can_be_made(form: &str) -> bool {
+    let kind_of = |name: &str| -> Option<FilesystemKind> {
+        fs::ALL
+            .iter()
+            .find(|recipe| recipe.name() == name)
+            .map(|recipe| recipe.kind())
+    };
+    let contender = Contender::parse(form, &kind_of);
+    contender.is_ok_and(|c| layouts::ALL.iter().any(|l| l.name == c.layout.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables() -> impl Iterator<Item = Table> {
+        published::ALL
+            .iter()
+            .map(|published| read(published).unwrap())
+    }
+
+    #[test]
+    fn every_phase_laid_beside_a_table_is_one_of_its_suite() {
+        for table in tables().filter(|table| !table.lines.is_empty()) {
+            let suite = suite::find(&table.suite).unwrap_or_else(|| panic!("{}", table.suite));
+            let suite = suite.read(&catalogue()).unwrap();
+            for line in &table.lines {
+                let mut workloads = suite.workloads.iter();
+                let workload = workloads
+                    .find(|w| w.name == line.workload && w.dataset.to_string() == line.dataset);
+                let mut phases = workload.unwrap().phases.iter();
+                assert!(
+                    phases.any(|phase| phase.kind == line.kind && phase.cache == line.cache),
+                    "{}: {}",
+                    table.name,
+                    line.label
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_contender_of_today_reads_back_as_it_is_written() {
+        for table in tables() {
+            for form in table.contenders.iter().flat_map(|c| &c.today) {
+                // Those of file systems without a recipe are read all the same.
+                let any = |_: &str| Some(FilesystemKind::Block);
+                let contender = Contender::parse(form, &any).unwrap();
+                assert_eq!(contender.short_form(), *form, "{}", table.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_suite_that_repeats_a_publication_names_a_table() {
+        let mut named = 0;
+        for suite in suite::ALL {
+            let source = suite.read(&catalogue()).unwrap().source;
+            for name in source.iter().flat_map(|names| names.split(", ")) {
+                assert!(published::find(name).is_some(), "{}: {name}", suite.name);
+                named += 1;
+            }
+        }
+        assert!(named >= 4);
+    }
+}

@@ -1,0 +1,119 @@
+//! Published tables, and a run beside one, in the formats they have.
+
+use super::csv::safe;
+use super::{Format, markdown, terminal};
+use crate::published::{Against, Published};
+use crate::{Options, ReportError};
+use serde::Serialize;
+
+/// The columns of a run beside a table: a row for each contender of each phase.
+const COLUMNS: [&str; 18] = [
+    "run",
+    "table",
+    "year",
+    "scale",
+    "phase",
+    "contender",
+    "contender_then",
+    "better",
+    "unit_then",
+    "then",
+    "unit_now",
+    "now_median",
+    "repeats",
+    "ratio_then",
+    "ratio_now",
+    "rank_then",
+    "rank_now",
+    "rank_correlation",
+];
+
+/// Writes a published table; as CSV, its figures are as they came.
+pub fn published(
+    published: &Published,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let trouble = |why: String| ReportError::Published {
+        table: published.name.to_owned(),
+        format,
+        why,
+    };
+    let table = published.read().map_err(|e| trouble(e.to_string()))?;
+    match format {
+        Format::Terminal => Ok(terminal::published(&table, options)),
+        Format::Markdown => Ok(markdown::published::table(&table, options.clock)),
+        Format::Csv => Ok(published.figures.as_bytes().to_vec()),
+        Format::Json => json(&table).map_err(|e| trouble(e.to_string())),
+        Format::Html => Err(ReportError::NoForm {
+            what: "a published table",
+            format,
+        }),
+    }
+}
+
+/// Writes a run beside a published table.
+pub fn against(
+    against: &Against,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let trouble = |why: String| ReportError::Published {
+        table: against.table.clone(),
+        format,
+        why,
+    };
+    match format {
+        Format::Terminal => Ok(terminal::against(against, options)),
+        Format::Markdown => Ok(markdown::published::against(against, options.clock)),
+        Format::Csv => csv(against).map_err(|e| trouble(e.to_string())),
+        Format::Json => json(against).map_err(|e| trouble(e.to_string())),
+        Format::Html => Err(ReportError::NoForm {
+            what: "a run beside a published table",
+            format,
+        }),
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn csv(against: &Against) -> Result<Vec<u8>, ::csv::Error> {
+    let mut writer = ::csv::WriterBuilder::new()
+        .terminator(::csv::Terminator::CRLF)
+        .from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    let known = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+    for line in &against.lines {
+        for entry in &line.entries {
+            let pair = &against.contenders[entry.contender];
+            let row: [String; COLUMNS.len()] = [
+                safe(&against.run),
+                against.table.clone(),
+                against.year.to_string(),
+                against.scale.to_string(),
+                line.label.clone(),
+                safe(&pair.now),
+                pair.then.clone(),
+                line.better.name().to_owned(),
+                line.unit_then.clone(),
+                entry.then.to_string(),
+                safe(&line.unit_now),
+                entry.now.to_string(),
+                entry.repeats.to_string(),
+                known(entry.ratio_then),
+                known(entry.ratio_now),
+                entry.rank_then.to_string(),
+                entry.rank_now.to_string(),
+                known(line.rank_correlation),
+            ];
+            writer.write_record(&row)?;
+        }
+    }
+    writer
+        .into_inner()
+        .map_err(|e| ::csv::Error::from(e.into_error()))
+}

@@ -1,0 +1,91 @@
+//! A run beside a published table: per phase a line for each contender of both.
+
+use super::Page;
+use super::paint::{left, right, shortened, width};
+use crate::published::{Against, Beside, Holding};
+
+/// Columns of the figures: then and now, both ratios, both ranks.
+const COLUMNS: [usize; 6] = [10, 9, 10, 9, 7, 5];
+
+/// Writes the comparison.
+pub fn write(page: &mut Page, against: &Against, clock: bool) {
+    page.heading_first(&format!("fsdyno: {}", against.heading()));
+    page.line("");
+    page.facts(&against.facts());
+    page.heading("Then and now");
+    page.paragraph(&against.legend("*", "~"), 0);
+    page.line("");
+    let room = page.width - COLUMNS.iter().sum::<usize>();
+    let names = against.contenders.iter().map(|pair| width(&pair.now) + 2);
+    let stub = names.max().unwrap_or(0).clamp(12, room);
+    for heads in [
+        ["", "figure", "", "ratio", "", "rank"],
+        ["then", "now", "then", "now", "then", "now"],
+    ] {
+        let line = page
+            .paint
+            .dim(&columns("", stub, &heads.map(str::to_owned)));
+        page.line(&line);
+    }
+    for line in &against.lines {
+        phase(page, against, line, stub, clock);
+    }
+    conclusions(page, against);
+    let apart = against.apart();
+    if !apart.is_empty() {
+        page.heading("Not in both");
+        page.facts(&apart);
+    }
+}
+
+fn columns(name: &str, stub: usize, texts: &[String; 6]) -> String {
+    let mut line = left(&shortened(name, stub), stub);
+    for (text, columns) in texts.iter().zip(COLUMNS) {
+        line += &right(text, columns);
+    }
+    line
+}
+
+fn phase(page: &mut Page, against: &Against, line: &Beside, stub: usize, clock: bool) {
+    let heading = page.paint.bold(&line.heading());
+    page.line(&heading);
+    for entry in &line.entries {
+        let name = format!("  {}", against.contenders[entry.contender].now);
+        let texts = line.texts(entry, clock, |text| format!("*{text}"), "~");
+        let text = columns(&name, stub, &texts);
+        let text = if line.entries.len() > 1 && entry.best_now {
+            page.paint.good(&text)
+        } else {
+            text
+        };
+        page.line(&text);
+    }
+    if let Some(correlation) = line.correlation() {
+        page.line(&format!("  {correlation}"));
+    }
+}
+
+fn conclusions(page: &mut Page, against: &Against) {
+    page.heading(&format!("What was concluded then ({})", against.tally()));
+    for told in &against.conclusions {
+        let verdict = format!("{}:", told.holding.words());
+        for (at, line) in super::paint::wrap(&format!("{verdict} {}", told.says), page.width, 2)
+            .into_iter()
+            .enumerate()
+        {
+            let line = match line.strip_prefix(&verdict).filter(|_| at == 0) {
+                Some(rest) => {
+                    let verdict = match told.holding {
+                        Holding::Holds => page.paint.good(&verdict),
+                        Holding::Reversed | Holding::InPart => page.paint.bad(&verdict),
+                        Holding::CannotBeSaid => page.paint.doubtful(&verdict),
+                    };
+                    format!("{verdict}{rest}")
+                }
+                None => line,
+            };
+            page.line(&line);
+        }
+        page.paragraph(&format!("  Now: {}.", told.today()), 2);
+    }
+}

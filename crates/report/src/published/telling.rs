@@ -1,0 +1,188 @@
+//! How a table, and a run beside it, are put into words: the same in every format.
+
+use super::{Against, Beside, Entry, Table};
+use crate::words;
+use fsdyno_model::Nanos;
+use fsdyno_stats::chance_of_order;
+use std::fmt::Write as _;
+
+/// A published figure as it was printed, or as `m:ss` where that is wished and it is a time.
+pub fn printed(value: f64, unit: &str, clock: bool) -> String {
+    if clock && unit == "s" {
+        Nanos::from_seconds(value).clock()
+    } else {
+        value.to_string()
+    }
+}
+
+/// A figure of today with three digits, or as `m:ss`.
+pub fn measured(value: f64, unit: &str, clock: bool) -> String {
+    if clock && unit == "s" {
+        Nanos::from_seconds(value).clock()
+    } else {
+        words::significant(value)
+    }
+}
+
+impl Table {
+    /// Where the figures come from, by name.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("source", self.source.clone()),
+            ("machine", self.machine.clone()),
+            ("measured", self.measured.clone()),
+        ];
+        facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
+        facts
+    }
+}
+
+impl Against {
+    /// What it is, in a line.
+    pub fn heading(&self) -> String {
+        let date = words::date(self.started_unix_ns);
+        format!("{} of {date} beside {}", self.plan, self.table)
+    }
+
+    /// What then and now are.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("then", format!("{} ({})", self.title, self.year)),
+            ("", format!("{}; {}", self.machine, self.measured)),
+            (
+                "now",
+                format!(
+                    "run {}, {}, engine {}, datasets of {} of full size",
+                    self.run, self.kernel, self.engine, self.scale
+                ),
+            ),
+        ];
+        facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
+        facts
+    }
+
+    /// How the figures are to be read; `best` and `level` are the marks of the format.
+    pub fn legend(&self, best: &str, level: &str) -> String {
+        let mut text =
+            "Then: as published. Now: medians; a wall time is the time to return, which \
+            is what `time cp` showed then."
+                .to_owned();
+        text += if (self.scale - 1.0).abs() < 1e-9 {
+            " The machines lie years apart: compare ratios and ranks, not figures."
+        } else {
+            " The machines lie years apart and the datasets differ in size: compare ratios and \
+             ranks, not figures."
+        };
+        if self.compares() {
+            let base = &self.contenders[0].now;
+            let _ = write!(
+                text,
+                " Ratios are to {base}; {best}: best, now also what is not to be told from the \
+                 best; {level}: not to be told from {base}. Ranks go by figures and medians alone, \
+                 the best first."
+            );
+        }
+        if self.too_few() {
+            text += " There are too few repeats to judge: 3 are needed.";
+        }
+        if let Some(most) = self.most_ranked() {
+            let orders = 1.0 / chance_of_order(most);
+            let _ = write!(
+                text,
+                " Rank correlation (Spearman): 1 where the order is the same, -1 where it is \
+                 reversed. Of so few it says little: chance alone puts {most} into the same order \
+                 once in {orders:.0}."
+            );
+        }
+        text
+    }
+
+    /// How many conclusions fared how: `2 hold, 1 is reversed ...`.
+    pub fn tally(&self) -> String {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for told in &self.conclusions {
+            let words = told.holding.words();
+            match counts.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, n)) => *n += 1,
+                None => counts.push((words, 1)),
+            }
+        }
+        let parts: Vec<String> = counts
+            .iter()
+            .map(|(words, n)| format!("{words}: {n}"))
+            .collect();
+        parts.join(", ")
+    }
+
+    /// What one side alone has, a paragraph each.
+    pub fn apart(&self) -> Vec<(&'static str, String)> {
+        let sides = [("only then", &self.only_then), ("only now", &self.only_now)];
+        let mut told = Vec::new();
+        for (name, side) in sides {
+            let parts = [&side.contenders, &side.phases].map(|names| names.join(", "));
+            let text: Vec<String> = parts.into_iter().filter(|t| !t.is_empty()).collect();
+            if !text.is_empty() {
+                told.push((name, text.join("; ")));
+            }
+        }
+        told
+    }
+}
+
+impl Beside {
+    /// What it is called, with its units.
+    pub fn heading(&self) -> String {
+        if self.unit_then == self.unit_now {
+            format!("{} ({})", self.label, self.unit_now)
+        } else {
+            let units = (&self.unit_then, &self.unit_now);
+            format!("{} ({} then, {} now)", self.label, units.0, units.1)
+        }
+    }
+
+    /// The rank correlation in words; none where there is none.
+    pub fn correlation(&self) -> Option<String> {
+        let rho = self.rank_correlation?;
+        Some(format!(
+            "rank correlation {rho:.2} of {}",
+            self.entries.len()
+        ))
+    }
+
+    /// The figures of an entry: then and now, the ratios, the ranks. `best` marks a text, `level`
+    /// stands before a ratio. Of a contender that is alone, only the figures are told.
+    pub fn texts(
+        &self,
+        entry: &Entry,
+        clock: bool,
+        best: impl Fn(String) -> String,
+        level: &str,
+    ) -> [String; 6] {
+        let alone = self.entries.len() < 2;
+        let marked = |text: String, mark: bool| if mark && !alone { best(text) } else { text };
+        let level = if entry.level_with_baseline { level } else { "" };
+        let ratio = |ratio: Option<f64>, level: &str| match ratio {
+            Some(_) if entry.contender == 0 && !alone => "base".to_owned(),
+            Some(ratio) if !alone => format!("{level}{}x", words::ratio(ratio)),
+            _ => "-".to_owned(),
+        };
+        // `1`, or `1.5` where two share the place.
+        let rank = |rank: f64| {
+            if alone {
+                "-".to_owned()
+            } else {
+                rank.to_string()
+            }
+        };
+        let then = printed(entry.then, &self.unit_then, clock);
+        let now = measured(entry.now, &self.unit_now, clock);
+        [
+            marked(then, entry.best_then),
+            marked(now, entry.best_now),
+            ratio(entry.ratio_then, ""),
+            ratio(entry.ratio_now, level),
+            rank(entry.rank_then),
+            rank(entry.rank_now),
+        ]
+    }
+}
