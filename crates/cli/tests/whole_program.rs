@@ -323,6 +323,61 @@ fn every_list_and_format_answers() {
     }
 }
 
+#[test]
+fn published_tables_are_listed_shown_and_laid_beside_a_run() {
+    let home = Home::new();
+    let said = home.fsdyno(&["published", "list"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said_as_json = home.fsdyno(&["published", "list", "--json"]);
+    let tables: serde_json::Value = serde_json::from_str(&said_as_json.out).unwrap();
+    for table in tables.as_array().unwrap() {
+        let name = table["name"].as_str().unwrap();
+        assert!(said.out.contains(name), "{name}: {}", said.out);
+        for format in ["terminal", "csv", "json", "markdown"] {
+            let said = home.fsdyno(&["published", "show", name, "--format", format]);
+            assert_eq!(said.code, Some(0), "{name} {format}: {}", said.err);
+            let figures = said.out.contains("create") || said.out.contains("copy");
+            assert!(figures || name == "atime-2007", "{name}: {}", said.out);
+            let wide = said.out.lines().any(|line| line.chars().count() > 80);
+            assert!(format != "terminal" || !wide, "{}", said.out);
+        }
+    }
+    for (args, words) in [
+        (&["published", "show", "btrfs-2009"][..], "btrfs-2008"),
+        (
+            &["published", "show", "x"],
+            "there are bonnie-2001, mongo-2001",
+        ),
+        (
+            &["published", "show", "btrfs-2008", "--format", "html"],
+            "markdown",
+        ),
+    ] {
+        let said = home.fsdyno(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    }
+    let plain = home.fsdyno(&small(&home, &["--repeats", "1"]));
+    assert_eq!(plain.code, Some(0), "{}", plain.err);
+    // A directory is nobody's contender: what would match is told.
+    for (table, words) in [
+        ("ufs-async-2004", "fsdyno run classic-2004 --fs ext2"),
+        (
+            "btrfs-2008",
+            "fsdyno run classic-2008 --fs btrfs,ext2,ext3,xfs",
+        ),
+        (
+            "atime-2007",
+            "fsdyno run atime-2007 --fs ext3:strictatime,ext3:noatime",
+        ),
+        ("btrfs-2009", "did you mean btrfs-2008"),
+    ] {
+        let said = home.fsdyno(&["report", "last", "--against", table]);
+        assert_eq!(said.code, Some(2), "{table}: {}{}", said.out, said.err);
+        assert!(said.err.contains(words), "{table}: {}", said.err);
+    }
+}
+
 /// Waits until the store of a run under way holds so many cells, however slow the disk is.
 fn wait_for_cells(home: &Home, run: &mut Child, cells: u64) {
     while run.try_wait().unwrap().is_none() {

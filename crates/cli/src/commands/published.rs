@@ -150,7 +150,7 @@ fn today(table: &Table) -> Option<String> {
 fn none_today(table: &Table) -> String {
     let suite = &table.suite;
     if table.lines.is_empty() || suite::find(suite).is_none() {
-        format!("it takes the suite {suite}, no phase of which is laid beside this table yet")
+        format!("no phase of the suite {suite} is laid beside this table yet")
     } else {
         format!("the suite {suite} can run on none of its file systems here")
     }

@@ -110,6 +110,8 @@ pub struct Entry {
     pub best_then: bool,
     /// Whether it is the best now, or not to be told from the best.
     pub best_now: bool,
+    /// Whether a warning stands behind some figure of today.
+    pub doubted: bool,
     /// Every figure of today with its block.
     #[serde(skip)]
     pub(super) figures: Vec<Blocked>,
@@ -198,7 +200,13 @@ impl Against {
         ranked.map(|line| line.entries.len()).max()
     }
 
-    /// Whether all figures of today are few to be judged.
+    /// Whether a warning stands behind some figure of today.
+    pub fn doubted(&self) -> bool {
+        let mut entries = self.lines.iter().flat_map(|line| &line.entries);
+        entries.any(|entry| entry.doubted)
+    }
+
+    /// Whether all figures of today are too few to be judged.
     pub fn too_few(&self) -> bool {
         let mut entries = self.lines.iter().flat_map(|line| &line.entries);
         entries.all(|entry| entry.repeats < FEWEST)
@@ -274,6 +282,7 @@ impl Beside {
         let mut entries = Vec::new();
         for (contender, pair) in contenders.iter().enumerate() {
             let samples = set.samples(pair.in_run, workload, phase);
+            let doubted = samples.iter().any(|(_, s)| !s.warnings.is_empty());
             let mut figures: Vec<Blocked> = Vec::new();
             for (block, sample) in samples {
                 if let Some((figure, unit)) = line.today.of(sample) {
@@ -298,6 +307,7 @@ impl Beside {
                 rank_now: 1.0,
                 best_then: false,
                 best_now: false,
+                doubted,
                 figures,
             });
         }

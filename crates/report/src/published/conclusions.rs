@@ -60,7 +60,7 @@ pub enum Outcome {
     Behind,
     /// Not to be told from the other.
     Level,
-    /// There are too few repeats to judge.
+    /// There are too few figures to judge.
     TooFew,
 }
 
@@ -108,7 +108,7 @@ impl Outcome {
             Self::Ahead => "ahead of",
             Self::Behind => "behind",
             Self::Level => "not to be told from",
-            Self::TooFew => "measured too seldom to be judged beside",
+            Self::TooFew => "not judged, for want of figures, beside",
         }
     }
 }
@@ -177,32 +177,41 @@ impl Told {
         text
     }
 
-    /// `a is ahead of b and c (copy, delete)`, for each of those who were ahead, and each group of
-    /// phases that have the same others.
+    /// `a and b are ahead of c (copy, delete)`: everybody once for the same others in the same
+    /// phases.
     fn clauses(&self, outcome: Outcome) -> Vec<String> {
         let mut by_phase: Vec<(&str, &str, Vec<String>)> = Vec::new();
         for one in self.compared.iter().filter(|one| one.now == outcome) {
-            let same = |(ahead, phase, _): &&mut (&str, &str, Vec<String>)| {
-                *ahead == one.ahead && *phase == one.phase
-            };
-            match by_phase.iter_mut().find(same) {
+            let mut known = by_phase.iter_mut();
+            match known.find(|(ahead, phase, _)| *ahead == one.ahead && *phase == one.phase) {
                 Some((_, _, others)) => others.push(one.behind.clone()),
                 None => by_phase.push((&one.ahead, &one.phase, vec![one.behind.clone()])),
             }
         }
-        let mut grouped: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
+        let mut by_others: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
         for (ahead, phase, others) in by_phase {
-            match grouped.iter_mut().find(|g| g.0 == ahead && g.1 == others) {
+            let mut known = by_others.iter_mut();
+            match known.find(|group| group.0 == ahead && group.1 == others) {
                 Some((_, _, phases)) => phases.push(phase),
-                None => grouped.push((ahead, others, vec![phase])),
+                None => by_others.push((ahead, others, vec![phase])),
             }
         }
-        let clause = |(ahead, others, phases): (&str, Vec<String>, Vec<&str>)| {
+        let mut grouped: Vec<(Vec<String>, Vec<String>, Vec<&str>)> = Vec::new();
+        for (ahead, others, phases) in by_others {
+            let mut known = grouped.iter_mut();
+            match known.find(|group| group.1 == others && group.2 == phases) {
+                Some((all, _, _)) => all.push(ahead.to_owned()),
+                None => grouped.push((vec![ahead.to_owned()], others, phases)),
+            }
+        }
+        let clause = |(ahead, others, phases): (Vec<String>, Vec<String>, Vec<&str>)| {
             format!(
-                "{ahead} is {} {} ({})",
+                "{} {} {} {} ({})",
+                words::list(&ahead),
+                if ahead.len() > 1 { "are" } else { "is" },
                 outcome.words(),
                 words::list(&others),
-                phases.join("; ")
+                phases.join(", ")
             )
         };
         grouped.into_iter().map(clause).collect()

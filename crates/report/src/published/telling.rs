@@ -6,12 +6,15 @@ use fsdyno_model::Nanos;
 use fsdyno_stats::chance_of_order;
 use std::fmt::Write as _;
 
-/// A published figure as it was printed, or as `m:ss` where that is wished and it is a time.
+/// A published figure as it was printed (with at most three decimals), or as `m:ss` where that is wished and it is a time.
 pub fn printed(value: f64, unit: &str, clock: bool) -> String {
     if clock && unit == "s" {
         Nanos::from_seconds(value).clock()
+    } else if value.fract().abs() < 1e-9 {
+        format!("{value:.0}")
     } else {
-        value.to_string()
+        let text = format!("{value:.3}");
+        text.trim_end_matches('0').to_owned()
     }
 }
 
@@ -82,6 +85,13 @@ impl Against {
                  the best first."
             );
         }
+        if self.doubted() {
+            let _ = write!(
+                text,
+                " !: a warning stands behind it (`fsdyno report {}`).",
+                self.run
+            );
+        }
         if self.too_few() {
             text += " There are too few repeats to judge: 3 are needed.";
         }
@@ -119,8 +129,11 @@ impl Against {
         let sides = [("only then", &self.only_then), ("only now", &self.only_now)];
         let mut told = Vec::new();
         for (name, side) in sides {
-            let parts = [&side.contenders, &side.phases].map(|names| names.join(", "));
-            let text: Vec<String> = parts.into_iter().filter(|t| !t.is_empty()).collect();
+            let parts = [("contenders", &side.contenders), ("phases", &side.phases)];
+            let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+            let text: Vec<String> = parts
+                .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+                .collect();
             if !text.is_empty() {
                 told.push((name, text.join("; ")));
             }
@@ -160,6 +173,7 @@ impl Beside {
     ) -> [String; 6] {
         let alone = self.entries.len() < 2;
         let marked = |text: String, mark: bool| if mark && !alone { best(text) } else { text };
+        let doubt = if entry.doubted { "!" } else { "" };
         let level = if entry.level_with_baseline { level } else { "" };
         let ratio = |ratio: Option<f64>, level: &str| match ratio {
             Some(_) if entry.contender == 0 && !alone => "base".to_owned(),
@@ -175,7 +189,7 @@ impl Beside {
             }
         };
         let then = printed(entry.then, &self.unit_then, clock);
-        let now = measured(entry.now, &self.unit_now, clock);
+        let now = format!("{doubt}{}", measured(entry.now, &self.unit_now, clock));
         [
             marked(then, entry.best_then),
             marked(now, entry.best_now),

@@ -17,7 +17,7 @@ pub fn write(page: &mut Page, against: &Against, clock: bool) {
     page.line("");
     let room = page.width - COLUMNS.iter().sum::<usize>();
     let names = against.contenders.iter().map(|pair| width(&pair.now) + 2);
-    let stub = names.max().unwrap_or(0).clamp(12, room);
+    let stub = names.max().unwrap_or(0).max(12).min(room);
     for heads in [
         ["", "figure", "", "ratio", "", "rank"],
         ["then", "now", "then", "now", "then", "now"],
