@@ -1,7 +1,7 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fsdyno_model::{CopyMethod, Nanos};
+use fsdyno_model::{CopyMethod, Fill, Nanos};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -53,6 +53,8 @@ pub enum Command {
     Selftest(JsonArgs),
     /// Lay a dataset in a directory
     Make(MakeArgs),
+    /// Fill and age the file system of a directory, as `run --fill --age` does
+    Age(AgeArgs),
     /// Run one phase in a directory, once, and print its figures
     Phase(PhaseArgs),
     /// Print the completions of a shell
@@ -158,6 +160,16 @@ pub struct RunArgs {
     #[arg(long)]
     pub fragments: bool,
 
+    /// Before the workload, fill file systems to a part of their space: `90%`, `0%,95%`,
+    /// `90%:fragmented` (what is left free lies in small holes); each contender at each
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub fill: Vec<String>,
+
+    /// Before the workload, age file systems: files are made, grown, cut and removed until N
+    /// times the bytes held (the fill, or half) were written; each contender at each
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub age: Vec<u32>,
+
     /// Pass mount options on even where they look like typos
     #[arg(long)]
     pub unchecked_options: bool,
@@ -174,6 +186,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
+        "fill", "age",
         "unchecked_options",
     ])]
     pub resume: Option<String>,
@@ -309,6 +322,22 @@ pub struct MakeArgs {
     /// Lay it as the archive that `untar` unpacks
     #[arg(long)]
     pub archive: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct AgeArgs {
+    /// A directory on the file system; `state` is made in it, and what fills it goes there
+    #[arg(long = "in", value_name = "DIR")]
+    pub directory: PathBuf,
+    /// How full, as df shows it: `90%`, or `90%:fragmented` [default: 50%]
+    #[arg(long, value_name = "PERCENT")]
+    pub fill: Option<Fill>,
+    /// How often what it holds is written anew by a churn of files
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub age: u32,
+    /// Seed of sizes, contents and sequence
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 #[derive(Debug, Args)]

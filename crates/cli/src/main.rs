@@ -38,6 +38,7 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Clean(args) => commands::clean::clean(args),
         Command::Selftest(args) => commands::selftest::selftest(args.json),
         Command::Make(args) => commands::make::make(args),
+        Command::Age(args) => commands::age::age(args),
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => commands::complete::completions(*shell),
         Command::Man => commands::complete::man(),

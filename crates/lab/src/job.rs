@@ -67,6 +67,12 @@ impl<'a> Job<'a> {
         self.plan.fragments && self.touches_files() && writes()
     }
 
+    /// The seed of what fills and ages its file system: another in every block, the same for all
+    /// contenders within it.
+    pub fn state_seed(&self) -> u64 {
+        self.plan.seed.wrapping_add(self.cell.block.into())
+    }
+
     /// Whether its engine touches files at all.
     pub fn touches_files(&self) -> bool {
         self.plan.engine != fsdyno_load::engines::null::NAME

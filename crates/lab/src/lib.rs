@@ -1,6 +1,7 @@
 //! Where a cell runs. A cell follows one [`procedure`], whoever carries it out: the host lab
 //! really does it, the [`script`] of a dry run only says it.
 
+mod filled;
 pub mod job;
 pub mod labs;
 pub mod preflight;

@@ -1,7 +1,9 @@
 //! Everything that can be known before anything is made: recipes found, datasets opened, phases
 //! that follow from each other, and room enough for it all.
 
+use crate::filled;
 use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
+use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, FilesystemKind, Plan, Workload};
 use fsdyno_recipes::Filesystem;
@@ -71,6 +73,43 @@ pub enum PreflightError {
         /// What else can be done.
         way_out: String,
     },
+    /// The dataset does not fit beside what fills a contender.
+    #[error(
+        "workload {workload} takes up to {need}, but on {label} only {left} are left of {device}; \
+         choose a smaller --scale, less --fill, or {way_out}"
+    )]
+    TooFull {
+        /// Which workload.
+        workload: String,
+        /// What it takes.
+        need: Bytes,
+        /// The contender.
+        label: String,
+        /// What is left to it.
+        left: Bytes,
+        /// The size of its device.
+        device: Bytes,
+        /// What else can be done.
+        way_out: &'static str,
+    },
+    /// What fills image files does not fit where they lie.
+    #[error(
+        "bringing {label} into its state writes up to {written} to its image files, and a workload \
+         up to {need} more, but {} has only {room}; choose another place with --work-dir, a smaller \
+         --scale, a smaller loop size, or less --fill", path.display()
+    )]
+    NoRoomToFill {
+        /// The contender.
+        label: String,
+        /// What filling writes.
+        written: Bytes,
+        /// What the largest workload takes.
+        need: Bytes,
+        /// Where image files lie.
+        path: PathBuf,
+        /// What is there.
+        room: Bytes,
+    },
     /// A contender has no recipe.
     #[error("contender {label}: no file system is called `{filesystem}`")]
     NoRecipe {
@@ -139,11 +178,14 @@ impl Preflight {
             DeviceChoice::Loop { directory, .. } => directory.clone(),
             _ => PathBuf::from(DEFAULT_SCRATCH),
         };
-        let image_bytes = match &plan.device {
-            DeviceChoice::Loop {
-                size: Some(size), ..
-            } => *size,
-            _ => roomy(need, smallest),
+        let image_bytes = if let DeviceChoice::Loop {
+            size: Some(size), ..
+        } = &plan.device
+        {
+            *size
+        } else {
+            let filled = filled::device_for(need, filled::fullest(&plan.contenders));
+            roomy(need, smallest, filled)
         };
         let preflight = Self {
             recipes,
@@ -153,6 +195,7 @@ impl Preflight {
             scratch,
         };
         preflight.check_room(plan)?;
+        preflight.check_room_beside_states(plan)?;
         Ok(preflight)
     }
 
@@ -201,6 +244,52 @@ impl Preflight {
         Ok(())
     }
 
+    /// Refuses workloads that do not fit beside what fills a contender, and fills that do not fit
+    /// where image files lie.
+    fn check_room_beside_states(&self, plan: &Plan) -> Result<(), PreflightError> {
+        if !matches!(plan.device, DeviceChoice::Loop { .. }) || plan.engine == NULL {
+            return Ok(());
+        }
+        for contender in plan.contenders.iter().filter(|c| !c.state.is_fresh()) {
+            let written = filled::written_by(contender, self.image_bytes);
+            if written == Bytes(0) {
+                continue;
+            }
+            let permille = contender.state.fill_permille.unwrap_or(0);
+            let left = filled::left_on(self.image_bytes, permille);
+            for (workload, prepared) in plan.workloads.iter().zip(&self.workloads) {
+                // A page more or less comes of whole numbers.
+                if prepared.peak.0 > left.0 + 4096 {
+                    return Err(PreflightError::TooFull {
+                        workload: workload.name.clone(),
+                        need: prepared.peak,
+                        label: contender.label.clone(),
+                        left,
+                        device: self.image_bytes,
+                        way_out: "a larger loop size, or leave the size to fsdyno",
+                    });
+                }
+            }
+            let path = self.scratch.clone();
+            let room = fsdyno_host::counters::space_free(&path).map_err(|source| {
+                PreflightError::Unknown {
+                    path: path.clone(),
+                    source,
+                }
+            })?;
+            if written.0.saturating_add(self.need.0) > room.0 {
+                return Err(PreflightError::NoRoomToFill {
+                    label: contender.label.clone(),
+                    written,
+                    need: self.need,
+                    path,
+                    room,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses places in which no image, mount point or tree could be made.
     pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
         let directories = plan.contenders.iter().map(|c| c.directory.as_ref());
@@ -220,7 +309,7 @@ impl Preflight {
     }
 
     /// The smallest device the plan can do with, bytes.
-    pub fn smallest_device(&self) -> Bytes {
+    pub fn smallest_device(&self, plan: &Plan) -> Bytes {
         let smallest = self
             .recipes
             .iter()
@@ -228,7 +317,10 @@ impl Preflight {
             .max()
             .unwrap_or_default();
         // Metadata, journals and reserves come on top of the files: a tenth, as a rule.
-        smallest.max(Bytes(self.need.0 + self.need.0 / 10))
+        let filled = filled::device_for(self.need, filled::fullest(&plan.contenders));
+        smallest
+            .max(Bytes(self.need.0 + self.need.0 / 10))
+            .max(filled)
     }
 }
 
@@ -240,13 +332,15 @@ fn recipe_of(contender: &Contender) -> Result<&'static dyn Filesystem, Preflight
 }
 
 /// A device three times the size of what is to stand on it, in whole GiB, so that no contender is
-/// measured on a nearly full device; images are sparse, so the rest costs nothing.
-fn roomy(need: Bytes, smallest: Bytes) -> Bytes {
+/// measured on a nearly full device unless that is asked for; images are sparse, so the rest costs
+/// nothing. Where some are filled, as large as they need, so that all stand on the same.
+fn roomy(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
     const GIB: u64 = 1 << 30;
     let wanted = need
         .0
         .saturating_mul(3)
         .max(smallest.0.saturating_mul(2))
+        .max(filled.0)
         .max(2 * GIB);
     Bytes(wanted.div_ceil(GIB) * GIB)
 }

@@ -20,6 +20,8 @@ pub trait Hands {
     fn mount(&mut self, steps: &[Step]) -> Result<(), Halt>;
     /// Reads back the options in force.
     fn describe(&mut self, source: &str, step: &Step) -> Result<(), Halt>;
+    /// Fills and ages the file system as its contender asks for.
+    fn state(&mut self, job: &Job<'_>) -> Result<(), Halt>;
     /// Lays the dataset and waits until deferred work has ended.
     fn lay(&mut self, job: &Job<'_>) -> Result<(), Halt>;
     /// Brings about the state of the caches that a phase asks for.
@@ -66,6 +68,7 @@ pub fn run(hands: &mut dyn Hands, job: &Job<'_>) -> Result<(), Halt> {
         hands.describe(&source, &step)?;
     }
     hands.enter(Stage::Prepare);
+    hands.state(job)?;
     hands.lay(job)?;
     for (number, phase) in (0..).zip(&job.workload.phases) {
         one_phase(hands, job, number, phase)?;

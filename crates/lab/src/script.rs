@@ -148,6 +148,24 @@ impl Hands for Saying {
         Ok(())
     }
 
+    fn state(&mut self, job: &Job<'_>) -> Result<(), Halt> {
+        let state = &job.contender.state;
+        if let Some(fill) = state.fill()
+            && job.touches_files()
+        {
+            let target = self.target.display().to_string();
+            let (fill, age) = (fill.to_string(), state.age.to_string());
+            let seed = job.state_seed().to_string();
+            let mut words = vec!["age", "--in", &target, "--fill", &fill];
+            if state.age > 0 {
+                words.extend(["--age", &age]);
+            }
+            words.extend(["--seed", &seed]);
+            self.own(&words);
+        }
+        Ok(())
+    }
+
     fn lay(&mut self, job: &Job<'_>) -> Result<(), Halt> {
         self.say(&Step::MakeDirectory {
             path: self.root.clone(),

@@ -9,5 +9,6 @@ pub mod engines;
 pub mod fragments;
 pub mod ground;
 pub mod measure;
+pub mod states;
 pub mod trees;
 pub mod workloads;

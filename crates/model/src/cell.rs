@@ -144,3 +144,8 @@ pub struct Effective {
     /// What it said.
     pub text: String,
 }
+
+impl Effective {
+    /// The source of what was done to a file system before its workload: filled, aged.
+    pub const STATE: &str = "state";
+}

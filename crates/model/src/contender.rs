@@ -16,6 +16,7 @@
 //! In a list, a comma (or a blank, or `;`) begins the next contender where the name of a file
 //! system follows; else it goes on with the mount options of the contender before it.
 
+use crate::state::GroundState;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -38,22 +39,6 @@ pub struct Contender {
     /// What is done to it before its workload, beyond making it.
     #[serde(default, skip_serializing_if = "GroundState::is_fresh")]
     pub state: GroundState,
-}
-
-/// The state of a file system before its workload: fresh, filled, aged.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct GroundState {
-    /// The part of its space that is in use, in tenths of a percent.
-    pub fill_permille: Option<u32>,
-    /// How often the bytes it holds were written anew by a churn of files; 0: never.
-    pub age: u32,
-}
-
-impl GroundState {
-    /// Whether it is as mkfs left it.
-    pub fn is_fresh(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A layout and its number of devices.

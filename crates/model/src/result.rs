@@ -1,6 +1,6 @@
 //! A run as it is read back from the store: what every report is made from.
 
-use crate::cell::{CellRecord, Outcome};
+use crate::cell::{CellRecord, Effective, Outcome};
 use crate::plan::Plan;
 use crate::provenance::Provenance;
 use crate::sample::Sample;
@@ -78,6 +78,17 @@ impl ResultSet {
             .collect();
         samples.sort_by_key(|(block, _)| *block);
         samples
+    }
+
+    /// What was done to a contender before its workloads, as each of its cells tells it.
+    pub fn states(&self, contender: usize) -> Vec<&str> {
+        self.cells
+            .iter()
+            .filter(|record| record.cell.contender as usize == contender)
+            .flat_map(|record| &record.effective)
+            .filter(|effective| effective.source == Effective::STATE)
+            .map(|effective| effective.text.as_str())
+            .collect()
     }
 
     /// The cells that were not measured.

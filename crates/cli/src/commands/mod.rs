@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod age;
 pub mod clean;
 pub mod complete;
 pub mod doctor;

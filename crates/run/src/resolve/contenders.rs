@@ -3,6 +3,7 @@
 use super::complaint::Complaint;
 use super::entry::ContenderTable;
 use super::planfile::named;
+use super::states;
 use fsdyno_model::{Contender, DeviceChoice, FilesystemKind, GrammarError, LayoutChoice};
 use fsdyno_recipes as recipes;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,9 @@ impl Judge<'_> {
         };
         contender.directory = table.directory.map(PathBuf::from);
         contender.label = contender.short_form();
-        let mut contender = self.judged(contender)?;
+        let fill = table.fill.as_deref().map(states::fill).transpose()?;
+        let state = states::state(fill, table.age.unwrap_or(0))?;
+        let mut contender = states::in_state(self.judged(contender)?, state)?;
         if let Some(label) = table.label {
             contender.label = named("contender", &label)?;
         }

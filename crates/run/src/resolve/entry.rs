@@ -26,6 +26,10 @@ pub struct PlanText {
     pub check: Option<bool>,
     pub fragments: Option<bool>,
     #[serde(default)]
+    pub fill: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub age: Vec<u32>,
+    #[serde(default)]
     pub contenders: Vec<Spanned<ShortOr<ContenderTable>>>,
     #[serde(default)]
     pub workload: Vec<Spanned<WorkloadTable>>,
@@ -44,6 +48,8 @@ pub struct ContenderTable {
     pub layout: Option<String>,
     pub devices: Option<u32>,
     pub directory: Option<String>,
+    pub fill: Option<String>,
+    pub age: Option<u32>,
 }
 
 /// A workload.

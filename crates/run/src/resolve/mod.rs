@@ -14,6 +14,7 @@ mod phases;
 mod place;
 mod planfile;
 mod request;
+mod states;
 pub mod suite;
 mod work;
 

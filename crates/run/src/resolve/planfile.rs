@@ -20,7 +20,8 @@ use super::entry::{PhaseTable, PlanText, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
 use super::phases::{self, Draft};
 use super::place::Place;
-use fsdyno_model::{Contender, CopyMethod, DatasetChoice, Nanos, Workload};
+use super::states;
+use fsdyno_model::{Contender, CopyMethod, DatasetChoice, Fill, Nanos, Workload};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -56,6 +57,10 @@ pub struct PlanFile {
     pub check: Option<bool>,
     /// Whether fragments are counted.
     pub fragments: Option<bool>,
+    /// How full file systems are before a workload.
+    pub fills: Vec<Fill>,
+    /// How aged they are.
+    pub ages: Vec<u32>,
     /// Who competes.
     pub contenders: Vec<Contender>,
     /// What they do.
@@ -147,9 +152,18 @@ impl Reader<'_> {
             verify: written.verify,
             check: written.check,
             fragments: written.fragments,
+            fills: self.fills(&written.fill)?,
+            ages: written.age,
             contenders,
             workloads: self.workloads(written.workload)?,
         })
+    }
+
+    fn fills(&self, written: &[Spanned<String>]) -> Understood<Vec<Fill>> {
+        let fills = written.iter();
+        fills
+            .map(|text| self.at(text, |text| states::fill(text)))
+            .collect()
     }
 
     /// The contenders, and the place of each.

@@ -6,6 +6,7 @@ use super::contenders::{Judge, absolute, have_devices, on_blocks, told_apart};
 use super::error::ResolveError;
 use super::place::Place;
 use super::planfile::{self, PlanFile};
+use super::states;
 use super::suite;
 use super::work::{short_name, workloads};
 use fsdyno_model::{Contender, CopyMethod, DeviceChoice, Nanos, Plan};
@@ -55,6 +56,10 @@ pub struct Request {
     pub check: Option<bool>,
     /// Whether fragments are counted (`--fragments`).
     pub fragments: Option<bool>,
+    /// How full file systems are before a workload (`--fill`), each in `90%:fragmented` form.
+    pub fill: Vec<String>,
+    /// How aged they are (`--age`).
+    pub age: Vec<u32>,
     /// Whether unknown mount options pass that look like slips (`--unchecked-options`).
     pub unchecked_options: bool,
 }
@@ -249,8 +254,32 @@ fn contenders(
         }
         ("--fs", contenders)
     };
+    let contenders = in_states(request, layers, contenders)?;
     told_apart(&contenders).map_err(|(_, c)| ResolveError::argument(argument)(c))?;
     Ok(contenders)
+}
+
+/// The contenders in the states asked for.
+fn in_states(
+    request: &Request,
+    layers: &Layers,
+    contenders: Vec<Contender>,
+) -> Result<Vec<Contender>, ResolveError> {
+    let fills = if request.fill.is_empty() {
+        layers.pick(|layer| (!layer.fills.is_empty()).then(|| layer.fills.clone()))
+    } else {
+        let fills = request.fill.iter().map(|text| states::fill(text));
+        let fills = fills.collect::<Result<Vec<_>, _>>();
+        Some(fills.map_err(ResolveError::argument("--fill"))?)
+    };
+    let ages = if request.age.is_empty() {
+        layers.pick(|layer| (!layer.ages.is_empty()).then(|| layer.ages.clone()))
+    } else {
+        Some(request.age.clone())
+    };
+    let argument = if fills.is_none() { "--age" } else { "--fill" };
+    let (fills, ages) = (fills.unwrap_or_default(), ages.unwrap_or_default());
+    states::multiply(contenders, &fills, &ages).map_err(ResolveError::argument(argument))
 }
 
 fn device(

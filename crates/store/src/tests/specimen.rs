@@ -72,6 +72,7 @@ pub(crate) fn plan() -> Plan {
                 directory: None,
                 state: GroundState {
                     fill_permille: Some(950),
+                    fragmented: false,
                     age: 3,
                 },
             },

@@ -27,6 +27,8 @@ pub fn request(args: &RunArgs) -> Request {
         verify: args.verify.then_some(true),
         check: args.no_check.then_some(false),
         fragments: args.fragments.then_some(true),
+        fill: args.fill.clone(),
+        age: args.age.clone(),
         unchecked_options: args.unchecked_options,
     }
 }

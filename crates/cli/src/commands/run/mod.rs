@@ -164,7 +164,7 @@ fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
 fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result<HostLab, Trouble> {
     devices::require(plan)?;
     preflight.check_places(plan).map_err(Trouble::usage)?;
-    let released = devices::release(plan, &args.erase, preflight.smallest_device())?;
+    let released = devices::release(plan, &args.erase, preflight.smallest_device(plan))?;
     let state = places::journals()?;
     let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
     if journal::clean(&state, true).is_ok_and(|all| all.iter().any(stands)) {

@@ -5,6 +5,7 @@ use super::caches;
 use super::doubts;
 use super::fragments;
 use super::notes::{Notes, elapsed};
+use super::states;
 use crate::job::Job;
 use crate::procedure::{Halt, Hands};
 use fsdyno_host::counters::{self, BlockCounters};
@@ -353,6 +354,10 @@ impl Hands for Doing<'_, '_> {
         let finished = self.program(&step.argv(), &[0])?;
         self.notes.effective(source, finished.stdout);
         Ok(())
+    }
+
+    fn state(&mut self, job: &Job<'_>) -> Result<(), Halt> {
+        states::bring_about(self, job)
     }
 
     fn lay(&mut self, job: &Job<'_>) -> Result<(), Halt> {

@@ -5,6 +5,7 @@ mod doing;
 mod doubts;
 pub(crate) mod fragments;
 mod notes;
+mod states;
 
 use crate::job::Job;
 use crate::labs::Lab;

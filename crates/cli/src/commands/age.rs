@@ -1,0 +1,41 @@
+//! `age`: fills and ages the file system of a directory: the building block of a script, and of
+//! `run --dry-run`.
+
+use crate::args::AgeArgs;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::signals;
+use fsdyno_load::states::{self, StateError};
+use fsdyno_model::{Fill, GroundState, Stop};
+
+pub fn age(args: &AgeArgs) -> Result<Code, Trouble> {
+    if !args.directory.is_dir() {
+        let directory = args.directory.display();
+        return Err(Trouble::usage(format!(
+            "{directory} is no directory; make it first"
+        )));
+    }
+    let fill = args.fill.unwrap_or(Fill::plain(GroundState::AGED_PERMILLE));
+    let state = GroundState::of(Some(fill), args.age)
+        .map_err(|(message, way_out)| Trouble::usage(format!("{message}; {way_out}")))?;
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let reached = states::bring_about(&args.directory, &state, args.seed, &stop).map_err(
+        |error| match error {
+            StateError::Stopped => Trouble::new(
+                Code::Interrupted,
+                format!(
+                    "interrupted; what was written lies in {}",
+                    args.directory.join(states::DIRECTORY).display()
+                ),
+            ),
+            other => Trouble::failure(other),
+        },
+    )?;
+    let line = match reached {
+        Some(reached) => format!("{}: {reached}\n", args.directory.display()),
+        None => "nothing asked for, nothing done\n".to_owned(),
+    };
+    output::bytes(line.as_bytes())?;
+    Ok(Code::Ok)
+}

@@ -1,0 +1,61 @@
+//! Room on filled file systems: how large image files must be so that the workload still fits, and
+//! what filling them writes.
+
+use fsdyno_model::{Bytes, Contender, FilesystemKind};
+
+/// The highest utilisation asked of any contender, in tenths of a percent.
+pub(crate) fn fullest(contenders: &[Contender]) -> u32 {
+    let fills = contenders.iter().filter_map(|c| c.state.fill_permille);
+    fills.max().unwrap_or(0)
+}
+
+/// A device on which, filled so far, there is room for `need`: a tenth of it on top for metadata,
+/// and a tenth of the device for what the file system keeps for itself.
+pub(crate) fn device_for(need: Bytes, permille: u32) -> Bytes {
+    if permille == 0 {
+        return Bytes(0);
+    }
+    let free = u128::from(1000_u32.saturating_sub(permille).max(1));
+    let device = u128::from(need.0) * 11 * 1000 / (9 * free);
+    Bytes(u64::try_from(device).unwrap_or(u64::MAX))
+}
+
+/// What is left for the workload on a device of that size: the inverse of [`device_for`].
+pub(crate) fn left_on(device: Bytes, permille: u32) -> Bytes {
+    let free = u128::from(1000_u32.saturating_sub(permille));
+    let left = u128::from(device.0) * 9 * free / (11 * 1000);
+    Bytes(u64::try_from(left).unwrap_or(u64::MAX))
+}
+
+/// What filling the image files of a contender writes to the place where they lie.
+pub(crate) fn written_by(contender: &Contender, image: Bytes) -> Bytes {
+    let permille = contender.state.fill_permille.unwrap_or(0);
+    let on_blocks = fsdyno_recipes::find(&contender.filesystem)
+        .is_some_and(|recipe| recipe.kind() == FilesystemKind::Block);
+    if permille == 0 || !on_blocks {
+        return Bytes(0);
+    }
+    // A churn leaves behind, beside what stands, what it has deleted: image files do not shrink.
+    let part = if contender.state.age > 0 || contender.state.fragmented {
+        1000
+    } else {
+        u128::from(permille)
+    };
+    let whole = u128::from(image.0) * u128::from(contender.layout.devices) * part / 1000;
+    Bytes(u64::try_from(whole).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_device_is_sized_for_is_what_is_left_on_it() {
+        for permille in [1, 500, 900, 990] {
+            let need = Bytes(100 << 20);
+            let left = left_on(device_for(need, permille), permille);
+            assert!(need.0 - left.0 < 4096, "{permille}: {left}");
+        }
+        assert_eq!(device_for(Bytes(1 << 30), 0), Bytes(0));
+    }
+}

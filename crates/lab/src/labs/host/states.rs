@@ -1,0 +1,59 @@
+//! Bringing a file system into the state its contender asks for, before its workload.
+
+use super::doing::Doing;
+use crate::job::Job;
+use crate::procedure::{Halt, Hands};
+use fsdyno_load::states::{self, Space, StateError};
+use fsdyno_model::{Bytes, Effective};
+use rustix::fs::{CWD, Mode, OFlags};
+use std::time::Duration;
+
+/// How long counters must stand still afterwards, and how long that is waited for.
+const SETTLED: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(60));
+
+/// Fills and ages as asked, keeps what was reached, and waits until deferred work has ended.
+pub(super) fn bring_about(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<(), Halt> {
+    let state = &job.contender.state;
+    if state.is_fresh() || !job.touches_files() {
+        return Ok(());
+    }
+    still_fits(doing, job)?;
+    let root = doing.target();
+    let reached = states::bring_about(&root, state, job.state_seed(), doing.stop).map_err(
+        |error| match error {
+            StateError::Stopped => Halt::Stopped,
+            other => doing.notes.halt(other.to_string(), other.errno()),
+        },
+    )?;
+    if let Some(reached) = reached {
+        doing.notes.effective(Effective::STATE, reached.to_string());
+    }
+    doing.settle(SETTLED.0, SETTLED.1)
+}
+
+/// Refuses what the workload would not fit beside, now that the file system tells its size: no
+/// time is spent on filling it in vain.
+fn still_fits(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<(), Halt> {
+    let root = doing.target();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let space = rustix::fs::openat(CWD, &root, flags, Mode::empty())
+        .and_then(Space::now)
+        .map_err(|errno| {
+            let message = format!("cannot examine {}: {errno}", root.display());
+            doing.notes.halt(message, Some(errno.raw_os_error()))
+        })?;
+    let permille = job.contender.state.fill_permille.unwrap_or(0);
+    let left = space.free.saturating_sub(space.missing(permille));
+    let need = job.prepared.peak;
+    if need.0 <= left {
+        return Ok(());
+    }
+    let message = format!(
+        "{} would have {} left for {}, which takes up to {need}: choose a smaller --scale, less \
+         --fill, or a larger device",
+        job.contender.label,
+        Bytes(left),
+        job.workload.name,
+    );
+    Err(doing.notes.halt(message, None))
+}

@@ -1,0 +1,171 @@
+//! Aged: filled with files of all sizes, which are then made, grown, cut and removed in turn until
+//! the churn has written as many times what they hold as the age says.
+
+use super::churn::{Churn, Counts, Operation};
+use super::error::StateError;
+use super::plain::{enough, top_up};
+use super::{Manner, Work};
+
+/// A churn of files.
+pub static AGED: Manner = Manner {
+    name: "aged",
+    title: "creates, deletes, appends and truncates of files of all sizes",
+    applies: |state| state.age > 0 && state.fill_permille.is_some(),
+    run: age,
+};
+
+/// The size of the files that close the last gap: about the mean of the churn's.
+const CLOSING: u64 = 128 << 10;
+
+fn age(work: &mut Work<'_>) -> Result<String, StateError> {
+    let space = work.files.space()?;
+    let budget = space.missing(work.permille);
+    let mut ageing = Ageing {
+        churn: Churn::new(work.seed.part("churn"), budget),
+        // Metadata comes on top.
+        high: budget - budget / 32,
+        refusals: 0,
+    };
+    ageing.fill(work)?;
+    let filled = work.files.written();
+    let held = work.files.held();
+    ageing.churn(work, filled + held.saturating_mul(u64::from(work.age)))?;
+    let churned = work.files.written() - filled;
+    let counts = ageing.churn.counts();
+    close(work, &mut ageing)?;
+    let Counts {
+        creates,
+        appends,
+        truncates,
+        deletes,
+    } = counts;
+    let times = if work.age == 1 {
+        "once".to_owned()
+    } else {
+        format!("{} times", work.age)
+    };
+    Ok(format!(
+        "aged: written anew {times} over ({} by {creates} creates, {deletes} deletes, {appends} \
+         appends, {truncates} truncates)",
+        fsdyno_model::Bytes(churned)
+    ))
+}
+
+/// A churn on its way through a file system.
+struct Ageing {
+    churn: Churn,
+    /// No more than this is held.
+    high: u64,
+    /// How often the file system had no room although it should have had.
+    refusals: u32,
+}
+
+impl Ageing {
+    /// Files until it is full.
+    fn fill(&mut self, work: &mut Work<'_>) -> Result<(), StateError> {
+        loop {
+            let operation = self.churn.next(self.high, self.high);
+            self.carry_out(work, operation)?;
+            if matches!(
+                operation,
+                Operation::Delete { .. } | Operation::Truncate { .. }
+            ) {
+                // The first way down: nothing more fits.
+                return self.look(work);
+            }
+        }
+    }
+
+    /// Churns until so much is written in all.
+    fn churn(&mut self, work: &mut Work<'_>, until: u64) -> Result<(), StateError> {
+        let stretch = (self.high / 16).max(16 << 20);
+        let mut next_look = work.files.written() + stretch;
+        while work.files.written() < until {
+            let operation = self.churn.next(self.low(), self.high);
+            self.carry_out(work, operation)?;
+            if work.files.written() >= next_look {
+                next_look = work.files.written() + stretch;
+                self.look(work)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn low(&self) -> u64 {
+        self.high - self.high / 16
+    }
+
+    /// Lets the file system write and free what it holds back, and keeps below the utilisation
+    /// asked for where metadata took more than was left to it.
+    fn look(&mut self, work: &Work<'_>) -> Result<(), StateError> {
+        let space = work.files.space()?;
+        let beyond = space.beyond(work.permille);
+        if beyond > 0 {
+            self.high = self.high.saturating_sub(beyond + space.tolerance());
+        }
+        Ok(())
+    }
+
+    /// Does it. What the file system has no room for is tried once more after it was let free
+    /// what it holds back; then less is held from here on.
+    fn carry_out(&mut self, work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
+        const PATIENCE: u32 = 100;
+        let Err(error) = act(work, operation) else {
+            return Ok(());
+        };
+        if !error.is_full() || self.refusals >= PATIENCE {
+            return Err(error);
+        }
+        self.refusals += 1;
+        work.files.space()?;
+        match act(work, operation) {
+            Err(error) if error.is_full() => {
+                if matches!(
+                    operation,
+                    Operation::Delete { .. } | Operation::Truncate { .. }
+                ) {
+                    return Err(error);
+                }
+                self.churn.undo(operation);
+                self.high = self.high.min(self.churn.held());
+                self.high -= self.high / 32;
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+fn act(work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
+    let files = &mut work.files;
+    match operation {
+        Operation::Create { number, size } => files.create(number, size.into()),
+        Operation::Append {
+            number,
+            from,
+            bytes,
+        } => files.append(number, from.into(), bytes.into()),
+        Operation::Truncate { number, from, to } => files.truncate(number, from.into(), to.into()),
+        Operation::Delete { number, size } => files.remove(number, size.into()),
+    }
+}
+
+/// From where the churn left it to the utilisation asked for.
+fn close(work: &mut Work<'_>, ageing: &mut Ageing) -> Result<(), StateError> {
+    const ROUNDS: u32 = 8;
+    for _ in 0..ROUNDS {
+        let space = work.files.space()?;
+        let beyond = space.beyond(work.permille);
+        if beyond <= space.tolerance() {
+            break;
+        }
+        let until = ageing.churn.held().saturating_sub(beyond);
+        while ageing.churn.held() > until {
+            let operation = ageing.churn.next(0, 0);
+            ageing.carry_out(work, operation)?;
+        }
+    }
+    work.files.number_from(ageing.churn.made());
+    let outcome = top_up(&mut work.files, work.permille, CLOSING, &mut |_, _| {})?;
+    enough(work, outcome)
+}

@@ -1,0 +1,110 @@
+//! Filled so that the free space lies in small holes: nearly full, in the end with small files,
+//! of which then every other is deleted.
+
+use super::error::StateError;
+use super::files::Files;
+use super::plain::{enough, large, top_up};
+use super::{Manner, Work};
+
+/// Small files, every other deleted.
+pub static FRAGMENTED: Manner = Manner {
+    name: "fragmented",
+    title: "small files, of which every other is deleted",
+    applies: |state| state.fragmented && state.age == 0,
+    run: fill,
+};
+
+/// The size of a small file, and so of a hole.
+const HOLE: u64 = 32 << 10;
+/// How full it is before files are deleted, in tenths of a percent: what stays free beside the
+/// holes is a fiftieth.
+const BRIM: u32 = 980;
+
+fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
+    let size = large(work)?;
+    let files = &mut work.files;
+    // So much that half of what is between it and the brim is what is to be free.
+    let bulk = (2 * work.permille).saturating_sub(BRIM);
+    top_up(files, bulk, size, &mut |_, _| {})?;
+    let before = files.space()?;
+    let mut small: Vec<u32> = Vec::new();
+    let brim = BRIM.max(work.permille);
+    // Where it will take no more, it is as full as it can be.
+    top_up(files, brim, HOLE, &mut |number, bytes| {
+        if bytes == HOLE {
+            small.push(number);
+        }
+    })?;
+    let space = files.space()?;
+    let standing = small.len() as u64;
+    let cost = (space.used.saturating_sub(before.used) / standing.max(1)).max(HOLE);
+    thin_to(files, work.permille, cost, &mut small)?;
+    let deleted = standing - small.len() as u64;
+    let outcome = top_up(files, work.permille, HOLE, &mut |_, _| {})?;
+    enough(work, outcome)?;
+    Ok(format!(
+        "filled, with {deleted} small files deleted between others, so that free space lies in \
+         holes of {}",
+        fsdyno_model::Bytes(HOLE)
+    ))
+}
+
+/// Deletes small files, evenly spread over those that stand, until no more is in use.
+fn thin_to(
+    files: &mut Files<'_>,
+    permille: u32,
+    cost: u64,
+    small: &mut Vec<u32>,
+) -> Result<(), StateError> {
+    const ROUNDS: u32 = 8;
+    for _ in 0..ROUNDS {
+        let space = files.space()?;
+        let beyond = space.beyond(permille);
+        if beyond <= space.tolerance() {
+            break;
+        }
+        let many = usize::try_from(beyond.div_ceil(cost)).unwrap_or(usize::MAX);
+        for number in thin(small, many) {
+            files.remove(number, HOLE)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes `many` out of a list, evenly spread.
+fn thin(small: &mut Vec<u32>, many: usize) -> Vec<u32> {
+    let all = small.len();
+    let many = many.min(all);
+    let mut taken = Vec::with_capacity(many);
+    let mut place = 0;
+    small.retain(|number| {
+        // One is taken wherever place * many / all comes to a new whole number.
+        let take = (place + 1) * many / all > place * many / all;
+        place += 1;
+        if take {
+            taken.push(*number);
+        }
+        !take
+    });
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_spread_evenly() {
+        let mut small: Vec<u32> = (0..10).collect();
+        assert_eq!(thin(&mut small, 5), [1, 3, 5, 7, 9]);
+        assert_eq!(small, [0, 2, 4, 6, 8]);
+        assert_eq!(thin(&mut small, 9), [0, 2, 4, 6, 8]);
+        assert_eq!(thin(&mut small, 1), Vec::<u32>::new());
+        let mut small: Vec<u32> = (0..1000).collect();
+        let taken = thin(&mut small, 100);
+        assert!(
+            taken.windows(2).all(|two| two[1] - two[0] == 10),
+            "{taken:?}"
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Filled with large files in sequence: what is left free hangs together, as far as the file
+//! system lets it.
+
+use super::error::StateError;
+use super::files::Files;
+use super::{Manner, Work};
+
+/// Large files in sequence.
+pub static PLAIN: Manner = Manner {
+    name: "plain",
+    title: "large files written in sequence",
+    applies: |state| state.fill_permille.is_some(),
+    run: |work| {
+        let size = large(work)?;
+        let outcome = top_up(&mut work.files, work.permille, size, &mut |_, _| {})?;
+        enough(work, outcome)?;
+        Ok("filled with large files".to_owned())
+    },
+};
+
+/// How filling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Filled {
+    /// As asked.
+    Reached,
+    /// The file system took no more.
+    Full,
+}
+
+/// The size of large files: 16 MiB, and on small file systems a hundredth of them.
+pub(super) fn large(work: &Work<'_>) -> Result<u64, StateError> {
+    let hundredth = work.files.space()?.capacity() / 100;
+    Ok(hundredth.next_multiple_of(4096).clamp(64 << 10, 16 << 20))
+}
+
+/// Writes files of `size`, the last smaller, until so much is in use; tells of each its number
+/// and size.
+///
+/// Each round writes a bit less than what is missing, and asks again: metadata comes on top of
+/// what is written, and is to be met from below.
+pub(super) fn top_up(
+    files: &mut Files<'_>,
+    permille: u32,
+    size: u64,
+    made: &mut dyn FnMut(u32, u64),
+) -> Result<Filled, StateError> {
+    const ROUNDS: u32 = 24;
+    for _ in 0..ROUNDS {
+        let space = files.space()?;
+        let missing = space.missing(permille);
+        if missing <= space.tolerance() {
+            break;
+        }
+        let mut left = missing - missing / 16;
+        while left > 0 {
+            let (number, bytes) = (files.next_number(), size.min(left));
+            match files.create(number, bytes) {
+                Ok(()) => made(number, bytes),
+                Err(error) if error.is_full() => return Ok(Filled::Full),
+                Err(error) => return Err(error),
+            }
+            left -= bytes;
+        }
+    }
+    Ok(Filled::Reached)
+}
+
+/// Refuses what stopped short by more than a hundredth.
+pub(super) fn enough(work: &Work<'_>, outcome: Filled) -> Result<(), StateError> {
+    let space = work.files.space()?;
+    let short = space.percent() + 1.0 < f64::from(work.permille) / 10.0;
+    if outcome == Filled::Full && short {
+        return Err(work.files.not_reached(work.permille, &space));
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! The state a file system is brought into before its workload: fresh, filled, aged.
+//!
+//! *Utilisation* is what df(1) shows as `Use%`: with `used = f_blocks - f_bfree` and
+//! `free = f_bavail` of statfs(2), it is `used / (used + free)`. What a file system keeps back for
+//! the superuser is in neither, so that 100 % is where a plain user can write no more.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The state of a file system before its workload.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GroundState {
+    /// Its utilisation, in tenths of a percent.
+    pub fill_permille: Option<u32>,
+    /// Whether what is left free lies in small holes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fragmented: bool,
+    /// How often the bytes it holds were written anew by a churn of files; 0: never.
+    pub age: u32,
+}
+
+impl GroundState {
+    /// The utilisation at which a file system ages where nobody says: half full.
+    pub const AGED_PERMILLE: u32 = 500;
+    /// The highest utilisation that is brought about, in tenths of a percent.
+    pub const HIGHEST_PERMILLE: u32 = 990;
+    /// The greatest age.
+    pub const OLDEST: u32 = 1000;
+
+    /// Whether it is as mkfs left it.
+    pub fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What follows the label of a contender: ` fill=95%:fragmented age=5`, or nothing.
+    pub fn suffix(&self) -> String {
+        let fill = self.fill().map(|fill| format!(" fill={fill}"));
+        let age = (self.age > 0).then(|| format!(" age={}", self.age));
+        [fill, age].into_iter().flatten().collect()
+    }
+
+    /// How full it is.
+    pub fn fill(&self) -> Option<Fill> {
+        self.fill_permille.map(|permille| Fill {
+            permille,
+            fragmented: self.fragmented,
+        })
+    }
+
+    /// The state of that fill and age; why there is none, and the way out.
+    ///
+    /// A fill of 0 % leaves the file system as it is.
+    pub fn of(fill: Option<Fill>, age: u32) -> Result<Self, (String, &'static str)> {
+        let fill = match fill {
+            None if age > 0 => Some(Fill::plain(Self::AGED_PERMILLE)),
+            fill => fill,
+        };
+        if age > Self::OLDEST {
+            let way_out = "an age of 5 to 20 shows what there is to show";
+            return Err((
+                format!("age {age} is above the greatest, {}", Self::OLDEST),
+                way_out,
+            ));
+        }
+        match fill.filter(|fill| fill.permille > 0) {
+            None if age > 0 => Err((
+                format!("age {age} cannot be had at a fill of 0%: a file system ages by its files"),
+                "name the fills at which it ages, for example --fill 50%,95%, or leave the fill \
+                 out: it is half then",
+            )),
+            Some(Fill {
+                fragmented: true, ..
+            }) if age > 0 => Err((
+                "free space cannot be both aged and fragmented on purpose".to_owned(),
+                "leave out `:fragmented`: ageing fragments by itself",
+            )),
+            None => Ok(Self::default()),
+            Some(fill) => Ok(Self {
+                fill_permille: Some(fill.permille),
+                fragmented: fill.fragmented,
+                age,
+            }),
+        }
+    }
+}
+
+/// How full a file system is: `90%`, `97.5%`, `90%:fragmented`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// Its utilisation, in tenths of a percent.
+    pub permille: u32,
+    /// Whether what is left free lies in small holes.
+    pub fragmented: bool,
+}
+
+impl Fill {
+    /// Filled in sequence, so that what is left free hangs together.
+    pub fn plain(permille: u32) -> Self {
+        Self {
+            permille,
+            fragmented: false,
+        }
+    }
+}
+
+/// A text that is no fill.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no fill; write 0% to 99%, as in 90%, 97.5% or 90%:fragmented")]
+pub struct FillError {
+    /// What was typed.
+    pub text: String,
+}
+
+impl FromStr for Fill {
+    type Err = FillError;
+
+    fn from_str(text: &str) -> Result<Self, FillError> {
+        let (part, fragmented) = match text.trim().strip_suffix(":fragmented") {
+            Some(part) => (part, true),
+            None => (text.trim(), false),
+        };
+        let permille = part.strip_suffix('%').and_then(permille);
+        let permille = permille.filter(|p| *p <= GroundState::HIGHEST_PERMILLE);
+        // Nothing cannot lie in fragments.
+        match permille.filter(|p| *p > 0 || !fragmented) {
+            Some(permille) => Ok(Self {
+                permille,
+                fragmented,
+            }),
+            None => Err(FillError {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+/// Reads percents with at most one decimal.
+fn permille(text: &str) -> Option<u32> {
+    let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || whole.len() > 3 || !digits(tenth) || tenth.len() > 1 {
+        return None;
+    }
+    Some(whole.parse::<u32>().ok()? * 10 + tenth.parse::<u32>().ok()?)
+}
+
+impl fmt::Display for Fill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.permille / 10)?;
+        if !self.permille.is_multiple_of(10) {
+            write!(f, ".{}", self.permille % 10)?;
+        }
+        f.write_str(if self.fragmented { "%:fragmented" } else { "%" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn fills_are_read_as_people_type_them() {
+        for (text, permille, fragmented) in [
+            ("0%", 0, false),
+            ("90%", 900, false),
+            ("97.5%", 975, false),
+            ("5%:fragmented", 50, true),
+            (" 99% ", 990, false),
+        ] {
+            let fill = Fill {
+                permille,
+                fragmented,
+            };
+            assert_eq!(text.parse(), Ok(fill), "{text}");
+        }
+        for text in [
+            "",
+            "%",
+            "90",
+            "100%",
+            "99.1%",
+            "1.25%",
+            ".5%",
+            "5.%",
+            "-1%",
+            "+5%",
+            "0%:fragmented",
+            "90%:frag",
+            "90%:",
+            "1e1%",
+            "4294967390%",
+            "\u{0665}%",
+        ] {
+            let error = text.parse::<Fill>().expect_err(text).to_string();
+            assert!(error.contains(&format!("`{text}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_is_told_with_the_way_out() {
+        let fragmented = "90%:fragmented".parse().ok();
+        for (fill, age, expected) in [
+            (Some(Fill::plain(0)), 3, "fill of 0%"),
+            (fragmented, 1, "both aged and fragmented"),
+            (None, 1001, "above the greatest"),
+        ] {
+            let (message, _) = GroundState::of(fill, age).unwrap_err();
+            assert!(message.contains(expected), "{message}");
+        }
+        assert!(GroundState::of(Some(Fill::plain(0)), 0).unwrap().is_fresh());
+        assert!(GroundState::of(None, 0).unwrap().is_fresh());
+        let aged = GroundState::of(None, 3).unwrap();
+        assert_eq!(aged.suffix(), " fill=50% age=3");
+    }
+
+    #[test]
+    fn a_state_stored_before_there_was_fragmenting_is_still_read_and_written_alike() {
+        let text = r#"{"fill_permille":950,"age":3}"#;
+        let state: GroundState = serde_json::from_str(text).unwrap();
+        assert_eq!(state.suffix(), " fill=95% age=3");
+        assert_eq!(serde_json::to_string(&state).unwrap(), text);
+    }
+
+    proptest! {
+        #[test]
+        fn every_fill_reads_back(permille in 1_u32..=990, fragmented: bool) {
+            let fill = Fill { permille, fragmented };
+            prop_assert_eq!(fill.to_string().parse(), Ok(fill));
+        }
+    }
+}

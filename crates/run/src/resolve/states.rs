@@ -1,0 +1,86 @@
+//! States before the workload as axes of a plan: every contender in every state.
+
+use super::complaint::Complaint;
+use fsdyno_model::{Contender, FilesystemKind, Fill, GroundState};
+use fsdyno_recipes as recipes;
+
+/// A fill as it is written.
+pub fn fill(text: &str) -> Result<Fill, Complaint> {
+    text.parse().map_err(|e: fsdyno_model::FillError| {
+        Complaint::wrong(e.to_string(), "a part of its space")
+    })
+}
+
+/// The state of that fill and age.
+pub fn state(fill: Option<Fill>, age: u32) -> Result<GroundState, Complaint> {
+    GroundState::of(fill, age).map_err(|(message, way_out)| Complaint::wrong(message, way_out))
+}
+
+/// Each contender in each state, told by its label; those that have a state of their own stay
+/// as they are.
+pub fn multiply(
+    contenders: Vec<Contender>,
+    fills: &[Fill],
+    ages: &[u32],
+) -> Result<Vec<Contender>, Complaint> {
+    if fills.is_empty() && ages.is_empty() {
+        return Ok(contenders);
+    }
+    let fills = match fills {
+        [] => vec![None],
+        fills => fills.iter().map(|fill| Some(*fill)).collect(),
+    };
+    let ages = if ages.is_empty() { &[0] } else { ages };
+    let mut states = Vec::new();
+    for fill in fills {
+        for age in ages {
+            states.push(state(fill, *age)?);
+        }
+    }
+    let mut all = Vec::new();
+    for contender in contenders {
+        if !contender.state.is_fresh() {
+            all.push(contender);
+            continue;
+        }
+        for state in &states {
+            all.push(in_state(contender.clone(), state.clone())?);
+        }
+    }
+    Ok(all)
+}
+
+/// The contender in that state, where it can be brought into it.
+pub fn in_state(mut contender: Contender, state: GroundState) -> Result<Contender, Complaint> {
+    if state.is_fresh() {
+        return Ok(contender);
+    }
+    contender.label += &state.suffix();
+    match recipes::kind_of(&contender.filesystem) {
+        Some(FilesystemKind::Directory) => {
+            let message = format!(
+                "`{}` is a directory that exists: filling it would fill the file system it lies on",
+                contender.label
+            );
+            let way_out = "leave the fill and the age out, or compare file systems that are made";
+            return Err(Complaint::wrong(message, way_out));
+        }
+        Some(FilesystemKind::Memory) if !has_size(&contender) => {
+            let message = format!(
+                "`{}` has no size of its own: filling it would fill half of the memory",
+                contender.label
+            );
+            let way_out = format!("give it one: {}:size=512M", contender.filesystem);
+            return Err(Complaint::wrong(message, way_out));
+        }
+        _ => {}
+    }
+    contender.state = state;
+    Ok(contender)
+}
+
+/// Whether a file system in memory is told its size.
+fn has_size(contender: &Contender) -> bool {
+    let mut options = contender.mount.iter();
+    options.any(|option| option.starts_with("size=") || option.starts_with("nr_blocks="))
+}
