@@ -153,6 +153,11 @@ fn act(work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
 /// From where the churn left it to the utilisation asked for.
 fn close(work: &mut Work<'_>, ageing: &mut Ageing) -> Result<(), StateError> {
     const ROUNDS: u32 = 8;
+    // Once all is written, cutting a file at its end writes nothing.
+    work.files.space()?;
+    for (number, size) in ageing.churn.live() {
+        work.files.trim(number, size)?;
+    }
     for _ in 0..ROUNDS {
         let space = work.files.space()?;
         let beyond = space.beyond(work.permille);

@@ -95,6 +95,11 @@ impl Churn {
         self.made
     }
 
+    /// The files that stand, by number and size.
+    pub(super) fn live(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.live.iter().map(|file| (file.number, file.size.into()))
+    }
+
     /// How often each operation was done.
     pub(super) fn counts(&self) -> Counts {
         self.counts

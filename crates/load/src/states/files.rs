@@ -131,6 +131,12 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
+    /// Gives back what the file system holds ready beyond the end of a file for it to grow: it
+    /// would go by itself with the next unmount, and with it the utilisation reached.
+    pub(super) fn trim(&mut self, number: u32, size: u64) -> Result<(), StateError> {
+        self.truncate(number, size, size)
+    }
+
     /// Removes a file of that size.
     pub(super) fn remove(&mut self, number: u32, size: u64) -> Result<(), StateError> {
         self.go_on()?;

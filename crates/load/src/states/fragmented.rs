@@ -16,9 +16,9 @@ pub static FRAGMENTED: Manner = Manner {
 
 /// The size of a small file, and so of a hole.
 const HOLE: u64 = 32 << 10;
-/// How full it is before files are deleted, in tenths of a percent: what stays free beside the
-/// holes is a fiftieth.
-const BRIM: u32 = 980;
+/// How full it is before files are deleted, in tenths of a percent: only a two-hundredth stays
+/// free beside the holes.
+const BRIM: u32 = 995;
 
 fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     let size = large(work)?;
