@@ -4,7 +4,7 @@ use crate::args::ShowArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{CellRecord, Outcome, ResultSet, RunInfo};
+use fsdyno_model::{CellRecord, Effective, Outcome, ResultSet, RunInfo};
 use fsdyno_store::Store;
 use std::path::Path;
 
@@ -18,7 +18,9 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
         output::json(&set.run)?;
         return Ok(Code::Ok);
     }
-    output::rows(&facts(&set.run), output::width())?;
+    let mut rows = facts(&set.run);
+    rows.extend(states(&set));
+    output::rows(&rows, output::width())?;
     output::bytes(b"\n")?;
     let header = ["CELL", "BLOCK", "CONTENDER", "WORKLOAD", "TOOK", "OUTCOME"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -47,7 +49,7 @@ fn facts(run: &RunInfo) -> Vec<Vec<String>> {
         ("seed", plan.seed.to_string()),
         ("scale", plan.scale.to_string()),
         ("engine", plan.engine.clone()),
-        ("contenders", labels.join(" ")),
+        ("contenders", labels.join(", ")),
         (
             "machine",
             format!("{}, {} processors", p.processor, p.processors),
@@ -87,6 +89,19 @@ fn facts(run: &RunInfo) -> Vec<Vec<String>> {
         .into_iter()
         .map(|(name, value)| vec![name.to_owned(), value])
         .collect()
+}
+
+/// What was done to contenders before their workloads, cell by cell.
+fn states(set: &ResultSet) -> Vec<Vec<String>> {
+    let told = set.cells.iter().flat_map(|record| {
+        let effective = record.effective.iter();
+        let states = effective.filter(|effective| effective.source == Effective::STATE);
+        states.map(|state| {
+            let text = format!("cell {}: {}", record.cell.index, state.text);
+            vec!["state".to_owned(), text]
+        })
+    });
+    told.collect()
 }
 
 fn row(run: &RunInfo, record: &CellRecord) -> Vec<String> {

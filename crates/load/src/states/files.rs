@@ -6,7 +6,8 @@ use super::error::StateError;
 use super::space::Space;
 use crate::datasets::content::{BUFFER, Content, Stream};
 use crate::datasets::seed::Seed;
-use fsdyno_model::Stop;
+use crate::fragments;
+use fsdyno_model::{Bytes, Fragmentation, Stop};
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, write};
@@ -87,6 +88,12 @@ impl<'a> Files<'a> {
         self.go_on()?;
         Space::settled(&self.directories[0])
             .map_err(|e| StateError::io("sync and examine", &self.root, e))
+    }
+
+    /// How those lie that could be in fragments: of two blocks or more.
+    pub(super) fn fragmentation(&self) -> Result<Fragmentation, StateError> {
+        // There is but one reason not to be told.
+        fragments::count(&self.root, Bytes(8192), self.stop).map_err(|_| StateError::Stopped)
     }
 
     /// That the file system did not come to what was asked for.

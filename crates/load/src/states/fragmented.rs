@@ -42,10 +42,12 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     let deleted = standing - small.len() as u64;
     let outcome = top_up(files, work.permille, HOLE, &mut |_, _| {})?;
     enough(work, outcome)?;
+    // Where more are deleted than stay, holes grow together.
+    let hole = HOLE * deleted.div_ceil(small.len().max(1) as u64).max(1);
     Ok(format!(
         "filled, with {deleted} small files deleted between others, so that free space lies in \
-         holes of {}",
-        fsdyno_model::Bytes(HOLE)
+         holes of about {}",
+        fsdyno_model::Bytes(hole)
     ))
 }
 

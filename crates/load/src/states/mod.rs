@@ -20,7 +20,7 @@ pub use space::Space;
 use crate::datasets::seed::Seed;
 use files::Files;
 use fsdyno_model::units::three_digits;
-use fsdyno_model::{Bytes, GroundState, Nanos, Stop};
+use fsdyno_model::{Bytes, Fragmentation, GroundState, Nanos, Stop};
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
@@ -64,6 +64,8 @@ pub struct Reached {
     pub bytes: Bytes,
     /// Bytes written in all.
     pub written: Bytes,
+    /// How its files lie, those that could be in fragments.
+    pub fragmentation: Fragmentation,
     /// How long it took.
     pub took: Nanos,
 }
@@ -111,6 +113,7 @@ pub fn bring_about(
         files: work.files.count(),
         bytes: Bytes(work.files.held()),
         written: Bytes(work.files.written()),
+        fragmentation: work.files.fragmentation()?,
         took: Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)),
     }))
 }
@@ -119,13 +122,28 @@ impl fmt::Display for Reached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}; {} % in use, {} in {} files; {} written in {} s",
+            "{}; {} % in use, {} in {} files; ",
             self.what,
             three_digits(self.percent),
             self.bytes,
             self.files,
-            self.written,
-            three_digits(self.took.seconds()),
-        )
+        )?;
+        let Fragmentation {
+            files,
+            fragments,
+            floor,
+            unavailable,
+            ..
+        } = &self.fragmentation;
+        match unavailable {
+            Some(reason) => write!(f, "fragments not available: {reason}")?,
+            None if *files == 0 => write!(f, "no file of {floor} or more")?,
+            None => write!(
+                f,
+                "{} fragments per file of {floor} or more",
+                three_digits(*fragments as f64 / *files as f64)
+            )?,
+        }
+        write!(f, "; {} written in {}", self.written, self.took)
     }
 }

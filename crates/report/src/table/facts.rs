@@ -8,6 +8,7 @@ use fsdyno_model::{Bytes, DeviceChoice, Provenance, ResultSet, RunInfo};
 /// The facts in the order they are read; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     let mut facts = of_run(&set.run);
+    facts.extend(states(set).map(|text| ("state", text)));
     facts.extend(of_machine(&set.run.provenance));
     facts.push(("command", shell_line(&set.run.command_line)));
     for (_, text) in &mut facts {
@@ -15,6 +16,20 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     }
     facts.retain(|(_, text)| !text.is_empty());
     facts
+}
+
+/// What was done to each contender before its workloads, for those that did not stay fresh.
+fn states(set: &ResultSet) -> impl Iterator<Item = String> {
+    let contenders = set.run.plan.contenders.iter().enumerate();
+    contenders.filter_map(|(at, contender)| {
+        let told = set.states(at);
+        let first = told.first()?;
+        let of = match told.len() {
+            1 => String::new(),
+            cells => format!(" (the first of {cells} cells)"),
+        };
+        Some(format!("{}: {first}{of}", contender.label))
+    })
 }
 
 fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
