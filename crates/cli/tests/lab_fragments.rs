@@ -16,19 +16,43 @@ fn a_run_asked_for_fragments_tells_them_or_why_not() {
     let work = home.work().display().to_string();
     let mut args: Vec<&str> = vec!["run", "--work-dir", &work, "--fs", "ext4,xfs,btrfs,tmpfs"];
     args.extend(["--dataset", "music", "--scale", "0.01", "--repeats", "1"]);
-    args.extend(["--workload", "copy,read,delete as-left", "--fragments"]);
+    args.extend([
+        "--workload",
+        "copy,read as-left,delete as-left",
+        "--fragments",
+    ]);
     let script = home.fsdyno(&[&args[..], &["--dry-run"]].concat());
     // Once after the copy, once after the deletion, for each contender.
     assert_eq!(script.out.matches("-exec filefrag").count(), 8);
     let said = home.fsdyno(&args);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    for command in ["e2freefrag", "xfs_spaceman -c 'freesp -s'"] {
+        assert_eq!(script.out.matches(command).count(), 1, "{command}");
+    }
     assert!(said.out.contains("\nFragmentation\n"), "{}", said.out);
     let result = home.result("last");
     for cell in result["cells"].as_array().unwrap() {
         let counted = |phase: usize| cell["samples"][phase]["fragmentation"].clone();
+        let effective = cell["effective"].as_array().unwrap();
+        let free = |of: &&serde_json::Value| {
+            let source = of["source"].as_str().unwrap();
+            source.starts_with("free space")
+        };
+        let shapes: Vec<_> = effective.iter().filter(free).collect();
+        if cell["cell"]["contender"].as_u64().unwrap() < 2 {
+            let shape = shapes[0]["text"].as_str().unwrap();
+            assert!(shape.to_lowercase().contains("extent"), "{shape}");
+        } else {
+            assert!(shapes.is_empty(), "{shapes:?}");
+        }
         let (copied, deleted) = (counted(0), counted(2));
         assert!(counted(1).is_null(), "a phase that reads: {cell}");
-        let left = cell["samples"][2]["cache"]["method"].as_str();
+        // What is left by a count is told to the phase right behind it, and to no other.
+        let told = |phase: usize| {
+            let method = cell["samples"][phase]["cache"]["method"].as_str().unwrap();
+            method.contains("count of fragments")
+        };
+        assert_eq!((told(1), told(2)), (true, false), "{cell}");
         if cell["cell"]["contender"] == 3 {
             let reason = copied["unavailable"].as_str().unwrap();
             assert!(reason.contains("FIEMAP"), "{reason}");
@@ -41,7 +65,6 @@ fn a_run_asked_for_fragments_tells_them_or_why_not() {
         assert!(number(&copied, "fragments") >= 2 * files, "{copied}");
         assert_eq!(number(&deleted, "files"), files);
         assert_eq!(number(&deleted, "bytes") * 2, number(&copied, "bytes"));
-        assert!(!left.unwrap().contains("count"), "{left:?}");
     }
     for format in ["csv", "html", "markdown"] {
         let report = home.fsdyno(&["report", "last", "--format", format]);

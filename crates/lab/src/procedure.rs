@@ -73,6 +73,14 @@ pub fn run(hands: &mut dyn Hands, job: &Job<'_>) -> Result<(), Halt> {
     for (number, phase) in (0..).zip(&job.workload.phases) {
         one_phase(hands, job, number, phase)?;
     }
+    // Once, at the end: it disturbs no phase.
+    if let Some((source, step)) = job.recipe.free_space(&devices, &target)
+        && job.plan.fragments
+        && job.touches_files()
+    {
+        hands.enter(Stage::Describe);
+        hands.describe(&source, &step)?;
+    }
     hands.enter(Stage::Unmount);
     hands.unmount()?;
     if let Some(check) = job.recipe.check(job.contender, &devices)

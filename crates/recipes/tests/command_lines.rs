@@ -24,6 +24,9 @@ fn lines(text: &str) -> String {
     for (source, step) in fs.describe(&contender, &devices, target) {
         push(&source, &[step]);
     }
+    if let Some((source, step)) = fs.free_space(&devices, target) {
+        push(&source, &[step]);
+    }
     if let Some(check) = fs.check(&contender, &devices) {
         push(&format!("check {:?}", check.clean), &[check.step]);
     }
@@ -37,6 +40,7 @@ fn ext2_is_made_with_the_defaults_of_the_distribution() {
     make: mkfs.ext2 -F -q -E lazy_itable_init=0,lazy_journal_init=0 "$LOOP0"
     mount: mount -i -t ext2 "$LOOP0" /mnt/t
     dumpe2fs: dumpe2fs -h "$LOOP0"
+    free space (e2freefrag): e2freefrag "$LOOP0"
     check [0]: e2fsck -fn "$LOOP0"
     version: mkfs.ext2 -V
     "#);
@@ -48,6 +52,7 @@ fn ext3_takes_mkfs_options_before_its_device() {
     make: mkfs.ext3 -F -q -E lazy_itable_init=0,lazy_journal_init=0 -O '^dir_index' -I 128 "$LOOP0"
     mount: mount -i -t ext3 "$LOOP0" /mnt/t
     dumpe2fs: dumpe2fs -h "$LOOP0"
+    free space (e2freefrag): e2freefrag "$LOOP0"
     check [0]: e2fsck -fn "$LOOP0"
     version: mkfs.ext3 -V
     "#);
@@ -59,6 +64,7 @@ fn ext4_takes_mount_options_in_the_order_typed() {
     make: mkfs.ext4 -F -q -E lazy_itable_init=0,lazy_journal_init=0 "$LOOP0"
     mount: mount -i -t ext4 -o noatime,data=writeback "$LOOP0" /mnt/t
     dumpe2fs: dumpe2fs -h "$LOOP0"
+    free space (e2freefrag): e2freefrag "$LOOP0"
     check [0]: e2fsck -fn "$LOOP0"
     version: mkfs.ext4 -V
     "#);
@@ -70,6 +76,7 @@ fn xfs_is_forced_onto_its_device() {
     make: mkfs.xfs -f -m reflink=0 "$LOOP0"
     mount: mount -i -t xfs -o logbsize=256k "$LOOP0" /mnt/t
     xfs_info: xfs_info /mnt/t
+    free space (xfs_spaceman): xfs_spaceman -c 'freesp -s' /mnt/t
     check [0]: xfs_repair -n "$LOOP0"
     version: mkfs.xfs -V
     "#);

@@ -204,6 +204,12 @@ impl Filesystem for Ext {
         )]
     }
 
+    fn free_space(&self, devices: &[String], _target: &Path) -> Option<(String, Step)> {
+        // It asks the mounted file system itself (e2freefrag(8)).
+        let step = on_first(&["e2freefrag"], devices);
+        Some(("free space (e2freefrag)".to_owned(), step))
+    }
+
     /// `e2fsck -fn`: forced, answering no. Exit code 4 means errors were found (e2fsck(8)).
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         Some(Check {

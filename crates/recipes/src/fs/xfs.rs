@@ -123,6 +123,15 @@ impl Filesystem for Xfs {
             .collect()
     }
 
+    fn free_space(&self, _devices: &[String], target: &Path) -> Option<(String, Step)> {
+        // Free extents by size, in blocks, with their sums.
+        on_directory(
+            "free space (xfs_spaceman)",
+            &["xfs_spaceman", "-c", "freesp -s"],
+            target,
+        )
+    }
+
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         // 1 means corruption, 2 a log that was not replayed (xfs_repair(8)): after a clean unmount
         // neither may be.
