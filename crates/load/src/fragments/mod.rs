@@ -3,7 +3,7 @@
 //! us ask for that.
 //!
 //! A fragment is a run of a file that is contiguous on the device. What belongs to one run is
-//! decided as `filefrag` does: see [`runs`]. The numbers are the file system's: a pool over several
+//! decided as `filefrag` does: see `runs.rs`. The numbers are the file system's: a pool over several
 //! devices tells places in its own address space, and what it compressed it tells in pieces (on
 //! Btrfs of 128 KiB at most), each of which counts.
 //!
