@@ -87,7 +87,7 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
 fn a_line_of_several_rows_has_their_mean() {
     let table = find("atime-2007").unwrap().read().unwrap();
     let line = &table.lines[0];
-    assert_eq!(line.label, "grep cold, real");
+    assert_eq!(line.label, "grep cold real");
     let atime = line.then(&table, 2).unwrap();
     assert!((atime - f64::midpoint(634.207, 651.976)).abs() < 1e-9);
 }

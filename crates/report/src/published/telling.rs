@@ -67,7 +67,7 @@ impl Against {
     /// How the figures are to be read; `best` and `level` are the marks of the format.
     pub fn legend(&self, best: &str, level: &str) -> String {
         let mut text =
-            "Then: as published. Now: medians; a wall time is the time to return, which \
+            "Then: as published, of several runs the mean. Now: medians; a wall time is the time to return, which \
             is what `time cp` showed then."
                 .to_owned();
         text += if (self.scale - 1.0).abs() < 1e-9 {
