@@ -257,7 +257,7 @@ pub struct ReportArgs {
     /// terminal, html, csv, json or markdown
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: fsdyno_report::Format,
-    /// Lay the run beside a published table (`fsdyno published list`): no html then
+    /// Lay the run beside a published table (`fsdyno published list`)
     #[arg(long, value_name = "TABLE")]
     pub against: Option<String>,
     /// Write to a file [default: standard output]
@@ -282,7 +282,7 @@ pub enum PublishedCommand {
     Show {
         /// The table (`fsdyno published list`)
         name: String,
-        /// terminal, csv, json or markdown
+        /// terminal, html, csv, json or markdown
         #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
         format: fsdyno_report::Format,
         /// Show times as m:ss

@@ -59,14 +59,6 @@ pub enum ReportError {
         /// Why.
         source: csv::Error,
     },
-    /// A published table, or a run beside one, has no such form.
-    #[error("{what} has no {format} form; take terminal, csv, json or markdown")]
-    NoForm {
-        /// What was to be written.
-        what: &'static str,
-        /// The format.
-        format: Format,
-    },
     /// A published table, or a run beside one, could not be written.
     #[error("the published table {table} cannot be written as {format}: {why}")]
     Published {

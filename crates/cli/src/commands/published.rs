@@ -7,7 +7,7 @@ use crate::output;
 use fsdyno_model::{Contender, FilesystemKind, ResultSet};
 use fsdyno_recipes::{fs, layouts, nearest};
 use fsdyno_report::published::{self, Against, Published, PublishedError, Table};
-use fsdyno_report::{Format, Options, ReportError};
+use fsdyno_report::{Format, Options};
 use fsdyno_run::resolve::suite;
 use serde::Serialize;
 
@@ -71,7 +71,8 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
         color: output::color(),
         clock,
     };
-    let bytes = fsdyno_report::render_published(published, format, &options).map_err(trouble)?;
+    let bytes =
+        fsdyno_report::render_published(published, format, &options).map_err(Trouble::failure)?;
     output::bytes(&bytes)?;
     if format == Format::Terminal {
         let table = read(published)?;
@@ -96,15 +97,7 @@ pub fn against(
         );
         Trouble::usage(format!("{error}; {way}"))
     })?;
-    fsdyno_report::render_against(&against, format, options).map_err(trouble)
-}
-
-/// A format that does not exist was asked for by the user; all else is a failure.
-fn trouble(error: ReportError) -> Trouble {
-    match error {
-        ReportError::NoForm { .. } => Trouble::usage(error),
-        _ => Trouble::failure(error),
-    }
+    fsdyno_report::render_against(&against, format, options).map_err(Trouble::failure)
 }
 
 fn find(name: &str) -> Result<&'static Published, Trouble> {

@@ -1,7 +1,7 @@
 //! Published tables, and a run beside one, in the formats they have.
 
 use super::csv::safe;
-use super::{Format, markdown, terminal};
+use super::{Format, html, markdown, terminal};
 use crate::published::{Against, Published};
 use crate::{Options, ReportError};
 use serde::Serialize;
@@ -45,10 +45,7 @@ pub fn published(
         Format::Markdown => Ok(markdown::published::table(&table, options.clock)),
         Format::Csv => Ok(published.figures.as_bytes().to_vec()),
         Format::Json => json(&table).map_err(|e| trouble(e.to_string())),
-        Format::Html => Err(ReportError::NoForm {
-            what: "a published table",
-            format,
-        }),
+        Format::Html => html::published(&table, options).map_err(|e| trouble(e.to_string())),
     }
 }
 
@@ -68,10 +65,7 @@ pub fn against(
         Format::Markdown => Ok(markdown::published::against(against, options.clock)),
         Format::Csv => csv(against).map_err(|e| trouble(e.to_string())),
         Format::Json => json(against).map_err(|e| trouble(e.to_string())),
-        Format::Html => Err(ReportError::NoForm {
-            what: "a run beside a published table",
-            format,
-        }),
+        Format::Html => html::against(against, options).map_err(|e| trouble(e.to_string())),
     }
 }
 

@@ -87,6 +87,10 @@ pub struct Beside {
 
 /// The figures of one contender in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a mark of its own beside a figure"
+)]
 pub struct Entry {
     /// The contender, by place among those that both have.
     pub contender: usize,

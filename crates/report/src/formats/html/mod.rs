@@ -6,34 +6,51 @@ mod commands;
 mod costs;
 mod fragments;
 mod notes;
+mod published;
 mod view;
 
+use crate::published::{Against, Table};
 use crate::{Options, ReportError};
 use fsdyno_model::ResultSet;
 use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
+use serde::Serialize;
 
 /// Writes the page.
 pub fn render(set: &ResultSet, options: &Options) -> Result<Vec<u8>, ReportError> {
-    fill(&view::Page::of(set, options)).map_err(|source| ReportError::Page {
+    fill("report.html", &view::Page::of(set, options)).map_err(|source| ReportError::Page {
         run: set.run.id.clone(),
         source,
     })
 }
 
-fn fill(page: &view::Page) -> Result<Vec<u8>, minijinja::Error> {
+/// Writes the page of a published table.
+pub fn published(table: &Table, options: &Options) -> Result<Vec<u8>, minijinja::Error> {
+    let page = published::Page::of_table(table, options.clock);
+    fill("published.html", &page)
+}
+
+/// Writes the page of a run beside a published table.
+pub fn against(against: &Against, options: &Options) -> Result<Vec<u8>, minijinja::Error> {
+    let page = published::Page::of_against(against, options.clock);
+    fill("published.html", &page)
+}
+
+fn fill(template: &str, page: &impl Serialize) -> Result<Vec<u8>, minijinja::Error> {
     let mut environment = Environment::new();
     // What is put into the page is escaped; style and script are included as they are.
     environment.set_auto_escape_callback(|name| match name {
-        "report.html" => AutoEscape::Html,
+        "report.html" | "published.html" => AutoEscape::Html,
         _ => AutoEscape::None,
     });
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.add_filter("breakable", breakable);
     environment.add_template("report.html", include_str!("../../../data/report.html"))?;
+    let published = include_str!("../../../data/published.html");
+    environment.add_template("published.html", published)?;
     environment.add_template("report.css", include_str!("../../../data/report.css"))?;
     environment.add_template("report.js", include_str!("../../../data/report.js"))?;
-    let text = environment.get_template("report.html")?.render(page)?;
+    let text = environment.get_template(template)?.render(page)?;
     Ok(text.into_bytes())
 }
 

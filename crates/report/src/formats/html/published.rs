@@ -1,0 +1,131 @@
+//! The page of a published table, and that of a run beside one: what the template is filled with.
+
+use crate::published::{Against, Holding, Table, telling};
+use serde::Serialize;
+
+/// A page of either kind.
+#[derive(Debug, Serialize)]
+pub struct Page {
+    title: String,
+    facts: Vec<(&'static str, String)>,
+    heading: &'static str,
+    legend: String,
+    grids: Vec<Grid>,
+    tally: String,
+    conclusions: Vec<Conclusion>,
+    apart: Vec<(&'static str, String)>,
+}
+
+/// One table; a star stands before what is best.
+#[derive(Debug, Serialize)]
+struct Grid {
+    heading: String,
+    of: &'static str,
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<String>)>,
+    note: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Conclusion {
+    says: String,
+    verdict: &'static str,
+    class: &'static str,
+    now: String,
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is handed over as a function from a text to a text"
+)]
+fn starred(text: String) -> String {
+    format!("★ {text}")
+}
+
+impl Page {
+    /// The page of a table.
+    pub fn of_table(table: &Table, clock: bool) -> Self {
+        let rows = table.rows.iter().map(|row| {
+            let figure = |value: &Option<f64>| {
+                value.map_or_else(
+                    || "–".to_owned(),
+                    |value| {
+                        let text = telling::printed(value, &row.unit, clock);
+                        if row.is_best(value) {
+                            starred(text)
+                        } else {
+                            text
+                        }
+                    },
+                )
+            };
+            let name = format!("{}, {}", row.label(), row.unit);
+            (name, row.values.iter().map(figure).collect())
+        });
+        let conclusions = table.conclusions.iter().map(|conclusion| Conclusion {
+            says: conclusion.says.clone(),
+            ..Conclusion::default()
+        });
+        Self {
+            title: format!("{}: {} ({})", table.name, table.title, table.year),
+            facts: table.facts(),
+            heading: "Figures",
+            legend: "★ best of its row.".to_owned(),
+            grids: vec![Grid {
+                heading: String::new(),
+                of: "phase",
+                columns: table.contenders.iter().map(|c| c.label.clone()).collect(),
+                rows: rows.collect(),
+                note: None,
+            }],
+            tally: String::new(),
+            conclusions: conclusions.collect(),
+            apart: Vec::new(),
+        }
+    }
+
+    /// The page of a run beside a table.
+    pub fn of_against(against: &Against, clock: bool) -> Self {
+        let columns = [
+            "then",
+            "now",
+            "ratio then",
+            "ratio now",
+            "rank then",
+            "rank now",
+        ];
+        let grids = against.lines.iter().map(|line| {
+            let rows = line.entries.iter().map(|entry| {
+                let name = against.contenders[entry.contender].now.clone();
+                (name, line.texts(entry, clock, starred, "≈").to_vec())
+            });
+            Grid {
+                heading: line.heading(),
+                of: "contender",
+                columns: columns.map(str::to_owned).to_vec(),
+                rows: rows.collect(),
+                note: line.correlation(),
+            }
+        });
+        let conclusions = against.conclusions.iter().map(|told| Conclusion {
+            says: told.says.clone(),
+            verdict: told.holding.words(),
+            class: match told.holding {
+                Holding::Holds => "",
+                Holding::Reversed | Holding::InPart => "bad",
+                Holding::CannotBeSaid => "soft",
+            },
+            now: told.today(),
+        });
+        Self {
+            title: against.heading(),
+            facts: against.facts(),
+            heading: "Then and now",
+            legend: against.legend("★", "≈"),
+            grids: grids.collect(),
+            tally: against.tally(),
+            conclusions: conclusions.collect(),
+            apart: against.apart(),
+        }
+    }
+}
