@@ -2,8 +2,8 @@
 
 use fsdyno_lab::{Preflight, script};
 use fsdyno_model::{
-    Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan,
-    Workload,
+    Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, GroundState,
+    PhasePlan, Plan, Workload,
 };
 
 fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
@@ -129,6 +129,62 @@ fn a_script_counts_fragments_after_what_writes_where_that_was_asked_for() {
     assert!(said[0].contains("/mnt/ground -xdev -type f"), "{said:?}");
     plan.engine = "null".into();
     assert!(counts(&plan).is_empty());
+}
+
+#[test]
+fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_room() {
+    let state = |fill: &str, age| GroundState::of(fill.parse().ok(), age).unwrap();
+    let image = |plan: &Plan| Preflight::of(plan).unwrap().image_bytes;
+    let mut filled = plan("ext4", &["copy"], None); // example
+    filled.scale = 1.0;
+    let fresh = image(&filled);
+    filled.contenders[0].state = state("95%", 2);
+    let need = Preflight::of(&filled).unwrap().need;
+    assert!(image(&filled) > fresh);
+    assert!(
+        image(&filled).0 / 20 > need.0,
+        "5 % of it hold the workload"
+    );
+    let text = lines(&filled).join("\n");
+    let at = |words: &str| {
+        text.find(words)
+            .unwrap_or_else(|| panic!("{words}: {text}"))
+    };
+    let age = at("fsdyno age --in ");
+    assert!(at("mount -i") < age && age < at("fsdyno make"), "{text}");
+    assert!(text.contains("mnt --fill 95% --age 2 --seed 1\n"), "{text}");
+    // Fresh contenders stand on the same, and nothing is brought about.
+    filled
+        .contenders
+        .push(plan("xfs", &[], None).contenders.remove(0)); // example
+    filled.contenders.rotate_right(1);
+    assert!(image(&filled) > fresh);
+    assert!(!lines(&filled).join("\n").contains("fsdyno age"));
+}
+
+#[test]
+fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
+    let refusal = |plan: &Plan| Preflight::of(plan).err().unwrap().to_string();
+    let mut small = plan("ext4", &["copy"], Some(Bytes(1 << 30))); // example
+    small.scale = 0.1;
+    assert!(Preflight::of(&small).is_ok());
+    small.contenders[0].state.fill_permille = Some(990);
+    let told = refusal(&small);
+    assert!(
+        told.contains("left of 1.00 GiB") && told.contains("--fill"),
+        "{told}"
+    );
+    let mut huge = plan("ext4", &["copy"], Some(Bytes(1 << 55))); // example
+    assert!(
+        Preflight::of(&huge).is_ok(),
+        "an image that stays empty takes no room"
+    );
+    huge.contenders[0].state.fill_permille = Some(500);
+    let told = refusal(&huge);
+    assert!(
+        told.contains("/var/tmp") && told.contains("--work-dir"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -385,6 +385,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_fresh_contender_is_stored_as_before_there_were_states() {
+        let fresh = Contender::plain("xfs");
+        let text = serde_json::to_string(&fresh).unwrap();
+        assert!(!text.contains("state"), "{text}");
+        assert_eq!(serde_json::from_str::<Contender>(&text).unwrap(), fresh);
+    }
+
     proptest! {
         #[test]
         fn the_short_form_reads_back_to_the_same_contender(

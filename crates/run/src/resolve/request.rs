@@ -277,7 +277,11 @@ fn in_states(
     } else {
         Some(request.age.clone())
     };
-    let argument = if fills.is_none() { "--age" } else { "--fill" };
+    let argument = match (request.fill.is_empty(), request.age.is_empty()) {
+        (false, _) => "--fill",
+        (true, false) => "--age",
+        (true, true) => "`fill` and `age` of the plan",
+    };
     let (fills, ages) = (fills.unwrap_or_default(), ages.unwrap_or_default());
     states::multiply(contenders, &fills, &ages).map_err(ResolveError::argument(argument))
 }

@@ -5,4 +5,5 @@ mod bad_requests;
 mod broken_plans;
 mod plan_files;
 mod requests;
+mod states;
 mod suites;

@@ -1,0 +1,119 @@
+//! States before the workload: axes of a plan.
+
+use crate::asking::*;
+use fsdyno_model::GroundState;
+use fsdyno_run::resolve::Request;
+use std::collections::BTreeSet;
+
+fn asked(fs: &str, fill: &[&str], age: &[u32]) -> Request {
+    request(|r| {
+        r.fs = vec![fs.to_owned()];
+        r.fill = fill.iter().map(|text| (*text).to_owned()).collect();
+        r.age = age.to_vec();
+    })
+}
+
+#[test]
+fn every_contender_competes_in_every_state_and_the_first_stays_the_baseline() {
+    let plan = plan(&asked("ext4:noatime,xfs", &["50%", "95%"], &[0, 5]));
+    assert_eq!(
+        labels(&plan),
+        [
+            "ext4:noatime fill=50%",
+            "ext4:noatime fill=50% age=5",
+            "ext4:noatime fill=95%",
+            "ext4:noatime fill=95% age=5",
+            "xfs fill=50%",
+            "xfs fill=50% age=5",
+            "xfs fill=95%",
+            "xfs fill=95% age=5",
+        ]
+    );
+    let unique: BTreeSet<_> = labels(&plan).into_iter().collect();
+    assert_eq!(unique.len(), 8);
+    let last = &plan.contenders[7].state;
+    assert_eq!((last.fill_permille, last.age), (Some(950), 5));
+}
+
+#[test]
+fn no_fill_and_no_age_are_the_plan_without_them() {
+    let fresh = plan(&asked("ext4,xfs", &[], &[]));
+    let none = plan(&asked("ext4,xfs", &["0%"], &[0]));
+    assert_eq!(fresh, none);
+    assert_eq!(fresh.hash(), none.hash());
+    let mixed = plan(&asked("ext4", &["0%", "90%:fragmented"], &[]));
+    assert_eq!(labels(&mixed), ["ext4", "ext4 fill=90%:fragmented"]);
+    assert!(mixed.contenders[1].state.fragmented);
+}
+
+#[test]
+fn age_alone_is_at_half_full() {
+    let aged = plan(&asked("ext4", &[], &[0, 3]));
+    assert_eq!(labels(&aged), ["ext4", "ext4 fill=50% age=3"]);
+}
+
+#[test]
+fn a_plan_file_says_states_for_all_or_for_one() {
+    let text = r#"
+fill = ["0%", "90%"]
+age = [0]
+contenders = [
+    "ext4",
+    { filesystem = "xfs", fill = "80%:fragmented" },
+    { filesystem = "btrfs", fill = "70%", age = 2, label = "old" },
+]
+"#;
+    let (_directory, path) = written(text);
+    let file = plan(&request(|r| r.plan = Some(path.clone())));
+    assert_eq!(
+        labels(&file),
+        ["ext4", "ext4 fill=90%", "xfs fill=80%:fragmented", "old"]
+    );
+    assert_eq!(file.contenders[3].state.age, 2);
+    let over = plan(&request(|r| {
+        r.plan = Some(path);
+        r.fill = vec!["20%".to_owned()];
+    }));
+    assert_eq!(
+        labels(&over),
+        ["ext4 fill=20%", "xfs fill=80%:fragmented", "old"]
+    );
+}
+
+#[test]
+fn a_state_that_cannot_be_is_told_with_the_way_out() {
+    for (fs, fill, age, expected) in [
+        ("ext4", &["90"][..], &[][..], "--fill: `90` is no fill"),
+        ("ext4", &["100%"], &[], "0% to 99%"),
+        (
+            "ext4",
+            &["90%", "90%"],
+            &[],
+            "`ext4 fill=90%` is named twice",
+        ),
+        ("ext4", &["0%", "90%"], &[3], "--fill 50%,95%"),
+        ("ext4", &["90%:fragmented"], &[3], "leave out `:fragmented`"),
+        ("ext4", &[], &[GroundState::OLDEST + 1], "--age: age 1001"),
+        ("tmpfs", &["90%"], &[], "tmpfs:size=512M"),
+        (
+            "dir:/srv",
+            &["90%"],
+            &[],
+            "would fill the file system it lies on",
+        ),
+        ("dir:/srv", &[], &[1], "--age: "),
+    ] {
+        let said = told(&asked(fs, fill, age));
+        assert!(said.contains(expected), "{fs} {fill:?} {age:?}: {said}");
+    }
+    assert!(labels(&plan(&asked("tmpfs:size=64M", &["90%"], &[])))[0].contains("fill=90%"));
+    assert_eq!(
+        labels(&plan(&asked("dir:/srv", &["0%"], &[0]))),
+        ["dir:/srv"]
+    );
+    let on = request(|r| {
+        r.on = Some("dir:/srv".to_owned());
+        r.fill = vec!["90%".to_owned()];
+    });
+    assert!(told(&on).contains("would fill"), "{}", told(&on));
+}
