@@ -1,0 +1,142 @@
+//! Filled and aged contenders, from the command line to the report. Needs root; skips by name
+//! without it.
+
+mod support;
+
+use support::{Home, outcomes, root_and};
+
+#[test]
+fn filled_and_aged_contenders_run_and_every_report_says_what_was_done() {
+    let programs = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
+    if !root_and(&programs, "filled_and_aged_contenders_run") {
+        return;
+    }
+    let home = Home::new();
+    let work = home.work().display().to_string();
+    let base = ["run", "--work-dir", &work, "--on", "loop:400M"];
+    let with = |more: &[&str]| home.fsdyno(&[&base[..], more].concat());
+    let load = [
+        "--dataset",
+        "music",
+        "--scale",
+        "0.005",
+        "--workload",
+        "copy,delete",
+    ];
+    let states = [
+        "--fs",
+        "ext4,xfs,btrfs",
+        "--fill",
+        "0%,90%",
+        "--repeats",
+        "1",
+    ];
+    let said = with(&[&load[..], &states].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    assert!(
+        outcomes(&result)
+            .iter()
+            .all(|(_, outcome)| outcome == "measured")
+    );
+    let labels: Vec<&str> = result["run"]["plan"]["contenders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|contender| contender["label"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "ext4",
+        "ext4 fill=90%",
+        "xfs",
+        "xfs fill=90%",
+        "btrfs",
+        "btrfs fill=90%",
+    ];
+    assert_eq!(labels, expected);
+    for cell in result["cells"].as_array().unwrap() {
+        let told = cell["effective"].as_array().unwrap().iter();
+        let told: Vec<_> = told.filter(|one| one["source"] == "state").collect();
+        let filled = cell["cell"]["contender"].as_u64().unwrap() % 2 == 1;
+        assert_eq!(told.len(), usize::from(filled), "{cell}");
+        if filled {
+            // What stands fills it: in use before the copy, and not counted as made by it.
+            let used = cell["samples"][0]["space_before"].as_u64().unwrap();
+            assert!(used > 300 << 20, "{used}");
+        }
+    }
+    for format in ["terminal", "markdown", "html"] {
+        let said = home.fsdyno(&["report", "last", "--format", format]);
+        assert!(
+            said.out.contains("filled with large files"),
+            "{format}: {}",
+            said.out
+        );
+    }
+    let shown = home.fsdyno(&["show", "last"]);
+    assert!(
+        shown.out.contains("filled with large files"),
+        "{}",
+        shown.out
+    );
+
+    let aged = ["--fs", "ext4", "--age", "1", "--repeats", "1"];
+    let said = with(&[&load[..], &aged].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("ext4 fill=50% age=1: aged"),
+        "{}",
+        said.out
+    );
+    home.assert_cleanable();
+}
+
+#[test]
+fn a_fill_in_memory_that_leaves_no_room_fails_its_cell_before_anything_is_written() {
+    if !root_and(&[], "a_fill_in_memory_that_leaves_no_room") {
+        return;
+    }
+    let home = Home::new();
+    let work = home.work().display().to_string();
+    let args = [
+        "run",
+        "--work-dir",
+        &work,
+        "--fs",
+        "tmpfs:size=20M",
+        "--fill",
+        "90%",
+        "--dataset",
+        "music",
+        "--scale",
+        "0.01",
+        "--workload",
+        "copy",
+        "--repeats",
+        "1",
+    ];
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.err.contains("left for music"), "{}", said.err);
+    home.assert_cleanable();
+}
+
+#[test]
+fn the_command_age_fills_a_directory_and_refuses_what_cannot_be() {
+    let home = Home::new();
+    let work = home.work().display().to_string();
+    for (more, expected) in [
+        (&["--fill", "90"][..], "`90` is no fill"),
+        (&["--fill", "0%", "--age", "2"], "fill of 0%"),
+        (
+            &["--fill", "50%:fragmented", "--age", "2"],
+            "both aged and fragmented",
+        ),
+    ] {
+        let said = home.fsdyno(&[&["age", "--in", &work][..], more].concat());
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(expected), "{}", said.err);
+    }
+    let nowhere = home.fsdyno(&["age", "--in", "/no/such/place"]);
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.err);
+}
