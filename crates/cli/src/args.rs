@@ -109,9 +109,23 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub work_dir: Option<PathBuf>,
 
-    /// Phases to run, in order, instead of the suite's: copy, delete, untar, read, stat-walk, grep
+    /// Phases to run, in order, instead of the suite's: copy, delete, untar, read, stat-walk,
+    /// grep, and programs (`fsdyno list workloads`)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub workload: Vec<String>,
+
+    /// A command of yours as a phase, through `sh -c`, in the directory `{dir}` on the contender;
+    /// `{tree}` is the newest tree of the dataset. Given again, a phase more
+    #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
+    pub exec: Vec<String>,
+
+    /// What is done before the first command of `--exec`, untimed
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
+    pub prepare: Option<String>,
+
+    /// A parameter of phases: KIND.NAME=VALUE (`fsdyno list workloads --long` tells which)
+    #[arg(long, value_name = "SETTING", action = ArgAction::Append)]
+    pub set: Vec<String>,
 
     /// Files to work on, instead of the suite's: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
     #[arg(long, value_name = "DATASET")]
@@ -184,7 +198,7 @@ pub struct RunArgs {
 
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "suite", "plan", "contenders", "on", "work_dir", "workload", "dataset", "scale", "repeats",
+        "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
         "fill", "age",
         "unchecked_options",

@@ -1,12 +1,20 @@
 //! The names that a plan may use, as the load tells them.
 
+use fsdyno_load::tools::{self, Form, Given, Parameter, Program};
 use fsdyno_load::{datasets, engines, workloads};
-use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
+use fsdyno_run::resolve::{
+    Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
+    ParameterGiven,
+};
 
 /// All kinds of phases, engines and generated datasets.
 pub fn catalogue() -> Catalogue {
     Catalogue {
-        kinds: workloads::ALL.iter().map(|kind| entry(kind)).collect(),
+        kinds: workloads::ALL
+            .iter()
+            .map(|kind| entry(kind))
+            .chain(tools::ALL.iter().map(|program| of_program(program)))
+            .collect(),
         engines: engines::ALL
             .iter()
             .map(|engine| engine.name.to_owned())
@@ -21,10 +29,42 @@ fn entry(kind: &workloads::PhaseKind) -> KindEntry {
         needs: match kind.needs {
             workloads::Needs::Tree => Needs::Tree,
             workloads::Needs::Archive => Needs::Archive,
+            workloads::Needs::Nothing => Needs::Nothing,
         },
         makes_tree: kind.makes_tree,
         removes_tree: kind.removes_tree,
         searches: kind.searches,
+        program: false,
+        parameters: Vec::new(),
+    }
+}
+
+fn of_program(program: &Program) -> KindEntry {
+    KindEntry {
+        program: true,
+        parameters: program.parameters.iter().map(parameter).collect(),
+        ..entry(&program.kind)
+    }
+}
+
+fn parameter(one: &Parameter) -> ParameterEntry {
+    ParameterEntry {
+        name: one.name.to_owned(),
+        form: match one.form {
+            Form::Text => ParameterForm::Text,
+            Form::Size => ParameterForm::Size,
+            Form::Number(least, most) => ParameterForm::Number(least, most),
+            Form::OneOf(words) => {
+                ParameterForm::OneOf(words.iter().map(|word| (*word).to_owned()).collect())
+            }
+            Form::File => ParameterForm::File,
+        },
+        given: match one.given {
+            Given::Required => ParameterGiven::Required,
+            Given::Absent => ParameterGiven::Absent,
+            Given::Fixed(text) => ParameterGiven::Fixed(text.to_owned()),
+            Given::Scaled(full, step) => ParameterGiven::Scaled(full, step),
+        },
     }
 }
 
@@ -35,6 +75,7 @@ fn dataset(set: &datasets::Generator) -> DatasetEntry {
             datasets::Shape::Tree => DatasetForm::Tree,
             datasets::Shape::Archive(_) => DatasetForm::Archive,
             datasets::Shape::File => DatasetForm::File,
+            datasets::Shape::Nothing => DatasetForm::Nothing,
         },
     }
 }

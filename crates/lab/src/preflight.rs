@@ -4,6 +4,7 @@
 use crate::filled;
 use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
+use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, FilesystemKind, Plan, Workload};
 use fsdyno_recipes::Filesystem;
@@ -354,11 +355,11 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
     };
     let facts = dataset.facts();
     let tree = facts.footprint.0;
-    let (mut forms, mut trees, mut most) = (Vec::new(), 0_u64, 0_u64);
+    let (mut forms, mut trees, mut most, mut own) = (Vec::new(), 0_u64, 0_u64, 0_u64);
     for phase in &workload.phases {
         let kind = workloads::find(&phase.kind)
             .ok_or_else(|| error(format!("`{}` is no kind of phase", phase.kind)))?;
-        match kind.needs {
+        match tools::needs(phase, kind.needs) {
             Needs::Archive if facts.archive_bytes.is_none() => {
                 return Err(error(format!(
                     "`{}` needs an archive, and {} is none; take `ports` or tar:FILE",
@@ -378,8 +379,14 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
             }
             _ => {}
         }
+        own = own.saturating_add(tools::data_bytes(phase).unwrap_or_default().0);
         most = most.max(trees + u64::from(kind.makes_tree));
         trees = trees + u64::from(kind.makes_tree) - u64::from(kind.removes_tree);
+    }
+    if forms.is_empty() && facts.files + facts.directories > 0 {
+        // Programs that were given files find them there.
+        forms.push(Form::Tree);
+        most += 1;
     }
     let archive = facts.archive_bytes.unwrap_or_default().0;
     let archive = if forms.contains(&Form::Archive) {
@@ -387,7 +394,8 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
     } else {
         0
     };
-    let peak = Bytes(most.saturating_mul(tree).saturating_add(archive));
+    let files = most.saturating_mul(tree).saturating_add(archive);
+    let peak = Bytes(files.saturating_add(own));
     Ok(Prepared {
         dataset,
         forms,

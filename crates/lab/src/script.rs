@@ -8,6 +8,7 @@ use crate::labs::host::fragments;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt, Hands};
 use fsdyno_load::datasets::Form;
+use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CacheEvidence, CacheState, Cell, FilesystemKind, PhasePlan, Plan, Stage, Step};
@@ -33,6 +34,8 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         root: job.ground_root(&preflight.scratch, TAG),
         target: job.target(&preflight.scratch, TAG),
         scratch: job.scratch(&preflight.scratch, TAG),
+        trees: Vec::new(),
+        made: 0,
     };
     // Saying something cannot fail.
     let _ = procedure::run(&mut saying, &job);
@@ -48,9 +51,19 @@ struct Saying {
     root: PathBuf,
     target: PathBuf,
     scratch: PathBuf,
+    /// The trees that would stand, the newest last, and how many were made.
+    trees: Vec<PathBuf>,
+    made: u32,
 }
 
 impl Saying {
+    /// The lines of a phase that is a program: those before it, and its own.
+    fn program(&self, phase: &PhasePlan) -> Option<(Vec<String>, String)> {
+        let tree = self.trees.last().map(PathBuf::as_path);
+        // What cannot be said here has been refused with the plan.
+        tools::lines(phase, &self.root, tree).ok().flatten()
+    }
+
     fn say(&mut self, step: &Step) {
         self.lines.push(step.shell());
     }
@@ -186,8 +199,18 @@ impl Hands for Saying {
                 words.push("--archive");
             }
             self.own(&words);
+            if *form == Form::Tree {
+                self.trees.push(self.root.join("source"));
+            }
         }
         self.sync();
+        Ok(())
+    }
+
+    fn ready(&mut self, phase: &PhasePlan) -> Result<(), Halt> {
+        if let Some((before, _)) = self.program(phase) {
+            self.lines.extend(before);
+        }
         Ok(())
     }
 
@@ -226,6 +249,22 @@ impl Hands for Saying {
     fn phase(&mut self, job: &Job<'_>, number: u32, _: CacheEvidence) -> Result<(), Halt> {
         let phase = &job.workload.phases[number as usize];
         let root = self.root.display().to_string();
+        if let Some((_, line)) = self.program(phase) {
+            self.lines.push(line);
+            let path = self.root.clone();
+            self.say(&Step::SyncFilesystem { path });
+            return Ok(());
+        }
+        if let Some(kind) = workloads::find(&phase.kind) {
+            if kind.makes_tree {
+                self.made += 1;
+                self.trees
+                    .push(self.root.join(format!("{}-{}", kind.name, self.made)));
+            }
+            if kind.removes_tree {
+                self.trees.pop();
+            }
+        }
         let mut words = vec![
             "phase",
             &phase.kind,

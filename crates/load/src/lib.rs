@@ -1,6 +1,7 @@
 //! The load: what files there are ([`datasets`]), what is done with them ([`workloads`]), how an
-//! operation reaches the kernel ([`engines`]), how it is timed ([`measure`]), and how the files lie in
-//! the end ([`fragments`]).
+//! operation reaches the kernel ([`engines`]), which programs can be a phase ([`tools`]), how all
+//! that is timed ([`measure`]), how the files lie in the end ([`fragments`]), and what is done to a
+//! file system before ([`states`]).
 //!
 //! Nothing here mounts, formats or needs root: a load works in a directory it is given.
 
@@ -10,5 +11,6 @@ pub mod fragments;
 pub mod ground;
 pub mod measure;
 pub mod states;
+pub mod tools;
 pub mod trees;
 pub mod workloads;

@@ -4,19 +4,21 @@
 //! What the workload does is the affair of `workloads`; caches, devices and statistics are not
 //! looked at here.
 
+mod program;
 pub(crate) mod watch;
 mod weight;
 
 pub use crate::engines::LoadError;
 pub use crate::engines::tools::ToolCommand;
+pub use program::prepare;
 pub use weight::{ClockFacts, EngineCost, clock_facts, empty_phase_cost, engine_cost};
 
 use crate::engines::null::{self, Facts, Null};
-use crate::engines::{self, sync::Sync, tools};
+use crate::engines::{self, sync, sync::Sync, tools};
 use crate::ground::Ground;
 use crate::workloads::{self, Job, Needs, PhaseKind, Scratch};
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
-use fsdyno_model::sample::Tally;
+use fsdyno_model::sample::{Figure, Tally};
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::{Bytes, Nanos};
 use fsdyno_model::warning::Warning;
@@ -47,7 +49,7 @@ pub struct Request<'a> {
 }
 
 /// A phase, measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Wall time until the work had returned.
     pub return_ns: Nanos,
@@ -61,6 +63,10 @@ pub struct Measured {
     pub tally: Tally,
     /// How exactly.
     pub method: String,
+    /// The engine that did the work: `tools` where a program did it.
+    pub engine: &'static str,
+    /// What a program measured itself.
+    pub figures: Vec<Figure>,
     /// Programs that were run.
     pub commands: Vec<ToolCommand>,
     /// Doubts.
@@ -81,6 +87,12 @@ pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
     let kind = workloads::find(name).ok_or_else(|| LoadError::UnknownKind(name.clone()))?;
     let engine = engines::find(request.engine)
         .ok_or_else(|| LoadError::UnknownEngine(request.engine.to_owned()))?;
+    if let Some(planned) = program::planned(request.phase, request.ground)? {
+        if engine.name == null::NAME {
+            return Err(LoadError::NoEngine);
+        }
+        return program::run(planned, request.phase, request.ground, request.stop);
+    }
     let ground = request.ground;
     let made = kind.makes_tree.then(|| ground.next_tree(kind.name));
     // What stands nowhere is never missing.
@@ -88,7 +100,7 @@ pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
     let job = Job {
         root: &ground.root,
         source: match (kind.needs, ground.newest()) {
-            (Needs::Archive, _) => CString::default(),
+            (Needs::Archive | Needs::Nothing, _) => CString::default(),
             (Needs::Tree, Some(tree)) => name_of(tree)?,
             (Needs::Tree, None) if imagined => c"tree".to_owned(),
             (Needs::Tree, None) => return Err(LoadError::NoTree(kind.name.to_owned())),
@@ -153,11 +165,11 @@ fn run_sync(kind: &PhaseKind, job: &Job<'_>) -> Result<Measured, LoadError> {
     raise_descriptor_limit();
     let mut scratch = Scratch::for_job(kind.name, job)?;
     let mut engine = Sync::default();
-    let ground = open_ground(kind, job)?;
+    let ground = open_ground(kind, job.root)?;
     let watch = Watch::start();
     let tally = (kind.sync)(&mut engine, job, &mut scratch)?;
     let used = watch.read();
-    let durable_ns = durable(ground.as_ref(), job, watch)?;
+    let durable_ns = durable(ground.as_ref(), job.root, watch)?;
     Ok(Measured {
         return_ns: used.wall,
         durable_ns,
@@ -165,6 +177,8 @@ fn run_sync(kind: &PhaseKind, job: &Job<'_>) -> Result<Measured, LoadError> {
         system_ns: used.system,
         tally,
         method: (kind.method)(job),
+        engine: sync::NAME,
+        figures: Vec::new(),
         commands: Vec::new(),
         warnings: scratch.warnings(),
     })
@@ -183,6 +197,8 @@ fn run_null(kind: &PhaseKind, job: &Job<'_>, facts: Facts) -> Result<Measured, L
         system_ns: used.system,
         tally,
         method: "no system calls".to_owned(),
+        engine: null::NAME,
+        figures: Vec::new(),
         commands: Vec::new(),
         warnings: Vec::new(),
     })
@@ -194,11 +210,11 @@ fn run_tools(kind: &PhaseKind, job: &Job<'_>, facts: Option<Facts>) -> Result<Me
         std::fs::create_dir(directory)
             .map_err(|source| LoadError::io("mkdir", directory, source))?;
     }
-    let ground = open_ground(kind, job)?;
+    let ground = open_ground(kind, job.root)?;
     let watch = Watch::start();
     let ended = tools::run(&tool, job.stop)?;
     let used = watch.read();
-    let durable_ns = durable(ground.as_ref(), job, watch)?;
+    let durable_ns = durable(ground.as_ref(), job.root, watch)?;
     // A program tells nobody what it handled: what the tree is known to hold, it handled.
     let known = facts.unwrap_or(Facts {
         files: 0,
@@ -218,32 +234,34 @@ fn run_tools(kind: &PhaseKind, job: &Job<'_>, facts: Option<Facts>) -> Result<Me
             matches: ended.lines,
         },
         method: tool.method.to_owned(),
+        engine: tools::NAME,
+        figures: Vec::new(),
         commands: vec![ended.command],
         warnings: Vec::new(),
     })
 }
 
 /// A handle on the ground's file system, where the phase writes.
-fn open_ground(kind: &PhaseKind, job: &Job<'_>) -> Result<Option<OwnedFd>, LoadError> {
+fn open_ground(kind: &PhaseKind, root: &Path) -> Result<Option<OwnedFd>, LoadError> {
     if !kind.writes {
         return Ok(None);
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(job.root, flags, Mode::empty())
+    rustix::fs::open(root, flags, Mode::empty())
         .map(Some)
-        .map_err(|errno| LoadError::io("open", job.root, errno.into()))
+        .map_err(|errno| LoadError::io("open", root, errno.into()))
 }
 
 /// Waits until everything written is durable; the time since the start.
 fn durable(
     ground: Option<&OwnedFd>,
-    job: &Job<'_>,
+    root: &Path,
     watch: Watch,
 ) -> Result<Option<Nanos>, LoadError> {
     let Some(ground) = ground else {
         return Ok(None);
     };
-    rustix::fs::syncfs(ground).map_err(|errno| LoadError::io("syncfs", job.root, errno.into()))?;
+    rustix::fs::syncfs(ground).map_err(|errno| LoadError::io("syncfs", root, errno.into()))?;
     Ok(Some(watch.wall()))
 }
 

@@ -57,12 +57,15 @@ fn findings() -> Vec<Finding> {
     let engines = fsdyno_load::engines::ALL
         .iter()
         .flat_map(EngineInfo::requirements);
+    let programs = fsdyno_load::tools::ALL
+        .iter()
+        .filter_map(|program| program.requirement());
     let own = [Requirement::new(
         Need::LoopDevices,
         "image files as devices",
     )];
     let mut unlocks: BTreeMap<Need, Vec<String>> = BTreeMap::new();
-    for requirement in recipes.chain(engines).chain(own) {
+    for requirement in recipes.chain(engines).chain(programs).chain(own) {
         let list = unlocks.entry(requirement.need).or_default();
         if !list.contains(&requirement.unlocks) {
             list.push(requirement.unlocks);

@@ -5,6 +5,7 @@ use crate::catalogue::catalogue;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::probe::probe;
+use fsdyno_load::tools;
 use fsdyno_model::{Availability, Requirement};
 use fsdyno_run::resolve::suite::{self, Suite};
 use serde::Serialize;
@@ -89,10 +90,22 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
         Listed::Workloads => fsdyno_load::workloads::ALL
             .iter()
             .map(|kind| Item::new(kind.name, kind.title, Vec::new()))
+            .chain(tools::ALL.iter().map(|program| of_program(program)))
             .collect(),
         Listed::Datasets => datasets(),
         Listed::Suites => return suites(),
     })
+}
+
+fn of_program(program: &tools::Program) -> Item {
+    let takes: Vec<String> = program
+        .parameters
+        .iter()
+        .map(|one| format!("{}: {}", one.name, one.about))
+        .collect();
+    let requirements = program.requirement().into_iter().collect();
+    Item::new(program.kind.name, program.kind.title, requirements)
+        .from(format!("Takes {}.", takes.join("; ")))
 }
 
 fn suites() -> Result<Vec<Item>, Trouble> {

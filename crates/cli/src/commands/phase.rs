@@ -22,10 +22,17 @@ struct Figures {
     tally: Tally,
 }
 
-pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
-    if workloads::find(&args.kind).is_none() {
-        let names = workloads::ALL.iter().map(|kind| kind.name);
-        let near = fsdyno_recipes::nearest(&args.kind, names.clone()).join(" or ");
+/// Refuses what an engine cannot do.
+fn known(kind: &str) -> Result<(), Trouble> {
+    if fsdyno_load::tools::find(kind).is_some() {
+        return Err(Trouble::usage(format!(
+            "`{}` runs a program: `fsdyno run --workload {0} --dry-run` prints its command",
+            kind
+        )));
+    }
+    if workloads::find(kind).is_none() {
+        let names = workloads::ALL.iter().map(|one| one.name);
+        let near = fsdyno_recipes::nearest(kind, names.clone()).join(" or ");
         let hint = if near.is_empty() {
             names.collect::<Vec<_>>().join(", ")
         } else {
@@ -33,9 +40,14 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         };
         return Err(Trouble::usage(format!(
             "`{}` is no phase; try {hint}",
-            args.kind
+            kind
         )));
     }
+    Ok(())
+}
+
+pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
+    known(&args.kind)?;
     let stop = Stop::new();
     signals::install(&stop)?;
     let mut ground = Ground::discover(&args.directory)

@@ -32,6 +32,8 @@ pub enum Shape {
     Archive(&'static str),
     /// One file.
     File,
+    /// Nothing at all.
+    Nothing,
 }
 
 impl Generator {
@@ -39,7 +41,7 @@ impl Generator {
     pub(super) fn archive(&self) -> Option<&'static str> {
         match self.shape {
             Shape::Archive(name) => Some(name),
-            Shape::Tree | Shape::File => None,
+            Shape::Tree | Shape::File | Shape::Nothing => None,
         }
     }
 }

@@ -77,7 +77,8 @@ impl Sink for Hashing {
 
 #[test]
 fn a_seed_gives_one_stream_and_no_two_files_are_equal() {
-    for generator in ALL {
+    let some = |generator: &&&Generator| generator.shape != Shape::Nothing;
+    for generator in ALL.iter().filter(some) {
         let one = Hashing::of(generator, 1, 0.02);
         let again = Hashing::of(generator, 1, 0.02);
         let other = Hashing::of(generator, 2, 0.02);

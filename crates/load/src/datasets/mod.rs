@@ -21,6 +21,7 @@ pub mod member;
 pub mod mixed;
 pub mod music;
 mod names;
+pub mod none;
 mod packing;
 pub mod portage;
 pub mod ports;
@@ -52,6 +53,7 @@ pub static ALL: &[&Generator] = &[
     &single::AVI_693,
     &mixed::MIXED,
     &all::ALL,
+    &none::NONE,
 ];
 
 /// The largest scale that is taken for one: a thousand times the published size.

@@ -1,5 +1,7 @@
 //! What can go wrong in a load, with the call, the path and the cause. Nothing is decided here.
 
+use super::tools::ToolCommand;
+use crate::tools::Unread;
 use fsdyno_model::plan::CopyMethod;
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -85,6 +87,18 @@ pub enum LoadError {
         stderr: String,
         /// The error number its message tells of, where it does.
         errno: Option<i32>,
+        /// All that is kept of it.
+        command: Box<ToolCommand>,
+    },
+    /// A phase that is a program was given to the engine that touches no file.
+    #[error("it runs a program, and the engine null runs none: choose another engine")]
+    NoEngine,
+    /// What a program printed is not what it should be.
+    #[error(transparent)]
+    Unread {
+        /// What was looked for.
+        #[from]
+        unread: Unread,
     },
 }
 

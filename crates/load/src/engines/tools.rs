@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub(super) const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// How much is kept of what a program prints.
-const KEPT: usize = 64 * 1024;
+pub(crate) const KEPT: usize = 64 * 1024;
 /// How often a wish to stop is looked for.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
@@ -44,7 +44,7 @@ pub struct ToolCommand {
     pub status: Option<i32>,
     /// How long it took.
     pub took: Nanos,
-    /// The end of its standard output; empty where its lines were only counted.
+    /// The end of its standard output; empty where it was not kept.
     pub stdout: String,
     /// The end of its standard error.
     pub stderr: String,
@@ -57,64 +57,96 @@ pub(crate) struct Ended {
     pub user: Nanos,
     pub system: Nanos,
     pub lines: u64,
+    /// What was kept of its standard output: more than the record holds, where that was asked for.
+    pub stdout: Vec<u8>,
+    /// How many processes it left running in its group; they were ended.
+    pub left_running: usize,
 }
 
 /// Runs a program to its end.
 pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
+    adopt_orphans();
     let start = Instant::now();
     let mut child = command(tool)
         .spawn()
         .map_err(|source| cannot_start(&tool.argv[0], source))?;
+    if let (Some(mut pipe), Some(input)) = (child.stdin.take(), &tool.input) {
+        // A program that does not read it says so by its status.
+        let _ = pipe.write_all(input);
+    }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let watched = watch(child.id(), stdout, stderr, stop);
+    let watched = watch(child.id(), stdout, stderr, tool.keeps, stop);
     if watched.is_err() {
         // Its own group: whatever it started goes with it.
         if let Some(group) = pid(child.id()) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
     }
-    let (status, usage) = wait(child.id());
+    let (status, mut usage) = wait(child.id());
     let elapsed = nanos(start.elapsed());
+    let left_running = end_group(child.id(), &mut usage);
     let printed = watched?;
     let argv: Vec<String> = tool
         .argv
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
+    let kept = &printed.stdout[printed.stdout.len().saturating_sub(KEPT)..];
+    let command = ToolCommand {
+        argv,
+        status: status.code(),
+        took: elapsed,
+        stdout: String::from_utf8_lossy(kept).into_owned(),
+        stderr: String::from_utf8_lossy(&printed.stderr).into_owned(),
+    };
     if status.code().is_none_or(|code| code > tool.highest_status) {
+        let told = if command.stderr.trim().is_empty() {
+            &command.stdout
+        } else {
+            &command.stderr
+        };
         return Err(LoadError::Tool {
-            argv: fsdyno_model::step::shell_line(&argv),
+            argv: fsdyno_model::step::shell_line(&command.argv),
             status: status.to_string(),
-            errno: errno_of(&stderr),
-            stderr: last_lines(&stderr),
+            errno: errno_of(told),
+            stderr: last_lines(told),
+            command: Box::new(command),
         });
     }
     Ok(Ended {
-        command: ToolCommand {
-            argv,
-            status: status.code(),
-            took: elapsed,
-            stdout: String::new(),
-            stderr,
-        },
-        user: timeval(usage.ru_utime),
-        system: timeval(usage.ru_stime),
+        command,
+        stdout: printed.stdout,
+        left_running,
+        user: usage.user,
+        system: usage.system,
         lines: printed.lines + if tool.counts_lines { printed.binary } else { 0 },
     })
 }
 
 fn command(tool: &ToolRun) -> Command {
     let mut command = Command::new(&tool.argv[0]);
-    command.args(&tool.argv[1..]).env_clear();
-    // Options, languages and colours of the user's environment must not change what is measured.
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
+    command.args(&tool.argv[1..]);
+    if !tool.environment_of_ours {
+        // Options, languages and colours of the user's environment must not change what is
+        // measured.
+        command.env_clear().env("LC_ALL", "C");
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+    }
+    if let Some((name, value)) = &tool.mark {
+        command.env(name, value);
+    }
+    if let Some(directory) = &tool.current_dir {
+        command.current_dir(directory);
     }
     command
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(if tool.counts_lines {
+        .stdin(if tool.input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(if tool.counts_lines || tool.keeps > 0 {
             Stdio::piped()
         } else {
             Stdio::null()
@@ -143,6 +175,11 @@ fn cannot_start(program: &OsString, source: io::Error) -> LoadError {
     }
     let package = PROGRAMS
         .iter()
+        .chain(
+            crate::tools::ALL
+                .iter()
+                .filter_map(|tool| tool.executable.as_ref()),
+        )
         .find(|(program, _)| *program == name)
         .map_or(name.as_str(), |(_, package)| package);
     LoadError::MissingTool {
@@ -151,12 +188,20 @@ fn cannot_start(program: &OsString, source: io::Error) -> LoadError {
     }
 }
 
+/// Processor time of a program.
+#[derive(Debug)]
+struct Usage {
+    user: Nanos,
+    system: Nanos,
+}
+
 /// What a program printed.
 #[derive(Debug, Default)]
 struct Printed {
     lines: u64,
     /// Binary files that match: grep says so on standard error since 3.5, before as a line.
     binary: u64,
+    stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
@@ -165,6 +210,7 @@ fn watch(
     id: u32,
     mut stdout: Option<ChildStdout>,
     mut stderr: Option<ChildStderr>,
+    keeps: usize,
     stop: &Stop,
 ) -> Result<Printed, LoadError> {
     let refused = |operation: &'static str| {
@@ -194,9 +240,10 @@ fn watch(
         drop(watched);
         let more = drain(&mut stdout, &mut buffer, |bytes| {
             printed.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            keep_end(&mut printed.stdout, bytes, keeps);
         }) | drain(&mut stderr, &mut buffer, |bytes| {
             printed.binary += binary_matches(&printed.stderr, bytes);
-            keep_end(&mut printed.stderr, bytes);
+            keep_end(&mut printed.stderr, bytes, KEPT);
         });
         if gone && !more {
             return Ok(printed);
@@ -242,10 +289,10 @@ fn binary_matches(before: &[u8], bytes: &[u8]) -> u64 {
 }
 
 /// Appends, and forgets the beginning of what is too long.
-fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
+fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], most: usize) {
     kept.extend_from_slice(bytes);
-    if kept.len() > KEPT {
-        kept.drain(..kept.len() - KEPT);
+    if kept.len() > most {
+        kept.drain(..kept.len() - most);
     }
 }
 
@@ -254,18 +301,58 @@ fn pid(id: u32) -> Option<Pid> {
 }
 
 /// Waits for a child, and asks what it used: with all children it waited for itself.
-fn wait(id: u32) -> (ExitStatus, libc::rusage) {
-    let mut status = 0;
-    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+fn wait(id: u32) -> (ExitStatus, Usage) {
     loop {
-        // SAFETY: both places to be written to are ours and live.
-        let waited = unsafe { libc::wait4(id.cast_signed(), &raw mut status, 0, &raw mut usage) };
+        let (waited, status, usage) = wait4(id.cast_signed(), 0);
         let interrupted = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
         if waited >= 0 || !interrupted {
             return (ExitStatus::from_raw(status), usage);
         }
     }
+}
+
+/// `wait4(2)`: what it returned, the status, and what was used.
+fn wait4(id: i32, flags: i32) -> (i32, i32, Usage) {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both places to be written to are ours and live.
+    let waited = unsafe { libc::wait4(id, &raw mut status, flags, &raw mut usage) };
+    let usage = Usage {
+        user: timeval(usage.ru_utime),
+        system: timeval(usage.ru_stime),
+    };
+    (waited, status, usage)
+}
+
+/// Makes orphans of what we start children of ours (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`), so
+/// that they can be waited for.
+fn adopt_orphans() {
+    // Where it is refused, orphans go to process 1 as ever: what they used is not counted then.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Ends what a program left running in its group, once it has ended itself; how many there were.
+/// What orphans of the group used, dead before or killed now, is added.
+fn end_group(leader: u32, usage: &mut Usage) -> usize {
+    let Some(group) = pid(leader) else { return 0 };
+    let mut bury = |flags| {
+        let mut buried = 0;
+        loop {
+            let (waited, _, used) = wait4(-leader.cast_signed(), flags);
+            if waited <= 0 {
+                return buried;
+            }
+            buried += 1;
+            usage.user.0 += used.user.0;
+            usage.system.0 += used.system.0;
+        }
+    };
+    bury(libc::WNOHANG);
+    if rustix::process::kill_process_group(group, Signal::KILL).is_err() {
+        return 0;
+    }
+    bury(0)
 }
 
 /// The last lines of a message.
@@ -371,6 +458,34 @@ mod tests {
             let count = binary_matches(b"", before) + binary_matches(before, after);
             assert_eq!(count, 2, "{cut}");
         }
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_in_its_group_is_counted_and_ended() {
+        let mut tool = ToolRun::new("", ["sh", "-c", "sleep 1000 & sleep 1000 & echo $$"]);
+        tool.keeps = 100;
+        let ended = run(&tool, &Stop::new()).unwrap();
+        assert_eq!(ended.left_running, 2);
+        let group = ended.command.stdout.trim().parse().unwrap();
+        let group = Pid::from_raw(group).unwrap();
+        assert!(rustix::process::test_kill_process_group(group).is_err());
+    }
+
+    #[test]
+    fn what_orphans_used_is_counted() {
+        let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let tool = ToolRun::new("", ["sh", "-c"]).arg(format!("({busy} &); sleep 1"));
+        let ended = run(&tool, &Stop::new()).unwrap();
+        assert!(ended.user.0 > 20_000_000, "{}", ended.user);
+    }
+
+    #[test]
+    fn what_is_printed_is_kept_to_its_end_and_input_is_read() {
+        let mut tool = ToolRun::new("", ["cat"]);
+        tool.input = Some(b"0123456789".to_vec());
+        tool.keeps = 4;
+        let ended = run(&tool, &Stop::new()).unwrap();
+        assert_eq!(ended.command.stdout, "6789");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod untar;
 mod walk;
 
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
+use crate::tools;
 use attributes::Keeper;
 use fsdyno_model::plan::CopyMethod;
 use fsdyno_model::sample::Tally;
@@ -29,6 +30,8 @@ pub enum Needs {
     Tree,
     /// An archive.
     Archive,
+    /// Nothing: it makes what it works on.
+    Nothing,
 }
 
 /// What a phase does, on one engine.
@@ -64,7 +67,7 @@ pub struct PhaseKind {
     pub(crate) method: fn(&Job<'_>) -> String,
 }
 
-/// All kinds of phases.
+/// All kinds of phases that engines do; those of programs stand in [`tools::ALL`].
 pub static ALL: &[&PhaseKind] = &[
     &copy::KIND,
     &delete::KIND,
@@ -74,9 +77,10 @@ pub static ALL: &[&PhaseKind] = &[
     &grep::KIND,
 ];
 
-/// The kind of that name.
+/// The kind of that name, be it one of engines or of a program.
 pub fn find(name: &str) -> Option<&'static PhaseKind> {
-    ALL.iter().find(|kind| kind.name == name).copied()
+    let of_engines = ALL.iter().find(|kind| kind.name == name).copied();
+    of_engines.or_else(|| tools::find(name).map(|program| &program.kind))
 }
 
 /// One phase, ready to run: names are resolved, nothing is opened yet.
@@ -170,6 +174,16 @@ pub(crate) struct ToolRun {
     pub highest_status: i32,
     /// A directory it needs to stand, made before the clock starts.
     pub makes: Option<PathBuf>,
+    /// The directory it is started in; ours where none is named.
+    pub current_dir: Option<PathBuf>,
+    /// What it finds on its standard input: less than a pipe holds. Nothing where none.
+    pub input: Option<Vec<u8>>,
+    /// What is kept of the end of its standard output, bytes; not together with `counts_lines`.
+    pub keeps: usize,
+    /// Whether it finds the user's environment, rather than a path and the C locale.
+    pub environment_of_ours: bool,
+    /// A variable of its environment beside, by name and value.
+    pub mark: Option<(&'static str, String)>,
 }
 
 impl ToolRun {
@@ -180,6 +194,11 @@ impl ToolRun {
             counts_lines: false,
             highest_status: 0,
             makes: None,
+            current_dir: None,
+            input: None,
+            keeps: 0,
+            environment_of_ours: false,
+            mark: None,
         }
     }
 

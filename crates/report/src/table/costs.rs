@@ -1,7 +1,7 @@
 //! What a phase cost beside time: processors, devices, space; and what it did for it.
 
 use crate::words;
-use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample};
+use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample, Tally};
 
 /// Medians over the samples of one contender at one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +126,10 @@ pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
         return String::new();
     };
     let tally = sample.tally;
+    if tally == Tally::default() {
+        // A program tells nobody what it handled.
+        return String::new();
+    }
     let number = |n: u64, one: &str, many: &str| {
         format!("{} {}", grouped(n), if n == 1 { one } else { many })
     };

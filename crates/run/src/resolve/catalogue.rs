@@ -1,6 +1,7 @@
 //! The names a plan may use, and what they stand for: told by who knows the load.
 
 use super::complaint::Complaint;
+use super::parameters::ParameterEntry;
 use fsdyno_model::DatasetChoice;
 
 /// What the load offers.
@@ -16,6 +17,10 @@ pub struct Catalogue {
 
 /// A kind of phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a kind, each asked by itself"
+)]
 pub struct KindEntry {
     /// Its name.
     pub name: String,
@@ -27,6 +32,10 @@ pub struct KindEntry {
     pub removes_tree: bool,
     /// Whether it searches for a pattern.
     pub searches: bool,
+    /// Whether a program does it, rather than an engine.
+    pub program: bool,
+    /// What it takes beside, by name.
+    pub parameters: Vec<ParameterEntry>,
 }
 
 /// What a phase works on.
@@ -36,6 +45,8 @@ pub enum Needs {
     Tree,
     /// The archive of the dataset.
     Archive,
+    /// Nothing: it makes what it works on.
+    Nothing,
 }
 
 /// A generated dataset.
@@ -56,6 +67,8 @@ pub enum DatasetForm {
     Archive,
     /// One file, or a few large ones.
     File,
+    /// Nothing at all.
+    Nothing,
 }
 
 impl Catalogue {
@@ -68,6 +81,13 @@ impl Catalogue {
                 let names = self.kinds.iter().map(|kind| kind.name.as_str());
                 Complaint::unknown("kind of phase", name, names)
             })
+    }
+
+    /// The dataset that holds no files, where there is one.
+    pub(super) fn no_files(&self) -> Option<DatasetChoice> {
+        let mut entries = self.datasets.iter();
+        let entry = entries.find(|entry| entry.form == DatasetForm::Nothing)?;
+        Some(DatasetChoice::Generated(entry.name.clone()))
     }
 
     /// The engine of that name.

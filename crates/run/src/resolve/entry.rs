@@ -57,18 +57,58 @@ pub struct ContenderTable {
 #[serde(deny_unknown_fields)]
 pub struct WorkloadTable {
     pub name: Spanned<String>,
-    pub dataset: Spanned<String>,
+    /// None where its phases make what they work on.
+    pub dataset: Option<Spanned<String>>,
     pub phases: Spanned<Vec<Spanned<ShortOr<PhaseTable>>>>,
 }
 
 /// A phase in its long form.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub struct PhaseTable {
     pub kind: Spanned<String>,
     pub cache: Option<Spanned<String>>,
     pub label: Option<String>,
     pub pattern: Option<String>,
+    /// Every other key, which is a parameter of its kind or nothing.
+    pub parameters: Vec<(Spanned<String>, Spanned<toml::Value>)>,
+}
+
+// Written out rather than derived with a flattened map, which would lose the places of its keys.
+impl<'de> Deserialize<'de> for PhaseTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = PhaseTable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a phase: a table with its kind")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PhaseTable, A::Error> {
+                let (mut kind, mut cache, mut label, mut pattern) = (None, None, None, None);
+                let mut parameters = Vec::new();
+                while let Some(key) = map.next_key::<Spanned<String>>()? {
+                    match key.get_ref().as_str() {
+                        "kind" => kind = Some(map.next_value()?),
+                        "cache" => cache = Some(map.next_value()?),
+                        "label" => label = Some(map.next_value()?),
+                        "pattern" => pattern = Some(map.next_value()?),
+                        _ => parameters.push((key, map.next_value()?)),
+                    }
+                }
+                Ok(PhaseTable {
+                    kind: kind.ok_or_else(|| Error::missing_field("kind"))?,
+                    cache,
+                    label,
+                    pattern,
+                    parameters,
+                })
+            }
+        }
+
+        deserializer.deserialize_map(Keys)
+    }
 }
 
 /// A string in short form, or a table in long form.

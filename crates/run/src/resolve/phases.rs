@@ -2,6 +2,7 @@
 
 use super::catalogue::{Catalogue, DatasetForm, Needs};
 use super::complaint::Complaint;
+use super::parameters;
 use fsdyno_model::{CacheState, PhasePlan};
 use fsdyno_recipes::nearest;
 use std::collections::{BTreeMap, HashMap};
@@ -28,9 +29,11 @@ impl Draft {
         cache: CacheState,
         label: Option<String>,
         pattern: Option<String>,
+        parameters: BTreeMap<String, String>,
         catalogue: &Catalogue,
     ) -> Result<Self, Complaint> {
         let entry = catalogue.kind(kind)?;
+        parameters::complete(entry, &parameters)?;
         if let (false, Some(pattern)) = (entry.searches, &pattern) {
             return Err(Complaint::wrong(
                 format!("phase `{kind}` searches for nothing, so it takes no pattern `{pattern}`"),
@@ -42,7 +45,7 @@ impl Draft {
             cache,
             label,
             pattern,
-            parameters: BTreeMap::new(),
+            parameters,
         })
     }
 
@@ -55,7 +58,7 @@ impl Draft {
             name => cache_state(name)?,
         };
         let pattern = Some(pattern).filter(|p| !p.is_empty()).map(str::to_owned);
-        Self::new(kind, cache, None, pattern, catalogue)
+        Self::new(kind, cache, None, pattern, BTreeMap::new(), catalogue)
     }
 }
 
@@ -107,6 +110,12 @@ pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft
         DatasetForm::Archive => &["untar", "copy", "stat-walk", "grep", "read", "delete"],
         DatasetForm::Tree => &["copy", "stat-walk", "grep", "read", "delete"],
         DatasetForm::File => &["copy", "read", "delete"],
+        DatasetForm::Nothing => {
+            return Err(Complaint::wrong(
+                "a dataset of no files leaves nothing to be done",
+                "name a command with --exec, or a program with --workload",
+            ));
+        }
     };
     kinds
         .iter()
@@ -172,20 +181,21 @@ pub fn find_their_ground(
     }
     let packed =
         form == DatasetForm::Archive && kinds.iter().any(|kind| kind.needs == Needs::Archive);
-    let mut trees = u32::from(!packed);
-    for (place, kind) in kinds.iter().enumerate() {
+    let mut trees = u32::from(!packed && form != DatasetForm::Nothing);
+    for (place, (kind, draft)) in kinds.iter().zip(drafts).enumerate() {
         let name = &kind.name;
-        if kind.needs == Needs::Archive && form != DatasetForm::Archive {
+        let needs = parameters::needs(kind, &draft.parameters);
+        if needs == Needs::Archive && form != DatasetForm::Archive {
             let complaint = Complaint::wrong(
                 format!("phase `{name}` needs an archive, and the dataset is none"),
                 "take a dataset that comes as one (tar:FILE), or leave the phase out",
             );
             return Err((place, complaint));
         }
-        if kind.needs == Needs::Tree && trees == 0 {
+        if needs == Needs::Tree && trees == 0 {
             let complaint = Complaint::wrong(
                 format!("phase `{name}` finds no tree: none is made before it, or it is deleted"),
-                "put a phase that makes one (copy, untar) before it",
+                "put a phase that makes one (copy, untar) before it, or choose a dataset with --dataset",
             );
             return Err((place, complaint));
         }

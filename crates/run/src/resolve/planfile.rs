@@ -13,15 +13,17 @@
 //! phases = ["copy", "grep cold", "grep warm", { kind = "grep", pattern = "panic", label = "panics" }]
 //! ```
 
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, DatasetForm};
 use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, told_apart};
 use super::entry::{PhaseTable, PlanText, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
+use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
 use super::states;
 use fsdyno_model::{Contender, CopyMethod, DatasetChoice, Fill, Nanos, Workload};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -204,11 +206,19 @@ impl Reader<'_> {
                 );
                 return Err(self.complaint(table.name.span(), &complaint));
             }
-            let (dataset, form) = self.at(&table.dataset, |text| {
+            let said = self.each(table.dataset.as_ref(), |text| {
                 let dataset = dataset(text, self.judge.base)?;
                 let form = self.catalogue.form(&dataset)?;
                 Ok((dataset, form))
             })?;
+            let (dataset, form) = match (said, self.catalogue.no_files()) {
+                (Some(said), _) => said,
+                (None, Some(none)) => (none, DatasetForm::Nothing),
+                (None, None) => {
+                    let complaint = Complaint::wrong("there is no dataset", "name one");
+                    return Err(self.complaint(table.name.span(), &complaint));
+                }
+            };
             let places: Vec<_> = table.phases.get_ref().iter().map(Spanned::span).collect();
             let whole = table.phases.span();
             let mut drafts = Vec::new();
@@ -249,11 +259,25 @@ impl Reader<'_> {
             }
             None => None,
         };
+        let kind = table.kind.get_ref();
+        let mut given = BTreeMap::new();
+        for (key, value) in table.parameters {
+            let (name, at) = (key.get_ref().clone(), value.span());
+            parameters::known(&name, self.catalogue.kind(kind))
+                .map_err(|c| self.complaint(key.span(), &c))?;
+            let text = parameters::text_of(value.into_inner())
+                .and_then(|text| {
+                    parameters::read(kind, &name, &text, self.judge.base, self.catalogue)
+                })
+                .map_err(|c| self.complaint(at, &c))?;
+            given.insert(name, text);
+        }
         Draft::new(
-            table.kind.get_ref(),
+            kind,
             cache.unwrap_or_default(),
             label,
             table.pattern,
+            given,
             self.catalogue,
         )
         .map_err(|c| self.complaint(span, &c))

@@ -4,12 +4,13 @@ use super::catalogue::Catalogue;
 use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, have_devices, on_blocks, told_apart};
 use super::error::ResolveError;
+use super::parameters;
 use super::place::Place;
 use super::planfile::{self, PlanFile};
 use super::states;
 use super::suite;
-use super::work::{short_name, workloads};
-use fsdyno_model::{Contender, CopyMethod, DeviceChoice, Nanos, Plan};
+use super::work::{short_name, stands_alone, workloads};
+use fsdyno_model::{Contender, CopyMethod, DeviceChoice, Nanos, Plan, Workload};
 use std::path::{Path, PathBuf};
 
 /// Where image files lie where nobody says: it outlives a reboot and is rarely memory.
@@ -48,6 +49,12 @@ pub struct Request {
     pub workloads: Vec<String>,
     /// A dataset instead of that of every workload (`--dataset`).
     pub dataset: Option<String>,
+    /// Commands that are phases, after those of `workloads` (`--exec`).
+    pub exec: Vec<String>,
+    /// What is done before the first of them, untimed (`--prepare`).
+    pub prepare: Option<String>,
+    /// Parameters of phases (`--set`), each as `KIND.NAME=VALUE`.
+    pub set: Vec<String>,
     /// What searches look for (`--pattern`).
     pub pattern: Option<String>,
     /// Whether trees are compared (`--verify`).
@@ -82,17 +89,29 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let contenders = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
     let device = device(request, &contenders, place, &here);
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
+    let scale = scale(request, &layers)?;
+    let engine = engine(request, &layers, catalogue)?;
+    let mut workloads = workloads(
+        request,
+        layers.pick(|layer| Some(&layer.workloads).filter(|w| !w.is_empty()).cloned()),
+        &here,
+        catalogue,
+    )?;
+    for typed in &request.set {
+        parameters::set(&mut workloads, typed, &here, catalogue)
+            .map_err(ResolveError::argument("--set"))?;
+    }
+    parameters::fill_in(&mut workloads, scale, catalogue)
+        .and_then(|()| runs_programs(&engine, &workloads, catalogue))
+        .map_err(ResolveError::argument("--engine"))?;
     let plan = Plan {
         schema: Plan::SCHEMA,
-        name: name(request, &layers, &here),
+        name: name(request, &layers, &workloads, &here),
         seed: request
             .seed
             .or(layers.pick(|layer| layer.seed))
             .unwrap_or(DEFAULT_SEED),
-        scale: match request.scale {
-            Some(scale) => planfile::scale(scale).map_err(ResolveError::argument("--scale"))?,
-            None => layers.pick(|layer| layer.scale).unwrap_or(1.0),
-        },
+        scale,
         repeats: match request.repeats {
             Some(n) => planfile::repeats(n).map_err(ResolveError::argument("--repeats"))?,
             None => layers
@@ -103,7 +122,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             Some(time) => Some(planfile::budget(time).map_err(ResolveError::argument("--budget"))?),
             None => layers.pick(|layer| layer.budget),
         },
-        engine: engine(request, &layers, catalogue)?,
+        engine,
         copy_method: request
             .copy_method
             .or(layers.pick(|layer| layer.copy_method))
@@ -120,12 +139,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .fragments
             .or(layers.pick(|layer| layer.fragments))
             .unwrap_or(false),
-        workloads: workloads(
-            request,
-            layers.pick(|layer| Some(&layer.workloads).filter(|w| !w.is_empty()).cloned()),
-            &here,
-            catalogue,
-        )?,
+        workloads,
         contenders,
         device,
     };
@@ -155,6 +169,7 @@ impl Layers {
                 ResolveError::argument("the suite")(Complaint::unknown("suite", name, names))
             })?),
             None if has_workloads || request.dataset.is_some() => None,
+            None if stands_alone(request, catalogue) => None,
             None => suite::find(suite::DEFAULT),
         };
         let suite = named.map(|suite| suite.read(catalogue)).transpose()?;
@@ -172,7 +187,7 @@ impl Layers {
 }
 
 /// What the plan is called: as the plan file, the suite or the dataset.
-fn name(request: &Request, layers: &Layers, here: &Path) -> String {
+fn name(request: &Request, layers: &Layers, workloads: &[Workload], here: &Path) -> String {
     let file = request.plan.as_deref().and_then(Path::file_stem);
     let in_plan = layers.plan.as_ref().and_then(|plan| plan.name.clone());
     in_plan
@@ -182,7 +197,15 @@ fn name(request: &Request, layers: &Layers, here: &Path) -> String {
             let dataset = planfile::dataset(request.dataset.as_deref()?, here).ok()?;
             Some(short_name(&dataset))
         })
+        .or_else(|| Some(workloads.first()?.name.clone()))
         .unwrap_or_default()
+}
+
+fn scale(request: &Request, layers: &Layers) -> Result<f64, ResolveError> {
+    match request.scale {
+        Some(scale) => planfile::scale(scale).map_err(ResolveError::argument("--scale")),
+        None => Ok(layers.pick(|layer| layer.scale).unwrap_or(1.0)),
+    }
 }
 
 fn engine(
@@ -199,6 +222,26 @@ fn engine(
             .or_else(|| catalogue.engines.first().cloned())
             .unwrap_or_default()),
     }
+}
+
+/// Refuses programs where the engine is one that touches no file: they would.
+fn runs_programs(
+    engine: &str,
+    workloads: &[Workload],
+    catalogue: &Catalogue,
+) -> Result<(), Complaint> {
+    for phase in workloads.iter().flat_map(|w| &w.phases) {
+        if engine == "null" && catalogue.kind(&phase.kind)?.program {
+            return Err(Complaint::wrong(
+                format!(
+                    "the engine null touches no file, and `{}` runs a program that would",
+                    phase.label
+                ),
+                "leave the engine out, or the phase",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Where to measure, where anybody says.

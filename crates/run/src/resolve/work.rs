@@ -1,13 +1,18 @@
 //! The workloads of a plan: those of the plan file or the suite, as the arguments change them.
 
-use super::catalogue::{Catalogue, DatasetForm};
+use super::catalogue::{Catalogue, DatasetForm, Needs};
 use super::complaint::Complaint;
 use super::error::ResolveError;
+use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;
 use super::request::Request;
-use fsdyno_model::{DatasetChoice, Workload};
+use fsdyno_model::{CacheState, DatasetChoice, Workload};
+use std::collections::BTreeMap;
 use std::path::Path;
+
+/// The kind of phase that is a command of the user's.
+const EXEC: &str = "exec";
 
 /// The workloads that plan file or suite have `said`, with dataset, phases and pattern of the arguments put in their place.
 pub fn workloads(
@@ -24,14 +29,19 @@ pub fn workloads(
         }
         None => None,
     };
-    let mut typed: Vec<Draft> = Vec::new();
-    for text in &request.workloads {
-        let list = phases::parse_list(text, catalogue);
-        typed.extend(list.map_err(ResolveError::argument("--workload"))?);
-    }
+    let typed = typed(request, here, catalogue)?;
     let mut workloads = match (said, &dataset) {
         (Some(workloads), _) => workloads,
+        (None, Some((dataset, _))) if !typed.is_empty() => {
+            vec![empty_workload(short_name(dataset), dataset)]
+        }
         (None, Some((dataset, form))) => vec![default_workload(dataset, *form, catalogue)?],
+        (None, None) if stands_alone(request, catalogue) => {
+            let dataset = catalogue
+                .no_files()
+                .unwrap_or_else(|| DatasetChoice::parse("none"));
+            vec![empty_workload(name_of(&typed), &dataset)]
+        }
         (None, None) => Vec::new(),
     };
     if let Some((dataset, _)) = &dataset {
@@ -48,7 +58,9 @@ pub fn workloads(
         set_pattern(&mut workloads, pattern, catalogue)
             .map_err(ResolveError::argument("--pattern"))?;
     }
-    let argument = if request.workloads.is_empty() {
+    let argument = if !request.exec.is_empty() {
+        "--exec"
+    } else if request.workloads.is_empty() {
         "--dataset"
     } else {
         "--workload"
@@ -60,6 +72,83 @@ pub fn workloads(
         tell_apart(&mut workloads);
     }
     Ok(workloads)
+}
+
+/// The phases of the arguments: those of `--workload`, then those of `--exec`.
+fn typed(
+    request: &Request,
+    here: &Path,
+    catalogue: &Catalogue,
+) -> Result<Vec<Draft>, ResolveError> {
+    let mut typed: Vec<Draft> = Vec::new();
+    for text in &request.workloads {
+        let list = phases::parse_list(text, catalogue);
+        typed.extend(list.map_err(ResolveError::argument("--workload"))?);
+    }
+    if let (true, Some(prepare)) = (request.exec.is_empty(), &request.prepare) {
+        let complaint = Complaint::wrong(
+            format!("nothing follows what `{prepare}` prepares"),
+            "name a command with --exec",
+        );
+        return Err(ResolveError::argument("--prepare")(complaint));
+    }
+    for (number, command) in request.exec.iter().enumerate() {
+        let mut given = BTreeMap::new();
+        let prepare = request.prepare.as_ref().filter(|_| number == 0);
+        let texts = [
+            ("--exec", "command", Some(command)),
+            ("--prepare", "prepare", prepare),
+        ];
+        for (argument, name, text) in texts {
+            if let Some(text) = text {
+                let text = parameters::read(EXEC, name, text, here, catalogue)
+                    .map_err(ResolveError::argument(argument))?;
+                given.insert(name.to_owned(), text);
+            }
+        }
+        let draft = Draft::new(EXEC, CacheState::default(), None, None, given, catalogue);
+        typed.push(draft.map_err(ResolveError::argument("--exec"))?);
+    }
+    Ok(typed)
+}
+
+/// Whether the phases of the arguments make what they work on: then no suite stands in, and no
+/// dataset is laid.
+pub fn stands_alone(request: &Request, catalogue: &Catalogue) -> bool {
+    let of_kind = |text: &String| {
+        phases::parse_list(text, catalogue).is_ok_and(|drafts| {
+            drafts.iter().all(|draft| {
+                catalogue
+                    .kind(&draft.kind)
+                    .is_ok_and(|kind| parameters::needs(kind, &draft.parameters) == Needs::Nothing)
+            })
+        })
+    };
+    let none = request.workloads.is_empty() && request.exec.is_empty();
+    let commands = request.exec.iter().chain(&request.prepare);
+    !none
+        && request.suite.is_none()
+        && request.dataset.is_none()
+        && request.workloads.iter().all(of_kind)
+        && commands.into_iter().all(|text| !text.contains("{tree}"))
+}
+
+/// What a workload of programs is called: as they are, where they are of one kind.
+fn name_of(drafts: &[Draft]) -> String {
+    let first = drafts.first().map_or("programs", |draft| &draft.kind);
+    if drafts.iter().all(|draft| draft.kind == first) {
+        return first.to_owned();
+    }
+    "programs".to_owned()
+}
+
+/// A workload whose phases are put in later.
+fn empty_workload(name: String, dataset: &DatasetChoice) -> Workload {
+    Workload {
+        name,
+        dataset: dataset.clone(),
+        phases: Vec::new(),
+    }
 }
 
 /// What is done with a dataset where no suite and no plan says.

@@ -2,7 +2,8 @@
 
 use fsdyno_model::Plan;
 use fsdyno_run::resolve::{
-    Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, Request, resolve,
+    Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
+    ParameterGiven, Request, resolve,
 };
 use std::path::PathBuf;
 
@@ -14,6 +15,27 @@ pub fn catalogue() -> Catalogue {
         makes_tree,
         removes_tree,
         searches: name == "grep",
+        program: needs == Needs::Nothing,
+        parameters: match name {
+            "exec" => vec![
+                parameter("command", ParameterForm::Text, ParameterGiven::Required),
+                parameter("prepare", ParameterForm::Text, ParameterGiven::Absent),
+            ],
+            "press" => vec![
+                parameter(
+                    "size",
+                    ParameterForm::Size,
+                    ParameterGiven::Scaled(1 << 30, 1 << 20),
+                ),
+                parameter(
+                    "jobs",
+                    ParameterForm::Number(1, 99),
+                    ParameterGiven::Fixed("4".into()),
+                ),
+                parameter("file", ParameterForm::File, ParameterGiven::Absent),
+            ],
+            _ => Vec::new(),
+        },
     };
     let dataset = |name: &str, form| DatasetEntry {
         name: name.to_owned(),
@@ -27,6 +49,8 @@ pub fn catalogue() -> Catalogue {
             kind("read", Needs::Tree, false, false),
             kind("stat-walk", Needs::Tree, false, false),
             kind("grep", Needs::Tree, false, false),
+            kind("exec", Needs::Nothing, false, false),
+            kind("press", Needs::Nothing, false, false),
         ],
         engines: ["sync", "tools", "null"].map(str::to_owned).to_vec(),
         datasets: vec![
@@ -38,7 +62,16 @@ pub fn catalogue() -> Catalogue {
             dataset("avi-693", DatasetForm::File),
             dataset("mixed", DatasetForm::Tree),
             dataset("all", DatasetForm::Tree),
+            dataset("none", DatasetForm::Nothing),
         ],
+    }
+}
+
+fn parameter(name: &str, form: ParameterForm, given: ParameterGiven) -> ParameterEntry {
+    ParameterEntry {
+        name: name.to_owned(),
+        form,
+        given,
     }
 }
 

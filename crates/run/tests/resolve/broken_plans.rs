@@ -110,9 +110,9 @@ const PLANS: &[Broken] = &[
     ),
     (
         "[[workload]]\nname = \"w\"\nphases = [\"copy\"]",
-        (1, 1),
-        "missing field `dataset`",
-        "",
+        (3, 11),
+        "finds no tree",
+        "--dataset",
     ),
     ("[[workloads]]\n", (1, 3), "unknown field `workloads`", ""),
 ];

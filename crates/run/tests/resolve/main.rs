@@ -4,6 +4,7 @@ mod asking;
 mod bad_requests;
 mod broken_plans;
 mod plan_files;
+mod programs;
 mod requests;
 mod states;
 mod suites;

@@ -23,6 +23,9 @@ pub fn request(args: &RunArgs) -> Request {
         copy_method: args.copy_method,
         workloads: args.workload.clone(),
         dataset: args.dataset.clone(),
+        exec: args.exec.clone(),
+        prepare: args.prepare.clone(),
+        set: args.set.clone(),
         pattern: args.pattern.clone(),
         verify: args.verify.then_some(true),
         check: args.no_check.then_some(false),
@@ -45,7 +48,11 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
         .into_iter()
         .flat_map(EngineInfo::programs)
         .map(|program| Step::command([program, "--version"]));
-    for step in versions.chain(tools) {
+    let phases = plan.workloads.iter().flat_map(|w| &w.phases);
+    let workloads = phases
+        .filter_map(|phase| fsdyno_load::tools::find(&phase.kind))
+        .map(|program| Step::command(program.version.iter().copied()));
+    for step in versions.chain(tools).chain(workloads) {
         if let Step::Command { argv } = step
             && let Some(name) = argv.first()
             && programs.iter().all(|(known, _)| known != name)

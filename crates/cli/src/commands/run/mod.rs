@@ -179,7 +179,7 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
 /// Refuses a run in which every cell would be skipped.
 fn nobody_can_run(lab: &HostLab, plan: &Plan) -> Result<(), Trouble> {
     if lab.missing().iter().any(Option::is_none) {
-        return Ok(());
+        return no_program(lab, plan);
     }
     let mut lines = vec!["no contender can run here:".to_owned()];
     for (contender, missing) in plan.contenders.iter().zip(lab.missing()) {
@@ -188,6 +188,21 @@ fn nobody_can_run(lab: &HostLab, plan: &Plan) -> Result<(), Trouble> {
         }
     }
     lines.push("without root and mkfs, directories can be compared: --on dir:PATH".to_owned());
+    Err(Trouble::new(Code::Missing, lines.join("\n")))
+}
+
+/// Refuses a run in which every workload is a program that is missing.
+fn no_program(lab: &HostLab, plan: &Plan) -> Result<(), Trouble> {
+    let missing = lab.missing_programs();
+    if missing.is_empty() || missing.iter().any(Option::is_none) {
+        return Ok(());
+    }
+    let mut lines = vec!["no workload can run here:".to_owned()];
+    for (workload, missing) in plan.workloads.iter().zip(missing) {
+        if let Some((_, Availability::Missing { reason, remedy })) = missing {
+            lines.push(format!("  {}: {reason}; {remedy}", workload.name));
+        }
+    }
     Err(Trouble::new(Code::Missing, lines.join("\n")))
 }
 

@@ -62,11 +62,13 @@ pub(super) fn bring_about(
     Ok(evidence)
 }
 
-/// What the next phase reads: the archive, or the newest tree.
+/// What the next phase reads: the archive, the newest tree, or what a program finds.
 fn subject(hands: &Doing<'_, '_>, needs: Needs) -> Option<PathBuf> {
     match needs {
         Needs::Archive => hands.ground.archive.clone(),
         Needs::Tree => hands.ground.newest().cloned(),
+        // A program may read whatever lies there.
+        Needs::Nothing => Some(hands.ground.root.clone()),
     }
 }
 

@@ -262,7 +262,10 @@ impl<'a, 'n> Doing<'a, 'n> {
         Ok(())
     }
 
-    pub(super) fn load_failed(&self, error: &LoadError) -> Halt {
+    pub(super) fn load_failed(&mut self, error: &LoadError) -> Halt {
+        if let LoadError::Tool { command, .. } = error {
+            self.notes.tool(command);
+        }
         match error {
             LoadError::Stopped => Halt::Stopped,
             other => self.notes.halt(other.to_string(), other.errno()),
@@ -403,6 +406,14 @@ impl Hands for Doing<'_, '_> {
         self.settle(SETTLED.0, SETTLED.1)
     }
 
+    fn ready(&mut self, phase: &PhasePlan) -> Result<(), Halt> {
+        let done = measure::prepare(phase, &self.ground, self.stop);
+        for tool in done.map_err(|error| self.load_failed(&error))? {
+            self.notes.tool(&tool);
+        }
+        Ok(())
+    }
+
     fn cache(
         &mut self,
         job: &Job<'_>,
@@ -445,7 +456,7 @@ impl Hands for Doing<'_, '_> {
             phase: number,
             label: phase.label.clone(),
             kind: phase.kind.clone(),
-            engine: job.plan.engine.clone(),
+            engine: measured.engine.to_owned(),
             method: measured.method,
             cache: evidence,
             return_ns: measured.return_ns,
@@ -461,7 +472,7 @@ impl Hands for Doing<'_, '_> {
             space_before,
             space_after: space(&self.ground.root),
             fragmentation: None,
-            figures: Vec::new(),
+            figures: measured.figures,
             warnings: measured.warnings,
         };
         sample.fragmentation = fragments::after(self, job, phase)?;

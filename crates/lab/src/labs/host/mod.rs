@@ -16,8 +16,10 @@ use fsdyno_host::counters::space_free;
 use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::probe::probe;
+use fsdyno_load::tools;
 use fsdyno_model::{
     Availability, Bytes, Cell, CellRecord, DeviceChoice, Event, Outcome, Plan, Requirement, Stop,
+    Workload,
 };
 use notes::Notes;
 use std::fmt::Write;
@@ -33,6 +35,8 @@ pub struct HostLab {
     released: Vec<Released>,
     /// What is missing for each contender, probed once.
     missing: Vec<Option<(Requirement, Availability)>>,
+    /// The program that is missing for each workload, probed once.
+    missing_programs: Vec<Option<(Requirement, Availability)>>,
 }
 
 impl HostLab {
@@ -50,6 +54,11 @@ impl HostLab {
             .zip(&preflight.recipes)
             .map(|(_, recipe)| first_missing(recipe.requirements()))
             .collect();
+        let missing_programs = plan
+            .workloads
+            .iter()
+            .map(|workload| first_missing(programs(workload)))
+            .collect();
         let scratch = preflight.scratch.clone();
         Self {
             preflight,
@@ -58,6 +67,7 @@ impl HostLab {
             scratch,
             released,
             missing,
+            missing_programs,
         }
     }
 
@@ -65,6 +75,19 @@ impl HostLab {
     pub fn missing(&self) -> &[Option<(Requirement, Availability)>] {
         &self.missing
     }
+
+    /// The program that is missing for each workload, if any.
+    pub fn missing_programs(&self) -> &[Option<(Requirement, Availability)>] {
+        &self.missing_programs
+    }
+}
+
+/// The programs that the phases of a workload are.
+fn programs(workload: &Workload) -> Vec<Requirement> {
+    let kinds = workload.phases.iter();
+    kinds
+        .filter_map(|phase| tools::find(&phase.kind)?.requirement())
+        .collect()
 }
 
 /// The first requirement that is not met here.
@@ -108,8 +131,10 @@ impl Lab for HostLab {
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
         let mut notes = Notes::new(cell, emit);
+        let missing = &self.missing[cell.contender as usize];
+        let program = &self.missing_programs[cell.workload as usize];
         if let Some((requirement, Availability::Missing { reason, remedy })) =
-            &self.missing[cell.contender as usize]
+            missing.as_ref().or(program.as_ref())
         {
             return Some(notes.into_record(Outcome::Skipped {
                 requirement: requirement.need.name(),

@@ -1,0 +1,202 @@
+//! Commands and programs of others as workloads, on real kernels and loop devices. Needs root;
+//! skips by name without it.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::{Home, outcomes, root_and};
+
+const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
+
+fn run_args(home: &Home, more: &[&str]) -> Vec<String> {
+    let work = home.work().display().to_string();
+    let fixed = ["run", "--work-dir", &work, "--seed", "3"];
+    let words = fixed.iter().chain(more);
+    words.map(|word| (*word).to_owned()).collect()
+}
+
+/// A small C project as an archive: a Makefile, and some files that call each other.
+fn project(home: &Home) -> String {
+    const FILES: u32 = 6;
+    let folder = home.path("project");
+    std::fs::create_dir(&folder).unwrap();
+    let write = |name: String, text: String| std::fs::write(folder.join(name), text).unwrap();
+    let mut objects = String::from("main.o");
+    let mut calls = String::new();
+    for n in 0..FILES {
+        write(
+            format!("part{n}.c"),
+            format!("int part{n}(int x) {{ return x + {n}; }}\n"),
+        );
+        write!(objects, " part{n}.o").unwrap();
+        write!(
+            calls,
+            "int part{n}(int);\nstatic int call{n}(void) {{ return part{n}(0); }}\n"
+        )
+        .unwrap();
+    }
+    let sum: Vec<String> = (0..FILES).map(|n| format!("call{n}()")).collect();
+    let main = format!(
+        "{calls}int main(void) {{ return {} != 15; }}\n",
+        sum.join(" + ")
+    );
+    write("main.c".into(), main);
+    write(
+        "Makefile".into(),
+        format!("program: {objects}\n\tcc -o $@ {objects}\n"),
+    );
+    let archive = home.path("project.tar");
+    let tar = Command::new("tar")
+        .args([
+            "cf".as_ref(),
+            archive.as_os_str(),
+            "-C".as_ref(),
+            folder.as_os_str(),
+            ".".as_ref(),
+        ])
+        .status();
+    assert!(tar.unwrap().success());
+    archive.display().to_string()
+}
+
+#[test]
+fn a_build_runs_on_three_file_systems_and_what_it_built_works() {
+    let needs = [&MKFS[..], &["cc", "make", "tar"]].concat();
+    if !root_and(
+        &needs,
+        "a_build_runs_on_three_file_systems_and_what_it_built_works",
+    ) {
+        return;
+    }
+    let home = Home::new();
+    let prepare = format!("tar xf {} -C {{dir}}", project(&home));
+    let args = run_args(
+        &home,
+        &[
+            "--fs",
+            "ext4,xfs,btrfs",
+            "--repeats",
+            "1",
+            "--prepare",
+            &prepare,
+            "--exec",
+            "make -j2",
+            "--exec",
+            "./program && ls {dir}",
+        ],
+    );
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    for cell in result["cells"].as_array().unwrap() {
+        let samples = cell["samples"].as_array().unwrap();
+        assert_eq!(samples.len(), 2, "{cell}");
+        let build = &samples[0];
+        assert_eq!(build["method"], "sh -c 'make -j2'");
+        assert_eq!(build["engine"], "tools");
+        assert_eq!(build["cache"]["proven"], true, "{build}");
+        assert!(
+            build["cache"]["files_checked"].as_u64().unwrap() >= 8,
+            "{build}"
+        );
+        // Seven compilers and a linker, all of them waited for by make.
+        assert!(
+            build["cpu"]["user_ns"].as_u64().unwrap() > 10_000_000,
+            "{build}"
+        );
+        assert!(build["durable_ns"].as_u64() >= build["return_ns"].as_u64());
+        assert!(
+            build["device"]["written_bytes"].as_u64().unwrap() > 16_384,
+            "{build}"
+        );
+        let commands = cell["commands"].as_array().unwrap();
+        let listed = commands.last_listing();
+        assert!(
+            listed.contains("program\n") && listed.contains("part5.o"),
+            "{listed}"
+        );
+    }
+    home.assert_cleanable();
+}
+
+trait Listing {
+    fn last_listing(&self) -> String;
+}
+
+impl Listing for Vec<serde_json::Value> {
+    /// What the last command through a shell printed.
+    fn last_listing(&self) -> String {
+        let mut shells = self.iter().rev().filter(|one| one["argv"][0] == "sh");
+        shells.next().unwrap()["stdout"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+}
+
+#[test]
+fn a_command_that_fails_fails_its_cell_with_its_last_words_and_leaves_nothing() {
+    if !root_and(&MKFS[..1], "a_command_that_fails_fails_its_cell") {
+        return;
+    }
+    let home = Home::new();
+    let command = "setsid sleep 1234 & echo begun; echo 'no rule to make it' >&2; exit 2";
+    let args = run_args(
+        &home,
+        &["--fs", "ext4", "--repeats", "1", "--exec", command],
+    );
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    let outcome = &result["cells"][0]["outcome"];
+    let message = outcome["message"].as_str().unwrap();
+    assert!(
+        message.contains("status: 2") && message.contains("no rule"),
+        "{message}"
+    );
+    assert_eq!(outcome["stage"]["phase"], "exec");
+    let commands = result["cells"][0]["commands"].as_array().unwrap();
+    assert_eq!(commands.last_listing(), "begun\n");
+    home.assert_cleanable();
+}
+
+#[test]
+fn a_command_that_is_interrupted_is_ended_with_all_it_started() {
+    if !root_and(&MKFS[..1], "a_command_that_is_interrupted") {
+        return;
+    }
+    let home = Home::new();
+    let begun = home.path("begun");
+    let command = format!(
+        "setsid sleep 4321 & echo $! > {}; sleep 4321",
+        begun.display()
+    );
+    let args = run_args(
+        &home,
+        &["--fs", "ext4", "--repeats", "1", "--exec", &command],
+    );
+    let mut child = home.start(&args);
+    let late = Instant::now() + Duration::from_secs(60);
+    let stray = loop {
+        match std::fs::read_to_string(&begun) {
+            Ok(pid) if pid.ends_with('\n') => break pid.trim().to_owned(),
+            _ => assert!(Instant::now() < late, "{}", home.last_words()),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let id = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(
+        child.wait().unwrap().code(),
+        Some(130),
+        "{}",
+        home.last_words()
+    );
+    assert!(!Path::new("/proc").join(stray).exists());
+    assert!(home.left_in_work().is_empty());
+    let result = home.result("last");
+    assert!(outcomes(&result).is_empty());
+}

@@ -1,0 +1,12 @@
+//! `none`: no files at all, for programs that make their own.
+
+use super::generated::{Generator, Shape};
+
+/// Nothing.
+pub static NONE: Generator = Generator {
+    name: "none",
+    title: "no files: for programs that make what they work on",
+    source: "Nothing is laid.",
+    shape: Shape::Nothing,
+    emit: |_, _, _| Ok(()),
+};

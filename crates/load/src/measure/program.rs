@@ -1,0 +1,103 @@
+//! A phase that is a program: prepared untimed, run under the clock, and its figures read.
+
+use super::watch::Watch;
+use super::{Measured, durable, open_ground};
+use crate::engines::LoadError;
+use crate::engines::tools::{self, Ended, KEPT, ToolCommand};
+use crate::ground::Ground;
+use crate::tools::{Planned, Strays};
+use crate::workloads::ToolRun;
+use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::stop::Stop;
+use fsdyno_model::warning::{Warning, WarningKind};
+
+/// How much of what a program prints is kept to be read: more than any of them prints.
+const READABLE: usize = 16 << 20;
+
+/// What is run for a phase, where it is one of a program.
+pub(super) fn planned(phase: &PhasePlan, ground: &Ground) -> Result<Option<Planned>, LoadError> {
+    let tree = ground.newest().map(std::path::PathBuf::as_path);
+    Planned::of(phase, &ground.root, tree)
+}
+
+/// Does, untimed, what a phase wants done before the state of the caches is brought about. Only
+/// phases of programs want anything.
+pub fn prepare(
+    phase: &PhasePlan,
+    ground: &Ground,
+    stop: &Stop,
+) -> Result<Vec<ToolCommand>, LoadError> {
+    let Some(planned) = planned(phase, ground)? else {
+        return Ok(Vec::new());
+    };
+    if planned.directory != ground.root {
+        std::fs::create_dir(&planned.directory)
+            .map_err(|source| LoadError::io("mkdir", &planned.directory, source))?;
+    }
+    let mut done = Vec::new();
+    for tool in planned.commands.before {
+        let (ended, strays) = under_mark(tool, KEPT, stop);
+        let left = ended?.command;
+        strays.end();
+        done.push(left);
+    }
+    Ok(done)
+}
+
+/// Runs a program with a mark on all that it starts. What fails leaves nothing running.
+fn under_mark(mut tool: ToolRun, keeps: usize, stop: &Stop) -> (Result<Ended, LoadError>, Strays) {
+    let strays = Strays::new();
+    let (name, value) = strays.variable();
+    tool.mark = Some((name, value.to_owned()));
+    tool.keeps = keeps;
+    let ended = tools::run(&tool, stop);
+    if ended.is_err() {
+        strays.end();
+    }
+    (ended, strays)
+}
+
+/// Runs the timed command of a phase.
+pub(super) fn run(
+    mut planned: Planned,
+    phase: &PhasePlan,
+    ground: &Ground,
+    stop: &Stop,
+) -> Result<Measured, LoadError> {
+    let handle = open_ground(&planned.program.kind, &ground.root)?;
+    let nothing = ToolRun::new("", []);
+    let tool = std::mem::replace(&mut planned.commands.timed, nothing);
+    let watch = Watch::start();
+    let (ended, strays) = under_mark(tool, READABLE, stop);
+    let used = watch.read();
+    let ended = ended?;
+    let durable_ns = durable(handle.as_ref(), &ground.root, watch)?;
+    let left = ended.left_running + strays.end();
+    let task = planned.task(phase);
+    let text = String::from_utf8_lossy(&ended.stdout);
+    let told = (planned.program.read)(&text, &task)?;
+    let mut warnings = told.warnings;
+    warnings.extend((left > 0).then(|| left_running(&phase.label, left)));
+    Ok(Measured {
+        return_ns: used.wall,
+        durable_ns,
+        user_ns: ended.user,
+        system_ns: ended.system,
+        tally: Tally::default(),
+        method: (planned.program.in_words)(&task),
+        engine: tools::NAME,
+        figures: told.figures,
+        commands: vec![ended.command],
+        warnings,
+    })
+}
+
+fn left_running(label: &str, left: usize) -> Warning {
+    let processes = if left == 1 { "process" } else { "processes" };
+    Warning::new(
+        WarningKind::BackgroundLoad,
+        format!("{label} left {left} {processes} running when it returned; they were ended"),
+        "what they had still to do is in no figure: let the command wait for what it starts",
+    )
+}

@@ -1,0 +1,240 @@
+//! What kinds of phases take beside their names: which there are, how each is written, and what
+//! it is where nobody says.
+
+use super::catalogue::{Catalogue, KindEntry, Needs};
+use super::complaint::Complaint;
+use super::contenders::absolute;
+use fsdyno_model::{Bytes, Workload};
+use fsdyno_recipes::nearest;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// One thing that a kind of phase takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParameterEntry {
+    /// What it is called.
+    pub name: String,
+    /// How it is written.
+    pub form: ParameterForm,
+    /// What it is where nobody says.
+    pub given: ParameterGiven,
+}
+
+/// How a parameter is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParameterForm {
+    /// Any text but none at all.
+    Text,
+    /// A size: `64M`.
+    Size,
+    /// A whole number from the first to the second.
+    Number(u64, u64),
+    /// One of these words.
+    OneOf(Vec<String>),
+    /// A file of the user's.
+    File,
+}
+
+/// What a parameter is where nobody says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParameterGiven {
+    /// It must be said.
+    Required,
+    /// It is left out.
+    Absent,
+    /// This.
+    Fixed(String),
+    /// So much at scale 1, in whole multiples of the second, and at least one of them.
+    Scaled(u64, u64),
+}
+
+/// Whether a kind takes something of that name.
+pub(super) fn known(name: &str, kind: Result<&KindEntry, Complaint>) -> Result<(), Complaint> {
+    let kind = kind?;
+    let names = kind.parameters.iter().map(|one| one.name.as_str());
+    if names.clone().any(|known| known == name) {
+        return Ok(());
+    }
+    let keys = ["kind", "cache", "label", "pattern"];
+    let all: Vec<&str> = keys.into_iter().chain(names).collect();
+    let near = nearest(name, all.iter().copied());
+    let listed: Vec<String> = all.iter().map(|key| format!("`{key}`")).collect();
+    Err(Complaint::Wrong {
+        message: format!(
+            "unknown field `{name}` of `{}`, expected one of {}",
+            kind.name,
+            listed.join(", ")
+        ),
+        help: (!near.is_empty()).then(|| format!("did you mean {}?", near.join(", "))),
+    })
+}
+
+/// A value of a plan file as text.
+pub(super) fn text_of(value: toml::Value) -> Result<String, Complaint> {
+    match value {
+        toml::Value::String(text) => Ok(text),
+        toml::Value::Integer(number) => Ok(number.to_string()),
+        toml::Value::Float(number) => Ok(number.to_string()),
+        toml::Value::Boolean(truth) => Ok(truth.to_string()),
+        other => Err(Complaint::wrong(
+            format!("a parameter is no {}", other.type_str()),
+            "write a text or a number",
+        )),
+    }
+}
+
+/// Reads one parameter as it is written; the text that the plan keeps.
+pub(super) fn read(
+    kind: &str,
+    name: &str,
+    text: &str,
+    base: &Path,
+    catalogue: &Catalogue,
+) -> Result<String, Complaint> {
+    let entry = catalogue.kind(kind)?;
+    known(name, Ok(entry))?;
+    let Some(parameter) = entry.parameters.iter().find(|one| one.name == name) else {
+        return Ok(text.to_owned());
+    };
+    match &parameter.form {
+        ParameterForm::Text | ParameterForm::File
+            if text.trim().is_empty() || text.contains('\0') =>
+        {
+            Err(Complaint::wrong(
+                format!("{name} of `{kind}` is empty, or holds a zero byte"),
+                "write it, or leave it out",
+            ))
+        }
+        ParameterForm::Text => Ok(text.to_owned()),
+        ParameterForm::Size => {
+            let size: Bytes = text.parse()?;
+            if size.0 == 0 {
+                let message = format!("{name} of `{kind}` is nothing");
+                return Err(Complaint::wrong(message, "write a size such as 64M"));
+            }
+            Ok(size.0.to_string())
+        }
+        ParameterForm::Number(least, most) => match text.parse::<u64>() {
+            Ok(number) if (*least..=*most).contains(&number) => Ok(number.to_string()),
+            _ => Err(Complaint::wrong(
+                format!("`{text}` cannot be {name} of `{kind}`"),
+                format!("write a whole number from {least} to {most}"),
+            )),
+        },
+        ParameterForm::OneOf(words) if words.iter().any(|word| word == text) => Ok(text.to_owned()),
+        ParameterForm::OneOf(words) => Err(Complaint::unknown(
+            "value of it",
+            text,
+            words.iter().map(String::as_str),
+        )),
+        ParameterForm::File => {
+            let path = absolute(base, Path::new(text));
+            // A parameter of a plan is text, and both its parts were.
+            Ok(path.to_string_lossy().into_owned())
+        }
+    }
+}
+
+/// Whether everything is there that must be said.
+pub(super) fn complete(
+    kind: &KindEntry,
+    given: &BTreeMap<String, String>,
+) -> Result<(), Complaint> {
+    let missing = kind
+        .parameters
+        .iter()
+        .find(|one| one.given == ParameterGiven::Required && !given.contains_key(&one.name));
+    match missing {
+        None => Ok(()),
+        Some(ParameterEntry { name, .. }) => Err(Complaint::wrong(
+            format!("phase `{0}` needs a {name}", kind.name),
+            format!(
+                "in a plan: {{ kind = \"{0}\", {name} = \"...\" }}; to be typed: --{0} '...'",
+                kind.name
+            ),
+        )),
+    }
+}
+
+/// What a phase needs: what its kind does, or the tree its parameters speak of.
+pub(super) fn needs(kind: &KindEntry, given: &BTreeMap<String, String>) -> Needs {
+    if kind.needs == Needs::Nothing && given.values().any(|text| text.contains("{tree}")) {
+        return Needs::Tree;
+    }
+    kind.needs
+}
+
+/// Puts in what nobody said, at this scale: a plan leaves nothing open.
+pub(super) fn fill_in(
+    workloads: &mut [Workload],
+    scale: f64,
+    catalogue: &Catalogue,
+) -> Result<(), Complaint> {
+    for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
+        for one in &catalogue.kind(&phase.kind)?.parameters {
+            let value = match &one.given {
+                ParameterGiven::Required | ParameterGiven::Absent => continue,
+                ParameterGiven::Fixed(text) => text.clone(),
+                ParameterGiven::Scaled(full, step) => scaled(*full, *step, scale).to_string(),
+            };
+            phase.parameters.entry(one.name.clone()).or_insert(value);
+        }
+    }
+    Ok(())
+}
+
+fn scaled(full: u64, step: u64, scale: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, and a scale is above zero"
+    )]
+    let steps = (full as f64 * scale / step as f64).round() as u64;
+    steps.max(1).saturating_mul(step)
+}
+
+/// Puts in what was typed as `KIND.NAME=VALUE`, for all phases of that kind.
+pub(super) fn set(
+    workloads: &mut [Workload],
+    typed: &str,
+    base: &Path,
+    catalogue: &Catalogue,
+) -> Result<(), Complaint> {
+    let parts = typed
+        .split_once('=')
+        .and_then(|(place, value)| Some((place.split_once('.')?, value)));
+    let Some(((kind, name), value)) = parts else {
+        return Err(Complaint::wrong(
+            format!("`{typed}` sets nothing"),
+            "write KIND.NAME=VALUE, for example fio.size=64M",
+        ));
+    };
+    let value = read(kind, name, value, base, catalogue)?;
+    let mut set = false;
+    for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
+        if phase.kind == kind {
+            phase.parameters.insert(name.to_owned(), value.clone());
+            set = true;
+        }
+    }
+    if set {
+        return Ok(());
+    }
+    Err(Complaint::wrong(
+        format!("no phase is of the kind `{kind}`"),
+        format!("add one with --workload {kind}"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_scale_in_whole_steps_and_never_to_nothing() {
+        let mib = 1 << 20;
+        assert_eq!(scaled(1 << 30, mib, 0.1), 102 * mib);
+        assert_eq!(scaled(1 << 30, mib, 1e-9), mib);
+        assert_eq!(scaled(1 << 30, mib, 2.0), 2 << 30);
+    }
+}

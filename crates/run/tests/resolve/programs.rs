@@ -1,0 +1,116 @@
+//! Phases that are commands or programs: how they are asked for, and what they take.
+
+use crate::asking::*;
+
+fn parameters(plan: &fsdyno_model::Plan) -> Vec<String> {
+    let phases = plan.workloads.iter().flat_map(|w| &w.phases);
+    let pairs = phases.flat_map(|phase| &phase.parameters);
+    pairs
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
+}
+
+#[test]
+fn commands_stand_alone_or_after_the_phases_of_a_dataset() {
+    let alone = plan(&request(|r| {
+        r.exec = vec!["make -j2".into(), "make check".into()];
+        r.prepare = Some("tar xf x.tar".into());
+    }));
+    assert_eq!(work(&alone), ["exec=none: exec cold 1, exec cold 2"]);
+    assert_eq!(alone.name, "exec");
+    let told = parameters(&alone);
+    assert_eq!(
+        told,
+        [
+            "command=make -j2",
+            "prepare=tar xf x.tar",
+            "command=make check"
+        ]
+    );
+    let after = plan(&request(|r| {
+        r.dataset = Some("ports".into());
+        r.workloads = vec!["untar".into()];
+        r.exec = vec!["ls {tree}".into()];
+    }));
+    assert_eq!(work(&after), ["ports=ports: untar, exec"]);
+}
+
+#[test]
+fn a_plan_names_commands_without_a_dataset_and_parameters_by_their_keys() {
+    let (_directory, path) = written(concat!(
+        "scale = 0.5\n[[workload]]\nname = \"w\"\nphases = [\n",
+        "  { kind = \"exec\", command = \"make\", label = \"build\", cache = \"warm\" },\n",
+        "  { kind = \"press\", jobs = 7, file = \"a.job\" },\n]\n"
+    ));
+    let folder = path.parent().unwrap().to_owned();
+    let plan = plan(&request(|r| r.plan = Some(path)));
+    assert_eq!(work(&plan), ["w=none: build, press"]);
+    let file = format!("file={}", folder.join("a.job").display());
+    assert_eq!(
+        parameters(&plan),
+        ["command=make", &file, "jobs=7", "size=536870912"]
+    );
+}
+
+#[test]
+fn parameters_are_set_by_kind_and_name() {
+    let plan = plan(&request(|r| {
+        r.workloads = vec!["press".into()];
+        r.set = vec!["press.size=64M".into()];
+    }));
+    assert_eq!(work(&plan), ["press=none: press"]);
+    assert_eq!(parameters(&plan), ["jobs=4", "size=67108864"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_way_out() {
+    let set = |text: &str| {
+        told(&request(|r| {
+            r.workloads = vec!["press".into()];
+            r.set = vec![text.into()];
+        }))
+    };
+    for (typed, says) in [
+        ("press.sise=1M", "did you mean size"),
+        ("press.size=much", "is not a size"),
+        ("press.size=0", "is nothing"),
+        ("press.jobs=100", "from 1 to 99"),
+        ("exec.command=ls", "--workload exec"),
+        ("size", "KIND.NAME=VALUE"),
+    ] {
+        let said = set(typed);
+        assert!(said.contains(says), "{typed}: {said}");
+    }
+    for (asked, says) in [
+        (
+            request(|r| r.workloads = vec!["exec".into()]),
+            "needs a command",
+        ),
+        (request(|r| r.exec = vec![" ".into()]), "is empty"),
+        (request(|r| r.prepare = Some("ls".into())), "--exec"),
+        (
+            request(|r| {
+                r.exec = vec!["ls".into()];
+                r.engine = Some("null".into());
+            }),
+            "touches no file",
+        ),
+        (
+            request(|r| {
+                r.exec = vec!["ls {tree}".into()];
+                r.dataset = Some("none".into());
+            }),
+            "finds no tree",
+        ),
+        (
+            request(|r| {
+                r.workloads = vec!["copy".into()];
+                r.dataset = Some("none".into());
+            }),
+            "finds no tree",
+        ),
+    ] {
+        let said = told(&asked);
+        assert!(said.contains(says), "{asked:?}: {said}");
+    }
+}
