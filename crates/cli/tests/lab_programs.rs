@@ -200,3 +200,63 @@ fn a_command_that_is_interrupted_is_ended_with_all_it_started() {
     let result = home.result("last");
     assert!(outcomes(&result).is_empty());
 }
+
+#[test]
+fn fio_reports_its_figures_and_they_stand_in_every_report() {
+    let needs = [&MKFS[..2], &["fio"]].concat();
+    if !root_and(
+        &needs,
+        "fio_reports_its_figures_and_they_stand_in_every_report",
+    ) {
+        return;
+    }
+    let home = Home::new();
+    let args = run_args(
+        &home,
+        &[
+            "--fs",
+            "ext4,xfs",
+            "--repeats",
+            "1",
+            "--workload",
+            "fio",
+            "--set",
+            "fio.size=4M",
+        ],
+    );
+    let said = home.fsdyno(&args);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("What the programs report"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        said.out
+    );
+    let result = home.result("last");
+    let programs = &result["run"]["provenance"]["programs"];
+    assert!(programs.to_string().contains("fio-3"), "{programs}");
+    for cell in result["cells"].as_array().unwrap() {
+        let sample = &cell["samples"][0];
+        let figures = sample["figures"].as_array().unwrap();
+        assert_eq!(figures.len(), 14, "{sample}");
+        assert!(
+            figures
+                .iter()
+                .all(|one| one["value"].as_f64().unwrap() > 0.0),
+            "{sample}"
+        );
+        assert!(
+            sample["warnings"].to_string().contains("fit into"),
+            "{sample}"
+        );
+    }
+    for format in ["html", "markdown", "csv"] {
+        let report = home.fsdyno(&["report", "last", "--format", format]);
+        assert!(report.out.contains("read latency p99.9"), "{format}");
+    }
+    home.assert_cleanable();
+}

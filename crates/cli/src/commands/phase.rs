@@ -26,8 +26,7 @@ struct Figures {
 fn known(kind: &str) -> Result<(), Trouble> {
     if fsdyno_load::tools::find(kind).is_some() {
         return Err(Trouble::usage(format!(
-            "`{}` runs a program: `fsdyno run --workload {0} --dry-run` prints its command",
-            kind
+            "`{kind}` runs a program: `fsdyno run --workload {kind} --dry-run` prints its command"
         )));
     }
     if workloads::find(kind).is_none() {
@@ -38,10 +37,7 @@ fn known(kind: &str) -> Result<(), Trouble> {
         } else {
             near
         };
-        return Err(Trouble::usage(format!(
-            "`{}` is no phase; try {hint}",
-            kind
-        )));
+        return Err(Trouble::usage(format!("`{kind}` is no phase; try {hint}")));
     }
     Ok(())
 }

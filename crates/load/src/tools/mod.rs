@@ -5,6 +5,7 @@
 //! from what it printed. Running them is the affair of `engines::tools`; the clock, of `measure`.
 
 pub mod exec;
+pub mod fio;
 mod kind;
 mod parameter;
 mod shell;
@@ -47,7 +48,7 @@ pub struct Program {
 }
 
 /// All programs.
-pub static ALL: &[&Program] = &[&exec::EXEC];
+pub static ALL: &[&Program] = &[&exec::EXEC, &fio::FIO];
 
 /// The program of that name.
 pub fn find(name: &str) -> Option<&'static Program> {

@@ -5,7 +5,7 @@ use crate::ReportError;
 use fsdyno_model::{CellRecord, Fragmentation, Outcome, ResultSet, Sample};
 
 /// The columns, in order. `row` is `sample` or `outcome`.
-const COLUMNS: [&str; 53] = [
+const COLUMNS: [&str; 54] = [
     "row",
     "run",
     "plan",
@@ -59,6 +59,7 @@ const COLUMNS: [&str; 53] = [
     "fragment_floor_bytes",
     "fragments_unavailable",
     "warnings",
+    "figures",
 ];
 
 /// Columns that say which cell a row belongs to and how it ended.
@@ -172,6 +173,7 @@ fn figures(sample: &Sample) -> Vec<String> {
     ];
     row.extend(fragments(sample.fragmentation.as_ref()));
     row.push(kinds_and_messages(&sample.warnings));
+    row.push(told(sample));
     row
 }
 
@@ -193,6 +195,15 @@ fn fragments(counted: Option<&Fragmentation>) -> [String; 6] {
         counted.floor.0.to_string(),
         String::new(),
     ]
+}
+
+/// What a program told: `write=1234 KiB/s; seeks=567 1/s`.
+fn told(sample: &Sample) -> String {
+    let figures = sample.figures.iter();
+    let texts: Vec<String> = figures
+        .map(|figure| format!("{}={} {}", figure.name, figure.value, figure.unit))
+        .collect();
+    safe(&texts.join("; "))
 }
 
 /// `too-short: the phase took 2 ms; steal: ...`. It begins with a kind, never like a formula.

@@ -14,6 +14,7 @@ mod series;
 pub mod speed;
 pub mod states;
 mod surroundings;
+pub mod told;
 
 pub use cells::CellCounts;
 pub use conclusion::conclusion;
@@ -23,6 +24,7 @@ pub use fragments::Fragments;
 pub use proof::Proof;
 pub use speed::{Line, Measure, Standing, Value};
 pub use states::State;
+pub use told::{Told, ToldValue};
 
 use crate::figures::FEWEST;
 use crate::words;
@@ -44,6 +46,8 @@ pub struct Comparison {
     pub overall: Vec<f64>,
     /// Over how many phases `overall` goes.
     pub overall_phases: usize,
+    /// What programs reported of themselves.
+    pub told: Vec<Told>,
     /// What is known of the caches, by phase.
     pub proofs: Vec<Proof>,
     /// The same by state, with what is not as it should be.
@@ -110,6 +114,7 @@ impl Comparison {
             repeats: repeats(&workloads),
             overall,
             overall_phases,
+            told: told::told(set),
             states: states::states(&proofs, workloads.len(), contenders.len()),
             proofs,
             fragments: Fragments::of(set),

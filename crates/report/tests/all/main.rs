@@ -9,6 +9,7 @@ mod fragments;
 mod goldens;
 mod page;
 mod terminal;
+mod told;
 
 use fsdyno_model::ResultSet;
 use fsdyno_report::{Format, Options, render};

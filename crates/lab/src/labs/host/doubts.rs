@@ -1,7 +1,7 @@
 //! What a reader must know of a single sample.
 
 use crate::job::Job;
-use fsdyno_load::workloads;
+use fsdyno_load::{tools, workloads};
 use fsdyno_model::{Bytes, CacheState, CopyMethod, Nanos, Sample, Warning, WarningKind};
 
 /// Below this, the scheduler's slices and the start of a program weigh too much.
@@ -14,6 +14,7 @@ pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
         not_from_device(sample, job),
         free_copy(sample, job),
         steal(sample),
+        fits_memory(sample, job),
     ]
     .into_iter()
     .flatten()
@@ -67,6 +68,31 @@ fn free_copy(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
             ),
             "blocks were shared (reflink), compressed, or found to be zeros: this is not the time \
              of moving data",
+        )
+    })
+}
+
+/// What a program works on may be read from memory it has just written.
+fn fits_memory(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
+    let phase = job.workload.phases.get(sample.phase as usize)?;
+    let data = tools::data_bytes(phase)?;
+    let system = rustix::system::sysinfo();
+    let memory = system
+        .totalram
+        .saturating_mul(u64::from(system.mem_unit.max(1)));
+    let past_it = phase
+        .parameters
+        .get("direct")
+        .is_some_and(|direct| direct == "1");
+    (data.0 < memory && !past_it).then(|| {
+        Warning::new(
+            WarningKind::SmallerThanCache,
+            format!(
+                "{}: its {data} of data fit into the {} of memory",
+                sample.label,
+                Bytes(memory)
+            ),
+            "what it reads may come from the page cache: give it a size well above memory",
         )
     })
 }

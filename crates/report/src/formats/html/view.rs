@@ -5,7 +5,9 @@ use super::fragments::Fragments;
 use super::notes::{Doubt, Proof, State, Unmeasured};
 use super::{bars, commands};
 use crate::Options;
-use crate::table::{Comparison, Measure, PhaseTable, Standing, Value, WorkloadTable, facts};
+use crate::table::{
+    Comparison, Measure, PhaseTable, Standing, Told, ToldValue, Value, WorkloadTable, facts,
+};
 use crate::words::{self, Scale};
 use fsdyno_model::ResultSet;
 use serde::Serialize;
@@ -35,6 +37,7 @@ pub struct Page {
     glance: Vec<Glance>,
     overall: Vec<String>,
     overall_phases: usize,
+    told: Vec<ToldRow>,
     workloads: Vec<Workload>,
     cost_headings: Vec<&'static str>,
     fragments: Fragments,
@@ -57,6 +60,32 @@ struct Glance {
     measure: &'static str,
     unit: &'static str,
     figures: Vec<Option<Figure>>,
+}
+
+/// A figure that a program reported.
+#[derive(Debug, Serialize)]
+struct ToldRow {
+    phase: String,
+    name: String,
+    direction: &'static str,
+    values: Vec<String>,
+}
+
+impl ToldRow {
+    fn of(told: &Told) -> Self {
+        let text = |(at, value): (usize, &Option<ToldValue>)| {
+            value.map_or_else(
+                || "\u{2013}".to_owned(),
+                |v| format!("{} {}", v.in_words(), v.ratio_in_words(at == 0)),
+            )
+        };
+        Self {
+            phase: told.phase.clone(),
+            name: format!("{}, {}", told.name, told.unit),
+            direction: told.direction(),
+            values: told.values.iter().enumerate().map(text).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -127,6 +156,7 @@ impl Page {
             glance: glance(&comparison, options.clock),
             overall: comparison.overall.iter().map(|r| times(*r)).collect(),
             overall_phases: comparison.overall_phases,
+            told: comparison.told.iter().map(ToldRow::of).collect(),
             workloads: comparison
                 .workloads
                 .iter()

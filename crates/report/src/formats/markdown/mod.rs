@@ -23,6 +23,7 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
     }
     overall(&mut page, &comparison);
     fragments::tables(&mut page, &comparison);
+    told(&mut page, &comparison);
     proofs(&mut page, &comparison);
     doubts(&mut page, &comparison);
     unmeasured(&mut page, &comparison);
@@ -190,6 +191,30 @@ fn overall(page: &mut String, comparison: &Comparison) {
         comparison.overall_phases,
         ratios.join(", ")
     );
+}
+
+fn told(page: &mut String, comparison: &Comparison) {
+    if comparison.told.is_empty() {
+        return;
+    }
+    *page += "\n## What the programs report\n\n";
+    let names = ["phase", "figure", "unit", "wins"];
+    header(page, &names, &comparison.contenders);
+    for told in &comparison.told {
+        let mut cells = vec![
+            escape(&told.phase),
+            escape(&told.name),
+            escape(&told.unit),
+            told.better.name().to_owned(),
+        ];
+        cells.extend(told.values.iter().enumerate().map(|(at, value)| {
+            value.map_or_else(
+                || "-".to_owned(),
+                |v| format!("{} {}", v.in_words(), v.ratio_in_words(at == 0)),
+            )
+        }));
+        row(page, &cells);
+    }
 }
 
 fn proofs(page: &mut String, comparison: &Comparison) {

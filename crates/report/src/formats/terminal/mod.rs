@@ -9,6 +9,7 @@ mod notes;
 mod paint;
 mod published;
 mod speed;
+mod told;
 
 use crate::Options;
 use crate::published::{Against, Table};
@@ -27,6 +28,7 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
     let mut page = Page::new(options);
     notes::head(&mut page, set, &comparison);
     speed::tables(&mut page, &comparison, &names, options.clock);
+    told::section(&mut page, &comparison, &names);
     costs::tables(&mut page, &comparison, &names);
     fragments::tables(&mut page, &comparison, &names);
     notes::proofs(&mut page, &comparison);

@@ -1,0 +1,58 @@
+//! What programs report of themselves, in every format for people.
+
+use crate::fixture::one_phase;
+use crate::{text, wide};
+use fsdyno_model::{Better, Figure, ResultSet};
+use fsdyno_report::{Format, Options};
+
+/// Two contenders, two blocks, a rate and a latency that only the first has.
+fn set() -> ResultSet {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[100, 110], &[200, 210]]);
+    for record in &mut set.cells {
+        let (contender, block) = (record.cell.contender, record.cell.block);
+        let figure = |name: &str, value, unit: &str, better| Figure {
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            better,
+        };
+        let rate = f64::from(1000 + 10 * block) * f64::from(1 + contender);
+        let figures = &mut record.samples[0].figures;
+        figures.push(figure("<b>write</b>", rate, "KiB/s", Better::Higher));
+        if contender == 0 {
+            figures.push(figure("latency p99", 0.5, "us", Better::Lower));
+        }
+    }
+    set
+}
+
+#[test]
+fn medians_ratios_and_directions_are_told_and_what_is_absent_is_no_figure() {
+    let said = text(&set(), Format::Terminal, &wide(80));
+    let at = said.find("What the programs report").unwrap();
+    let section: Vec<&str> = said[at..].lines().take(14).collect();
+    let has = |line: &str| assert!(section.contains(&line), "{line}: {section:#?}");
+    has("  <b>write</b>, KiB/s, more is better");
+    has("    ext4  1005 (1000-1010)  base");
+    has("    xfs   2010 (2000-2020)  2.00x");
+    has("  latency p99, us, less is better");
+    has("    ext4  0.50 (0.50-0.50)  base");
+    has("    xfs                  -");
+    assert!(
+        said.lines().all(|line| line.chars().count() <= 80),
+        "{said}"
+    );
+}
+
+#[test]
+fn names_of_programs_bring_no_markup_into_page_or_table() {
+    let page = text(&set(), Format::Html, &Options::default());
+    assert!(page.contains("&lt;b&gt;write&lt;") && !page.contains("<b>write"));
+    let table = text(&set(), Format::Markdown, &Options::default());
+    assert!(table.contains("2010 (2000-2020) 2.00x") && !table.contains("<b>write"));
+    let rows = text(&set(), Format::Csv, &Options::default());
+    assert!(
+        rows.contains("<b>write</b>=1000 KiB/s; latency p99=0.5 us"),
+        "{rows}"
+    );
+}
