@@ -4,6 +4,7 @@
 //! A program tells which commands are run, which of them is timed, and how its figures are read
 //! from what it printed. Running them is the affair of `engines::tools`; the clock, of `measure`.
 
+pub mod bonnie;
 pub mod exec;
 pub mod fio;
 mod kind;
@@ -48,7 +49,7 @@ pub struct Program {
 }
 
 /// All programs.
-pub static ALL: &[&Program] = &[&exec::EXEC, &fio::FIO];
+pub static ALL: &[&Program] = &[&exec::EXEC, &fio::FIO, &bonnie::BONNIE];
 
 /// The program of that name.
 pub fn find(name: &str) -> Option<&'static Program> {

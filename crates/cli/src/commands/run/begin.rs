@@ -48,16 +48,22 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
         .into_iter()
         .flat_map(EngineInfo::programs)
         .map(|program| Step::command([program, "--version"]));
-    let phases = plan.workloads.iter().flat_map(|w| &w.phases);
-    let workloads = phases
-        .filter_map(|phase| fsdyno_load::tools::find(&phase.kind))
-        .map(|program| Step::command(program.version.iter().copied()));
-    for step in versions.chain(tools).chain(workloads) {
+    for step in versions.chain(tools) {
         if let Step::Command { argv } = step
             && let Some(name) = argv.first()
             && programs.iter().all(|(known, _)| known != name)
         {
             programs.push((name.clone(), argv));
+        }
+    }
+    for phase in plan.workloads.iter().flat_map(|w| &w.phases) {
+        let Some(program) = fsdyno_load::tools::find(&phase.kind) else {
+            continue;
+        };
+        let name = program.kind.name;
+        if !program.version.is_empty() && programs.iter().all(|(known, _)| known != name) {
+            let argv = program.version.iter().map(|word| (*word).to_owned());
+            programs.push((name.to_owned(), argv.collect()));
         }
     }
     programs
