@@ -250,20 +250,20 @@ fn the_runs_of_another_store_are_taken_over_once() {
 #[test]
 fn ctrl_c_ends_cleanly_and_resume_finishes_the_run() {
     let home = Home::new();
-    let mut child = home.start(&small(&home, &["--repeats", "8"]));
+    let mut child = home.start(&small(&home, &["--repeats", "20"]));
     wait_for_cells(&home, &mut child, 2);
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
     let before = outcomes(&home.result("last")).len();
-    assert!((2..8).contains(&before), "{before}");
+    assert!((2..20).contains(&before), "{before}");
     let said = home.fsdyno(&["run", "--resume", "last"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let after = outcomes(&home.result("last"));
     assert_eq!(
         after.iter().map(|(n, _)| *n).collect::<Vec<_>>(),
-        (0..8).collect::<Vec<_>>()
+        (0..20).collect::<Vec<_>>()
     );
 }
 
