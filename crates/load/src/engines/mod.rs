@@ -39,6 +39,8 @@ pub trait Engine: Sized {
     /// An open file.
     type File;
 
+    /// An engine of the same kind for another worker: it has made no calls yet.
+    fn another(&self) -> Self;
     /// Calls made so far.
     fn calls(&self) -> u64;
 
@@ -60,6 +62,8 @@ pub trait Engine: Sized {
 
     /// Opens a file to read.
     fn open(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
+    /// Opens a file to write; it keeps its data.
+    fn open_to_write(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
     /// Makes a file that was not there, to write.
     fn create(&mut self, at: &Self::Dir, name: &CStr, mode: u32) -> Result<Self::File, LoadError>;
     /// Closes a file; some file systems tell of a full disk only here.
@@ -106,6 +110,8 @@ pub trait Engine: Sized {
         at: &Self::Dir,
         name: &CStr,
     ) -> Result<(), LoadError>;
+    /// Gives an entry another name in the same directory.
+    fn rename(&mut self, at: &Self::Dir, from: &CStr, to: &CStr) -> Result<(), LoadError>;
     /// Makes a pipe, a socket or a device node.
     fn make_node(
         &mut self,

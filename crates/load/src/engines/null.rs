@@ -158,6 +158,10 @@ impl Engine for Null {
     type Dir = NullDir;
     type File = NullFile;
 
+    fn another(&self) -> Self {
+        Self::new(self.facts)
+    }
+
     fn calls(&self) -> u64 {
         self.calls
     }
@@ -219,6 +223,10 @@ impl Engine for Null {
     fn open(&mut self, _at: &NullDir, name: &CStr) -> Result<NullFile, LoadError> {
         let size = self.facts.bytes_in(number_of(name).1);
         self.done(NullFile { left: size, size })
+    }
+
+    fn open_to_write(&mut self, at: &NullDir, name: &CStr) -> Result<NullFile, LoadError> {
+        self.open(at, name)
     }
 
     fn create(&mut self, _at: &NullDir, _name: &CStr, _mode: u32) -> Result<NullFile, LoadError> {
@@ -302,6 +310,10 @@ impl Engine for Null {
         _mode: u32,
         _rdev: u64,
     ) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn rename(&mut self, _at: &NullDir, _from: &CStr, _to: &CStr) -> Result<(), LoadError> {
         self.done(())
     }
 

@@ -171,6 +171,11 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
+const WRITE: OFlags = OFlags::WRONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 const CREATE: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
@@ -180,6 +185,10 @@ const CREATE: OFlags = OFlags::WRONLY
 impl Engine for Sync {
     type Dir = OwnedFd;
     type File = OwnedFd;
+
+    fn another(&self) -> Self {
+        Self::default()
+    }
 
     fn calls(&self) -> u64 {
         self.calls
@@ -242,6 +251,12 @@ impl Engine for Sync {
     #[inline]
     fn open(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
         let result = again(|| fs::openat(at, name, READ, Mode::empty()));
+        self.at("openat", at, name, result)
+    }
+
+    #[inline]
+    fn open_to_write(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
+        let result = again(|| fs::openat(at, name, WRITE, Mode::empty()));
         self.at("openat", at, name, result)
     }
 
@@ -365,6 +380,12 @@ impl Engine for Sync {
     ) -> Result<(), LoadError> {
         let result = fs::linkat(from.0, from.1, at, name, AtFlags::empty());
         self.at("linkat", at, name, result)
+    }
+
+    #[inline]
+    fn rename(&mut self, at: &OwnedFd, from: &CStr, to: &CStr) -> Result<(), LoadError> {
+        let result = again(|| fs::renameat(at, from, at, to));
+        self.at("renameat", at, from, result)
     }
 
     fn make_node(

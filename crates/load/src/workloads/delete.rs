@@ -28,8 +28,10 @@ fn tools(job: &Job<'_>) -> ToolRun {
     ToolRun::new("rm -rf", ["rm", "-rf", "--"]).arg(job.source_path())
 }
 
-struct Delete {
-    tally: Tally,
+/// Removes everything it meets.
+#[derive(Default)]
+pub(super) struct Delete {
+    pub tally: Tally,
 }
 
 /// Names removed from a directory since it was listed from its start.
@@ -41,9 +43,7 @@ fn run<E: Engine>(
     scratch: &mut Scratch,
 ) -> Result<Tally, LoadError> {
     let base = engine.open_ground(job.root)?;
-    let mut delete = Delete {
-        tally: Tally::default(),
-    };
+    let mut delete = Delete::default();
     walk(
         engine,
         &base,

@@ -6,6 +6,7 @@ pub mod copy;
 mod data;
 pub mod delete;
 pub mod grep;
+pub mod mongo;
 pub mod read;
 pub mod stat_walk;
 pub mod untar;

@@ -31,10 +31,21 @@ fn tools(job: &Job<'_>) -> ToolRun {
         .args(["-type", "f", "-exec", "cat", "--", "{}", "+"])
 }
 
-struct ReadAll<'a> {
+/// Reads every regular file it meets, a buffer at a time.
+pub(super) struct ReadAll<'a> {
     buffer: &'a mut [u8],
     stop: &'a Stop,
-    tally: Tally,
+    pub tally: Tally,
+}
+
+impl<'a> ReadAll<'a> {
+    pub fn new(buffer: &'a mut [u8], stop: &'a Stop) -> Self {
+        Self {
+            buffer,
+            stop,
+            tally: Tally::default(),
+        }
+    }
 }
 
 fn run<E: Engine>(
@@ -43,11 +54,7 @@ fn run<E: Engine>(
     scratch: &mut Scratch,
 ) -> Result<Tally, LoadError> {
     let base = engine.open_ground(job.root)?;
-    let mut read = ReadAll {
-        buffer: &mut scratch.data,
-        stop: job.stop,
-        tally: Tally::default(),
-    };
+    let mut read = ReadAll::new(&mut scratch.data, job.stop);
     let trail = &mut scratch.trail;
     walk(engine, &base, &job.source, trail, job.stop, &mut read)?;
     engine.close_dir(base);

@@ -1,0 +1,156 @@
+//! namesys' mongo (2000), done anew.
+
+mod change;
+mod copy;
+mod create;
+mod parameters;
+mod shape;
+mod workers;
+
+pub use parameters::Parameters;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::sync::Sync;
+    use crate::trees;
+    use crate::workloads::Job;
+    use fsdyno_model::plan::CopyMethod;
+    use fsdyno_model::sample::Tally;
+    use fsdyno_model::stop::Stop;
+    use std::ffi::CString;
+    use std::fs;
+    use std::path::Path;
+    use workers::{Mongo, Worker};
+
+    type Work = fn(&mut Sync, &mut Worker<'_>) -> Result<Tally, crate::engines::LoadError>;
+
+    /// Does a phase in a directory.
+    fn phase(mongo: &mut Mongo, root: &Path, work: Work) -> Tally {
+        let stop = Stop::new();
+        let job = Job {
+            root,
+            source: CString::default(),
+            target: CString::default(),
+            archive: Path::new(""),
+            method: CopyMethod::default(),
+            pattern: None,
+            stop: &stop,
+        };
+        mongo.run(&mut Sync::default(), &job, work).unwrap()
+    }
+
+    fn small(processes: u32) -> Mongo {
+        Mongo::new(Parameters {
+            bytes: 200_000,
+            median: 300,
+            processes,
+            rounds: 2,
+        })
+    }
+
+    fn names(root: &Path) -> Vec<String> {
+        let entries = fs::read_dir(root).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn every_worker_has_a_tree_in_every_round_and_nothing_is_left_at_the_end() {
+        for processes in [1, 3] {
+            let home = tempfile::tempdir().unwrap();
+            let root = home.path();
+            let mut mongo = small(processes);
+            let trees = u64::from(processes) * 2;
+            let (files, bytes) = (mongo.shape.sizes.len() as u64, mongo.shape.bytes());
+            let made = phase(&mut mongo, root, create::create);
+            assert_eq!((made.files, made.bytes.0), (trees * files, trees * bytes));
+            assert_eq!(
+                made.directories,
+                trees * mongo.shape.directories.len() as u64
+            );
+            phase(&mut mongo, root, copy::copy);
+            assert_eq!(names(root).len() as u64, 2 * trees);
+            let stop = Stop::new();
+            let same = |a: &str, b: &str| {
+                trees::compare(&root.join(a), &root.join(b), &stop)
+                    .unwrap()
+                    .differences
+            };
+            let differences = same("testdir1-1-0", "testdir2-1-0");
+            assert!(
+                differences
+                    .iter()
+                    .all(|one| one.what.starts_with("changed at")),
+                "{differences:?}"
+            );
+            let read = phase(&mut mongo, root, change::read);
+            // Every worker reads everything, in each round.
+            assert_eq!(read.bytes.0, trees * 2 * trees * bytes);
+            let looked = phase(&mut mongo, root, change::stats);
+            assert_eq!(looked.files, trees * 2 * trees * files);
+            assert_eq!(
+                mongo.took().filter(|took| *took > 0).count(),
+                processes as usize
+            );
+            phase(&mut mongo, root, change::delete);
+            assert_eq!(names(root), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn links_point_to_their_files_until_these_are_renamed() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        let mut mongo = small(2);
+        phase(&mut mongo, root, create::create);
+        let files = 4 * mongo.shape.sizes.len() as u64;
+        assert_eq!(phase(&mut mongo, root, change::symlinks).files, files);
+        let link = root.join("testdir1-0-1/1.lnk");
+        assert_eq!(fs::read_link(&link).unwrap(), root.join("testdir1-0-1/1"));
+        assert!(link.exists());
+        assert_eq!(phase(&mut mongo, root, change::rename).files, files);
+        assert!(!link.exists() && root.join("testdir1-0-1/1.r").exists());
+        phase(&mut mongo, root, change::delete);
+        assert_eq!(names(root), [""; 0]);
+    }
+
+    #[test]
+    fn appending_adds_half_and_modifying_keeps_the_size() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        let mut mongo = small(1);
+        phase(&mut mongo, root, create::create);
+        let file = root.join("testdir1-0-0/1");
+        let before = fs::read(&file).unwrap();
+        phase(&mut mongo, root, change::append);
+        let longer = fs::read(&file).unwrap();
+        assert_eq!(longer.len(), before.len() + before.len().div_ceil(2));
+        assert!(longer.starts_with(&before));
+        phase(&mut mongo, root, change::modify);
+        let other = fs::read(&file).unwrap();
+        assert_eq!(other.len(), longer.len());
+        assert!(before.is_empty() || other != longer);
+    }
+
+    #[test]
+    fn no_two_files_are_alike() {
+        let home = tempfile::tempdir().unwrap();
+        let mut mongo = small(2);
+        phase(&mut mongo, home.path(), create::create);
+        let mut seen = std::collections::HashSet::new();
+        for tree in names(home.path()) {
+            for entry in fs::read_dir(home.path().join(tree)).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_file() && path.metadata().unwrap().len() > 64 {
+                    let content = fs::read(&path).unwrap();
+                    assert!(seen.insert(content[..64].to_vec()), "{}", path.display());
+                }
+            }
+        }
+        assert!(seen.len() > 40);
+    }
+}

@@ -1,0 +1,221 @@
+//! Rounds and workers: who works on which trees, all at once, and how long each took.
+
+use super::parameters::Parameters;
+use super::shape::Shape;
+use crate::engines::{Engine, LoadError};
+use crate::measure::watch;
+use crate::workloads::walk::Trail;
+use crate::workloads::{Job, data};
+use fsdyno_model::Stop;
+use fsdyno_model::sample::Tally;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ffi::{CStr, CString};
+
+/// The calls of the original moved so many bytes at a time.
+pub(super) const CHUNK: usize = 4096;
+
+/// Everything a mongo phase needs, laid out before its clock starts.
+#[derive(Debug)]
+pub(crate) struct Mongo {
+    parameters: Parameters,
+    pub(super) shape: Shape,
+    /// Random bytes that files are filled from.
+    pub(super) content: Box<[u8]>,
+    rooms: Vec<Room>,
+}
+
+/// What one worker needs room for.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub data: Box<[u8]>,
+    pub trail: Trail,
+    /// How long its work took so far, all rounds, nanoseconds.
+    took: u64,
+}
+
+/// One worker in one round.
+pub(super) struct Worker<'a> {
+    pub mongo: &'a Shared<'a>,
+    pub room: &'a mut Room,
+    /// Its tree, and the copy of it.
+    pub trees: [CString; 2],
+    /// Which worker in which round: tells contents apart.
+    pub number: u64,
+}
+
+/// What all workers share.
+pub(super) struct Shared<'a> {
+    pub job: &'a Job<'a>,
+    pub shape: &'a Shape,
+    pub content: &'a [u8],
+}
+
+impl Worker<'_> {
+    pub fn stop(&self) -> &Stop {
+        self.mongo.job.stop
+    }
+}
+
+impl Mongo {
+    /// Draws the tree and fills the buffers.
+    pub fn new(parameters: Parameters) -> Self {
+        let mut content = vec![0; 1 << 20].into_boxed_slice();
+        Xoshiro256PlusPlus::seed_from_u64(parameters.median).fill_bytes(&mut content);
+        let room = || Room {
+            data: vec![0; data::BUFFER].into_boxed_slice(),
+            trail: Trail::default(),
+            took: 0,
+        };
+        Self {
+            shape: Shape::of(parameters.bytes, parameters.median),
+            content,
+            rooms: (0..parameters.processes).map(|_| room()).collect(),
+            parameters,
+        }
+    }
+
+    /// How long each worker took, all rounds, nanoseconds.
+    pub fn took(&self) -> impl Iterator<Item = u64> {
+        self.rooms.iter().map(|room| room.took)
+    }
+
+    /// Runs all rounds; `work` is what one worker does in one.
+    pub(super) fn run<E: Engine + Send>(
+        &mut self,
+        engine: &mut E,
+        job: &Job<'_>,
+        work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
+    ) -> Result<Tally, LoadError> {
+        let shared = Shared {
+            job,
+            shape: &self.shape,
+            content: &self.content,
+        };
+        let mut tally = Tally::default();
+        for round in 0..self.parameters.rounds {
+            let mut jobs: Vec<(E, Worker<'_>)> = (0..)
+                .zip(&mut self.rooms)
+                .map(|(number, room)| (engine.another(), shared.worker(room, round, number)))
+                .collect();
+            if let [(engine, worker)] = &mut jobs[..] {
+                tally.add(&timed(engine, worker, work)?);
+                continue;
+            }
+            let done: Vec<Result<Tally, LoadError>> = std::thread::scope(|scope| {
+                let threads: Vec<_> = jobs
+                    .iter_mut()
+                    .map(|(engine, worker)| scope.spawn(|| alone(engine, worker, work)))
+                    .collect();
+                let ends = threads.into_iter().map(|thread| {
+                    thread
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                });
+                ends.collect()
+            });
+            for one in done {
+                tally.add(&one?);
+            }
+        }
+        Ok(tally)
+    }
+}
+
+impl<'a> Shared<'a> {
+    fn worker<'w>(&'w self, room: &'w mut Room, round: u32, number: u32) -> Worker<'w> {
+        let tree = |which: u32| name(&format!("testdir{which}-{round}-{number}"));
+        Worker {
+            mongo: self,
+            room,
+            trees: [tree(1), tree(2)],
+            number: u64::from(round) << 32 | u64::from(number),
+        }
+    }
+}
+
+/// The work of a thread, with a table of descriptors of its own: threads that share one get into
+/// each other's way in every open and close, as the processes of the original did not.
+fn alone<E: Engine>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+    work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
+) -> Result<Tally, LoadError> {
+    // SAFETY: the table is copied; no descriptor that somebody else holds is closed by it.
+    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(LoadError::io("unshare", "(descriptors)", error));
+    }
+    timed(engine, worker, work)
+}
+
+fn timed<E: Engine>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+    work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
+) -> Result<Tally, LoadError> {
+    let start = watch::now();
+    let tally = work(engine, worker)?;
+    worker.room.took += watch::now() - start;
+    Ok(Tally {
+        calls: engine.calls(),
+        ..tally
+    })
+}
+
+/// A name made of digits and letters.
+fn name(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}
+
+/// A name of a file or directory, made without allocating: an optional letter, then a number.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    bytes: [u8; 24],
+}
+
+impl Numbered {
+    /// `letter` may be empty.
+    pub fn new() -> Self {
+        Self { bytes: [0; 24] }
+    }
+
+    /// The name of this number: `7`, or `d7`.
+    pub fn name(&mut self, letter: Option<u8>, number: usize) -> &CStr {
+        let mut at = self.bytes.len() - 1;
+        let mut left = number;
+        loop {
+            at -= 1;
+            #[expect(clippy::cast_possible_truncation, reason = "a digit")]
+            let digit = (left % 10) as u8;
+            self.bytes[at] = b'0' + digit;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        if let Some(letter) = letter {
+            at -= 1;
+            self.bytes[at] = letter;
+        }
+        CStr::from_bytes_until_nul(&self.bytes[at..]).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_names() {
+        let mut numbered = Numbered::new();
+        assert_eq!(numbered.name(None, 0), c"0");
+        assert_eq!(numbered.name(Some(b'd'), 1234), c"d1234");
+        assert_eq!(numbered.name(None, 1), c"1");
+        let most = usize::MAX.to_string();
+        assert_eq!(
+            numbered.name(Some(b'd'), usize::MAX).to_bytes()[1..],
+            *most.as_bytes()
+        );
+    }
+}
