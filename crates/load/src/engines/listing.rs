@@ -19,6 +19,8 @@ pub struct Listing {
     order: Vec<(u64, u16)>,
     /// How many were taken.
     taken: usize,
+    /// Whether entries are taken in the order they were listed in.
+    as_listed: bool,
 }
 
 /// One entry of a directory.
@@ -37,11 +39,20 @@ impl Default for Listing {
             buffer: vec![0xa5; SPACE].into_boxed_slice(),
             order: Vec::with_capacity(SPACE / SHORTEST),
             taken: 0,
+            as_listed: false,
         }
     }
 }
 
 impl Listing {
+    /// A listing whose entries are taken in the order the file system lists them in.
+    pub fn as_listed() -> Self {
+        Self {
+            as_listed: true,
+            ..Self::default()
+        }
+    }
+
     /// Forgets all entries: a new directory begins.
     pub fn clear(&mut self) {
         self.order.clear();
@@ -76,7 +87,7 @@ impl Listing {
             }
             at += length;
         }
-        if !self.order.is_sorted() {
+        if !self.as_listed && !self.order.is_sorted() {
             self.order.sort_unstable();
         }
     }

@@ -64,10 +64,16 @@ pub trait Engine: Sized {
     fn open(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
     /// Opens a file to write; it keeps its data.
     fn open_to_write(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
+    /// Opens a file to read and write; it keeps its data.
+    fn open_to_change(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
     /// Makes a file that was not there, to write.
     fn create(&mut self, at: &Self::Dir, name: &CStr, mode: u32) -> Result<Self::File, LoadError>;
     /// Closes a file; some file systems tell of a full disk only here.
     fn close(&mut self, file: Self::File) -> Result<(), LoadError>;
+    /// Makes a file durable: its data, and what is needed to find them (`fsync`).
+    fn make_durable(&mut self, file: &mut Self::File) -> Result<(), LoadError>;
+    /// Makes everything durable in the file system that holds a directory (`syncfs`).
+    fn make_all_durable(&mut self, dir: &Self::Dir) -> Result<(), LoadError>;
     /// Reads on; 0 at the end.
     fn read(&mut self, file: &mut Self::File, into: &mut [u8]) -> Result<usize, LoadError>;
     /// Writes all of it.

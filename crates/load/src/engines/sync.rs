@@ -176,6 +176,11 @@ const WRITE: OFlags = OFlags::WRONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
+const CHANGE: OFlags = OFlags::RDWR
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 const CREATE: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
@@ -260,6 +265,11 @@ impl Engine for Sync {
         self.at("openat", at, name, result)
     }
 
+    fn open_to_change(&mut self, at: &OwnedFd, name: &CStr) -> Result<OwnedFd, LoadError> {
+        let result = again(|| fs::openat(at, name, CHANGE, Mode::empty()));
+        self.at("openat", at, name, result)
+    }
+
     #[inline]
     fn create(&mut self, at: &OwnedFd, name: &CStr, mode: u32) -> Result<OwnedFd, LoadError> {
         let result = again(|| fs::openat(at, name, CREATE, Mode::from_raw_mode(mode)));
@@ -271,6 +281,16 @@ impl Engine for Sync {
         self.calls += 1;
         // The descriptor is gone with the call: its path can no longer be asked.
         close(file).map_err(|errno| LoadError::io("close", "(a file just written)", errno.into()))
+    }
+
+    fn make_durable(&mut self, file: &mut OwnedFd) -> Result<(), LoadError> {
+        let result = again(|| fs::fsync(&*file));
+        self.on("fsync", file, result)
+    }
+
+    fn make_all_durable(&mut self, dir: &OwnedFd) -> Result<(), LoadError> {
+        let result = again(|| fs::syncfs(dir));
+        self.on("syncfs", dir, result)
     }
 
     #[inline]
