@@ -2,6 +2,7 @@
 //! engines. How a call reaches the kernel is the affair of `engines`; the clock, of `measure`.
 
 mod attributes;
+pub(crate) mod bonnie;
 pub mod copy;
 mod data;
 pub mod delete;

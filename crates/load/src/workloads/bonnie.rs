@@ -1,0 +1,402 @@
+//! The phases of bonnie (Tim Bray) and bonnie++ (Russell Coker), done anew: one large file byte by
+//! byte, chunk by chunk and by seeks; many files made, looked at and deleted.
+//!
+//! What each does is what theirs does, with its defects mended: latencies are told as shares, not
+//! only as the slowest; processor time of workers that run together is counted once; a phase too
+//! short for the clock is repeated where that means the same, and its figures are never left out.
+//! How phases are planned, and how they are told in reports, is not said here.
+
+mod data;
+mod files;
+mod latency;
+mod names;
+mod parameters;
+mod ready;
+mod seeks;
+mod source;
+
+use crate::engines::null::Facts;
+use crate::engines::{Engine, LoadError};
+use crate::measure::watch::{self, Watch};
+use data::Data;
+use files::Files;
+use fsdyno_model::sample::{Better, Figure, Tally};
+use fsdyno_model::stop::Stop;
+use fsdyno_model::units::{Bytes, Nanos};
+use fsdyno_model::warning::{Warning, WarningKind};
+use latency::{Latencies, figure};
+use parameters::{DataParameters, FileParameters};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The directory all phases work in, below the ground.
+const HOME: &std::ffi::CStr = c"bonnie";
+/// The seed of names, sizes and orders: the same in every cell.
+const SEED: u64 = 1;
+/// A phase shorter than that is too short for its clock: the original did not tell its figures.
+const LONG_ENOUGH: u64 = 500_000_000;
+
+/// The phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    CharWrite,
+    Write,
+    Rewrite,
+    CharRead,
+    Read,
+    Seeks,
+    Create,
+    Stat,
+    Delete,
+}
+
+impl Phase {
+    /// All phases, in the order of a whole run.
+    pub const ALL: [Self; 9] = [
+        Self::CharWrite,
+        Self::Write,
+        Self::Rewrite,
+        Self::CharRead,
+        Self::Read,
+        Self::Seeks,
+        Self::Create,
+        Self::Stat,
+        Self::Delete,
+    ];
+
+    /// The name of the kind of phase.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CharWrite => "bonnie-char-write",
+            Self::Write => "bonnie-write",
+            Self::Rewrite => "bonnie-rewrite",
+            Self::CharRead => "bonnie-char-read",
+            Self::Read => "bonnie-read",
+            Self::Seeks => "bonnie-seeks",
+            Self::Create => "bonnie-create",
+            Self::Stat => "bonnie-stat",
+            Self::Delete => "bonnie-delete",
+        }
+    }
+
+    /// The phase of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// What it does, in words of system calls.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::CharWrite => "openat O_EXCL, write of 1 byte, fsync",
+            Self::Write => "openat O_EXCL, write, fsync",
+            Self::Rewrite => "read, lseek back, write, fsync",
+            Self::CharRead => "read of 1 byte",
+            Self::Read => "read",
+            Self::Seeks => "lseek, read; every tenth lseek back, write; fsync",
+            Self::Create => "openat O_EXCL, write, close (or linkat, symlinkat); syncfs",
+            Self::Stat => "newfstatat; openat, read, close",
+            Self::Delete => "unlinkat, rmdir; syncfs",
+        }
+    }
+
+    /// Whether it works on the one large file, rather than on many.
+    fn on_one_file(self) -> bool {
+        !matches!(self, Self::Create | Self::Stat | Self::Delete)
+    }
+
+    /// Whether it changes nothing that matters to itself: then it can be repeated.
+    fn repeatable(self) -> bool {
+        matches!(self, Self::CharRead | Self::Read | Self::Seeks | Self::Stat)
+    }
+}
+
+/// Where a phase works.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The ground.
+    pub root: &'a Path,
+    pub stop: &'a Stop,
+}
+
+impl Place<'_> {
+    /// The directory of all phases.
+    fn open<E: Engine>(&self, engine: &mut E) -> Result<E::Dir, LoadError> {
+        let ground = engine.open_ground(self.root)?;
+        let home = engine.open_dir(&ground, HOME)?;
+        engine.close_dir(ground);
+        Ok(home)
+    }
+}
+
+/// One pass of a phase.
+#[derive(Debug, Clone, Copy)]
+struct Pass {
+    tally: Tally,
+    /// Operations that its rate is of, where it is no rate of bytes.
+    operations: u64,
+    /// Until the last operation had returned, nanoseconds.
+    returned: u64,
+    /// The whole, nanoseconds: with what makes it durable, where that belongs to it.
+    elapsed: u64,
+}
+
+impl Pass {
+    /// A pass that ends now.
+    fn done(began: u64, tally: Tally) -> Self {
+        let elapsed = watch::now() - began;
+        Self {
+            tally,
+            operations: 0,
+            returned: elapsed,
+            elapsed,
+        }
+    }
+
+    /// A pass on many files that ends now, durable; its operations had returned before.
+    fn durable(began: u64, returned: u64, tally: Tally) -> Self {
+        Self {
+            returned,
+            ..Self::done(began, tally).of_files()
+        }
+    }
+
+    /// A pass whose rate is one of files.
+    fn of_files(self) -> Self {
+        Self {
+            operations: self.tally.files,
+            ..self
+        }
+    }
+}
+
+/// What a phase works with.
+#[derive(Debug)]
+enum Room {
+    Data(Data),
+    Files(Files),
+}
+
+/// A phase with everything it needs, laid out before its clock starts.
+#[derive(Debug)]
+pub(crate) struct Bonnie {
+    phase: Phase,
+    may_repeat: bool,
+    room: Room,
+}
+
+/// A phase, done.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// Until the last operation had returned; the time of one pass.
+    pub returned: Nanos,
+    /// With `fsync` or `syncfs` where the phase ends with one; the time of one pass.
+    pub elapsed: Nanos,
+    /// User and system time of one pass.
+    pub user: Nanos,
+    pub system: Nanos,
+    /// What one pass did.
+    pub tally: Tally,
+    pub figures: Vec<Figure>,
+    pub warnings: Vec<Warning>,
+}
+
+impl Bonnie {
+    /// Lays out a phase as a plan gives it. Where it began with empty caches it must not be
+    /// repeated: its second pass would find them full.
+    pub fn new(phase: Phase, given: &BTreeMap<String, String>, may_repeat: bool) -> Self {
+        let room = if phase.on_one_file() {
+            let parameters = DataParameters::read(given);
+            let (workers, seeks) = match phase {
+                Phase::Seeks => (parameters.seekers, parameters.seeks),
+                _ => (1, 0),
+            };
+            Room::Data(Data::new(parameters, workers, seeks))
+        } else {
+            Room::Files(Files::new(FileParameters::read(given)))
+        };
+        Self {
+            phase,
+            may_repeat: may_repeat && phase.repeatable(),
+            room,
+        }
+    }
+
+    /// What there is to find for the engine that touches no file.
+    pub fn facts(&self) -> Facts {
+        match &self.room {
+            Room::Data(data) => Facts {
+                files: 1,
+                directories: 1,
+                bytes: data.parameters.size,
+            },
+            // Every directory it opens is the same one.
+            Room::Files(files) => Facts {
+                files: files.parameters.files / files.parameters.directories,
+                directories: 1,
+                bytes: files.bytes() / files.parameters.directories,
+            },
+        }
+    }
+
+    /// The bytes of data it works on.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(match &self.room {
+            Room::Data(data) => data.parameters.size,
+            Room::Files(files) => files.bytes(),
+        })
+    }
+
+    /// Makes, untimed, what the phase finds when it begins.
+    pub fn prepare(&self, place: &Place<'_>) -> Result<(), LoadError> {
+        match &self.room {
+            Room::Data(data) => ready::data(self.phase, data.parameters, place),
+            Room::Files(files) => ready::files(self.phase, files, place),
+        }
+    }
+
+    /// Does it: once, or until it has taken long enough.
+    pub fn run<E: Engine + Send>(
+        &mut self,
+        engine: &mut E,
+        place: &Place<'_>,
+    ) -> Result<Done, LoadError> {
+        let mut passes = 0;
+        let (mut returned, mut elapsed) = (0, 0);
+        let (mut user, mut system) = (0, 0);
+        let mut operations = 0;
+        let mut all = Tally::default();
+        let tally = loop {
+            let watch = Watch::start();
+            let pass = self.pass(engine, place)?;
+            let used = watch.read();
+            passes += 1;
+            returned += pass.returned;
+            elapsed += pass.elapsed;
+            user += used.user.0;
+            system += used.system.0;
+            operations += pass.operations;
+            all.add(&pass.tally);
+            if !self.may_repeat || elapsed >= LONG_ENOUGH {
+                break pass.tally;
+            }
+        };
+        let figures = self.figures(&Sums {
+            bytes: all.bytes.0,
+            operations,
+            returned,
+            elapsed,
+            busy: user + system,
+        });
+        Ok(Done {
+            returned: Nanos(returned / passes),
+            elapsed: Nanos(elapsed / passes),
+            user: Nanos(user / passes),
+            system: Nanos(system / passes),
+            tally: Tally {
+                calls: (engine.calls() + all.calls) / passes,
+                ..tally
+            },
+            figures,
+            warnings: self.doubts(elapsed),
+        })
+    }
+
+    fn pass<E: Engine + Send>(
+        &mut self,
+        engine: &mut E,
+        place: &Place<'_>,
+    ) -> Result<Pass, LoadError> {
+        match (&mut self.room, self.phase) {
+            (Room::Data(data), Phase::CharWrite) => data::char_write(engine, place, data),
+            (Room::Data(data), Phase::Write) => data::write(engine, place, data),
+            (Room::Data(data), Phase::Rewrite) => data::rewrite(engine, place, data),
+            (Room::Data(data), Phase::CharRead) => data::char_read(engine, place, data),
+            (Room::Data(data), Phase::Seeks) => seeks::seeks(engine, place, data),
+            (Room::Data(data), _) => data::read(engine, place, data),
+            (Room::Files(files), Phase::Create) => files::create(engine, place, files),
+            (Room::Files(files), Phase::Delete) => files::delete(engine, place, files),
+            (Room::Files(files), _) => files::stat(engine, place, files),
+        }
+    }
+
+    fn figures(&self, sums: &Sums) -> Vec<Figure> {
+        let mut latencies = Latencies::new();
+        match &self.room {
+            Room::Data(data) => data.rooms.iter().for_each(|r| latencies.add(&r.latencies)),
+            Room::Files(files) => latencies.add(&files.latencies),
+        }
+        let mut figures = vec![sums.rate("rate", sums.elapsed)];
+        if sums.returned < sums.elapsed {
+            figures.push(sums.rate("rate until return", sums.returned));
+        }
+        let share = 100.0 * sums.busy as f64 / sums.elapsed.max(1) as f64;
+        figures.push(figure("cpu", share, "%", Better::Lower));
+        figures.extend(latencies.figures());
+        figures
+    }
+
+    fn doubts(&self, elapsed: u64) -> Vec<Warning> {
+        let mut doubts = Vec::new();
+        let name = self.phase.name();
+        if elapsed < LONG_ENOUGH {
+            doubts.push(Warning::new(
+                WarningKind::TooShort,
+                format!("{name} took {} in all", Nanos(elapsed)),
+                "give it more to do: a larger file, more files, or a larger scale",
+            ));
+        }
+        let memory = memory();
+        if self.phase.on_one_file() && memory.is_some_and(|memory| self.bytes() < memory) {
+            doubts.push(Warning::new(
+                WarningKind::SmallerThanCache,
+                format!(
+                    "the file of {name} ({}) fits into the memory ({})",
+                    self.bytes(),
+                    memory.unwrap_or_default()
+                ),
+                "its figures are of memory as much as of the disk: set its size to twice the memory",
+            ));
+        }
+        doubts
+    }
+}
+
+/// What all passes did together.
+struct Sums {
+    bytes: u64,
+    operations: u64,
+    returned: u64,
+    elapsed: u64,
+    busy: u64,
+}
+
+impl Sums {
+    /// A rate of operations where these count, else of bytes.
+    fn rate(&self, name: &str, nanos: u64) -> Figure {
+        let seconds = nanos.max(1) as f64 / 1e9;
+        if self.operations > 0 {
+            return figure(
+                name,
+                self.operations as f64 / seconds,
+                "1/s",
+                Better::Higher,
+            );
+        }
+        let rate = self.bytes as f64 / 1024.0 / seconds;
+        figure(name, rate, "KiB/s", Better::Higher)
+    }
+}
+
+/// The memory of the machine, where it can be asked for.
+fn memory() -> Option<Bytes> {
+    let told = rustix::system::sysinfo();
+    let unit = u64::from(told.mem_unit.max(1));
+    u64::try_from(told.totalram)
+        .ok()?
+        .checked_mul(unit)
+        .map(Bytes)
+}
+
+#[cfg(test)]
+#[path = "bonnie/tests.rs"]
+mod tests;

@@ -1,0 +1,329 @@
+//! The phases on many files: they are made, looked at, and deleted. Making and deleting last until
+//! the file system says that all is durable; that they had returned before is told beside.
+
+use super::latency::Latencies;
+use super::names::{Name, Order, below, shuffle};
+use super::parameters::{FileParameters, Made};
+use super::source::Source;
+use super::{Pass, Place, SEED};
+use crate::engines::listing::Listing;
+use crate::engines::meta::Kind;
+use crate::engines::{Engine, LoadError, Target};
+use crate::measure::watch;
+use fsdyno_model::sample::Tally;
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ffi::{CStr, CString};
+use std::io;
+
+/// The rights files are made with.
+const MODE: u32 = 0o600;
+/// Further names that one file is given at most: some file systems allow 32,000, and 65,000.
+const NAMES: u64 = 30_000;
+
+/// What the phases on many files need, laid out before the clock starts.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub parameters: FileParameters,
+    pub latencies: Latencies,
+    /// The directory of all of them: the order by its name.
+    pub base: CString,
+    pub directories: Vec<CString>,
+    /// The files that hard and symbolic links lead to.
+    pub originals: Vec<CString>,
+    /// The same, seen from one of the directories.
+    targets: Vec<CString>,
+    files: Vec<File>,
+    /// The files in the order they are looked at where that is no listing.
+    shuffled: Vec<usize>,
+    source: Source,
+    buffer: Box<[u8]>,
+    listing: Listing,
+}
+
+/// One file.
+#[derive(Debug)]
+struct File {
+    name: Name,
+    directory: usize,
+    size: u64,
+}
+
+/// A name made of digits and letters.
+fn name(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}
+
+impl Files {
+    /// Draws names, sizes and order: the same parameters give the same.
+    pub fn new(parameters: FileParameters) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a chunk is a buffer in memory, and files are counted there"
+        )]
+        let (chunk, count) = (parameters.chunk as usize, parameters.files as usize);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+        let directory = |number: usize| {
+            let place = number as u64 * parameters.directories / parameters.files;
+            usize::try_from(place).unwrap_or(0)
+        };
+        let spread = parameters.most - parameters.least + 1;
+        let files = (0..count).map(|number| File {
+            name: Name::draw(number, parameters.order, &mut random),
+            directory: directory(number),
+            size: parameters.least + below(&mut random, spread) as u64,
+        });
+        let files = files.collect();
+        let mut shuffled: Vec<usize> = (0..count).collect();
+        if parameters.order == Order::Random {
+            shuffle(&mut shuffled, &mut random);
+        }
+        let originals = match parameters.made {
+            Made::Files => 0,
+            Made::HardLinks | Made::Symlinks => parameters.files.div_ceil(NAMES),
+        };
+        let original = |number: u64| format!("original-{number}");
+        Self {
+            latencies: Latencies::new(),
+            base: name(parameters.order.name()),
+            directories: (0..parameters.directories)
+                .map(|number| name(&format!("{number:05}")))
+                .collect(),
+            originals: (0..originals).map(|n| name(&original(n))).collect(),
+            targets: (0..originals)
+                .map(|n| name(&format!("../{}", original(n))))
+                .collect(),
+            files,
+            shuffled,
+            source: Source::new(parameters.fill, chunk),
+            // Written, not merely reserved: a page fault is no part of a measured phase.
+            buffer: vec![0xa5; chunk].into_boxed_slice(),
+            listing: Listing::as_listed(),
+            parameters,
+        }
+    }
+
+    /// The bytes in all files together.
+    pub fn bytes(&self) -> u64 {
+        match self.parameters.made {
+            Made::Files => self.files.iter().map(|file| file.size).sum(),
+            Made::HardLinks | Made::Symlinks => 0,
+        }
+    }
+}
+
+/// The directory of all, and those in it.
+fn open_all<E: Engine>(
+    engine: &mut E,
+    place: &Place<'_>,
+    files: &Files,
+) -> Result<(E::Dir, Vec<E::Dir>), LoadError> {
+    let top = place.open(engine)?;
+    let base = engine.open_dir(&top, &files.base)?;
+    engine.close_dir(top);
+    let directories = files.directories.iter();
+    let directories: Result<_, _> = directories.map(|n| engine.open_dir(&base, n)).collect();
+    Ok((base, directories?))
+}
+
+/// Makes all files, in the order of their numbers.
+pub(super) fn create<E: Engine>(
+    engine: &mut E,
+    place: &Place<'_>,
+    room: &mut Files,
+) -> Result<Pass, LoadError> {
+    let (base, directories) = open_all(engine, place, room)?;
+    let mut tally = Tally::default();
+    let began = watch::now();
+    room.latencies.begin();
+    for (number, file) in (0..).zip(&room.files) {
+        let (dir, name) = (&directories[file.directory], file.name.as_c());
+        let original = number / usize::try_from(NAMES).unwrap_or(usize::MAX);
+        match room.parameters.made {
+            Made::Files => {
+                tally.bytes.0 += file.size;
+                let mut made = engine.create(dir, name, MODE)?;
+                let mut left = usize::try_from(file.size).unwrap_or(usize::MAX);
+                while left > 0 {
+                    let stretch = room.source.take(left);
+                    engine.write(&mut made, stretch)?;
+                    left -= stretch.len();
+                }
+                engine.close(made)?;
+            }
+            Made::HardLinks => engine.link((&base, &room.originals[original]), dir, name)?,
+            Made::Symlinks => engine.symlink(&room.targets[original], dir, name)?,
+        }
+        tally.files += 1;
+        room.latencies.next();
+        if place.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+    }
+    let returned = watch::now() - began;
+    engine.make_all_durable(&base)?;
+    let pass = Pass::durable(began, returned, tally);
+    directories
+        .into_iter()
+        .for_each(|dir| engine.close_dir(dir));
+    engine.close_dir(base);
+    Ok(pass)
+}
+
+/// Looks at all files, and reads those that hold something.
+pub(super) fn stat<E: Engine>(
+    engine: &mut E,
+    place: &Place<'_>,
+    room: &mut Files,
+) -> Result<Pass, LoadError> {
+    let (base, mut directories) = open_all(engine, place, room)?;
+    let mut tally = Tally::default();
+    let (buffer, latencies) = (&mut room.buffer, &mut room.latencies);
+    let began = watch::now();
+    latencies.begin();
+    match room.parameters.order {
+        Order::Sequential => {
+            for dir in &mut directories {
+                room.listing.clear();
+                while engine.list(dir, &mut room.listing)? {
+                    while let Some(entry) = room.listing.take() {
+                        look(engine, dir, entry.name, buffer, &mut tally)?;
+                        latencies.next();
+                        if place.stop.requested() {
+                            return Err(LoadError::Stopped);
+                        }
+                    }
+                }
+            }
+        }
+        Order::Random => {
+            for number in &room.shuffled {
+                let file = &room.files[*number];
+                let dir = &directories[file.directory];
+                look(engine, dir, file.name.as_c(), buffer, &mut tally)?;
+                latencies.next();
+                if place.stop.requested() {
+                    return Err(LoadError::Stopped);
+                }
+            }
+        }
+    }
+    let pass = Pass::done(began, tally).of_files();
+    directories
+        .into_iter()
+        .for_each(|dir| engine.close_dir(dir));
+    engine.close_dir(base);
+    Ok(pass)
+}
+
+fn look<E: Engine>(
+    engine: &mut E,
+    dir: &E::Dir,
+    name: &CStr,
+    buffer: &mut [u8],
+    tally: &mut Tally,
+) -> Result<(), LoadError> {
+    let meta = engine.stat(&Target::Entry(dir, name))?;
+    tally.files += 1;
+    if meta.kind != Kind::File || meta.size == 0 {
+        return Ok(());
+    }
+    let mut file = engine.open(dir, name)?;
+    let mut left = meta.size;
+    while left > 0 {
+        let bytes = engine.read(&mut file, buffer)? as u64;
+        if bytes == 0 {
+            break;
+        }
+        left = left.saturating_sub(bytes);
+        tally.bytes.0 += bytes;
+    }
+    engine.close(file)
+}
+
+/// Deletes all files, and the directories they lay in.
+pub(super) fn delete<E: Engine>(
+    engine: &mut E,
+    place: &Place<'_>,
+    room: &mut Files,
+) -> Result<Pass, LoadError> {
+    let (base, directories) = open_all(engine, place, room)?;
+    let mut tally = Tally::default();
+    let began = watch::now();
+    room.latencies.begin();
+    match room.parameters.order {
+        Order::Sequential => {
+            let (listing, latencies) = (&mut room.listing, &mut room.latencies);
+            for (mut dir, name) in directories.into_iter().zip(&room.directories) {
+                loop {
+                    let removed = empty(engine, place, &mut dir, listing, latencies)?;
+                    tally.files += removed;
+                    // Closed first: an open directory that is removed becomes an orphan.
+                    engine.close_dir(dir);
+                    if engine.remove_dir(&base, name)? {
+                        break;
+                    }
+                    if removed == 0 {
+                        return Err(not_empty(name));
+                    }
+                    // Some file systems pass over entries while others are being removed.
+                    dir = engine.open_dir(&base, name)?;
+                }
+                tally.directories += 1;
+            }
+        }
+        Order::Random => {
+            for number in &room.shuffled {
+                let file = &room.files[*number];
+                engine.unlink(&directories[file.directory], file.name.as_c())?;
+                tally.files += 1;
+                room.latencies.next();
+                if place.stop.requested() {
+                    return Err(LoadError::Stopped);
+                }
+            }
+            directories
+                .into_iter()
+                .for_each(|dir| engine.close_dir(dir));
+            for name in &room.directories {
+                if !engine.remove_dir(&base, name)? {
+                    return Err(not_empty(name));
+                }
+                tally.directories += 1;
+            }
+        }
+    }
+    let returned = watch::now() - began;
+    engine.make_all_durable(&base)?;
+    let pass = Pass::durable(began, returned, tally);
+    engine.close_dir(base);
+    Ok(pass)
+}
+
+/// Removes what is listed in a directory; how much that was.
+fn empty<E: Engine>(
+    engine: &mut E,
+    place: &Place<'_>,
+    dir: &mut E::Dir,
+    listing: &mut Listing,
+    latencies: &mut Latencies,
+) -> Result<u64, LoadError> {
+    let mut removed = 0;
+    listing.clear();
+    while engine.list(dir, listing)? {
+        while let Some(entry) = listing.take() {
+            engine.unlink(dir, entry.name)?;
+            removed += 1;
+            latencies.next();
+            if place.stop.requested() {
+                return Err(LoadError::Stopped);
+            }
+        }
+    }
+    Ok(removed)
+}
+
+fn not_empty(name: &CStr) -> LoadError {
+    let source = io::Error::from_raw_os_error(libc::ENOTEMPTY);
+    LoadError::io("rmdir", name.to_string_lossy().into_owned(), source)
+}

@@ -1,0 +1,131 @@
+//! How long every operation took: one reading of the clock an operation, into a histogram that was
+//! laid out before. What an operation is, the phase says.
+
+use crate::measure::watch;
+use fsdyno_model::sample::{Better, Figure};
+use hdrhistogram::Histogram;
+
+/// The longest that is told apart, nanoseconds: an hour.
+const LONGEST: u64 = 3_600_000_000_000;
+/// Decimal digits that are told apart.
+const DIGITS: u8 = 3;
+
+/// The shares that are told, with what they are called.
+const SHARES: [(f64, &str); 4] = [
+    (0.5, "latency p50"),
+    (0.9, "latency p90"),
+    (0.99, "latency p99"),
+    (0.999, "latency p99.9"),
+];
+/// What the slowest is called.
+pub(super) const SLOWEST: &str = "latency max";
+
+/// The latencies of one worker.
+#[derive(Debug)]
+pub(super) struct Latencies {
+    histogram: Histogram<u64>,
+    /// The slowest, which the histogram would round.
+    slowest: u64,
+    /// When the operation under way began: when the one before ended.
+    began: u64,
+}
+
+impl Latencies {
+    /// None yet.
+    pub fn new() -> Self {
+        Self {
+            histogram: Histogram::new_with_bounds(1, LONGEST, DIGITS)
+                .expect("the bounds are constants, and good ones"),
+            slowest: 0,
+            began: 0,
+        }
+    }
+
+    /// The first operation begins now.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.began = watch::now();
+    }
+
+    /// An operation ended now, and the next begins.
+    #[inline]
+    pub fn next(&mut self) {
+        let now = watch::now();
+        let took = now - self.began;
+        self.began = now;
+        self.slowest = self.slowest.max(took);
+        self.histogram.saturating_record(took);
+    }
+
+    /// Adds those of another worker.
+    pub fn add(&mut self, other: &Self) {
+        self.slowest = self.slowest.max(other.slowest);
+        // Both have the same bounds.
+        let _ = self.histogram.add(&other.histogram);
+    }
+
+    /// Operations so far.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The figures; none where there was no operation.
+    pub fn figures(&self) -> Vec<Figure> {
+        if self.count() == 0 {
+            return Vec::new();
+        }
+        let told = |name: &str, value: u64| figure(name, value as f64, "ns", Better::Lower);
+        SHARES
+            .iter()
+            .map(|(share, name)| {
+                // The upper end of a class may lie above the slowest.
+                let value = self.histogram.value_at_quantile(*share).min(self.slowest);
+                told(name, value)
+            })
+            .chain([told(SLOWEST, self.slowest)])
+            .collect()
+    }
+}
+
+/// A figure from its parts.
+pub(super) fn figure(name: &str, value: f64, unit: &str, better: Better) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        better,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_what_was_recorded_and_never_above_the_slowest() {
+        let mut latencies = Latencies::new();
+        for took in 1..=1000 {
+            latencies.began = watch::now();
+            latencies.histogram.saturating_record(took * 1000);
+        }
+        latencies.slowest = 1_000_000;
+        let values: Vec<f64> = latencies.figures().iter().map(|f| f.value).collect();
+        for (value, share) in values.iter().zip([0.5, 0.9, 0.99, 0.999, 1.0]) {
+            assert!((value / 1e6 - share).abs() < 0.002, "{value} for {share}");
+        }
+        assert!(values.is_sorted() && values[4] <= 1e6);
+    }
+
+    #[test]
+    fn workers_add_up_and_nothing_is_told_of_nothing() {
+        let (mut one, mut two) = (Latencies::new(), Latencies::new());
+        assert!(one.figures().is_empty());
+        two.begin();
+        two.next();
+        one.begin();
+        one.next();
+        one.add(&two);
+        assert_eq!(one.count(), 2);
+        assert!(one.slowest >= two.slowest);
+    }
+}

@@ -1,0 +1,142 @@
+//! The names of the files: a number and random letters and digits, the one or the other first.
+//! Which file lies in which directory stands here as well; what is done with them does not.
+
+use rand_core::Rng;
+use std::ffi::CStr;
+
+/// The digits of the number.
+const NUMBER: usize = 10;
+/// The most random letters and digits.
+const RANDOM: usize = 12;
+/// What they are drawn from.
+const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// Which part of a name comes first, and in which order files are looked at and deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The number first; files in the order the file system lists them in.
+    Sequential,
+    /// The random part first; files in a shuffled order.
+    Random,
+}
+
+impl Order {
+    /// The name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+        }
+    }
+}
+
+/// A name with its zero.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name([u8; NUMBER + RANDOM + 1]);
+
+impl Name {
+    /// The name of the file of that number: a number of fixed width, so that no two are alike.
+    pub fn draw(number: usize, order: Order, random: &mut impl Rng) -> Self {
+        let mut bytes = [0; NUMBER + RANDOM + 1];
+        let letters = below(random, RANDOM as u64 + 1);
+        let (number_at, random_at) = match order {
+            Order::Sequential => (0, NUMBER),
+            Order::Random => (letters, 0),
+        };
+        let mut left = number;
+        for byte in bytes[number_at..number_at + NUMBER].iter_mut().rev() {
+            *byte = b"0123456789abcdef"[left & 15];
+            left >>= 4;
+        }
+        for byte in &mut bytes[random_at..random_at + letters] {
+            *byte = LETTERS[below(random, LETTERS.len() as u64)];
+        }
+        Self(bytes)
+    }
+
+    /// As a call takes it.
+    #[inline]
+    pub fn as_c(&self) -> &CStr {
+        // Always there: the last byte is never written.
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
+    }
+}
+
+/// A number below a limit (Lemire, 2019).
+pub(super) fn below(random: &mut impl Rng, limit: u64) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is below the limit, which counts things in memory"
+    )]
+    let number = ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as usize;
+    number
+}
+
+/// Brings a list into a random order (Fisher and Yates).
+pub(super) fn shuffle<T>(list: &mut [T], random: &mut impl Rng) {
+    for last in (1..list.len()).rev() {
+        list.swap(last, below(random, last as u64 + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand_core::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use std::collections::HashSet;
+
+    /// The number of a name and its random part.
+    fn parts(name: &str, order: Order) -> (&str, &str) {
+        match order {
+            Order::Sequential => name.split_at(NUMBER),
+            Order::Random => {
+                let (random, number) = name.split_at(name.len() - NUMBER);
+                (number, random)
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_is_its_number_in_hex_and_up_to_twelve_letters_and_digits(
+            number in 0_usize..0xff_ffff_ffff,
+            seed: u64,
+            sequential: bool,
+        ) {
+            let order = if sequential { Order::Sequential } else { Order::Random };
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let name = Name::draw(number, order, &mut random);
+            let name = name.as_c().to_str().unwrap();
+            prop_assert!((NUMBER..=NUMBER + RANDOM).contains(&name.len()));
+            let (hex, letters) = parts(name, order);
+            prop_assert_eq!(usize::from_str_radix(hex, 16), Ok(number));
+            prop_assert!(letters.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        }
+
+        #[test]
+        fn no_two_names_are_alike_and_all_lengths_occur(seed: u64, sequential: bool) {
+            let order = if sequential { Order::Sequential } else { Order::Random };
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let names: Vec<Vec<u8>> = (0..1000)
+                .map(|n| Name::draw(n, order, &mut random).as_c().to_bytes().to_vec())
+                .collect();
+            let lengths: HashSet<usize> = names.iter().map(Vec::len).collect();
+            prop_assert_eq!(lengths.len(), RANDOM + 1);
+            if sequential {
+                prop_assert!(names.is_sorted());
+            }
+            let different: HashSet<Vec<u8>> = names.into_iter().collect();
+            prop_assert_eq!(different.len(), 1000);
+        }
+
+        #[test]
+        fn a_shuffled_list_has_lost_nothing(seed: u64, length in 0_usize..100) {
+            let mut list: Vec<usize> = (0..length).collect();
+            shuffle(&mut list, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
+            list.sort_unstable();
+            prop_assert!(list.into_iter().eq(0..length));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a phase of bonnie finds when it begins, made untimed: a phase that stands alone, or behind
+//! phases with other parameters, gets what the ones before it would have left.
+
+use super::data::{self, Data, FILE};
+use super::files::{self, Files};
+use super::parameters::DataParameters;
+use super::{HOME, Phase, Place};
+use crate::engines::LoadError;
+use crate::engines::sync::Sync;
+use std::ffi::{CStr, OsStr};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+fn below(path: &Path, name: &CStr) -> PathBuf {
+    path.join(OsStr::from_bytes(name.to_bytes()))
+}
+
+/// What is not there is no failure.
+fn unless_absent(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+fn told<T>(operation: &'static str, path: &Path, done: io::Result<T>) -> Result<T, LoadError> {
+    done.map_err(|source| LoadError::io(operation, path, source))
+}
+
+fn home(place: &Place<'_>) -> Result<PathBuf, LoadError> {
+    let home = below(place.root, HOME);
+    told("mkdir", &home, fs::create_dir_all(&home))?;
+    Ok(home)
+}
+
+/// No file before it is made; else one of the right size.
+pub(super) fn data(
+    phase: Phase,
+    parameters: DataParameters,
+    place: &Place<'_>,
+) -> Result<(), LoadError> {
+    let file = below(&home(place)?, FILE);
+    let size = fs::metadata(&file).ok().map(|meta| meta.len());
+    let stands = match phase {
+        Phase::CharWrite | Phase::Write => false,
+        Phase::CharRead => size >= Some(parameters.chars.min(parameters.size)),
+        _ => size == Some(parameters.size),
+    };
+    if stands {
+        return Ok(());
+    }
+    told("unlink", &file, unless_absent(fs::remove_file(&file)))?;
+    if !matches!(phase, Phase::CharWrite | Phase::Write) {
+        let mut room = Data::new(parameters, 1, 0);
+        data::write(&mut Sync::default(), place, &mut room)?;
+    }
+    Ok(())
+}
+
+/// Empty directories before files are made; else all the files.
+pub(super) fn files(phase: Phase, room: &Files, place: &Place<'_>) -> Result<(), LoadError> {
+    let home = home(place)?;
+    // The large file has had its phases, as in the original.
+    let large = below(&home, FILE);
+    told("unlink", &large, unless_absent(fs::remove_file(&large)))?;
+    let base = below(&home, &room.base);
+    if phase != Phase::Create && count(&base, room) == room.parameters.files {
+        return Ok(());
+    }
+    told("unlink", &base, unless_absent(fs::remove_dir_all(&base)))?;
+    told("mkdir", &base, fs::create_dir(&base))?;
+    for name in &room.directories {
+        let path = below(&base, name);
+        told("mkdir", &path, fs::create_dir(&path))?;
+    }
+    let size = usize::try_from(room.parameters.least).unwrap_or(0);
+    for name in &room.originals {
+        let path = below(&base, name);
+        told("write", &path, fs::write(&path, vec![0; size]))?;
+    }
+    if phase != Phase::Create {
+        let mut room = Files::new(room.parameters);
+        files::create(&mut Sync::default(), place, &mut room)?;
+    }
+    Ok(())
+}
+
+/// How many files stand in the directories.
+fn count(base: &Path, room: &Files) -> u64 {
+    let directories = room.directories.iter();
+    let entries =
+        directories.map(|name| fs::read_dir(below(base, name)).map_or(0, Iterator::count));
+    entries.sum::<usize>() as u64
+}

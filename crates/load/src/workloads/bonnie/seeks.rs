@@ -1,0 +1,134 @@
+//! Seeks: workers take tickets until none is left, each by a descriptor of its own, and read the
+//! chunks they lead to; every tenth is changed and written back.
+
+use super::data::{Data, FILE, Room, change, one_file};
+use super::{Pass, Place};
+use crate::engines::{Engine, LoadError};
+use crate::measure::watch;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Of so many tickets, one leads to a change.
+const CHANGED: usize = 10;
+
+/// What all workers share.
+struct Desk<'a> {
+    place: &'a Place<'a>,
+    tickets: &'a [u64],
+    next: AtomicUsize,
+    chunk: u64,
+    start: Barrier,
+}
+
+/// What a worker did.
+struct Shift {
+    began: u64,
+    ended: u64,
+    bytes: u64,
+    calls: u64,
+}
+
+/// Handing out all tickets. It lasts from the first start to the last end.
+pub(super) fn seeks<E: Engine + Send>(
+    engine: &mut E,
+    place: &Place<'_>,
+    data: &mut Data,
+) -> Result<Pass, LoadError> {
+    let desk = Desk {
+        place,
+        tickets: &data.tickets,
+        next: AtomicUsize::new(0),
+        chunk: data.parameters.chunk,
+        start: Barrier::new(data.rooms.len()),
+    };
+    let mut workers: Vec<(E, &mut Room)> = data
+        .rooms
+        .iter_mut()
+        .map(|room| (engine.another(), room))
+        .collect();
+    let desk = &desk;
+    let shifts: Vec<Result<Shift, LoadError>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = workers
+            .iter_mut()
+            .map(|(engine, room)| scope.spawn(|| shift(engine, desk, room)))
+            .collect();
+        let ends = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        ends.collect()
+    });
+    let (mut began, mut ended) = (u64::MAX, 0);
+    let mut tally = one_file(0);
+    for shift in shifts {
+        let shift = shift?;
+        began = began.min(shift.began);
+        ended = ended.max(shift.ended);
+        tally.bytes.0 += shift.bytes;
+        tally.calls += shift.calls;
+    }
+    let took = ended.saturating_sub(began);
+    Ok(Pass {
+        tally,
+        operations: data.tickets.len() as u64,
+        returned: took,
+        elapsed: took,
+    })
+}
+
+fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<Shift, LoadError> {
+    let opened = own_descriptors().and_then(|()| {
+        let dir = desk.place.open(engine)?;
+        let file = engine.open_to_change(&dir, FILE)?;
+        engine.close_dir(dir);
+        Ok(file)
+    });
+    // The others wait here for this one, whether it can begin or not.
+    desk.start.wait();
+    let mut file = opened?;
+    let Room { buffer, latencies } = room;
+    let (mut bytes, mut changed) = (0, false);
+    let began = watch::now();
+    latencies.begin();
+    loop {
+        let number = desk.next.fetch_add(1, Ordering::Relaxed);
+        let Some(ticket) = desk.tickets.get(number) else {
+            break;
+        };
+        engine.seek(&mut file, ticket * desk.chunk)?;
+        let read = engine.read(&mut file, buffer)?;
+        if number % CHANGED == 0 && read > 0 {
+            change(&mut buffer[..read], number as u64);
+            engine.seek(&mut file, ticket * desk.chunk)?;
+            engine.write(&mut file, &buffer[..read])?;
+            changed = true;
+        }
+        bytes += read as u64;
+        latencies.next();
+        if desk.place.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+    }
+    if changed {
+        engine.make_durable(&mut file)?;
+    }
+    engine.close(file)?;
+    Ok(Shift {
+        began,
+        ended: watch::now(),
+        bytes,
+        calls: engine.calls(),
+    })
+}
+
+/// Gives this thread a table of descriptors of its own: threads that share one get into each
+/// other's way, as the processes of the original did not.
+fn own_descriptors() -> Result<(), LoadError> {
+    // SAFETY: the table is copied; no descriptor that somebody else holds is closed by it.
+    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(LoadError::io("unshare", "(descriptors)", error));
+    }
+    Ok(())
+}
