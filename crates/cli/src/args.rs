@@ -268,7 +268,7 @@ pub struct ReportArgs {
     /// The run: its name, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// terminal, html, csv, json or markdown
+    /// terminal, html, csv, json, markdown, or bonnie-csv for the phases of bonnie
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: fsdyno_report::Format,
     /// Lay the run beside a published table (`fsdyno published list`)

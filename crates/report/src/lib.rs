@@ -69,6 +69,15 @@ pub enum ReportError {
         /// Why.
         why: String,
     },
+    /// There is nothing for this format to show.
+    #[error(
+        "the run {run} has no figures of a phase of bonnie, and bonnie-csv shows nothing else: \
+         choose another format"
+    )]
+    NotBonnie {
+        /// The run.
+        run: String,
+    },
     /// The page could not be filled in.
     #[error("the page of run {run} could not be made")]
     Page {

@@ -173,7 +173,7 @@ impl Pass {
 #[derive(Debug)]
 enum Room {
     Data(Data),
-    Files(Files),
+    Files(Box<Files>),
 }
 
 /// A phase with everything it needs, laid out before its clock starts.
@@ -212,7 +212,7 @@ impl Bonnie {
             };
             Room::Data(Data::new(parameters, workers, seeks))
         } else {
-            Room::Files(Files::new(FileParameters::read(given)))
+            Room::Files(Box::new(Files::new(FileParameters::read(given))))
         };
         Self {
             phase,
@@ -268,12 +268,12 @@ impl Bonnie {
         let tally = loop {
             let watch = Watch::start();
             let pass = self.pass(engine, place)?;
-            let used = watch.read();
+            let spent = watch.read();
             passes += 1;
             returned += pass.returned;
             elapsed += pass.elapsed;
-            user += used.user.0;
-            system += used.system.0;
+            user += spent.user.0;
+            system += spent.system.0;
             operations += pass.operations;
             all.add(&pass.tally);
             if !self.may_repeat || elapsed >= LONG_ENOUGH {
@@ -391,10 +391,7 @@ impl Sums {
 fn memory() -> Option<Bytes> {
     let told = rustix::system::sysinfo();
     let unit = u64::from(told.mem_unit.max(1));
-    u64::try_from(told.totalram)
-        .ok()?
-        .checked_mul(unit)
-        .map(Bytes)
+    told.totalram.checked_mul(unit).map(Bytes)
 }
 
 #[cfg(test)]

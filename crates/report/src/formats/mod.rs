@@ -1,5 +1,6 @@
 //! The formats, one module each. A new one is a new file and a line in [`Format::ALL`].
 
+pub mod bonnie;
 pub mod csv;
 pub mod html;
 pub mod json;
@@ -27,16 +28,19 @@ pub enum Format {
     Json,
     /// Tables as GitHub shows them.
     Markdown,
+    /// The phases of bonnie as bonnie++ writes them.
+    BonnieCsv,
 }
 
 impl Format {
     /// All formats, in the order they are listed.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Terminal,
         Self::Html,
         Self::Csv,
         Self::Json,
         Self::Markdown,
+        Self::BonnieCsv,
     ];
 
     /// The name, as typed.
@@ -47,6 +51,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Json => "json",
             Self::Markdown => "markdown",
+            Self::BonnieCsv => "bonnie-csv",
         }
     }
 
@@ -57,6 +62,7 @@ impl Format {
             Self::Csv => csv::render(set),
             Self::Json => json::render(set),
             Self::Markdown => Ok(markdown::render(set, options)),
+            Self::BonnieCsv => bonnie::render(set),
         }
     }
 }

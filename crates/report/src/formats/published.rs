@@ -28,6 +28,9 @@ const COLUMNS: [&str; 18] = [
     "rank_correlation",
 ];
 
+/// Why a format that only runs have is refused.
+const ONLY_RUNS: &str = "it shows the figures of a run, alone: choose another format";
+
 /// Writes a published table; as CSV, its figures are as they came.
 pub fn published(
     published: &Published,
@@ -46,6 +49,7 @@ pub fn published(
         Format::Csv => Ok(published.figures.as_bytes().to_vec()),
         Format::Json => json(&table).map_err(|e| trouble(e.to_string())),
         Format::Html => html::published(&table, options).map_err(|e| trouble(e.to_string())),
+        Format::BonnieCsv => Err(trouble(ONLY_RUNS.to_owned())),
     }
 }
 
@@ -66,6 +70,7 @@ pub fn against(
         Format::Csv => csv(against).map_err(|e| trouble(e.to_string())),
         Format::Json => json(against).map_err(|e| trouble(e.to_string())),
         Format::Html => html::against(against, options).map_err(|e| trouble(e.to_string())),
+        Format::BonnieCsv => Err(trouble(ONLY_RUNS.to_owned())),
     }
 }
 

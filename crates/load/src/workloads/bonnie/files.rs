@@ -33,8 +33,8 @@ pub(super) struct Files {
     pub originals: Vec<CString>,
     /// The same, seen from one of the directories.
     targets: Vec<CString>,
-    files: Vec<File>,
-    /// The files in the order they are looked at where that is no listing.
+    all: Vec<File>,
+    /// Their places in the order they are looked at where that is no listing.
     shuffled: Vec<usize>,
     source: Source,
     buffer: Box<[u8]>,
@@ -68,12 +68,12 @@ impl Files {
             usize::try_from(place).unwrap_or(0)
         };
         let spread = parameters.most - parameters.least + 1;
-        let files = (0..count).map(|number| File {
+        let all = (0..count).map(|number| File {
             name: Name::draw(number, parameters.order, &mut random),
             directory: directory(number),
             size: parameters.least + below(&mut random, spread) as u64,
         });
-        let files = files.collect();
+        let all = all.collect();
         let mut shuffled: Vec<usize> = (0..count).collect();
         if parameters.order == Order::Random {
             shuffle(&mut shuffled, &mut random);
@@ -93,7 +93,7 @@ impl Files {
             targets: (0..originals)
                 .map(|n| name(&format!("../{}", original(n))))
                 .collect(),
-            files,
+            all,
             shuffled,
             source: Source::new(parameters.fill, chunk),
             // Written, not merely reserved: a page fault is no part of a measured phase.
@@ -106,7 +106,7 @@ impl Files {
     /// The bytes in all files together.
     pub fn bytes(&self) -> u64 {
         match self.parameters.made {
-            Made::Files => self.files.iter().map(|file| file.size).sum(),
+            Made::Files => self.all.iter().map(|file| file.size).sum(),
             Made::HardLinks | Made::Symlinks => 0,
         }
     }
@@ -126,6 +126,13 @@ fn open_all<E: Engine>(
     Ok((base, directories?))
 }
 
+fn close_all<E: Engine>(engine: &mut E, base: E::Dir, directories: Vec<E::Dir>) {
+    for dir in directories {
+        engine.close_dir(dir);
+    }
+    engine.close_dir(base);
+}
+
 /// Makes all files, in the order of their numbers.
 pub(super) fn create<E: Engine>(
     engine: &mut E,
@@ -136,7 +143,7 @@ pub(super) fn create<E: Engine>(
     let mut tally = Tally::default();
     let began = watch::now();
     room.latencies.begin();
-    for (number, file) in (0..).zip(&room.files) {
+    for (number, file) in (0..).zip(&room.all) {
         let (dir, name) = (&directories[file.directory], file.name.as_c());
         let original = number / usize::try_from(NAMES).unwrap_or(usize::MAX);
         match room.parameters.made {
@@ -163,10 +170,7 @@ pub(super) fn create<E: Engine>(
     let returned = watch::now() - began;
     engine.make_all_durable(&base)?;
     let pass = Pass::durable(began, returned, tally);
-    directories
-        .into_iter()
-        .for_each(|dir| engine.close_dir(dir));
-    engine.close_dir(base);
+    close_all(engine, base, directories);
     Ok(pass)
 }
 
@@ -198,7 +202,7 @@ pub(super) fn stat<E: Engine>(
         }
         Order::Random => {
             for number in &room.shuffled {
-                let file = &room.files[*number];
+                let file = &room.all[*number];
                 let dir = &directories[file.directory];
                 look(engine, dir, file.name.as_c(), buffer, &mut tally)?;
                 latencies.next();
@@ -209,10 +213,7 @@ pub(super) fn stat<E: Engine>(
         }
     }
     let pass = Pass::done(began, tally).of_files();
-    directories
-        .into_iter()
-        .for_each(|dir| engine.close_dir(dir));
-    engine.close_dir(base);
+    close_all(engine, base, directories);
     Ok(pass)
 }
 
@@ -274,7 +275,7 @@ pub(super) fn delete<E: Engine>(
         }
         Order::Random => {
             for number in &room.shuffled {
-                let file = &room.files[*number];
+                let file = &room.all[*number];
                 engine.unlink(&directories[file.directory], file.name.as_c())?;
                 tally.files += 1;
                 room.latencies.next();
@@ -282,9 +283,9 @@ pub(super) fn delete<E: Engine>(
                     return Err(LoadError::Stopped);
                 }
             }
-            directories
-                .into_iter()
-                .for_each(|dir| engine.close_dir(dir));
+            for dir in directories {
+                engine.close_dir(dir);
+            }
             for name in &room.directories {
                 if !engine.remove_dir(&base, name)? {
                     return Err(not_empty(name));

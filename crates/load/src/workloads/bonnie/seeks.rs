@@ -98,7 +98,7 @@ fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<
         };
         engine.seek(&mut file, ticket * desk.chunk)?;
         let read = engine.read(&mut file, buffer)?;
-        if number % CHANGED == 0 && read > 0 {
+        if number.is_multiple_of(CHANGED) && read > 0 {
             change(&mut buffer[..read], number as u64);
             engine.seek(&mut file, ticket * desk.chunk)?;
             engine.write(&mut file, &buffer[..read])?;
