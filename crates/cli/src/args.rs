@@ -356,7 +356,7 @@ pub struct AgeArgs {
 
 #[derive(Debug, Args)]
 pub struct PhaseArgs {
-    /// The kind of phase: copy, delete, untar, read, stat-walk, grep
+    /// The kind of phase: copy, delete, untar, read, stat-walk, grep, bonnie-write ...
     pub kind: String,
     /// A directory in which `fsdyno make` has laid a dataset
     #[arg(long = "in", value_name = "DIR")]
@@ -371,6 +371,9 @@ pub struct PhaseArgs {
     /// The regular expression of grep
     #[arg(long, value_name = "REGEX")]
     pub pattern: Option<String>,
+    /// What its kind takes: `size=64M`
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

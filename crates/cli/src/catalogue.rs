@@ -35,7 +35,10 @@ fn entry(kind: &workloads::PhaseKind) -> KindEntry {
         removes_tree: kind.removes_tree,
         searches: kind.searches,
         program: false,
-        parameters: Vec::new(),
+        parameters: workloads::bonnie::parameters(kind.name)
+            .iter()
+            .map(parameter)
+            .collect(),
     }
 }
 

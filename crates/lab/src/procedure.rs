@@ -1,7 +1,6 @@
 //! What a cell consists of, in order. There is one procedure; a lab lends its [`Hands`].
 
 use crate::job::Job;
-use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::{CacheEvidence, Failure, PhasePlan, Stage, Step};
 use fsdyno_recipes::Check;
@@ -25,7 +24,7 @@ pub trait Hands {
     fn state(&mut self, job: &Job<'_>) -> Result<(), Halt>;
     /// Lays the dataset and waits until deferred work has ended.
     fn lay(&mut self, job: &Job<'_>) -> Result<(), Halt>;
-    /// Does, untimed, what a program wants done before its phase.
+    /// Does, untimed, what a phase wants done before it that makes what it works on.
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), Halt>;
     /// Brings about the state of the caches that a phase asks for.
     fn cache(
@@ -106,7 +105,7 @@ fn one_phase(
     let Some(kind) = workloads::find(&phase.kind) else {
         return Ok(());
     };
-    if tools::find(&phase.kind).is_some() && job.touches_files() {
+    if kind.needs == Needs::Nothing && job.touches_files() {
         hands.enter(Stage::Prepare);
         hands.ready(phase)?;
     }

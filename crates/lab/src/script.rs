@@ -277,6 +277,13 @@ impl Hands for Saying {
         if let Some(pattern) = &phase.pattern {
             words.extend(["--pattern", pattern]);
         }
+        let given = phase.parameters.iter();
+        let given: Vec<String> = given
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        for one in &given {
+            words.extend(["--set", one]);
+        }
         self.own(&words);
         if job.touches_files() && workloads::find(&phase.kind).is_some_and(|kind| !kind.writes) {
             self.sync();

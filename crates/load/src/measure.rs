@@ -4,6 +4,7 @@
 //! What the workload does is the affair of `workloads`; caches, devices and statistics are not
 //! looked at here.
 
+mod bonnie;
 mod program;
 pub(crate) mod watch;
 mod weight;
@@ -92,6 +93,9 @@ pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
             return Err(LoadError::NoEngine);
         }
         return program::run(planned, request.phase, request.ground, request.stop);
+    }
+    if let Some(phase) = workloads::bonnie::Phase::find(name) {
+        return bonnie::run(phase, kind, engine.name, &request);
     }
     let ground = request.ground;
     let made = kind.makes_tree.then(|| ground.next_tree(kind.name));

@@ -89,7 +89,13 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
             .collect(),
         Listed::Workloads => fsdyno_load::workloads::ALL
             .iter()
-            .map(|kind| Item::new(kind.name, kind.title, Vec::new()))
+            .map(|kind| {
+                let item = Item::new(kind.name, kind.title, Vec::new());
+                match fsdyno_load::workloads::bonnie::parameters(kind.name) {
+                    [] => item,
+                    takes => item.from(told(takes)),
+                }
+            })
             .chain(tools::ALL.iter().map(|program| of_program(program)))
             .collect(),
         Listed::Datasets => datasets(),
@@ -98,14 +104,16 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
 }
 
 fn of_program(program: &tools::Program) -> Item {
-    let takes: Vec<String> = program
-        .parameters
-        .iter()
+    let requirements = program.requirement().into_iter().collect();
+    Item::new(program.kind.name, program.kind.title, requirements).from(told(program.parameters))
+}
+
+fn told(parameters: &[tools::Parameter]) -> String {
+    let parameters = parameters.iter();
+    let takes: Vec<String> = parameters
         .map(|one| format!("{}: {}", one.name, one.about))
         .collect();
-    let requirements = program.requirement().into_iter().collect();
-    Item::new(program.kind.name, program.kind.title, requirements)
-        .from(format!("Takes {}.", takes.join("; ")))
+    format!("Takes {}.", takes.join("; "))
 }
 
 fn suites() -> Result<Vec<Item>, Trouble> {

@@ -2,12 +2,13 @@
 //! script, and of `run --dry-run`.
 
 use crate::args::PhaseArgs;
+use crate::catalogue::catalogue;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError};
-use fsdyno_load::workloads;
+use fsdyno_load::workloads::{self, bonnie};
 use fsdyno_model::{CacheState, PhasePlan, Stop, Tally};
 use serde::Serialize;
 
@@ -53,8 +54,12 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         kind: args.kind.clone(),
         cache: CacheState::AsLeft,
         pattern: args.pattern.clone(),
-        parameters: std::collections::BTreeMap::new(),
+        parameters: fsdyno_run::resolve::parameters_of(&args.kind, &args.set, &catalogue())
+            .map_err(Trouble::usage)?,
     };
+    if bonnie::is_one(&plan.kind) && args.engine != "null" {
+        measure::prepare(&plan, &ground, &stop).map_err(Trouble::failure)?;
+    }
     let measured = measure::run(measure::Request {
         phase: &plan,
         engine: &args.engine,

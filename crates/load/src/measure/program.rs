@@ -28,6 +28,9 @@ pub fn prepare(
     ground: &Ground,
     stop: &Stop,
 ) -> Result<Vec<ToolCommand>, LoadError> {
+    if super::bonnie::prepare(phase, ground, stop)? {
+        return Ok(Vec::new());
+    }
     let Some(planned) = planned(phase, ground)? else {
         return Ok(Vec::new());
     };

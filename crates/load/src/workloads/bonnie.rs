@@ -8,6 +8,7 @@
 
 mod data;
 mod files;
+mod kinds;
 mod latency;
 mod names;
 mod parameters;
@@ -15,11 +16,14 @@ mod ready;
 mod seeks;
 mod source;
 
+pub use kinds::{KINDS, parameters};
+
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch::{self, Watch};
 use data::Data;
 use files::Files;
+use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::{Bytes, Nanos};
@@ -65,7 +69,7 @@ impl Phase {
     ];
 
     /// The name of the kind of phase.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::CharWrite => "bonnie-char-write",
             Self::Write => "bonnie-write",
@@ -108,6 +112,24 @@ impl Phase {
     fn repeatable(self) -> bool {
         matches!(self, Self::CharRead | Self::Read | Self::Seeks | Self::Stat)
     }
+}
+
+/// Whether a kind of phase is one of bonnie.
+pub fn is_one(kind: &str) -> bool {
+    Phase::find(kind).is_some()
+}
+
+/// The bytes of data that a phase of bonnie works on, all its files together; none where it is no
+/// such phase.
+pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
+    let given = &phase.parameters;
+    if Phase::find(&phase.kind)?.on_one_file() {
+        return Some(Bytes(DataParameters::read(given).size));
+    }
+    let files = FileParameters::read(given);
+    // What a file takes beside its data: an inode, and its place in a directory.
+    let each = files.most.next_multiple_of(4096) + 1024;
+    Some(Bytes(files.files.saturating_mul(each)))
 }
 
 /// Where a phase works.

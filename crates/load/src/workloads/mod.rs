@@ -2,7 +2,7 @@
 //! engines. How a call reaches the kernel is the affair of `engines`; the clock, of `measure`.
 
 mod attributes;
-pub(crate) mod bonnie;
+pub mod bonnie;
 pub mod copy;
 mod data;
 pub mod delete;
@@ -77,6 +77,15 @@ pub static ALL: &[&PhaseKind] = &[
     &read::KIND,
     &stat_walk::KIND,
     &grep::KIND,
+    &bonnie::KINDS[0],
+    &bonnie::KINDS[1],
+    &bonnie::KINDS[2],
+    &bonnie::KINDS[3],
+    &bonnie::KINDS[4],
+    &bonnie::KINDS[5],
+    &bonnie::KINDS[6],
+    &bonnie::KINDS[7],
+    &bonnie::KINDS[8],
 ];
 
 /// The kind of that name, be it one of engines or of a program.

@@ -91,7 +91,7 @@ pub fn line(values: &Values) -> String {
         _ => told(files, "max"),
     };
     fields.extend([
-        number(files, "files").map_or_else(String::new, |count| (count as f64 / FILES).to_string()),
+        number(files, "files").map_or_else(String::new, thousands),
         most,
         told(files, "min"),
         told(files, "directories"),
@@ -106,6 +106,12 @@ pub fn line(values: &Values) -> String {
 
 fn number(given: &BTreeMap<String, String>, name: &str) -> Option<u64> {
     given.get(name)?.parse().ok()
+}
+
+/// Files in units of 1024, to two digits behind the point where they are no whole number of them.
+fn thousands(files: u64) -> String {
+    let hundredths = (files as f64 / FILES * 100.0).round();
+    (hundredths / 100.0).to_string()
 }
 
 /// Rates and processor time.

@@ -164,7 +164,8 @@ pub(super) fn needs(kind: &KindEntry, given: &BTreeMap<String, String>) -> Needs
     kind.needs
 }
 
-/// Puts in what nobody said, at this scale: a plan leaves nothing open.
+/// Puts in what nobody said: a plan leaves nothing open. What grows with the scale is said at
+/// scale 1, by the kind as by a plan file.
 pub(super) fn fill_in(
     workloads: &mut [Workload],
     scale: f64,
@@ -172,12 +173,23 @@ pub(super) fn fill_in(
 ) -> Result<(), Complaint> {
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
         for one in &catalogue.kind(&phase.kind)?.parameters {
-            let value = match &one.given {
-                ParameterGiven::Required | ParameterGiven::Absent => continue,
-                ParameterGiven::Fixed(text) => text.clone(),
-                ParameterGiven::Scaled(full, step) => scaled(*full, *step, scale).to_string(),
+            let said = phase.parameters.get(&one.name).cloned();
+            let value = match (&one.given, said) {
+                (ParameterGiven::Required | ParameterGiven::Absent, None) => continue,
+                (ParameterGiven::Fixed(text), None) => text.clone(),
+                (ParameterGiven::Scaled(full, step), None) => {
+                    scaled(*full, *step, scale).to_string()
+                }
+                (ParameterGiven::Scaled(_, step), Some(said)) => match said.parse() {
+                    // At scale 1 it is taken to the byte.
+                    Ok(full) if scale.total_cmp(&1.0).is_ne() => {
+                        scaled(full, *step, scale).to_string()
+                    }
+                    _ => continue,
+                },
+                (_, Some(_)) => continue,
             };
-            phase.parameters.entry(one.name.clone()).or_insert(value);
+            phase.parameters.insert(one.name.clone(), value);
         }
     }
     Ok(())
@@ -191,6 +203,26 @@ fn scaled(full: u64, step: u64, scale: f64) -> u64 {
     )]
     let steps = (full as f64 * scale / step as f64).round() as u64;
     steps.max(1).saturating_mul(step)
+}
+
+/// What a phase that stands alone was given as `NAME=VALUE`.
+pub fn parameters_of(
+    kind: &str,
+    typed: &[String],
+    catalogue: &Catalogue,
+) -> Result<BTreeMap<String, String>, Complaint> {
+    let mut given = BTreeMap::new();
+    for one in typed {
+        let (name, value) = one.split_once('=').ok_or_else(|| {
+            Complaint::wrong(
+                format!("`{one}` sets nothing"),
+                "write NAME=VALUE, for example size=64M",
+            )
+        })?;
+        let value = read(kind, name, value, Path::new(""), catalogue)?;
+        given.insert(name.to_owned(), value);
+    }
+    Ok(given)
 }
 
 /// Puts in what was typed as `KIND.NAME=VALUE`, for all phases of that kind.
@@ -236,5 +268,6 @@ mod tests {
         assert_eq!(scaled(1 << 30, mib, 0.1), 102 * mib);
         assert_eq!(scaled(1 << 30, mib, 1e-9), mib);
         assert_eq!(scaled(1 << 30, mib, 2.0), 2 << 30);
+        assert_eq!(scaled(10 * mib, mib, 1.0), 10 * mib);
     }
 }

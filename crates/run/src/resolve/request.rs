@@ -97,13 +97,13 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         &here,
         catalogue,
     )?;
+    parameters::fill_in(&mut workloads, scale, catalogue)
+        .map_err(ResolveError::argument("--scale"))?;
     for typed in &request.set {
         parameters::set(&mut workloads, typed, &here, catalogue)
             .map_err(ResolveError::argument("--set"))?;
     }
-    parameters::fill_in(&mut workloads, scale, catalogue)
-        .and_then(|()| runs_programs(&engine, &workloads, catalogue))
-        .map_err(ResolveError::argument("--engine"))?;
+    runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
     let plan = Plan {
         schema: Plan::SCHEMA,
         name: name(request, &layers, &workloads, &here),

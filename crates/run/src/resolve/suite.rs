@@ -41,6 +41,14 @@ pub static ALL: &[Suite] = &[
         name: "atime-2007",
         text: include_str!("../../data/suites/atime-2007.toml"),
     },
+    Suite {
+        name: "bonnie",
+        text: include_str!("../../data/suites/bonnie.toml"),
+    },
+    Suite {
+        name: "bonnie-2001",
+        text: include_str!("../../data/suites/bonnie-2001.toml"),
+    },
 ];
 
 /// The suite of that name.

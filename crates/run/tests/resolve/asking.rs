@@ -15,7 +15,7 @@ pub fn catalogue() -> Catalogue {
         makes_tree,
         removes_tree,
         searches: name == "grep",
-        program: needs == Needs::Nothing,
+        program: needs == Needs::Nothing && !name.starts_with("bonnie-"),
         parameters: match name {
             "exec" => vec![
                 parameter("command", ParameterForm::Text, ParameterGiven::Required),
@@ -34,6 +34,8 @@ pub fn catalogue() -> Catalogue {
                 ),
                 parameter("file", ParameterForm::File, ParameterGiven::Absent),
             ],
+            "bonnie-create" | "bonnie-stat" | "bonnie-delete" => of_many_files(),
+            name if name.starts_with("bonnie-") => of_one_file(),
             _ => Vec::new(),
         },
     };
@@ -49,6 +51,15 @@ pub fn catalogue() -> Catalogue {
             kind("read", Needs::Tree, false, false),
             kind("stat-walk", Needs::Tree, false, false),
             kind("grep", Needs::Tree, false, false),
+            kind("bonnie-char-write", Needs::Nothing, false, false),
+            kind("bonnie-write", Needs::Nothing, false, false),
+            kind("bonnie-rewrite", Needs::Nothing, false, false),
+            kind("bonnie-char-read", Needs::Nothing, false, false),
+            kind("bonnie-read", Needs::Nothing, false, false),
+            kind("bonnie-seeks", Needs::Nothing, false, false),
+            kind("bonnie-create", Needs::Nothing, false, false),
+            kind("bonnie-stat", Needs::Nothing, false, false),
+            kind("bonnie-delete", Needs::Nothing, false, false),
             kind("exec", Needs::Nothing, false, false),
             kind("press", Needs::Nothing, false, false),
         ],
@@ -116,4 +127,43 @@ pub fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
     let path = directory.path().join("plan.toml");
     std::fs::write(&path, text).unwrap();
     (directory, path)
+}
+
+fn words(words: &[&str]) -> ParameterForm {
+    ParameterForm::OneOf(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+fn of_one_file() -> Vec<ParameterEntry> {
+    let scaled = ParameterGiven::Scaled(1 << 30, 1 << 20);
+    vec![
+        parameter("size", ParameterForm::Size, scaled.clone()),
+        parameter("chars", ParameterForm::Size, scaled),
+        parameter(
+            "data",
+            words(&["random", "like-original"]),
+            ParameterGiven::Fixed("random".into()),
+        ),
+    ]
+}
+
+fn of_many_files() -> Vec<ParameterEntry> {
+    let number = |name, default: &str| {
+        let given = ParameterGiven::Fixed(default.to_owned());
+        parameter(name, ParameterForm::Number(0, 1 << 30), given)
+    };
+    let text = |name, known: &[&str]| {
+        let given = ParameterGiven::Fixed(known[0].to_owned());
+        parameter(name, words(known), given)
+    };
+    vec![
+        parameter(
+            "files",
+            ParameterForm::Number(1, 1 << 24),
+            ParameterGiven::Scaled(16_384, 1),
+        ),
+        number("max", "0"),
+        number("directories", "1"),
+        text("order", &["sequential", "random"]),
+        text("data", &["random", "like-original"]),
+    ]
 }

@@ -61,3 +61,31 @@ fn the_suites_do_what_the_published_comparisons_did() {
     assert_eq!(then.workloads, atime.workloads);
     assert_eq!(labels(&then), ["ext3:strictatime", "ext3:noatime"]);
 }
+
+#[test]
+fn bonnie_does_what_was_published_in_2001_and_its_sizes_grow_with_the_scale() {
+    let at = |scale: f64| {
+        plan(&request(|r| {
+            r.suite = Some("bonnie-2001".to_owned());
+            r.scale = Some(scale);
+        }))
+    };
+    let given = |plan: &fsdyno_model::Plan, phase: usize, name: &str| {
+        plan.workloads[0].phases[phase].parameters[name].clone()
+    };
+    let full = at(1.0);
+    assert_eq!(full.workloads[0].phases.len(), 12);
+    assert_eq!(given(&full, 1, "size"), (10 << 20).to_string());
+    assert_eq!(given(&full, 6, "files"), "16384");
+    assert_eq!(given(&full, 9, "order"), "random");
+    let half = at(0.5);
+    assert_eq!(given(&half, 1, "size"), (5 << 20).to_string());
+    assert_eq!(given(&half, 6, "files"), "8192");
+    // What was typed is taken as it is.
+    let typed = plan(&request(|r| {
+        r.suite = Some("bonnie-2001".to_owned());
+        r.scale = Some(0.5);
+        r.set = vec!["bonnie-write.size=3M".to_owned()];
+    }));
+    assert_eq!(given(&typed, 1, "size"), (3 << 20).to_string());
+}
