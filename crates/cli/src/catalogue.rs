@@ -35,7 +35,7 @@ fn entry(kind: &workloads::PhaseKind) -> KindEntry {
         removes_tree: kind.removes_tree,
         searches: kind.searches,
         program: false,
-        parameters: workloads::bonnie::parameters(kind.name)
+        parameters: workloads::parameters(kind.name)
             .iter()
             .map(parameter)
             .collect(),

@@ -356,7 +356,7 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
     let facts = dataset.facts();
     let tree = facts.footprint.0;
     let (mut forms, mut trees, mut most, mut own) = (Vec::new(), 0_u64, 0_u64, 0_u64);
-    let mut of_bonnie = 0;
+    let mut made = 0;
     for phase in &workload.phases {
         let kind = workloads::find(&phase.kind)
             .ok_or_else(|| error(format!("`{}` is no kind of phase", phase.kind)))?;
@@ -381,7 +381,7 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
             _ => {}
         }
         // Its phases share their files.
-        of_bonnie = of_bonnie.max(workloads::bonnie::data_bytes(phase).unwrap_or_default().0);
+        made = made.max(workloads::data_bytes(phase).unwrap_or_default().0);
         own = own.saturating_add(tools::data_bytes(phase).unwrap_or_default().0);
         most = most.max(trees + u64::from(kind.makes_tree));
         trees = trees + u64::from(kind.makes_tree) - u64::from(kind.removes_tree);
@@ -398,7 +398,7 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
         0
     };
     let files = most.saturating_mul(tree).saturating_add(archive);
-    let peak = Bytes(files.saturating_add(own).saturating_add(of_bonnie));
+    let peak = Bytes(files.saturating_add(own).saturating_add(made));
     Ok(Prepared {
         dataset,
         forms,

@@ -5,6 +5,7 @@
 //! looked at here.
 
 mod bonnie;
+mod mongo;
 mod program;
 pub(crate) mod watch;
 mod weight;
@@ -96,6 +97,9 @@ pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
     }
     if let Some(phase) = workloads::bonnie::Phase::find(name) {
         return bonnie::run(phase, kind, engine.name, &request);
+    }
+    if let Some(phase) = workloads::mongo::Phase::find(name) {
+        return mongo::run(phase, kind, engine.name, &request);
     }
     let ground = request.ground;
     let made = kind.makes_tree.then(|| ground.next_tree(kind.name));

@@ -91,7 +91,7 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
             .iter()
             .map(|kind| {
                 let item = Item::new(kind.name, kind.title, Vec::new());
-                match fsdyno_load::workloads::bonnie::parameters(kind.name) {
+                match fsdyno_load::workloads::parameters(kind.name) {
                     [] => item,
                     takes => item.from(told(takes)),
                 }

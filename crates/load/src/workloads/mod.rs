@@ -16,9 +16,10 @@ mod walk;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
 use crate::tools;
 use attributes::Keeper;
-use fsdyno_model::plan::CopyMethod;
+use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
+use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::Warning;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -86,12 +87,35 @@ pub static ALL: &[&PhaseKind] = &[
     &bonnie::KINDS[6],
     &bonnie::KINDS[7],
     &bonnie::KINDS[8],
+    &mongo::KINDS[0],
+    &mongo::KINDS[1],
+    &mongo::KINDS[2],
+    &mongo::KINDS[3],
+    &mongo::KINDS[4],
+    &mongo::KINDS[5],
+    &mongo::KINDS[6],
+    &mongo::KINDS[7],
+    &mongo::KINDS[8],
 ];
 
 /// The kind of that name, be it one of engines or of a program.
 pub fn find(name: &str) -> Option<&'static PhaseKind> {
     let of_engines = ALL.iter().find(|kind| kind.name == name).copied();
     of_engines.or_else(|| tools::find(name).map(|program| &program.kind))
+}
+
+/// What a kind of phase takes beside its name; those of programs stand in [`tools::ALL`].
+pub fn parameters(kind: &str) -> &'static [tools::Parameter] {
+    match bonnie::parameters(kind) {
+        [] => mongo::parameters(kind),
+        takes => takes,
+    }
+}
+
+/// The bytes on the device that a phase takes which makes what it works on; phases of one workload
+/// share them. None where it works on a dataset, or is a program.
+pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
+    bonnie::data_bytes(phase).or_else(|| mongo::data_bytes(phase))
 }
 
 /// One phase, ready to run: names are resolved, nothing is opened yet.

@@ -1,13 +1,134 @@
-//! namesys' mongo (2000), done anew.
+//! namesys' mongo (2000), done anew: workers make trees of small files, copy them, link, read, look
+//! at, rename, append to, modify and delete them, in rounds.
+//!
+//! A phase is made of rounds, one after the other; in each, every worker works on a tree of its
+//! own at the same time as the others. A worker is a thread with a table of descriptors of its
+//! own. The figure is the wall time of all rounds, each as long as its slowest worker; where there
+//! are several, what each worker took stands beside it. (The original timed only its first worker,
+//! and left the second tree out of the time of a deletion by one worker.) How phases are planned,
+//! and how they are told in reports, is not said here.
 
 mod change;
 mod copy;
 mod create;
+mod kinds;
 mod parameters;
 mod shape;
 mod workers;
 
-pub use parameters::Parameters;
+pub use kinds::{KINDS, parameters};
+pub(crate) use workers::Mongo;
+
+use super::Job;
+use crate::engines::{Engine, LoadError};
+use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::units::Bytes;
+pub(crate) use parameters::Parameters;
+
+/// The phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Create,
+    Copy,
+    Symlinks,
+    Read,
+    Stats,
+    Rename,
+    Append,
+    Modify,
+    Delete,
+}
+
+impl Phase {
+    /// All phases, in the order of a whole run.
+    pub const ALL: [Self; 9] = [
+        Self::Create,
+        Self::Copy,
+        Self::Symlinks,
+        Self::Read,
+        Self::Stats,
+        Self::Rename,
+        Self::Append,
+        Self::Modify,
+        Self::Delete,
+    ];
+
+    /// The name of the kind of phase.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "mongo-create",
+            Self::Copy => "mongo-copy",
+            Self::Symlinks => "mongo-symlinks",
+            Self::Read => "mongo-read",
+            Self::Stats => "mongo-stats",
+            Self::Rename => "mongo-rename",
+            Self::Append => "mongo-append",
+            Self::Modify => "mongo-modify",
+            Self::Delete => "mongo-delete",
+        }
+    }
+
+    /// The phase of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// What it does, in words of system calls.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Create => "openat O_EXCL, write",
+            Self::Copy => "read, openat O_EXCL, write",
+            Self::Symlinks => "symlinkat, newfstatat, readlinkat",
+            Self::Read => "openat, read",
+            Self::Stats => "getdents64, newfstatat",
+            Self::Rename => "renameat",
+            Self::Append | Self::Modify => "openat, fstat, lseek, write",
+            Self::Delete => "unlinkat",
+        }
+    }
+
+    /// Does it.
+    pub fn run<E: Engine + Send>(
+        self,
+        engine: &mut E,
+        job: &Job<'_>,
+        mongo: &mut Mongo,
+    ) -> Result<Tally, LoadError> {
+        let work = match self {
+            Self::Create => create::create,
+            Self::Copy => copy::copy,
+            Self::Symlinks => change::symlinks,
+            Self::Read => change::read,
+            Self::Stats => change::stats,
+            Self::Rename => change::rename,
+            Self::Append => change::append,
+            Self::Modify => change::modify,
+            Self::Delete => change::delete,
+        };
+        mongo.run(engine, job, work)
+    }
+}
+
+/// Whether a kind of phase is one of mongo.
+pub fn is_one(kind: &str) -> bool {
+    Phase::find(kind).is_some()
+}
+
+/// What the trees of a phase of mongo take on the device, all rounds and workers and the copies
+/// together; none where it is no such phase.
+pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
+    Phase::find(&phase.kind)?;
+    let parameters = Parameters::read(&phase.parameters);
+    let shape = shape::Shape::of(parameters.bytes, parameters.median);
+    // A file takes whole blocks, an inode and its place in a directory; so does a link. Appending
+    // makes it half as long again.
+    let file = |size: &u64| (size + size / 2).next_multiple_of(4096) + 2048;
+    let tree: u64 = shape.sizes.iter().map(file).sum();
+    let links = shape.sizes.len() as u64 * 6144;
+    let trees = u64::from(parameters.rounds) * u64::from(parameters.processes);
+    Some(Bytes((2 * tree + links).saturating_mul(trees)))
+}
 
 #[cfg(test)]
 mod tests {

@@ -49,6 +49,10 @@ pub static ALL: &[Suite] = &[
         name: "bonnie-2001",
         text: include_str!("../../data/suites/bonnie-2001.toml"),
     },
+    Suite {
+        name: "mongo-2001",
+        text: include_str!("../../data/suites/mongo-2001.toml"),
+    },
 ];
 
 /// The suite of that name.

@@ -1,6 +1,8 @@
-//! What a mongo phase can be told: how much, how small, by how many.
+//! What a phase of mongo can be told. Those of one workload must agree: they name the same trees.
 
-/// The parameters, read. Those of one workload must agree: they name the same trees.
+use std::collections::BTreeMap;
+
+/// What a phase was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
     /// Bytes of files in a tree.
@@ -11,4 +13,22 @@ pub struct Parameters {
     pub processes: u32,
     /// Rounds, each with new trees.
     pub rounds: u32,
+}
+
+impl Parameters {
+    /// Reads them; the first set of the original where nothing was said. A plan was checked when
+    /// it was made, so that what is no number does not occur.
+    pub fn read(given: &BTreeMap<String, String>) -> Self {
+        let number = |name: &str, default: u64| {
+            let text = given.get(name);
+            text.and_then(|text| text.parse().ok()).unwrap_or(default)
+        };
+        let few = |name: &str, default| u32::try_from(number(name, default)).unwrap_or(u32::MAX);
+        Self {
+            bytes: number("bytes", 50 << 20),
+            median: number("median", 100),
+            processes: few("processes", 1),
+            rounds: few("rounds", 3),
+        }
+    }
 }

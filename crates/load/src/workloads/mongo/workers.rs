@@ -2,6 +2,7 @@
 
 use super::parameters::Parameters;
 use super::shape::Shape;
+use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::walk::Trail;
@@ -72,6 +73,15 @@ impl Mongo {
             content,
             rooms: (0..parameters.processes).map(|_| room()).collect(),
             parameters,
+        }
+    }
+
+    /// What stands of one tree, for the engine that makes none.
+    pub fn facts(&self) -> Facts {
+        Facts {
+            files: self.shape.sizes.len() as u64,
+            directories: self.shape.directories.len() as u64,
+            bytes: self.shape.bytes(),
         }
     }
 
