@@ -4,7 +4,7 @@ use super::Phase;
 use crate::tools::{Form, Given, Parameter, kind_of};
 use crate::workloads::PhaseKind;
 
-/// The kinds, in the order of [`Phase::ALL`].
+/// The kinds, in the order of a whole run.
 pub static KINDS: [PhaseKind; 9] = [
     kind(Phase::CharWrite, "makes a file byte by byte"),
     kind(Phase::Write, "makes a file chunk by chunk"),
