@@ -40,6 +40,7 @@ pub trait Engine: Sized {
     type File;
 
     /// An engine of the same kind for another worker: it has made no calls yet.
+    #[must_use]
     fn another(&self) -> Self;
     /// Calls made so far.
     fn calls(&self) -> u64;

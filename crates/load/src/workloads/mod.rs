@@ -197,6 +197,17 @@ fn tally<E: Engine>(engine: &E, tally: Tally) -> Tally {
     }
 }
 
+/// Gives this thread a table of descriptors of its own: threads that share one get into each
+/// other's way, as the processes of the original did not.
+fn own_descriptors() -> Result<(), LoadError> {
+    // SAFETY: the table is copied; no descriptor that somebody else holds is closed by it.
+    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(LoadError::io("unshare", "(descriptors)", error));
+    }
+    Ok(())
+}
+
 /// A program of the system to be run for a phase.
 #[derive(Debug)]
 pub(crate) struct ToolRun {

@@ -175,7 +175,6 @@ pub(super) fn fill_in(
         for one in &catalogue.kind(&phase.kind)?.parameters {
             let said = phase.parameters.get(&one.name).cloned();
             let value = match (&one.given, said) {
-                (ParameterGiven::Required | ParameterGiven::Absent, None) => continue,
                 (ParameterGiven::Fixed(text), None) => text.clone(),
                 (ParameterGiven::Scaled(full, step), None) => {
                     scaled(*full, *step, scale).to_string()
@@ -187,7 +186,9 @@ pub(super) fn fill_in(
                     }
                     _ => continue,
                 },
-                (_, Some(_)) => continue,
+                (ParameterGiven::Required | ParameterGiven::Absent, None) | (_, Some(_)) => {
+                    continue;
+                }
             };
             phase.parameters.insert(one.name.clone(), value);
         }

@@ -5,6 +5,7 @@ use super::data::{Data, FILE, Room, change, one_file};
 use super::{Pass, Place};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
+use crate::workloads::own_descriptors;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -120,15 +121,4 @@ fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<
         bytes,
         calls: engine.calls(),
     })
-}
-
-/// Gives this thread a table of descriptors of its own: threads that share one get into each
-/// other's way, as the processes of the original did not.
-fn own_descriptors() -> Result<(), LoadError> {
-    // SAFETY: the table is copied; no descriptor that somebody else holds is closed by it.
-    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
-        let error = std::io::Error::last_os_error();
-        return Err(LoadError::io("unshare", "(descriptors)", error));
-    }
-    Ok(())
 }

@@ -66,8 +66,7 @@ fn fill<E: Engine>(
     let content = worker.mongo.content;
     let places = content.len() - CHUNK;
     // A step that has no divisor in common with the number of places: all are used in turn.
-    let mut at =
-        (number.wrapping_mul(7919) ^ (worker.number as usize).wrapping_mul(104_729)) % places;
+    let mut at = (number.wrapping_mul(7919) ^ worker.number.wrapping_mul(104_729)) % places;
     let mut left = size;
     while left > 0 {
         let length = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);

@@ -148,8 +148,8 @@ fn populations(files: usize, number: u64) -> Vec<usize> {
     let mut draws = Draws::new("populations", number);
     let (mut populations, mut left) = (Vec::new(), files);
     while left > 0 {
-        let drawn = usize::try_from(draws.skewed(FILES_IN_DIRECTORY)).unwrap_or(usize::MAX);
-        let population = drawn.max(1).min(left);
+        let some = usize::try_from(draws.skewed(FILES_IN_DIRECTORY)).unwrap_or(usize::MAX);
+        let population = some.max(1).min(left);
         left -= population;
         populations.push(population);
     }

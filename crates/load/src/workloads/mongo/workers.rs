@@ -5,6 +5,7 @@ use super::shape::Shape;
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
+use crate::workloads::own_descriptors;
 use crate::workloads::walk::Trail;
 use crate::workloads::{Job, data};
 use fsdyno_model::Stop;
@@ -42,7 +43,7 @@ pub(super) struct Worker<'a> {
     /// Its tree, and the copy of it.
     pub trees: [CString; 2],
     /// Which worker in which round: tells contents apart.
-    pub number: u64,
+    pub number: usize,
 }
 
 /// What all workers share.
@@ -132,30 +133,25 @@ impl Mongo {
     }
 }
 
-impl<'a> Shared<'a> {
+impl Shared<'_> {
     fn worker<'w>(&'w self, room: &'w mut Room, round: u32, number: u32) -> Worker<'w> {
         let tree = |which: u32| name(&format!("testdir{which}-{round}-{number}"));
         Worker {
             mongo: self,
             room,
             trees: [tree(1), tree(2)],
-            number: u64::from(round) << 32 | u64::from(number),
+            number: (round as usize) << 16 | number as usize,
         }
     }
 }
 
-/// The work of a thread, with a table of descriptors of its own: threads that share one get into
-/// each other's way in every open and close, as the processes of the original did not.
+/// The work of a thread.
 fn alone<E: Engine>(
     engine: &mut E,
     worker: &mut Worker<'_>,
     work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
 ) -> Result<Tally, LoadError> {
-    // SAFETY: the table is copied; no descriptor that somebody else holds is closed by it.
-    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
-        let error = std::io::Error::last_os_error();
-        return Err(LoadError::io("unshare", "(descriptors)", error));
-    }
+    own_descriptors()?;
     timed(engine, worker, work)
 }
 
