@@ -96,6 +96,14 @@ pub enum DatasetChoice {
 }
 
 impl DatasetChoice {
+    /// The name of the dataset without files, for phases that make what they work on.
+    pub const NONE: &str = "none";
+
+    /// Whether it holds no files.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::Generated(name) if name == Self::NONE)
+    }
+
     /// Reads `portage`, `tree:DIR`, `tar:FILE` or `file:FILE`.
     pub fn parse(text: &str) -> Self {
         match text.split_once(':') {

@@ -69,7 +69,7 @@ pub struct Comparison {
 pub struct WorkloadTable {
     /// Its name.
     pub name: String,
-    /// The files it works on.
+    /// The files it works on; its own name where it makes them itself.
     pub dataset: String,
     /// Its phases.
     pub phases: Vec<PhaseTable>,
@@ -200,7 +200,11 @@ impl WorkloadTable {
         let planned = &set.run.plan.workloads[workload];
         Self {
             name: words::printable(&planned.name),
-            dataset: words::printable(&planned.dataset.to_string()),
+            dataset: if planned.dataset.is_none() {
+                words::printable(&planned.name)
+            } else {
+                words::printable(&planned.dataset.to_string())
+            },
             phases: (0..planned.phases.len())
                 .map(|phase| PhaseTable::of(set, workload, phase))
                 .collect(),
