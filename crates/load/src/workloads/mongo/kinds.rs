@@ -4,7 +4,7 @@ use super::Phase;
 use crate::tools::{Form, Given, Parameter, kind_of};
 use crate::workloads::PhaseKind;
 
-/// The kinds, in the order of [`Phase::ALL`].
+/// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 9] = [
     kind(Phase::Create, "makes trees of small files, by workers"),
     kind(Phase::Copy, "copies them as cp -r does"),
