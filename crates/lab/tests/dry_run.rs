@@ -136,7 +136,7 @@ fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_roo
     let state = |fill: &str, age| GroundState::of(fill.parse().ok(), age).unwrap();
     let image = |plan: &Plan| Preflight::of(plan).unwrap().image_bytes;
     let mut filled = plan("ext4", &["copy"], None); // example
-    filled.scale = 1.0;
+    filled.scale = 0.2;
     let fresh = image(&filled);
     filled.contenders[0].state = state("95%", 2);
     let need = Preflight::of(&filled).unwrap().need;

@@ -15,7 +15,9 @@ pub fn catalogue() -> Catalogue {
         makes_tree,
         removes_tree,
         searches: name == "grep",
-        program: needs == Needs::Nothing && !name.starts_with("bonnie-"),
+        program: needs == Needs::Nothing
+            && !name.starts_with("bonnie-")
+            && !name.starts_with("mongo-"),
         parameters: match name {
             "exec" => vec![
                 parameter("command", ParameterForm::Text, ParameterGiven::Required),
@@ -36,6 +38,7 @@ pub fn catalogue() -> Catalogue {
             ],
             "bonnie-create" | "bonnie-stat" | "bonnie-delete" => of_many_files(),
             name if name.starts_with("bonnie-") => of_one_file(),
+            name if name.starts_with("mongo-") => of_trees(),
             _ => Vec::new(),
         },
     };
@@ -60,6 +63,13 @@ pub fn catalogue() -> Catalogue {
             kind("bonnie-create", Needs::Nothing, false, false),
             kind("bonnie-stat", Needs::Nothing, false, false),
             kind("bonnie-delete", Needs::Nothing, false, false),
+            kind("mongo-create", Needs::Nothing, false, false),
+            kind("mongo-copy", Needs::Nothing, false, false),
+            kind("mongo-symlinks", Needs::Nothing, false, false),
+            kind("mongo-read", Needs::Nothing, false, false),
+            kind("mongo-stats", Needs::Nothing, false, false),
+            kind("mongo-rename", Needs::Nothing, false, false),
+            kind("mongo-delete", Needs::Nothing, false, false),
             kind("exec", Needs::Nothing, false, false),
             kind("press", Needs::Nothing, false, false),
         ],
@@ -76,6 +86,24 @@ pub fn catalogue() -> Catalogue {
             dataset("none", DatasetForm::Nothing),
         ],
     }
+}
+
+/// What the phases of mongo take.
+fn of_trees() -> Vec<ParameterEntry> {
+    let number = |name: &str, default: &str| {
+        let form = ParameterForm::Number(1, 1 << 30);
+        parameter(name, form, ParameterGiven::Fixed(default.into()))
+    };
+    vec![
+        parameter(
+            "bytes",
+            ParameterForm::Size,
+            ParameterGiven::Scaled(50 << 20, 1 << 10),
+        ),
+        number("median", "100"),
+        number("processes", "1"),
+        number("rounds", "3"),
+    ]
 }
 
 fn parameter(name: &str, form: ParameterForm, given: ParameterGiven) -> ParameterEntry {

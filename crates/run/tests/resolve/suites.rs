@@ -63,6 +63,39 @@ fn the_suites_do_what_the_published_comparisons_did() {
 }
 
 #[test]
+fn mongo_does_its_phases_by_one_worker_and_by_four_on_trees_that_grow_with_the_scale() {
+    let plan = plan(&request(|r| {
+        r.suite = Some("mongo-2001".to_owned());
+        r.scale = Some(0.2);
+    }));
+    assert!(plan.fragments);
+    let facts = |workload: &fsdyno_model::Workload| {
+        assert_eq!(workload.phases.len(), 7);
+        let first = workload.phases[0].parameters.clone();
+        assert!(workload.phases.iter().all(|p| p.parameters == first));
+        let of = |name: &str| first[name].parse::<u64>().unwrap();
+        (
+            of("bytes") >> 20,
+            of("median"),
+            of("processes"),
+            of("rounds"),
+        )
+    };
+    let all: Vec<_> = plan.workloads.iter().map(facts).collect();
+    assert_eq!(
+        all,
+        [
+            (10, 100, 1, 3),
+            (20, 1_000, 1, 3),
+            (20, 10_000, 1, 3),
+            (10, 100, 4, 3),
+            (20, 1_000, 4, 3),
+            (20, 10_000, 4, 3),
+        ]
+    );
+}
+
+#[test]
 fn bonnie_does_what_was_published_in_2001_and_its_sizes_grow_with_the_scale() {
     let at = |scale: f64| {
         plan(&request(|r| {
