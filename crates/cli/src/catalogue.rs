@@ -10,9 +10,8 @@ use fsdyno_run::resolve::{
 /// All kinds of phases, engines and generated datasets.
 pub fn catalogue() -> Catalogue {
     Catalogue {
-        kinds: workloads::ALL
-            .iter()
-            .map(|kind| entry(kind))
+        kinds: workloads::all()
+            .map(entry)
             .chain(tools::ALL.iter().map(|program| of_program(program)))
             .collect(),
         engines: engines::ALL
@@ -35,17 +34,13 @@ fn entry(kind: &workloads::PhaseKind) -> KindEntry {
         removes_tree: kind.removes_tree,
         searches: kind.searches,
         program: false,
-        parameters: workloads::parameters(kind.name)
-            .iter()
-            .map(parameter)
-            .collect(),
+        parameters: kind.parameters.iter().map(parameter).collect(),
     }
 }
 
 fn of_program(program: &Program) -> KindEntry {
     KindEntry {
         program: true,
-        parameters: program.parameters.iter().map(parameter).collect(),
         ..entry(&program.kind)
     }
 }

@@ -146,13 +146,8 @@ pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
 pub fn touch(tree: &Path, stop: &Stop) -> Result<Tally, LoadError> {
     raise_descriptor_limit();
     let job = Job {
-        root: tree.parent().unwrap_or(Path::new("/")),
         source: name_of(tree)?,
-        target: CString::default(),
-        archive: Path::new(""),
-        method: CopyMethod::default(),
-        pattern: None,
-        stop,
+        ..Job::bare(tree.parent().unwrap_or(Path::new("/")), stop)
     };
     let mut scratch = Scratch::for_job(workloads::read::KIND.name, &job)?;
     (workloads::stat_walk::KIND.sync)(&mut Sync::default(), &job, &mut scratch)?;

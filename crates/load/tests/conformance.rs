@@ -299,8 +299,7 @@ fn a_broken_archive_is_named() {
 
 /// The kinds that work on what a dataset is.
 fn on_trees() -> impl Iterator<Item = &'static workloads::PhaseKind> {
-    let kinds = workloads::ALL.iter().copied();
-    kinds.filter(|kind| kind.needs != workloads::Needs::Nothing)
+    workloads::all().filter(|kind| kind.needs != workloads::Needs::Nothing)
 }
 
 #[test]

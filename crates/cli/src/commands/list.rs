@@ -87,11 +87,10 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
             .iter()
             .map(|engine| Item::new(engine.name, engine.title, engine.requirements()))
             .collect(),
-        Listed::Workloads => fsdyno_load::workloads::ALL
-            .iter()
+        Listed::Workloads => fsdyno_load::workloads::all()
             .map(|kind| {
                 let item = Item::new(kind.name, kind.title, Vec::new());
-                match fsdyno_load::workloads::parameters(kind.name) {
+                match kind.parameters {
                     [] => item,
                     takes => item.from(told(takes)),
                 }
@@ -105,7 +104,8 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
 
 fn of_program(program: &tools::Program) -> Item {
     let requirements = program.requirement().into_iter().collect();
-    Item::new(program.kind.name, program.kind.title, requirements).from(told(program.parameters))
+    Item::new(program.kind.name, program.kind.title, requirements)
+        .from(told(program.kind.parameters))
 }
 
 fn told(parameters: &[tools::Parameter]) -> String {

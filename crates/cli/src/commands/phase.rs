@@ -31,7 +31,7 @@ fn known(kind: &str) -> Result<(), Trouble> {
         )));
     }
     if workloads::find(kind).is_none() {
-        let names = workloads::ALL.iter().map(|one| one.name);
+        let names = workloads::all().map(|one| one.name);
         let near = fsdyno_recipes::nearest(kind, names.clone()).join(" or ");
         let hint = if near.is_empty() {
             names.collect::<Vec<_>>().join(", ")

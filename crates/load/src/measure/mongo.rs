@@ -7,8 +7,6 @@ use crate::engines::sync::{self, Sync};
 use crate::workloads::mongo::{Mongo, Parameters, Phase};
 use crate::workloads::{Job, PhaseKind};
 use fsdyno_model::sample::{Better, Figure};
-use std::ffi::CString;
-use std::path::Path;
 
 /// Runs a phase, by system calls of our own whatever the engine but `null`.
 pub(super) fn run(
@@ -18,15 +16,7 @@ pub(super) fn run(
     request: &Request<'_>,
 ) -> Result<Measured, LoadError> {
     let mut mongo = Mongo::new(Parameters::read(&request.phase.parameters));
-    let job = Job {
-        root: &request.ground.root,
-        source: CString::default(),
-        target: CString::default(),
-        archive: Path::new(""),
-        method: request.copy_method,
-        pattern: None,
-        stop: request.stop,
-    };
+    let job = Job::bare(&request.ground.root, request.stop);
     let imagined = engine == null::NAME;
     let handle = if imagined {
         None

@@ -4,10 +4,8 @@ use super::watch::{Watch, now};
 use crate::engines::null::{Facts, Null};
 use crate::engines::{LoadError, null, sync, tools};
 use crate::workloads::{self, Job, Scratch};
-use fsdyno_model::plan::CopyMethod;
 use fsdyno_model::stop::Stop;
 use rustix::time::{ClockId, clock_getres};
-use std::ffi::CString;
 use std::path::Path;
 
 /// Repeats of a short measurement, of which the median is taken.
@@ -75,15 +73,7 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
         bytes: 60_000_000,
     };
     let stop = Stop::new();
-    let job = Job {
-        root: Path::new("/"),
-        source: CString::default(),
-        target: CString::default(),
-        archive: Path::new(""),
-        method: CopyMethod::default(),
-        pattern: None,
-        stop: &stop,
-    };
+    let job = Job::bare(Path::new("/"), &stop);
     let mut costs = Vec::new();
     for kind in on_trees() {
         let mut scratch = Scratch::for_job(kind.name, &job)?;
@@ -113,8 +103,7 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
 
 /// The kinds that work on a tree or an archive: others keep their own clocks.
 fn on_trees() -> impl Iterator<Item = &'static workloads::PhaseKind> {
-    let kinds = workloads::ALL.iter().copied();
-    kinds.filter(|kind| kind.needs != workloads::Needs::Nothing)
+    workloads::all().filter(|kind| kind.needs != workloads::Needs::Nothing)
 }
 
 /// The median of several measurements.

@@ -22,23 +22,23 @@ pub static BONNIE: Program = Program {
     kind: kind_of(
         NAME,
         "the packaged bonnie++: one large file, then many small ones",
+        &[
+            Parameter {
+                name: "size",
+                about: "the size of the large file, in whole MiB",
+                form: Form::Size,
+                given: Given::Scaled(1 << 30, 16 << 20),
+            },
+            Parameter {
+                name: "files",
+                about: "how many small files, in units of 1024; 0 leaves them out",
+                form: Form::Number(0, 100_000),
+                given: Given::Fixed("16"),
+            },
+        ],
     ),
     executable: Some((NAME, "bonnie++")),
     version: &["dpkg-query", "--show", NAME],
-    parameters: &[
-        Parameter {
-            name: "size",
-            about: "the size of the large file, in whole MiB",
-            form: Form::Size,
-            given: Given::Scaled(1 << 30, 16 << 20),
-        },
-        Parameter {
-            name: "files",
-            about: "how many small files, in units of 1024; 0 leaves them out",
-            form: Form::Number(0, 100_000),
-            given: Given::Fixed("16"),
-        },
-    ],
     commands: |task| Ok(commands(task)),
     read: |text, _| read(text),
     in_words: |task| {

@@ -13,23 +13,23 @@ pub static EXEC: Program = Program {
     kind: kind_of(
         "exec",
         "any command of yours, through sh -c: --exec 'make -j2'",
+        &[
+            Parameter {
+                name: "command",
+                about: "what is timed; {dir} is the directory on the contender, {tree} the newest tree",
+                form: Form::Text,
+                given: Given::Required,
+            },
+            Parameter {
+                name: "prepare",
+                about: "what is done before, untimed",
+                form: Form::Text,
+                given: Given::Absent,
+            },
+        ],
     ),
     executable: None,
     version: &[],
-    parameters: &[
-        Parameter {
-            name: "command",
-            about: "what is timed; {dir} is the directory on the contender, {tree} the newest tree",
-            form: Form::Text,
-            given: Given::Required,
-        },
-        Parameter {
-            name: "prepare",
-            about: "what is done before, untimed",
-            form: Form::Text,
-            given: Given::Absent,
-        },
-    ],
     commands: |task| Ok(commands(task)),
     read: |_, _| Ok(Told::default()),
     in_words,

@@ -15,53 +15,56 @@ const NAME: &str = "fio";
 
 /// The program.
 pub static FIO: Program = Program {
-    kind: kind_of(NAME, "fio: a job of ours, or a job file of yours (job)"),
+    kind: kind_of(
+        NAME,
+        "fio: a job of ours, or a job file of yours (job)",
+        &[
+            Parameter {
+                name: "job",
+                about: "a job file of yours; then all else here is left out",
+                form: Form::File,
+                given: Given::Absent,
+            },
+            Parameter {
+                name: "rw",
+                about: "read, write, randread, randwrite, rw or randrw",
+                form: Form::OneOf(&["read", "write", "randread", "randwrite", "rw", "randrw"]),
+                given: Given::Fixed("randrw"),
+            },
+            Parameter {
+                name: "size",
+                about: "the size of the file of each job",
+                form: Form::Size,
+                given: Given::Scaled(256 << 20, 1 << 20),
+            },
+            Parameter {
+                name: "bs",
+                about: "the size of a request",
+                form: Form::Size,
+                given: Given::Fixed("4096"),
+            },
+            Parameter {
+                name: "jobs",
+                about: "how many work at once",
+                form: Form::Number(1, 1024),
+                given: Given::Fixed("1"),
+            },
+            Parameter {
+                name: "direct",
+                about: "1: past the page cache",
+                form: Form::Number(0, 1),
+                given: Given::Fixed("0"),
+            },
+            Parameter {
+                name: "seed",
+                about: "of its random numbers",
+                form: Form::Number(1, u32::MAX as u64),
+                given: Given::Fixed("1"),
+            },
+        ],
+    ),
     executable: Some((NAME, "fio")),
     version: &[NAME, "--version"],
-    parameters: &[
-        Parameter {
-            name: "job",
-            about: "a job file of yours; then all else here is left out",
-            form: Form::File,
-            given: Given::Absent,
-        },
-        Parameter {
-            name: "rw",
-            about: "read, write, randread, randwrite, rw or randrw",
-            form: Form::OneOf(&["read", "write", "randread", "randwrite", "rw", "randrw"]),
-            given: Given::Fixed("randrw"),
-        },
-        Parameter {
-            name: "size",
-            about: "the size of the file of each job",
-            form: Form::Size,
-            given: Given::Scaled(256 << 20, 1 << 20),
-        },
-        Parameter {
-            name: "bs",
-            about: "the size of a request",
-            form: Form::Size,
-            given: Given::Fixed("4096"),
-        },
-        Parameter {
-            name: "jobs",
-            about: "how many work at once",
-            form: Form::Number(1, 1024),
-            given: Given::Fixed("1"),
-        },
-        Parameter {
-            name: "direct",
-            about: "1: past the page cache",
-            form: Form::Number(0, 1),
-            given: Given::Fixed("0"),
-        },
-        Parameter {
-            name: "seed",
-            about: "of its random numbers",
-            form: Form::Number(1, u32::MAX as u64),
-            given: Given::Fixed("1"),
-        },
-    ],
     commands,
     read,
     in_words,

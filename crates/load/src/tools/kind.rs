@@ -1,15 +1,22 @@
-//! The kind of phase that a program is. No engine does its work; `measure` runs it instead.
+//! The kind of phase that a program is, or a workload that keeps its own clock. No engine is asked to
+//! do its work; `measure` runs it instead.
 
+use super::Parameter;
 use crate::engines::{Engine, LoadError};
 use crate::workloads::{Job, Needs, PhaseKind, Scratch, ToolRun};
 use fsdyno_model::sample::Tally;
 
-/// The kind of phase of a program.
-pub(crate) const fn kind_of(name: &'static str, title: &'static str) -> PhaseKind {
+/// A kind of phase that makes what it works on, and what it takes beside its name.
+pub(crate) const fn kind_of(
+    name: &'static str,
+    title: &'static str,
+    parameters: &'static [Parameter],
+) -> PhaseKind {
     PhaseKind {
         name,
         title,
         needs: Needs::Nothing,
+        parameters,
         // What a program does is not known: it is taken to write.
         writes: true,
         makes_tree: false,

@@ -36,8 +36,6 @@ pub struct Program {
     pub executable: Option<(&'static str, &'static str)>,
     /// The command that tells its version; empty where it has none.
     pub version: &'static [&'static str],
-    /// What it takes.
-    pub parameters: &'static [Parameter],
     /// The commands of a phase.
     pub(crate) commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
     /// What it told, from what the timed command printed.

@@ -16,7 +16,7 @@ mod ready;
 mod seeks;
 mod source;
 
-pub use kinds::{KINDS, parameters};
+pub use kinds::KINDS;
 
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};

@@ -17,6 +17,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "copy",
     title: "copies the newest tree, with everything cp -a keeps",
     needs: Needs::Tree,
+    parameters: &[],
     writes: true,
     makes_tree: true,
     removes_tree: false,

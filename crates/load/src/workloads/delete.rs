@@ -1,6 +1,6 @@
 //! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed.
 
-use super::walk::{Above, Left, Visitor, walk};
+use super::walk::{Above, Left, Visitor, walk_ground};
 use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
@@ -13,6 +13,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "delete",
     title: "removes the newest tree",
     needs: Needs::Tree,
+    parameters: &[],
     writes: true,
     makes_tree: false,
     removes_tree: true,
@@ -42,17 +43,8 @@ fn run<E: Engine>(
     job: &Job<'_>,
     scratch: &mut Scratch,
 ) -> Result<Tally, LoadError> {
-    let base = engine.open_ground(job.root)?;
     let mut delete = Delete::default();
-    walk(
-        engine,
-        &base,
-        &job.source,
-        &mut scratch.trail,
-        job.stop,
-        &mut delete,
-    )?;
-    engine.close_dir(base);
+    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut delete)?;
     Ok(tally(engine, delete.tally))
 }
 

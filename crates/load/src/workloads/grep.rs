@@ -1,7 +1,7 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
 //! lines `grep -r` would print: of a file with zero bytes in it, one line that says it matches.
 
-use super::walk::{Above, Visitor, walk};
+use super::walk::{Above, Visitor, walk_ground};
 use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
@@ -25,6 +25,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "grep",
     title: "searches every file of the newest tree for a regular expression",
     needs: Needs::Tree,
+    parameters: &[],
     writes: false,
     makes_tree: false,
     removes_tree: false,
@@ -111,7 +112,6 @@ fn run<E: Engine>(
     job: &Job<'_>,
     scratch: &mut Scratch,
 ) -> Result<Tally, LoadError> {
-    let base = engine.open_ground(job.root)?;
     let Some(search) = &mut scratch.search else {
         // Laid out by `Scratch::for_job` for this kind.
         return Err(LoadError::UnknownKind(KIND.name.to_owned()));
@@ -121,9 +121,7 @@ fn run<E: Engine>(
         stop: job.stop,
         tally: Tally::default(),
     };
-    let trail = &mut scratch.trail;
-    walk(engine, &base, &job.source, trail, job.stop, &mut grep)?;
-    engine.close_dir(base);
+    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut grep)?;
     Ok(tally(engine, grep.tally))
 }
 

@@ -53,6 +53,8 @@ pub struct PhaseKind {
     pub title: &'static str,
     /// What it works on.
     pub needs: Needs,
+    /// What it takes beside its name.
+    pub parameters: &'static [tools::Parameter],
     /// Whether it writes: then it has a time to durable.
     pub writes: bool,
     /// Whether a new tree stands after it.
@@ -70,46 +72,25 @@ pub struct PhaseKind {
     pub(crate) method: fn(&Job<'_>) -> String,
 }
 
-/// All kinds of phases that engines do; those of programs stand in [`tools::ALL`].
-pub static ALL: &[&PhaseKind] = &[
-    &copy::KIND,
-    &delete::KIND,
-    &untar::KIND,
-    &read::KIND,
-    &stat_walk::KIND,
-    &grep::KIND,
-    &bonnie::KINDS[0],
-    &bonnie::KINDS[1],
-    &bonnie::KINDS[2],
-    &bonnie::KINDS[3],
-    &bonnie::KINDS[4],
-    &bonnie::KINDS[5],
-    &bonnie::KINDS[6],
-    &bonnie::KINDS[7],
-    &bonnie::KINDS[8],
-    &mongo::KINDS[0],
-    &mongo::KINDS[1],
-    &mongo::KINDS[2],
-    &mongo::KINDS[3],
-    &mongo::KINDS[4],
-    &mongo::KINDS[5],
-    &mongo::KINDS[6],
-    &mongo::KINDS[7],
-    &mongo::KINDS[8],
-];
+/// All kinds of phases but those of programs, which stand in [`tools::ALL`].
+pub fn all() -> impl Iterator<Item = &'static PhaseKind> + Clone {
+    static ON_TREES: [&PhaseKind; 6] = [
+        &copy::KIND,
+        &delete::KIND,
+        &untar::KIND,
+        &read::KIND,
+        &stat_walk::KIND,
+        &grep::KIND,
+    ];
+    let on_trees = ON_TREES.into_iter();
+    on_trees.chain(&bonnie::KINDS).chain(&mongo::KINDS)
+}
 
 /// The kind of that name, be it one of engines or of a program.
 pub fn find(name: &str) -> Option<&'static PhaseKind> {
-    let of_engines = ALL.iter().find(|kind| kind.name == name).copied();
-    of_engines.or_else(|| tools::find(name).map(|program| &program.kind))
-}
-
-/// What a kind of phase takes beside its name; those of programs stand in [`tools::ALL`].
-pub fn parameters(kind: &str) -> &'static [tools::Parameter] {
-    match bonnie::parameters(kind) {
-        [] => mongo::parameters(kind),
-        takes => takes,
-    }
+    all()
+        .find(|kind| kind.name == name)
+        .or_else(|| tools::find(name).map(|program| &program.kind))
 }
 
 /// The bytes on the device that a phase takes which makes what it works on; phases of one workload
@@ -135,7 +116,20 @@ pub(crate) struct Job<'a> {
     pub stop: &'a Stop,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// A job on the ground alone: no tree, no archive, nothing to search for.
+    pub fn bare(root: &'a Path, stop: &'a Stop) -> Self {
+        Self {
+            root,
+            source: CString::default(),
+            target: CString::default(),
+            archive: Path::new(""),
+            method: CopyMethod::default(),
+            pattern: None,
+            stop,
+        }
+    }
+
     pub fn source_path(&self) -> PathBuf {
         self.root.join(as_os(&self.source))
     }

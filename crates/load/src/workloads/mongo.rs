@@ -16,7 +16,7 @@ mod parameters;
 mod shape;
 mod workers;
 
-pub use kinds::{KINDS, parameters};
+pub use kinds::KINDS;
 pub(crate) use workers::Mongo;
 
 use super::Job;
@@ -110,15 +110,10 @@ impl Phase {
     }
 }
 
-/// Whether a kind of phase is one of mongo.
-pub fn is_one(kind: &str) -> bool {
-    Phase::find(kind).is_some()
-}
-
-/// What the trees of a phase of mongo take on the device, all rounds and workers and the copies
-/// together; none where it is no such phase.
+/// What the trees that a phase of mongo makes take on the device, all rounds and workers and the
+/// copies to come together; none where it makes none.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
-    Phase::find(&phase.kind)?;
+    Phase::find(&phase.kind).filter(|phase| *phase == Phase::Create)?;
     let parameters = Parameters::read(&phase.parameters);
     let shape = shape::Shape::of(parameters.bytes, parameters.median);
     // A file takes whole blocks, an inode and its place in a directory; so does a link. Appending
@@ -136,10 +131,8 @@ mod tests {
     use crate::engines::sync::Sync;
     use crate::trees;
     use crate::workloads::Job;
-    use fsdyno_model::plan::CopyMethod;
     use fsdyno_model::sample::Tally;
     use fsdyno_model::stop::Stop;
-    use std::ffi::CString;
     use std::fs;
     use std::path::Path;
     use workers::{Mongo, Worker};
@@ -149,15 +142,7 @@ mod tests {
     /// Does a phase in a directory.
     fn phase(mongo: &mut Mongo, root: &Path, work: Work) -> Tally {
         let stop = Stop::new();
-        let job = Job {
-            root,
-            source: CString::default(),
-            target: CString::default(),
-            archive: Path::new(""),
-            method: CopyMethod::default(),
-            pattern: None,
-            stop: &stop,
-        };
+        let job = Job::bare(root, &stop);
         mongo.run(&mut Sync::default(), &job, work).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! `read`: reads every byte of every file of the newest tree.
 
-use super::walk::{Above, Visitor, walk};
+use super::walk::{Above, Visitor, walk_ground};
 use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
@@ -13,6 +13,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "read",
     title: "reads every byte of every file of the newest tree",
     needs: Needs::Tree,
+    parameters: &[],
     writes: false,
     makes_tree: false,
     removes_tree: false,
@@ -53,11 +54,8 @@ fn run<E: Engine>(
     job: &Job<'_>,
     scratch: &mut Scratch,
 ) -> Result<Tally, LoadError> {
-    let base = engine.open_ground(job.root)?;
     let mut read = ReadAll::new(&mut scratch.data, job.stop);
-    let trail = &mut scratch.trail;
-    walk(engine, &base, &job.source, trail, job.stop, &mut read)?;
-    engine.close_dir(base);
+    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut read)?;
     Ok(tally(engine, read.tally))
 }
 

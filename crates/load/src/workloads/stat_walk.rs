@@ -1,6 +1,6 @@
 //! `stat-walk`: walks the newest tree and stats everything in it, following nothing.
 
-use super::walk::{Above, Visitor, walk};
+use super::walk::{Above, Visitor, walk_ground};
 use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target, null::Null, sync::Sync};
@@ -12,6 +12,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "stat-walk",
     title: "walks the newest tree and stats everything",
     needs: Needs::Tree,
+    parameters: &[],
     writes: false,
     makes_tree: false,
     removes_tree: false,
@@ -39,13 +40,10 @@ fn run<E: Engine>(
     job: &Job<'_>,
     scratch: &mut Scratch,
 ) -> Result<Tally, LoadError> {
-    let base = engine.open_ground(job.root)?;
     let mut stat = StatAll {
         tally: Tally::default(),
     };
-    let trail = &mut scratch.trail;
-    walk(engine, &base, &job.source, trail, job.stop, &mut stat)?;
-    engine.close_dir(base);
+    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut stat)?;
     Ok(tally(engine, stat.tally))
 }
 

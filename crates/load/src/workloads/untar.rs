@@ -23,6 +23,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "untar",
     title: "unpacks the archive into a new tree",
     needs: Needs::Archive,
+    parameters: &[],
     writes: true,
     makes_tree: true,
     removes_tree: false,

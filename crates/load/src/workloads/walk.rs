@@ -1,6 +1,7 @@
 //! The way through a tree: depth first, one open directory and one buffer of entries a level.
 //! What is done on the way is the visitor's affair.
 
+use super::Job;
 use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target};
@@ -75,6 +76,20 @@ pub trait Visitor<E: Engine> {
         engine.close_dir(dir);
         Ok(None)
     }
+}
+
+/// Walks the tree `root` on the ground of a job.
+pub fn walk_ground<E: Engine, V: Visitor<E>>(
+    engine: &mut E,
+    job: &Job<'_>,
+    root: &CStr,
+    trail: &mut Trail,
+    visitor: &mut V,
+) -> Result<(), LoadError> {
+    let base = engine.open_ground(job.root)?;
+    walk(engine, &base, root, trail, job.stop, visitor)?;
+    engine.close_dir(base);
+    Ok(())
 }
 
 /// Walks the tree `root` in `base`.

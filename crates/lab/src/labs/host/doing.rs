@@ -96,14 +96,7 @@ impl<'a, 'n> Doing<'a, 'n> {
         if let Some(tree) = self.tree.take() {
             self.remove(tree);
         }
-        if let Some(mounted) = self.mounted.take() {
-            let step = Step::Unmount {
-                target: mounted.target().to_owned(),
-            };
-            self.notes
-                .by_call(&step, || mounted.unmount())
-                .map_err(|e| self.notes.halt(e.to_string(), e.errno()))?;
-        }
+        self.unmount_now()?;
         for device in std::mem::take(&mut self.loops) {
             let step = Step::DetachLoop {
                 device: device.device().display().to_string(),

@@ -4,7 +4,7 @@
 use super::workers::{CHUNK, Worker};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target};
-use crate::workloads::walk::{Above, Visitor, walk};
+use crate::workloads::walk::{Above, Visitor, walk, walk_ground};
 use crate::workloads::{delete, read};
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
@@ -39,7 +39,6 @@ fn each<E: Engine>(
     change: Change<E>,
 ) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let base = engine.open_ground(job.root)?;
     let mut path = Vec::with_capacity(libc::PATH_MAX as usize);
     path.extend_from_slice(job.root.as_os_str().as_bytes());
     let mut changes = Changes {
@@ -53,15 +52,7 @@ fn each<E: Engine>(
         },
     };
     let trail = &mut worker.room.trail;
-    walk(
-        engine,
-        &base,
-        &worker.trees[0],
-        trail,
-        job.stop,
-        &mut changes,
-    )?;
-    engine.close_dir(base);
+    walk_ground(engine, job, &worker.trees[0], trail, &mut changes)?;
     Ok(changes.at_hand.tally)
 }
 
@@ -166,17 +157,8 @@ pub(super) fn modify<E: Engine>(
 /// Every byte of every regular file of all workers, 4096 at a time.
 pub(super) fn read<E: Engine>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let base = engine.open_ground(job.root)?;
     let mut visitor = read::ReadAll::new(&mut worker.room.data[..CHUNK], job.stop);
-    walk(
-        engine,
-        &base,
-        c".",
-        &mut worker.room.trail,
-        job.stop,
-        &mut visitor,
-    )?;
-    engine.close_dir(base);
+    walk_ground(engine, job, c".", &mut worker.room.trail, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -186,17 +168,8 @@ pub(super) fn stats<E: Engine>(
     worker: &mut Worker<'_>,
 ) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let base = engine.open_ground(job.root)?;
     let mut visitor = Looks::default();
-    walk(
-        engine,
-        &base,
-        c".",
-        &mut worker.room.trail,
-        job.stop,
-        &mut visitor,
-    )?;
-    engine.close_dir(base);
+    walk_ground(engine, job, c".", &mut worker.room.trail, &mut visitor)?;
     Ok(visitor.tally)
 }
 

@@ -14,7 +14,7 @@ pub(super) fn copy<E: Engine>(engine: &mut E, worker: &mut Worker<'_>) -> Result
     let base = engine.open_ground(job.root)?;
     let [from, to] = worker.trees.clone();
     let mut visitor = Copy {
-        base: engine.open_ground(job.root)?,
+        base: &base,
         to: &to,
         buffer: &mut worker.room.data,
         stop: job.stop,
@@ -28,14 +28,13 @@ pub(super) fn copy<E: Engine>(engine: &mut E, worker: &mut Worker<'_>) -> Result
         job.stop,
         &mut visitor,
     )?;
-    engine.close_dir(base);
     let tally = visitor.tally;
-    engine.close_dir(visitor.base);
+    engine.close_dir(base);
     Ok(tally)
 }
 
 struct Copy<'a, D> {
-    base: D,
+    base: &'a D,
     to: &'a CStr,
     buffer: &'a mut [u8],
     stop: &'a Stop,
@@ -55,7 +54,7 @@ impl<E: Engine> Visitor<E> for Copy<'_, E::Dir> {
     ) -> Result<E::Dir, LoadError> {
         let (at, name) = match above.level {
             Some(level) => (&*level, name),
-            None => (&self.base, self.to),
+            None => (self.base, self.to),
         };
         self.tally.directories += 1;
         engine.make_dir(at, name, 0o777)?;

@@ -23,19 +23,12 @@ pub static KINDS: [PhaseKind; 9] = [
 const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
     PhaseKind {
         writes: !matches!(phase, Phase::Read | Phase::Stats),
-        ..kind_of(phase.name(), title)
+        ..kind_of(phase.name(), title, PARAMETERS)
     }
 }
 
-/// What a kind of mongo takes; nothing where it is none.
-pub fn parameters(kind: &str) -> &'static [Parameter] {
-    match Phase::find(kind) {
-        None => &[],
-        Some(_) => PARAMETERS,
-    }
-}
-
-static PARAMETERS: &[Parameter] = &[
+/// What every phase takes.
+const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "bytes",
         about: "bytes of files in each tree",
@@ -70,8 +63,8 @@ mod tests {
     fn every_phase_is_a_kind_that_takes_something() {
         for (phase, kind) in Phase::ALL.into_iter().zip(&KINDS) {
             assert_eq!(kind.name, phase.name());
-            assert_eq!(parameters(kind.name).len(), 4);
+            assert_eq!(kind.parameters.len(), 4);
         }
-        assert!(parameters("copy").is_empty());
+        assert!(crate::workloads::copy::KIND.parameters.is_empty());
     }
 }
