@@ -59,7 +59,7 @@ impl Store {
                 started_unix_ns: fields.number()?,
                 ended_unix_ns: fields.number_or_none()?,
                 stop: stop(fields)?,
-                contenders: fields.json(|text| serde_json::from_str(text))?,
+                contenders: fields.json()?,
                 cells_recorded: fields.number()?,
                 cells_planned: fields.number()?,
                 failed: fields.number()?,
@@ -153,9 +153,9 @@ fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
             ended_unix_ns: fields.number_or_none()?,
             stop: stop(&mut fields)?,
             plan_hash: fields.take()?,
-            plan: fields.json(|text| serde_json::from_str(text))?,
-            provenance: fields.json(|text| serde_json::from_str(text))?,
-            command_line: fields.json(|text| serde_json::from_str(text))?,
+            plan: fields.json()?,
+            provenance: fields.json()?,
+            command_line: fields.json()?,
         })
     };
     connection
@@ -215,9 +215,9 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
             Ok(())
         },
     )?;
-    let query = "SELECT cell, sample, kind, message, advice FROM warning
-        WHERE run = ?1 ORDER BY id";
-    each(connection, query, &[id], |fields| {
+    let query =
+        format!("SELECT cell, sample, kind, message, advice FROM warning {OF_RUN} ORDER BY id");
+    each(connection, &query, &[id], |fields| {
         let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
         let record = &mut records[places[&key]];
         let scope = match sample {
@@ -329,7 +329,7 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         engine: fields.take()?,
         method: fields.take()?,
         cache: CacheEvidence {
-            asked: fields.word(serde_json::from_value)?,
+            asked: fields.word()?,
             proven: fields.take()?,
             method: fields.take()?,
             checked_by: fields.take()?,
@@ -401,7 +401,7 @@ fn fragmentation(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Fragmen
         fragmented: fields.number()?,
         fragments: fields.number()?,
         bytes: fields.bytes()?,
-        fragments_by_size: fields.json(|text| serde_json::from_str(text))?,
+        fragments_by_size: fields.json()?,
         unavailable: fields.take()?,
     };
     Ok((key, place, fragmentation))
@@ -413,7 +413,7 @@ fn figure(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Figure)> {
         name: fields.take()?,
         value: fields.take()?,
         unit: fields.take()?,
-        better: fields.word(serde_json::from_value)?,
+        better: fields.word()?,
     };
     Ok((key, place, figure))
 }
@@ -422,7 +422,7 @@ fn command(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, CommandRecord)> {
     let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
     let command = CommandRecord {
         stage: fields.stage()?,
-        argv: fields.json(|text| serde_json::from_str(text))?,
+        argv: fields.json()?,
         by_system_call: fields.take()?,
         status: fields.take()?,
         took_ns: fields.nanos()?,
@@ -443,7 +443,7 @@ fn effective(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Effective)> {
 
 fn warning(fields: &mut Fields<'_>) -> rusqlite::Result<Warning> {
     Ok(Warning {
-        kind: fields.word(serde_json::from_value)?,
+        kind: fields.word()?,
         message: fields.take()?,
         advice: fields.take()?,
     })

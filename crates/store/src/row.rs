@@ -6,6 +6,7 @@
 use fsdyno_model::{Bytes, Nanos, Stage};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Type};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) const RUN: &str = "id, started_unix_ns, ended_unix_ns, stop, plan_hash, plan, \
@@ -68,21 +69,15 @@ impl<'r> Fields<'r> {
     }
 
     /// The next column as a value of the model in JSON.
-    pub(crate) fn json<T>(
-        &mut self,
-        parse: impl FnOnce(&str) -> serde_json::Result<T>,
-    ) -> rusqlite::Result<T> {
+    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> rusqlite::Result<T> {
         let text: String = self.take()?;
-        self.decoded(parse(&text))
+        self.decoded(serde_json::from_str(&text))
     }
 
     /// The next column as a word of the model, under the name that serde gives it.
-    pub(crate) fn word<T>(
-        &mut self,
-        parse: impl FnOnce(Value) -> serde_json::Result<T>,
-    ) -> rusqlite::Result<T> {
+    pub(crate) fn word<T: DeserializeOwned>(&mut self) -> rusqlite::Result<T> {
         let word: String = self.take()?;
-        self.decoded(parse(Value::String(word)))
+        self.decoded(serde_json::from_value(Value::String(word)))
     }
 
     /// The next two columns as a stage: its name, and its phase where it is one.
