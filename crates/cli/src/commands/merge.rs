@@ -1,23 +1,29 @@
 //! `merge`: the runs of another store, taken over into this one.
 
 use crate::exit::{Code, Trouble};
+use crate::output;
 use fsdyno_store::Store;
+use std::fmt::Write as _;
 use std::path::Path;
 
 pub fn merge(other: &Path, store: &Path) -> Result<Code, Trouble> {
     let merged = Store::open(store)?.merge(other)?;
-    for id in &merged.taken {
-        println!("taken over: {id}");
+    let mut text = String::new();
+    for (ids, what) in [
+        (&merged.taken, "taken over"),
+        (&merged.known, "here already, exactly alike"),
+        (
+            &merged.differing,
+            "left alone, for a run of that name is here and differs",
+        ),
+    ] {
+        for id in ids {
+            let _ = writeln!(text, "{what}: {id}");
+        }
     }
-    for id in &merged.known {
-        println!("here already, exactly alike: {id}");
+    if text.is_empty() {
+        let _ = writeln!(text, "no runs in {}", other.display());
     }
-    for id in &merged.differing {
-        println!("left alone, for a run of that name is here and differs: {id}");
-    }
-    let empty = merged.taken.is_empty() && merged.known.is_empty() && merged.differing.is_empty();
-    if empty {
-        println!("no runs in {}", other.display());
-    }
+    output::bytes(text.as_bytes())?;
     Ok(Code::Ok)
 }

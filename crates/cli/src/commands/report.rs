@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
-    let set = store.load(&store.resolve(&args.run)?)?;
+    let set = store.load(&store.resolve(&args.run).map_err(Trouble::usage)?)?;
     let to_file = args.output.is_some();
     let options = fsdyno_report::Options {
         width: output::width(),

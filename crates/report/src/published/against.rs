@@ -260,9 +260,7 @@ impl Today {
             Self::User => seconds(sample.cpu.user_ns.seconds()),
             Self::System => seconds(sample.cpu.system_ns.seconds()),
             Self::FragmentsPerFile => {
-                let told = sample.fragmentation.as_ref();
-                let told = told.filter(|f| f.unavailable.is_none() && f.files > 0)?;
-                let each = told.fragments as f64 / told.files as f64;
+                let each = sample.fragmentation.as_ref()?.per_file()?;
                 Some((each, "fragments/file".to_owned()))
             }
             Self::Figure(name) => {

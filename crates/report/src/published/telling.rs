@@ -10,11 +10,9 @@ use std::fmt::Write as _;
 pub fn printed(value: f64, unit: &str, clock: bool) -> String {
     if clock && unit == "s" {
         Nanos::from_seconds(value).clock()
-    } else if value.fract().abs() < 1e-9 {
-        format!("{value:.0}")
     } else {
         let text = format!("{value:.3}");
-        text.trim_end_matches('0').to_owned()
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 }
 

@@ -56,24 +56,25 @@ fn summary(asked: CacheState, proofs: &[&Proof]) -> String {
     format!("{asked}: {of}{resident}{by}{}", hows.join(", or by "))
 }
 
-/// Who is not proven where, told once for all with one reason.
+/// Who is not proven where, told once for all with one reason at the same places.
 fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<String> {
-    let mut told: Vec<(&str, Vec<String>, Vec<String>)> = Vec::new();
+    let mut each: Vec<(&str, &str, Vec<String>)> = Vec::new();
     for proof in proofs {
         let phase = words::phase(workloads, &proof.workload, &proof.phase);
         for (contender, reason) in &proof.unproven {
-            let at = told.iter().position(|(known, ..)| known == reason);
-            let at = at.unwrap_or_else(|| {
-                told.push((reason, Vec::new(), Vec::new()));
-                told.len() - 1
-            });
-            let (_, who, places) = &mut told[at];
-            if !who.contains(contender) {
-                who.push(contender.clone());
+            let mut known = each.iter_mut();
+            match known.find(|(why, who, _)| why == reason && who == contender) {
+                Some((_, _, places)) => places.push(phase.clone()),
+                None => each.push((reason, contender, vec![phase.clone()])),
             }
-            if !places.contains(&phase) {
-                places.push(phase.clone());
-            }
+        }
+    }
+    let mut told: Vec<(&str, Vec<String>, Vec<String>)> = Vec::new();
+    for (reason, contender, places) in each {
+        let mut known = told.iter_mut();
+        match known.find(|(why, _, at)| *why == reason && *at == places) {
+            Some((_, who, _)) => who.push(contender.to_owned()),
+            None => told.push((reason, vec![contender.to_owned()], places)),
         }
     }
     let sentence = |(reason, who, places): (&str, Vec<String>, Vec<String>)| {
@@ -156,6 +157,22 @@ mod tests {
             &[
                 "not proven for tmpfs at all 2 phases: it lives in memory",
                 "not proven for ext4 at grep: 17 pages stayed",
+            ],
+        );
+    }
+
+    #[test]
+    fn nobody_is_told_to_be_unproven_where_it_was_proven() {
+        let why = "17 pages stayed";
+        check(
+            &[
+                proof("read", &[("ext4", why)]),
+                proof("grep", &[("xfs", why)]),
+            ],
+            "cold: proven in 6 of 12 samples, no page of the data in memory; by remount",
+            &[
+                "not proven for ext4 at read: 17 pages stayed",
+                "not proven for xfs at grep: 17 pages stayed",
             ],
         );
     }

@@ -4,13 +4,14 @@ use crate::exit::{Code, Trouble};
 use crate::places;
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::probe::probe;
-use fsdyno_lab::preflight::{DEFAULT_SCRATCH, needs_devices};
+use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_model::{Availability, Bytes, DeviceChoice, Need, Plan};
 use std::path::PathBuf;
 
 /// Refuses a plan whose kind of device is not to be had here.
 pub fn require(plan: &Plan) -> Result<(), Trouble> {
-    if !needs_devices(plan) {
+    // A plan whose contenders need no block devices was resolved to have none.
+    if plan.device == DeviceChoice::None {
         return Ok(());
     }
     let mut needs = vec![Need::Root];

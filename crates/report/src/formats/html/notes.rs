@@ -1,7 +1,6 @@
 //! What stands below the tables of the page: cache states, warnings, what was not measured.
 
 use crate::words;
-use fsdyno_model::CacheState;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -43,11 +42,7 @@ impl Proof {
     pub fn of(proof: &crate::table::Proof, workloads: usize) -> Self {
         Self {
             place: words::phase(workloads, &proof.workload, &proof.phase),
-            asked: match proof.asked {
-                CacheState::Cold => "cold",
-                CacheState::Warm => "warm",
-                CacheState::AsLeft => "as left",
-            },
+            asked: proof.asked.name(),
             proven: proof.proven,
             samples: proof.samples,
             whole: proof.proven == proof.samples,

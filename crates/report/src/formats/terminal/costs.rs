@@ -114,14 +114,9 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names) {
     page.line(&head);
     let rule = page.paint.dim(&"-".repeat(stub + figures));
     page.line(&rule);
-    let many = comparison.workloads.len() > 1;
     for workload in &comparison.workloads {
         for phase in workload.phases.iter().filter(|p| !p.lines.is_empty()) {
-            let title = if many {
-                format!("{} / {}", workload.name, phase.label)
-            } else {
-                phase.label.clone()
-            };
+            let title = words::phase(comparison.workloads.len(), &workload.name, &phase.label);
             page.paragraph(&title, 4);
             for (name, cost) in called.iter().zip(&phase.costs) {
                 let Some(cost) = cost else { continue };

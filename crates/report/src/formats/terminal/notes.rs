@@ -16,10 +16,7 @@ pub fn head(page: &mut Page, set: &ResultSet, comparison: &Comparison) {
         words::date(set.run.started_unix_ns),
         words::printable(&set.run.id),
     );
-    for line in paint::wrap(&title, page.width, 0) {
-        let line = page.paint.bold(&line);
-        page.line(&line);
-    }
+    page.heading_first(&title);
     page.line("");
     page.paragraph(&comparison.conclusion.join(" "), 0);
     page.line("");
