@@ -2,12 +2,13 @@
 //!
 //! Which program and with what words is not decided here; nor is what its status means.
 
+use crate::probe::search_path;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Nanos, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
 use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -22,9 +23,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a program has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// Where administration programs live, which the path of a plain user often leaves out.
-const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +108,8 @@ pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
             command: shell_line(argv),
         });
     }
-    let path = search_path();
+    // Directories of a path hold no colon: they were split at it.
+    let path = std::env::join_paths(search_path()).unwrap_or_default();
     let mut command = Command::new(program);
     command
         .args(&argv[1..])
@@ -155,18 +154,6 @@ pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
         stdout: outputs.stdout.text(),
         stderr: outputs.stderr.text(),
     })
-}
-
-/// The path of this process, with the system directories at its end.
-fn search_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    for directory in SYSTEM_DIRECTORIES {
-        if !std::env::split_paths(&path).any(|known| known.as_os_str() == OsStr::new(directory)) {
-            path.push(":");
-            path.push(directory);
-        }
-    }
-    path
 }
 
 /// Whether a program is to be seen at all, with or without permission to run it.

@@ -52,12 +52,23 @@ pub fn program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| runs(path));
     }
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .filter(|directory| directory.is_absolute())
-        .chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from))
+    search_path()
         .map(|directory| directory.join(name))
         .find(|path| runs(path))
+}
+
+/// Where programs are looked for, and where those we start look for others.
+pub(crate) fn search_path() -> impl Iterator<Item = PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut directories: Vec<PathBuf> = env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .collect();
+    for system in SYSTEM_DIRECTORIES.map(PathBuf::from) {
+        if !directories.contains(&system) {
+            directories.push(system);
+        }
+    }
+    directories.into_iter()
 }
 
 /// Whether this process may mount block devices.
