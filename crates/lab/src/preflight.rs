@@ -6,7 +6,7 @@ use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
-use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, FilesystemKind, Plan, Workload};
+use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, Plan, Workload};
 use fsdyno_recipes::Filesystem;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
@@ -403,13 +403,5 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
         dataset,
         forms,
         peak,
-    })
-}
-
-/// Whether any contender of the plan is made on block devices.
-pub fn needs_devices(plan: &Plan) -> bool {
-    plan.contenders.iter().any(|contender| {
-        fsdyno_recipes::find(&contender.filesystem)
-            .is_some_and(|recipe| recipe.kind() == FilesystemKind::Block)
     })
 }

@@ -77,6 +77,13 @@ impl Saying {
         self.lines.push(shell_line(&argv));
     }
 
+    /// Counts fragments after a phase, where that is asked for.
+    fn count_fragments(&mut self, job: &Job<'_>, phase: &PhasePlan) {
+        if job.counts_fragments(phase) {
+            self.say(&fragments::step(&self.root));
+        }
+    }
+
     fn sync(&mut self) {
         let path = self.root.clone();
         self.say(&Step::SyncFilesystem { path });
@@ -251,8 +258,8 @@ impl Hands for Saying {
         let root = self.root.display().to_string();
         if let Some((_, line)) = self.program(phase) {
             self.lines.push(line);
-            let path = self.root.clone();
-            self.say(&Step::SyncFilesystem { path });
+            self.sync();
+            self.count_fragments(job, phase);
             return Ok(());
         }
         if let Some(kind) = workloads::find(&phase.kind) {
@@ -288,9 +295,7 @@ impl Hands for Saying {
         if job.touches_files() && workloads::find(&phase.kind).is_some_and(|kind| !kind.writes) {
             self.sync();
         }
-        if job.counts_fragments(phase) {
-            self.say(&fragments::step(&self.root));
-        }
+        self.count_fragments(job, phase);
         Ok(())
     }
 

@@ -81,9 +81,9 @@ fn warm(hands: &mut Doing<'_, '_>, needs: Needs, evidence: &mut CacheEvidence) -
     measure::touch(&subject, hands.stop).map_err(|error| hands.load_failed(&error))?;
     hands.settle(STILL.0, STILL.1)?;
     let residency = residency(hands, &subject)?;
-    let wanted = residency.bytes / 4096;
+    let wanted = residency.bytes / rustix::param::page_size() as u64;
     note(evidence, &residency);
-    // Partly filled pages make more pages than bytes / 4096, never fewer.
+    // Partly filled pages make more pages than bytes by pages, never fewer.
     evidence.proven = residency.resident_pages >= wanted;
     if !evidence.proven {
         evidence.doubt = Some(format!(
@@ -138,14 +138,7 @@ fn cold_by_eviction(
     let Some(subject) = subject(hands, needs) else {
         return Ok(());
     };
-    let failed = |hands: &Doing<'_, '_>, e: &dyn std::fmt::Display| {
-        if hands.stop.requested() {
-            Halt::Stopped
-        } else {
-            hands.notes.halt(e.to_string(), None)
-        }
-    };
-    cache::evict(&subject, hands.stop).map_err(|e| failed(hands, &e))?;
+    cache::evict(&subject, hands.stop).map_err(|e| not_looked_at(hands, &e))?;
     let residency = residency(hands, &subject)?;
     note(evidence, &residency);
     let dropped = hands
@@ -173,13 +166,16 @@ fn not_opened(unopened: u64) -> String {
 }
 
 fn residency(hands: &Doing<'_, '_>, subject: &std::path::Path) -> Result<Residency, Halt> {
-    cache::residency(subject, hands.stop).map_err(|e| {
-        if hands.stop.requested() {
-            Halt::Stopped
-        } else {
-            hands.notes.halt(e.to_string(), None)
-        }
-    })
+    cache::residency(subject, hands.stop).map_err(|e| not_looked_at(hands, &e))
+}
+
+/// Why pages could not be driven out or counted.
+fn not_looked_at(hands: &Doing<'_, '_>, error: &dyn std::fmt::Display) -> Halt {
+    if hands.stop.requested() {
+        Halt::Stopped
+    } else {
+        hands.notes.halt(error.to_string(), None)
+    }
 }
 
 fn note(evidence: &mut CacheEvidence, residency: &Residency) {

@@ -28,8 +28,9 @@ use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long counters must stand still after mkfs and laying, and how long that is waited for.
-const SETTLED: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(60));
+/// How long counters must stand still after mkfs, filling and laying, and how long that is waited for.
+pub(super) const SETTLED: (Duration, Duration) =
+    (Duration::from_millis(300), Duration::from_secs(60));
 
 /// A cell being carried out.
 pub(super) struct Doing<'a, 'n> {
@@ -107,9 +108,8 @@ impl<'a, 'n> Doing<'a, 'n> {
         }
         self.images.clear();
         // The mount point goes with the directory it lies in.
-        let mut directories = std::mem::take(&mut self.scratch).into_iter().rev();
-        let outermost = directories.next();
-        drop(directories);
+        let outermost = self.scratch.pop();
+        self.scratch.clear();
         if let Some(outermost) = outermost {
             self.remove(outermost);
         }
@@ -359,11 +359,9 @@ impl Hands for Doing<'_, '_> {
     fn lay(&mut self, job: &Job<'_>) -> Result<(), Halt> {
         let root = job.ground_root(self.base, &self.tag);
         self.ground = Ground::new(&root);
+        let step = Step::MakeDirectory { path: root.clone() };
         if let Some(directory) = &job.contender.directory {
             self.watched = counters::block_names_under(directory);
-        }
-        if job.contender.directory.is_some() {
-            let step = Step::MakeDirectory { path: root.clone() };
             let tree = self
                 .notes
                 .by_call(&step, || Scratch::inside(&root, self.journal))
@@ -371,7 +369,6 @@ impl Hands for Doing<'_, '_> {
             self.tree = Some(tree);
         } else {
             // On a file system of our own: it goes with it.
-            let step = Step::MakeDirectory { path: root.clone() };
             self.notes
                 .by_call(&step, || std::fs::create_dir(&root))
                 .map_err(|e| {

@@ -1,15 +1,11 @@
 //! Bringing a file system into the state its contender asks for, before its workload.
 
-use super::doing::Doing;
+use super::doing::{Doing, SETTLED};
 use crate::job::Job;
 use crate::procedure::{Halt, Hands};
 use fsdyno_load::states::{self, Space, StateError};
 use fsdyno_model::{Bytes, Effective};
 use rustix::fs::{CWD, Mode, OFlags};
-use std::time::Duration;
-
-/// How long counters must stand still afterwards, and how long that is waited for.
-const SETTLED: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(60));
 
 /// Fills and ages as asked, keeps what was reached, and waits until deferred work has ended.
 pub(super) fn bring_about(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<(), Halt> {
