@@ -149,7 +149,7 @@ pub fn touch(tree: &Path, stop: &Stop) -> Result<Tally, LoadError> {
         source: name_of(tree)?,
         ..Job::bare(tree.parent().unwrap_or(Path::new("/")), stop)
     };
-    let mut scratch = Scratch::for_job(workloads::read::KIND.name, &job)?;
+    let mut scratch = Scratch::for_job(&workloads::read::KIND, &job)?;
     (workloads::stat_walk::KIND.sync)(&mut Sync::default(), &job, &mut scratch)?;
     (workloads::read::KIND.sync)(&mut Sync::default(), &job, &mut scratch)
 }
@@ -166,7 +166,7 @@ fn name_of(tree: &Path) -> Result<CString, LoadError> {
 
 fn run_sync(kind: &PhaseKind, job: &Job<'_>) -> Result<Measured, LoadError> {
     raise_descriptor_limit();
-    let mut scratch = Scratch::for_job(kind.name, job)?;
+    let mut scratch = Scratch::for_job(kind, job)?;
     let mut engine = Sync::default();
     let ground = open_ground(kind, job.root)?;
     let watch = Watch::start();
@@ -188,7 +188,7 @@ fn run_sync(kind: &PhaseKind, job: &Job<'_>) -> Result<Measured, LoadError> {
 }
 
 fn run_null(kind: &PhaseKind, job: &Job<'_>, facts: Facts) -> Result<Measured, LoadError> {
-    let mut scratch = Scratch::for_job(kind.name, job)?;
+    let mut scratch = Scratch::for_job(kind, job)?;
     let mut engine = Null::new(facts);
     let watch = Watch::start();
     let tally = (kind.null)(&mut engine, job, &mut scratch)?;

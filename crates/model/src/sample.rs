@@ -156,6 +156,18 @@ pub struct Figure {
     pub better: Better,
 }
 
+impl Figure {
+    /// A figure of that name.
+    pub fn new(name: impl Into<String>, value: f64, unit: &str, better: Better) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            unit: unit.to_owned(),
+            better,
+        }
+    }
+}
+
 /// Which of two figures wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -55,11 +55,9 @@ fn of_workers(mongo: &Mongo) -> Vec<Figure> {
     let count = mongo.took().count();
     let workers = (1..).zip(mongo.took()).filter(|_| count > 1);
     workers
-        .map(|(number, took)| Figure {
-            name: format!("worker {number} of {count}"),
-            value: took as f64,
-            unit: "ns".to_owned(),
-            better: Better::Lower,
+        .map(|(number, took)| {
+            let name = format!("worker {number} of {count}");
+            Figure::new(name, took as f64, "ns", Better::Lower)
         })
         .collect()
 }

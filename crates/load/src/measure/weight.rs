@@ -76,7 +76,7 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
     let job = Job::bare(Path::new("/"), &stop);
     let mut costs = Vec::new();
     for kind in on_trees() {
-        let mut scratch = Scratch::for_job(kind.name, &job)?;
+        let mut scratch = Scratch::for_job(kind, &job)?;
         let mut calls = 0;
         let mut failure = None;
         let took = median(|| {

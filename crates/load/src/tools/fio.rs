@@ -208,12 +208,12 @@ fn figures(
         return Ok(());
     }
     let mut add = |name: String, value: f64, unit: &str, better| {
-        into.push(Figure {
-            name: format!("{prefix}{direction}{name}"),
+        into.push(Figure::new(
+            format!("{prefix}{direction}{name}"),
             value,
-            unit: unit.to_owned(),
+            unit,
             better,
-        });
+        ));
     };
     let rate = number(&of["bw_bytes"], "bw_bytes")? / 1024.0;
     add(String::new(), rate, "KiB/s", Better::Higher);

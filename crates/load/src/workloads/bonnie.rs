@@ -28,7 +28,7 @@ use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::{Bytes, Nanos};
 use fsdyno_model::warning::{Warning, WarningKind};
-use latency::{Latencies, figure};
+use latency::Latencies;
 use parameters::{DataParameters, FileParameters};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -352,7 +352,7 @@ impl Bonnie {
             figures.push(sums.rate("rate until return", sums.returned));
         }
         let share = 100.0 * sums.busy as f64 / sums.elapsed.max(1) as f64;
-        figures.push(figure("cpu", share, "%", Better::Lower));
+        figures.push(Figure::new("cpu", share, "%", Better::Lower));
         figures.extend(latencies.figures());
         figures
     }
@@ -397,7 +397,7 @@ impl Sums {
     fn rate(&self, name: &str, nanos: u64) -> Figure {
         let seconds = nanos.max(1) as f64 / 1e9;
         if self.operations > 0 {
-            return figure(
+            return Figure::new(
                 name,
                 self.operations as f64 / seconds,
                 "1/s",
@@ -405,7 +405,7 @@ impl Sums {
             );
         }
         let rate = self.bytes as f64 / 1024.0 / seconds;
-        figure(name, rate, "KiB/s", Better::Higher)
+        Figure::new(name, rate, "KiB/s", Better::Higher)
     }
 }
 

@@ -155,7 +155,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Lays out what a job of that kind needs.
-    pub fn for_job(kind: &str, job: &Job<'_>) -> Result<Self, LoadError> {
+    pub fn for_job(kind: &PhaseKind, job: &Job<'_>) -> Result<Self, LoadError> {
         // Lines of text: what a search finds on the null engine, where nothing fills the buffer.
         let data: Box<[u8]> = b"the quick brown fox jumps over the lazy dog 0123\n"
             .iter()
@@ -163,7 +163,7 @@ impl Scratch {
             .cycle()
             .take(data::BUFFER)
             .collect();
-        let search = if kind == grep::KIND.name {
+        let search = if kind.searches {
             Some(grep::Search::new(job.pattern, data.clone())?)
         } else {
             None

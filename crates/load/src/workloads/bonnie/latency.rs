@@ -74,7 +74,7 @@ impl Latencies {
         if self.count() == 0 {
             return Vec::new();
         }
-        let told = |name: &str, value: u64| figure(name, value as f64, "ns", Better::Lower);
+        let told = |name: &str, value: u64| Figure::new(name, value as f64, "ns", Better::Lower);
         SHARES
             .iter()
             .map(|(share, name)| {
@@ -84,16 +84,6 @@ impl Latencies {
             })
             .chain([told(SLOWEST, self.slowest)])
             .collect()
-    }
-}
-
-/// A figure from its parts.
-pub(super) fn figure(name: &str, value: f64, unit: &str, better: Better) -> Figure {
-    Figure {
-        name: name.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        better,
     }
 }
 

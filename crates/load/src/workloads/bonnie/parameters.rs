@@ -93,7 +93,7 @@ impl DataParameters {
         let size = number(given, "size", 1 << 30).max(1);
         Self {
             size: size.div_ceil(chunk) * chunk,
-            chars: number(given, "chars", 2 << 20).max(1),
+            chars: number(given, "chars", 4 << 20).max(1),
             chunk,
             seeks: number(given, "seeks", SEEKS).max(1),
             seekers: number(given, "seekers", SEEKERS).max(1),

@@ -65,7 +65,8 @@ impl Mongo {
         let mut content = vec![0; 1 << 20].into_boxed_slice();
         Xoshiro256PlusPlus::seed_from_u64(parameters.median).fill_bytes(&mut content);
         let room = || Room {
-            data: vec![0; data::BUFFER].into_boxed_slice(),
+            // Not zeros: these pages would come only when they are used, under the clock.
+            data: vec![0xa5; data::BUFFER].into_boxed_slice(),
             trail: Trail::default(),
             took: 0,
         };
