@@ -324,6 +324,40 @@ fn every_list_and_format_answers() {
 }
 
 #[test]
+fn the_doctor_tells_of_every_state_whether_it_works_here_and_where() {
+    let home = Home::new();
+    let said = home.fsdyno(&["doctor", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    for (state, typed) in [
+        ("plain", "--fill"),
+        ("fragmented", ":fragmented"),
+        ("aged", "--age"),
+    ] {
+        let name = format!("state {state}");
+        let mut findings = all.as_array().unwrap().iter();
+        let found = findings.find(|one| one["requirement"] == *name).unwrap();
+        assert!(
+            found["unlocks"][0].as_str().unwrap().contains(typed),
+            "{found}"
+        );
+        let availability = &found["availability"];
+        match availability["state"].as_str().unwrap() {
+            "available" => assert!(
+                found["unlocks"][1].as_str().unwrap().starts_with("on "),
+                "{found}"
+            ),
+            _ => assert!(
+                availability["remedy"]
+                    .as_str()
+                    .unwrap()
+                    .contains("fsdyno age"),
+                "{found}"
+            ),
+        }
+    }
+}
+
+#[test]
 fn published_tables_are_listed_shown_and_laid_beside_a_run() {
     let home = Home::new();
     let said = home.fsdyno(&["published", "list"]);

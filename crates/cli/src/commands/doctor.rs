@@ -1,5 +1,7 @@
 //! `doctor`: every requirement, what it unlocks, and how to get it.
 
+mod states;
+
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::probe::probe;
@@ -49,7 +51,8 @@ pub fn doctor(json: bool) -> Result<Code, Trouble> {
     Ok(Code::Ok)
 }
 
-/// All requirements of recipes, engines and devices, each once, with all that it unlocks.
+/// All requirements of recipes, engines and devices, each once, with all that it unlocks; then
+/// the states that come of them.
 fn findings() -> Vec<Finding> {
     let recipes = fsdyno_recipes::fs::ALL
         .iter()
@@ -76,5 +79,7 @@ fn findings() -> Vec<Finding> {
         unlocks,
         state: probe(&need),
     };
-    unlocks.into_iter().map(finding).collect()
+    let mut all: Vec<Finding> = unlocks.into_iter().map(finding).collect();
+    all.extend(states::findings());
+    all
 }

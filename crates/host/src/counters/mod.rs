@@ -1,12 +1,14 @@
-//! Counters read before and after a phase: block devices, processors, space.
+//! Counters read before and after a phase: block devices, processors, space; and memory.
 //!
 //! Nothing here waits or interprets; differences are taken by the readings themselves.
 
 mod block;
 mod cpu;
+mod memory;
 
 pub use block::{BlockCounters, block};
 pub use cpu::{MachineCpu, machine_cpu};
+pub use memory::{memory_available, memory_total};
 
 use crate::mounts::mountinfo;
 use fsdyno_model::Bytes;

@@ -9,6 +9,7 @@ use super::{Manner, Work};
 /// Small files, every other deleted.
 pub static FRAGMENTED: Manner = Manner {
     name: "fragmented",
+    typed: "--fill 90%:fragmented",
     title: "small files, of which every other is deleted",
     applies: |state| state.fragmented && state.age == 0,
     run: fill,

@@ -35,6 +35,8 @@ pub static ALL: &[&Manner] = &[&aged::AGED, &fragmented::FRAGMENTED, &plain::PLA
 pub struct Manner {
     /// Its name.
     pub name: &'static str,
+    /// How it is asked for.
+    pub typed: &'static str,
     /// What it does, in one line.
     pub title: &'static str,
     /// Whether it is the one for a state.

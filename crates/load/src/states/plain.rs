@@ -8,6 +8,7 @@ use super::{Manner, Work};
 /// Large files in sequence.
 pub static PLAIN: Manner = Manner {
     name: "plain",
+    typed: "--fill 90%",
     title: "large files written in sequence",
     applies: |state| state.fill_permille.is_some(),
     run: |work| {

@@ -1,0 +1,77 @@
+//! The states before a workload as capabilities: which can be brought about here, on what, and
+//! with how much room. Whether a plan fits is said by its preflight, not here.
+
+use super::Finding;
+use fsdyno_host::counters::space_free;
+use fsdyno_host::probe::probe;
+use fsdyno_lab::preflight::DEFAULT_SCRATCH;
+use fsdyno_load::states::{self, Manner};
+use fsdyno_model::{Availability, Bytes, FilesystemKind, Need};
+use fsdyno_recipes::Filesystem;
+use std::path::Path;
+
+/// Each manner of bringing a state about. All of them need the same: a file system made anew, and
+/// room for what is written to it.
+pub(super) fn findings() -> Vec<Finding> {
+    let place = Path::new(DEFAULT_SCRATCH);
+    let room = space_free(place).unwrap_or_default();
+    let on = on_what(room);
+    let finding = |manner: &&'static Manner| Finding {
+        requirement: format!("state {}", manner.name),
+        unlocks: match &on {
+            Ok(names) => vec![format!("{}: {}", manner.typed, manner.title), names.clone()],
+            Err(_) => vec![format!("{}: {}", manner.typed, manner.title)],
+        },
+        state: match &on {
+            Ok(_) => Availability::Available,
+            Err(missing) => missing.clone(),
+        },
+    };
+    states::ALL.iter().rev().map(finding).collect()
+}
+
+/// What can be filled here, in words; otherwise what is missing.
+fn on_what(room: Bytes) -> Result<String, Availability> {
+    let works = |kind: FilesystemKind| {
+        let those = fsdyno_recipes::fs::ALL
+            .iter()
+            .filter(move |recipe| recipe.kind() == kind);
+        those.filter(|recipe| complete(**recipe))
+    };
+    let mut on = Vec::new();
+    let fits: Vec<&str> = works(FilesystemKind::Block)
+        .filter(|recipe| recipe.smallest_bytes() < room)
+        .map(|recipe| recipe.name())
+        .collect();
+    if !fits.is_empty() && probe(&Need::LoopDevices) == Availability::Available {
+        on.push(format!(
+            "on image files for {} ({room} free in {DEFAULT_SCRATCH}; --work-dir names another \
+             place)",
+            fits.join(", ")
+        ));
+    }
+    on.extend(works(FilesystemKind::Memory).map(|recipe| {
+        let memory = fsdyno_host::counters::memory_available();
+        let free = memory.map_or_else(String::new, |free| format!(" ({free} of memory available)"));
+        format!("on {}:size=...{free}", recipe.name())
+    }));
+    if !on.is_empty() {
+        return Ok(on.join("; "));
+    }
+    Err(Availability::Missing {
+        reason: format!(
+            "no file system can be made and mounted here, or there is no room for one ({room} \
+             free in {DEFAULT_SCRATCH})"
+        ),
+        remedy: "see above what is missing; `fsdyno age --in DIR` fills and ages the file system \
+                 of any directory"
+            .to_owned(),
+    })
+}
+
+fn complete(recipe: &dyn Filesystem) -> bool {
+    let needs = recipe.requirements();
+    needs
+        .iter()
+        .all(|requirement| probe(&requirement.need) == Availability::Available)
+}
