@@ -3,7 +3,7 @@
 //! Off a terminal nothing is drawn; a line tells of each block and of each cell that was not
 //! measured.
 
-use fsdyno_model::{Cell, CellRecord, Event, Nanos, Outcome, RunInfo};
+use fsdyno_model::{Bytes, Cell, CellRecord, Event, Nanos, Outcome, RunInfo};
 use fsdyno_run::schedule::schedule;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +53,14 @@ impl Screen {
             Event::StageEntered { stage, .. } => {
                 self.bar
                     .set_message(format!("{}{}: {stage}", self.time_left(), self.now));
+            }
+            Event::StateProgress { done, of, .. } => {
+                self.bar.set_message(format!(
+                    "{}{}: {}",
+                    self.time_left(),
+                    self.now,
+                    filling(*done, *of)
+                ));
             }
             Event::PhaseEnded { .. } => {}
             Event::CellEnded { record } => self.cell_ended(record),
@@ -123,6 +131,12 @@ impl Screen {
             self.bar.println(line);
         }
     }
+}
+
+/// How far a file system has come into its state: `fill and age 42 % of 1.9 GiB`.
+pub fn filling(done: Bytes, of: Bytes) -> String {
+    let percent = u128::from(done.0) * 100 / u128::from(of.0.max(1));
+    format!("fill and age {percent:2} % of {of}")
 }
 
 /// What cells took so far, and so what those to come will take.

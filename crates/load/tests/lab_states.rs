@@ -1,6 +1,6 @@
 //! States brought about on real file systems. Needs root, to mount image files.
 
-use fsdyno_load::states::{self, Reached, Space, StateError};
+use fsdyno_load::states::{self, Progress, Reached, Space, StateError};
 use fsdyno_model::{GroundState, Stop};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Mounted {
 
     fn bring_about(&self, fill: &str, age: u32) -> Result<Reached, StateError> {
         let state = GroundState::of(fill.parse().ok(), age).unwrap();
-        let reached = states::bring_about(&self.at(), &state, 1, &Stop::new())?;
+        let reached = states::bring_about(&self.at(), &state, 1, &Stop::new(), &mut |_| {})?;
         Ok(reached.expect("something was asked for"))
     }
 }
@@ -185,6 +185,41 @@ fn what_is_fuller_than_asked_for_is_refused_and_a_wish_to_stop_is_heard() {
     let stop = Stop::new();
     stop.request();
     let state = GroundState::of("90%".parse().ok(), 3).unwrap();
-    let outcome = states::bring_about(&mounted.at(), &state, 1, &stop);
+    let outcome = states::bring_about(&mounted.at(), &state, 1, &stop, &mut |_| {});
     assert!(matches!(outcome, Err(StateError::Stopped)), "{outcome:?}");
+}
+
+#[test]
+fn progress_rises_to_its_end_and_a_wish_to_stop_is_heard_within_a_piece() {
+    const PIECE: u64 = 1 << 20;
+    for (fill, age) in [("60%", 0), ("60%:fragmented", 0), ("40%", 1)] {
+        let make = || Mounted::make("ext4", "progress_rises_to_its_end"); // example
+        let (Some(whole), Some(stopped)) = (make(), make()) else {
+            return;
+        };
+        let state = GroundState::of(fill.parse().ok(), age).unwrap();
+        let mut told: Vec<Progress> = Vec::new();
+        let stop = Stop::new();
+        let reached = states::bring_about(&whole.at(), &state, 1, &stop, &mut |now| told.push(now))
+            .unwrap()
+            .unwrap();
+        assert!(told.len() > 50, "{fill} {age}: {}", told.len());
+        assert!(told.windows(2).all(|two| two[0].done <= two[1].done));
+        let last = told.last().unwrap();
+        let (done, of, written) = (last.done.0, last.of.0, reached.written.0);
+        assert!(done * 10 > of * 9, "{fill} {age}: {last:?}");
+        assert!(done.abs_diff(written) < 4 * PIECE, "{last:?} {reached}");
+
+        // In the middle of it.
+        let halt = of / 2;
+        let outcome = states::bring_about(&stopped.at(), &state, 1, &stop, &mut |now| {
+            if now.done.0 > halt {
+                stop.request();
+            }
+        });
+        assert!(matches!(outcome, Err(StateError::Stopped)), "{outcome:?}");
+        let lie = listing(&stopped.at().join(states::DIRECTORY));
+        let bytes: usize = lie.iter().map(|(_, data)| data.len()).sum();
+        assert!((bytes as u64) < halt + 2 * PIECE, "{fill} {age}: {bytes}");
+    }
 }

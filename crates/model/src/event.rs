@@ -3,6 +3,7 @@
 use crate::cell::{Cell, CellRecord, Stage};
 use crate::result::{RunInfo, StopReason};
 use crate::sample::Sample;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened.
@@ -29,6 +30,15 @@ pub enum Event {
         cell: Cell,
         /// Which stage.
         stage: Stage,
+    },
+    /// The file system comes into the state its contender asks for.
+    StateProgress {
+        /// Which cell.
+        cell: Cell,
+        /// Bytes written so far.
+        done: Bytes,
+        /// Bytes that will have been written, as far as can be told.
+        of: Bytes,
     },
     /// A phase was measured.
     PhaseEnded {

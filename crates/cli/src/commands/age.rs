@@ -4,9 +4,11 @@
 use crate::args::AgeArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
+use crate::screen::filling;
 use fsdyno_host::signals;
-use fsdyno_load::states::{self, StateError};
+use fsdyno_load::states::{self, Progress, StateError};
 use fsdyno_model::{Fill, GroundState, Stop};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub fn age(args: &AgeArgs) -> Result<Code, Trouble> {
     if !args.directory.is_dir() {
@@ -20,18 +22,28 @@ pub fn age(args: &AgeArgs) -> Result<Code, Trouble> {
         .map_err(|(message, way_out)| Trouble::usage(format!("{message}; {way_out}")))?;
     let stop = Stop::new();
     signals::install(&stop)?;
-    let reached = states::bring_about(&args.directory, &state, args.seed, &stop).map_err(
-        |error| match error {
-            StateError::Stopped => Trouble::new(
-                Code::Interrupted,
-                format!(
-                    "interrupted; what was written lies in {}",
-                    args.directory.join(states::DIRECTORY).display()
-                ),
+    // Off a terminal nothing is drawn.
+    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    let mut show = |now: Progress| {
+        bar.set_length(now.of.0);
+        bar.set_position(now.done.0);
+        bar.set_message(filling(now.done, now.of));
+    };
+    let brought = states::bring_about(&args.directory, &state, args.seed, &stop, &mut show);
+    bar.finish_and_clear();
+    let reached = brought.map_err(|error| match error {
+        StateError::Stopped => Trouble::new(
+            Code::Interrupted,
+            format!(
+                "interrupted; what was written lies in {}",
+                args.directory.join(states::DIRECTORY).display()
             ),
-            other => Trouble::failure(other),
-        },
-    )?;
+        ),
+        other => Trouble::failure(other),
+    })?;
     let line = match reached {
         Some(reached) => format!("{}: {reached}\n", args.directory.display()),
         None => "nothing asked for, nothing done\n".to_owned(),

@@ -27,9 +27,12 @@ fn age(work: &mut Work<'_>) -> Result<String, StateError> {
         high: budget - budget / 32,
         refusals: 0,
     };
+    let times = u64::from(work.age) + 1;
+    work.files.expect(ageing.high.saturating_mul(times));
     ageing.fill(work)?;
     let filled = work.files.written();
     let held = work.files.held();
+    work.files.expect(held.saturating_mul(u64::from(work.age)));
     ageing.churn(work, filled + held.saturating_mul(u64::from(work.age)))?;
     let churned = work.files.written() - filled;
     let counts = ageing.churn.counts();

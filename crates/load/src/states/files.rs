@@ -3,6 +3,7 @@
 //! Which files stand is known to those who ask; here is only how many.
 
 use super::error::StateError;
+use super::progress::Teller;
 use super::space::Space;
 use crate::datasets::content::{BUFFER, Content, Stream};
 use crate::datasets::seed::Seed;
@@ -17,6 +18,10 @@ use std::path::{Path, PathBuf};
 /// systems place them by their directory.
 const DIRECTORIES: u32 = 32;
 
+/// How much is written before the file system is told to bring it to the device: so much has to be
+/// waited for when the user wishes to stop, as an unmount writes what is left.
+const HELD_BACK: u64 = 64 << 20;
+
 /// The files.
 pub(super) struct Files<'a> {
     root: PathBuf,
@@ -24,6 +29,9 @@ pub(super) struct Files<'a> {
     buffer: Box<[u8]>,
     seed: Seed,
     stop: &'a Stop,
+    progress: Teller<'a>,
+    /// Written since the file system was last told to write everything.
+    unwritten: u64,
     next: u32,
     count: u64,
     held: u64,
@@ -32,7 +40,12 @@ pub(super) struct Files<'a> {
 
 impl<'a> Files<'a> {
     /// Makes the directory that holds them. Nobody but the superuser may look into it.
-    pub(super) fn make(root: &Path, seed: Seed, stop: &'a Stop) -> Result<Self, StateError> {
+    pub(super) fn make(
+        root: &Path,
+        seed: Seed,
+        stop: &'a Stop,
+        progress: Teller<'a>,
+    ) -> Result<Self, StateError> {
         let made = |path: &Path| {
             fs::mkdir(path, Mode::RWXU).map_err(|e| StateError::io("make directory", path, e))
         };
@@ -50,6 +63,8 @@ impl<'a> Files<'a> {
             buffer: vec![0; BUFFER].into(),
             seed,
             stop,
+            progress,
+            unwritten: 0,
             next: 0,
             count: 0,
             held: 0,
@@ -70,6 +85,11 @@ impl<'a> Files<'a> {
     /// The bytes written in all.
     pub(super) fn written(&self) -> u64 {
         self.written
+    }
+
+    /// So much will be written from here on.
+    pub(super) fn expect(&mut self, bytes: u64) {
+        self.progress.expect(bytes);
     }
 
     /// The number of the next file.
@@ -196,7 +216,10 @@ impl<'a> Files<'a> {
                     return Err(StateError::Stopped);
                 }
                 match write(file, piece) {
-                    Ok(written) => piece = &piece[written..],
+                    Ok(written) => {
+                        self.progress.wrote(written as u64);
+                        piece = &piece[written..];
+                    }
                     Err(Errno::INTR) => {}
                     Err(errno) => {
                         failed = Some(errno);
@@ -210,6 +233,11 @@ impl<'a> Files<'a> {
         }
         self.held += bytes;
         self.written += bytes;
+        self.unwritten += bytes;
+        if self.unwritten >= HELD_BACK {
+            self.unwritten = 0;
+            fs::syncfs(&self.directories[0]).map_err(|e| StateError::io("sync", &self.root, e))?;
+        }
         Ok(())
     }
 }
@@ -227,7 +255,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("state");
         let stop = Stop::new();
-        let mut files = Files::make(&root, Seed::new(1), &stop).unwrap();
+        let mut ignored = |_| {};
+        let teller = Teller::new(&mut ignored);
+        let mut files = Files::make(&root, Seed::new(1), &stop, teller).unwrap();
         files.create(40, 10_000).unwrap();
         files.create(41, 0).unwrap();
         files.append(40, 10_000, 5000).unwrap();
@@ -241,7 +271,11 @@ mod tests {
             (files.count(), files.held(), files.written()),
             (1, 0, 15_000)
         );
-        let again = Files::make(&root, Seed::new(1), &stop).err().unwrap();
+        let mut ignored = |_| {};
+        let teller = Teller::new(&mut ignored);
+        let again = Files::make(&root, Seed::new(1), &stop, teller)
+            .err()
+            .unwrap();
         assert!(
             again.to_string().contains("brought about here before"),
             "{again}"

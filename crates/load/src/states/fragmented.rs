@@ -24,6 +24,8 @@ const BRIM: u32 = 995;
 fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     let size = large(work)?;
     let files = &mut work.files;
+    let missing = files.space()?.missing(BRIM.max(work.permille));
+    files.expect(missing);
     // So much that half of what is between it and the brim is what is to be free.
     let bulk = (2 * work.permille).saturating_sub(BRIM);
     top_up(files, bulk, size, &mut |_, _| {})?;

@@ -12,15 +12,18 @@ mod error;
 mod files;
 mod fragmented;
 mod plain;
+mod progress;
 mod space;
 
 pub use error::StateError;
+pub use progress::Progress;
 pub use space::Space;
 
 use crate::datasets::seed::Seed;
 use files::Files;
 use fsdyno_model::units::three_digits;
 use fsdyno_model::{Bytes, Fragmentation, GroundState, Nanos, Stop};
+use progress::Teller;
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
@@ -74,12 +77,16 @@ pub struct Reached {
 
 /// Brings the file system of a directory into a state; makes [`DIRECTORY`] in it.
 ///
+/// How far it has come is `told` now and then. A wish to stop is heard within a piece of a file; what
+/// is written but not yet on the device never grows so large that giving it up would take long.
+///
 /// The same seed on a file system of the same size gives the same files and the same sequence.
 pub fn bring_about(
     root: &Path,
     state: &GroundState,
     seed: u64,
     stop: &Stop,
+    told: &mut dyn FnMut(Progress),
 ) -> Result<Option<Reached>, StateError> {
     let Some(permille) = state.fill_permille else {
         return Ok(None);
@@ -89,7 +96,12 @@ pub fn bring_about(
     };
     let began = Instant::now();
     let seed = Seed::new(seed).part("state");
-    let files = Files::make(&root.join(DIRECTORY), seed.part("content"), stop)?;
+    let files = Files::make(
+        &root.join(DIRECTORY),
+        seed.part("content"),
+        stop,
+        Teller::new(told),
+    )?;
     let mut work = Work {
         files,
         permille,

@@ -13,6 +13,8 @@ pub static PLAIN: Manner = Manner {
     applies: |state| state.fill_permille.is_some(),
     run: |work| {
         let size = large(work)?;
+        let missing = work.files.space()?.missing(work.permille);
+        work.files.expect(missing);
         let outcome = top_up(&mut work.files, work.permille, size, &mut |_, _| {})?;
         enough(work, outcome)?;
         Ok("filled with large files".to_owned())

@@ -4,8 +4,8 @@ use crate::procedure::Halt;
 use fsdyno_host::command::{CommandError, Finished};
 use fsdyno_load::measure::ToolCommand;
 use fsdyno_model::{
-    Cell, CellRecord, CommandRecord, Effective, Event, Failure, Nanos, Outcome, Sample, Stage,
-    Step, Warning,
+    Bytes, Cell, CellRecord, CommandRecord, Effective, Event, Failure, Nanos, Outcome, Sample,
+    Stage, Step, Warning,
 };
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -46,6 +46,15 @@ impl<'a> Notes<'a> {
             stage: stage.clone(),
         });
         self.stage = stage;
+    }
+
+    /// Tells how far the state has come about; nothing of it is kept.
+    pub(super) fn state_progress(&mut self, done: Bytes, of: Bytes) {
+        (self.emit)(Event::StateProgress {
+            cell: self.cell,
+            done,
+            of,
+        });
     }
 
     pub(super) fn sample(&mut self, sample: Sample) {

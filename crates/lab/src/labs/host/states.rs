@@ -15,12 +15,14 @@ pub(super) fn bring_about(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<()
     }
     still_fits(doing, job)?;
     let root = doing.target();
-    let reached = states::bring_about(&root, state, job.state_seed(), doing.stop).map_err(
-        |error| match error {
-            StateError::Stopped => Halt::Stopped,
-            other => doing.notes.halt(other.to_string(), other.errno()),
-        },
-    )?;
+    let notes = &mut *doing.notes;
+    let reached = states::bring_about(&root, state, job.state_seed(), doing.stop, &mut |now| {
+        notes.state_progress(now.done, now.of);
+    })
+    .map_err(|error| match error {
+        StateError::Stopped => Halt::Stopped,
+        other => doing.notes.halt(other.to_string(), other.errno()),
+    })?;
     if let Some(reached) = reached {
         doing.notes.effective(Effective::STATE, reached.to_string());
     }
