@@ -20,6 +20,8 @@ pub trait Hands {
     fn mount(&mut self, steps: &[Step]) -> Result<(), Halt>;
     /// Reads back the options in force.
     fn describe(&mut self, source: &str, step: &Step) -> Result<(), Halt>;
+    /// Tells in what pieces the free space lies; where that cannot be told, why.
+    fn free_space(&mut self, source: &str, step: &Step) -> Result<(), Halt>;
     /// Fills and ages the file system as its contender asks for.
     fn state(&mut self, job: &Job<'_>) -> Result<(), Halt>;
     /// Lays the dataset and waits until deferred work has ended.
@@ -81,7 +83,7 @@ pub fn run(hands: &mut dyn Hands, job: &Job<'_>) -> Result<(), Halt> {
         && job.touches_files()
     {
         hands.enter(Stage::Describe);
-        hands.describe(&source, &step)?;
+        hands.free_space(&source, &step)?;
     }
     hands.enter(Stage::Unmount);
     hands.unmount()?;

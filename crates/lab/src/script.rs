@@ -168,6 +168,11 @@ impl Hands for Saying {
         Ok(())
     }
 
+    fn free_space(&mut self, _source: &str, step: &Step) -> Result<(), Halt> {
+        self.say(step);
+        Ok(())
+    }
+
     fn state(&mut self, job: &Job<'_>) -> Result<(), Halt> {
         let state = &job.contender.state;
         if let Some(fill) = state.fill()

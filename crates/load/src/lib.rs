@@ -1,13 +1,14 @@
 //! The load: what files there are ([`datasets`]), what is done with them ([`workloads`]), how an
 //! operation reaches the kernel ([`engines`]), which programs can be a phase ([`tools`]), how all
-//! that is timed ([`measure`]), how the files lie in the end ([`fragments`]), and what is done to a
-//! file system before ([`states`]).
+//! that is timed ([`measure`]), how the files and the free space lie in the end ([`fragments`],
+//! [`free_space`]), and what is done to a file system before ([`states`]).
 //!
 //! Nothing here mounts, formats or needs root: a load works in a directory it is given.
 
 pub mod datasets;
 pub mod engines;
 pub mod fragments;
+pub mod free_space;
 pub mod ground;
 pub mod measure;
 pub mod states;

@@ -249,3 +249,43 @@ fn a_file_system_that_keeps_no_map_is_not_available_and_never_zero() {
     assert_eq!(found.per_file(), None);
     assert_eq!(found.files, 0);
 }
+
+/// The number behind a word, wherever it stands.
+fn numbers_behind(text: &str, word: &str) -> Vec<u64> {
+    let rests = text.split(word).skip(1);
+    rests
+        .filter_map(|rest| {
+            let digits = rest.trim_start().split(|c: char| !c.is_ascii_digit());
+            digits.into_iter().next()?.parse().ok()
+        })
+        .collect()
+}
+
+#[test]
+fn free_extents_are_as_many_as_the_file_system_keeps_account_of_bitmaps_included() {
+    // So small a group turns into bitmaps with few holes.
+    let mkfs: &[&str] = &["mkfs.btrfs", "-q", "-m", "single"]; // example
+    let test = "free_extents_are_as_many_as_the_file_system_keeps_account_of";
+    let Some(mounted) = mounted(mkfs, "max_inline=0", test) else {
+        return;
+    };
+    let at = mounted.at();
+    for number in 0..4000 {
+        fs::write(at.join(format!("f{number}")), [7; BLOCK]).unwrap();
+    }
+    rustix::fs::syncfs(File::open(&at).unwrap()).unwrap();
+    for number in (0..4000).step_by(2) {
+        fs::remove_file(at.join(format!("f{number}"))).unwrap();
+    }
+    let told = fsdyno_load::free_space::free_space(&at, &Stop::new()).unwrap();
+    run(&["umount", at.to_str().unwrap()]);
+    let image = mounted.home.path().join("image");
+    let program = mkfs[0].strip_prefix("mkfs.").unwrap();
+    let words = ["inspect-internal", "dump-tree", "-t", "free_space_tree"];
+    let dump = run(&[&[program], &words[..], &[image.to_str().unwrap()]].concat());
+    assert!(dump.contains("free space bitmap"), "{dump}");
+    let accounts: u64 = numbers_behind(&dump, "extent count").iter().sum();
+    let listed: u64 = numbers_behind(&told, "free extents:").iter().sum();
+    assert!(accounts > 1900, "{accounts}");
+    assert_eq!(listed, accounts, "{told}\n{dump}");
+}

@@ -74,6 +74,14 @@ pub enum Step {
         /// Files smaller than this are left out.
         floor: Bytes,
     },
+    /// List the free space of a file system in a tree of its own (by system call; the shell form
+    /// is the nearest that its programs can do).
+    ListFreeSpace {
+        /// Where it is mounted.
+        path: PathBuf,
+        /// The words of the shell form.
+        shown_by: Vec<String>,
+    },
     /// Wait until the counters of the devices stand still.
     Quiesce {
         /// The devices.
@@ -137,6 +145,7 @@ impl Step {
                 argv.extend(words(&["-exec", "filefrag", "{}", ";"]));
                 argv
             }
+            Self::ListFreeSpace { shown_by, .. } => shown_by.clone(),
             Self::Quiesce { .. } => words(&["sleep", "1"]),
         }
     }

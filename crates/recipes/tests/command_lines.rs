@@ -89,6 +89,7 @@ fn btrfs_on_one_device_names_no_members() {
     mount: mount -i -t btrfs -o compress=zstd "$LOOP0" /mnt/t
     btrfs inspect-internal dump-super: btrfs inspect-internal dump-super "$LOOP0"
     btrfs filesystem usage: btrfs filesystem usage /mnt/t
+    free space (free-space tree): btrfs inspect-internal dump-tree -t free_space_tree "$LOOP0"
     check [0]: btrfs check --readonly "$LOOP0"
     version: mkfs.btrfs --version
     "#);
@@ -101,6 +102,7 @@ fn a_btrfs_pool_stripes_data_and_names_its_members() {
     mount: mount -i -t btrfs -o "device=$LOOP0,device=$LOOP1,noatime" "$LOOP0" /mnt/t
     btrfs inspect-internal dump-super: btrfs inspect-internal dump-super "$LOOP0"
     btrfs filesystem usage: btrfs filesystem usage /mnt/t
+    free space (free-space tree): btrfs inspect-internal dump-tree -t free_space_tree "$LOOP0"
     check [0]: btrfs check --readonly "$LOOP0"
     version: mkfs.btrfs --version
     "#);

@@ -184,6 +184,18 @@ impl Filesystem for Btrfs {
         [superblock].into_iter().chain(usage).collect()
     }
 
+    fn free_space(&self, devices: &[String], target: &Path) -> Option<(String, Step)> {
+        // What it prints tells bitmaps without their bits, and reads the device below the mounted
+        // file system: the tree is searched through the file system itself.
+        let words = ["btrfs", "inspect-internal", "dump-tree", "-t", "free_space_tree"];
+        let shown_by = words.iter().map(|word| (*word).to_owned());
+        let step = Step::ListFreeSpace {
+            path: target.to_owned(),
+            shown_by: shown_by.chain(devices.first().cloned()).collect(),
+        };
+        Some(("free space (free-space tree)".to_owned(), step))
+    }
+
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         // It finds the other members of a pool itself.
         Some(Check {

@@ -67,7 +67,7 @@ pub trait Filesystem: Sync {
         target: &Path,
     ) -> Vec<(String, Step)>;
 
-    /// Reading, while it is mounted, in what pieces its free space lies: the name of the source.
+    /// Telling, while it is mounted, in what pieces its free space lies: the name of the source.
     /// None where it does not tell.
     fn free_space(&self, _devices: &[String], _target: &Path) -> Option<(String, Step)> {
         None

@@ -352,6 +352,10 @@ impl Hands for Doing<'_, '_> {
         Ok(())
     }
 
+    fn free_space(&mut self, source: &str, step: &Step) -> Result<(), Halt> {
+        fragments::free_space(self, source, step)
+    }
+
     fn state(&mut self, job: &Job<'_>) -> Result<(), Halt> {
         states::bring_about(self, job)
     }

@@ -1,4 +1,5 @@
-//! Counting fragments after a phase: its figures are taken, and no clock runs.
+//! Counting fragments after a phase, and free space at the end: figures are taken, and no clock
+//! runs.
 //!
 //! Counting brings names, inodes and maps of extents into memory. A phase that begins cold or warm
 //! has its state brought about afterwards; one that begins as left begins with these in memory as
@@ -7,7 +8,8 @@
 use super::doing::Doing;
 use crate::job::Job;
 use crate::procedure::Halt;
-use fsdyno_load::fragments;
+use fsdyno_host::command;
+use fsdyno_load::{fragments, free_space};
 use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
 
 /// Every file counts, however small.
@@ -29,6 +31,36 @@ pub(super) fn after(
         .notes
         .by_call(&counting, || fragments::count(root, FLOOR, stop));
     counted.map(Some).map_err(|error| hands.load_failed(&error))
+}
+
+/// In what pieces the free space lies. Figures stand without it: where it cannot be told, the
+/// reason is kept.
+pub(super) fn free_space(hands: &mut Doing<'_, '_>, source: &str, step: &Step) -> Result<(), Halt> {
+    let told = if let Step::ListFreeSpace { path, .. } = step {
+        let stop = hands.stop;
+        let listed = hands
+            .notes
+            .by_call(step, || free_space::free_space(path, stop));
+        listed.map_err(|error| error.to_string())
+    } else {
+        match command::run(&step.argv(), hands.stop) {
+            Ok(finished) => {
+                hands.notes.program(&step.argv(), &finished);
+                if finished.success() {
+                    Ok(finished.stdout)
+                } else {
+                    Err(finished.failure(&step.argv()))
+                }
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    if hands.stop.requested() {
+        return Err(Halt::Stopped);
+    }
+    let text = told.unwrap_or_else(|reason| format!("not available: {reason}"));
+    hands.notes.effective(source, text);
+    Ok(())
 }
 
 /// The step that counts them.
