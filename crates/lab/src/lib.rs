@@ -2,6 +2,7 @@
 //! really does it, the [`script`] of a dry run only says it.
 
 mod filled;
+mod in_memory;
 pub mod job;
 pub mod labs;
 pub mod preflight;

@@ -1,7 +1,7 @@
 //! Everything that can be known before anything is made: recipes found, datasets opened, phases
 //! that follow from each other, and room enough for it all.
 
-use crate::filled;
+use crate::{filled, in_memory};
 use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::tools;
@@ -111,6 +111,36 @@ pub enum PreflightError {
         /// What is there.
         room: Bytes,
     },
+    /// A fill would take the memory of the machine.
+    #[error(
+        "filling {label} takes {written} of memory and the workloads up to {need} more, but only \
+         {available} are available; give it a smaller size=, less --fill, or a smaller --scale"
+    )]
+    NotEnoughMemory {
+        /// The contender.
+        label: String,
+        /// What filling writes.
+        written: Bytes,
+        /// What the largest workload takes.
+        need: Bytes,
+        /// What could be taken without swapping.
+        available: Bytes,
+    },
+    /// The workloads do not fit beside what fills a file system in memory.
+    #[error(
+        "the workloads take up to {need}, but on {label} only {left} are left of {size}; give it a \
+         larger size=, less --fill, or choose a smaller --scale"
+    )]
+    TooFullInMemory {
+        /// The contender.
+        label: String,
+        /// What the largest workload takes.
+        need: Bytes,
+        /// What is left to it.
+        left: Bytes,
+        /// The size of the file system.
+        size: Bytes,
+    },
     /// A contender has no recipe.
     #[error("contender {label}: no file system is called `{filesystem}`")]
     NoRecipe {
@@ -197,6 +227,9 @@ impl Preflight {
         };
         preflight.check_room(plan)?;
         preflight.check_room_beside_states(plan)?;
+        if plan.engine != NULL {
+            in_memory::check(plan, preflight.need)?;
+        }
         Ok(preflight)
     }
 

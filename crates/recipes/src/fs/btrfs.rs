@@ -187,7 +187,13 @@ impl Filesystem for Btrfs {
     fn free_space(&self, devices: &[String], target: &Path) -> Option<(String, Step)> {
         // What it prints tells bitmaps without their bits, and reads the device below the mounted
         // file system: the tree is searched through the file system itself.
-        let words = ["btrfs", "inspect-internal", "dump-tree", "-t", "free_space_tree"];
+        let words = [
+            "btrfs",
+            "inspect-internal",
+            "dump-tree",
+            "-t",
+            "free_space_tree",
+        ];
         let shown_by = words.iter().map(|word| (*word).to_owned());
         let step = Step::ListFreeSpace {
             path: target.to_owned(),

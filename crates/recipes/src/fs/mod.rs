@@ -53,6 +53,12 @@ pub trait Filesystem: Sync {
         Bytes(0)
     }
 
+    /// How large it is by its options, of so much memory in all; none where it does not live in
+    /// memory, or they do not tell.
+    fn size_in_memory(&self, _contender: &Contender, _total: Bytes) -> Option<Bytes> {
+        None
+    }
+
     /// Making it anew on its devices, whatever was there.
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step>;
 

@@ -1,11 +1,14 @@
 //! tmpfs: files in the page cache and in swap, with no device below.
 
 use super::{Filesystem, mount_first};
-use fsdyno_model::{Contender, FilesystemKind, Need, Requirement, Step};
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
 use std::path::Path;
 
 /// tmpfs, as large as its mount options say (half of memory where they say nothing).
 pub struct Tmpfs;
+
+/// What one of its blocks takes.
+const PAGE: u64 = 4096;
 
 /// Its options (tmpfs(5)).
 const OPTIONS: &[&str] = &[
@@ -50,6 +53,16 @@ impl Filesystem for Tmpfs {
         &["single"]
     }
 
+    fn size_in_memory(&self, contender: &Contender, total: Bytes) -> Option<Bytes> {
+        // The last one counts.
+        let mut options = contender.mount.iter().rev();
+        options.find_map(|option| match option.split_once('=')? {
+            ("size", text) => size(text, total),
+            ("nr_blocks", text) => Some(Bytes(size(text, total)?.0.saturating_mul(PAGE))),
+            _ => None,
+        })
+    }
+
     fn make(&self, _contender: &Contender, _devices: &[String]) -> Vec<Step> {
         Vec::new()
     }
@@ -68,5 +81,49 @@ impl Filesystem for Tmpfs {
     ) -> Vec<(String, Step)> {
         // All there is to know stands in mountinfo, which is read for every contender.
         Vec::new()
+    }
+}
+
+/// A size as the kernel reads it: a number with a suffix of a power of 1024, or a part of all
+/// memory in percent (tmpfs(5)).
+fn size(text: &str, total: Bytes) -> Option<Bytes> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: u64 = digits.parse().ok()?;
+    let suffix = text[digits.len()..].to_ascii_lowercase();
+    let power = match suffix.as_str() {
+        "%" => {
+            let part = u128::from(total.0) * u128::from(number) / 100;
+            return u64::try_from(part).ok().map(Bytes);
+        }
+        "" => 0,
+        letter => 1 + u32::try_from("kmgtpe".find(letter)?).ok()?,
+    };
+    number.checked_mul(1024_u64.checked_pow(power)?).map(Bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_size_is_what_the_kernel_takes_its_options_for() {
+        let told = |text: &str| {
+            let contender = Contender::parse(text, &super::super::kind_of).unwrap();
+            let size = Tmpfs.size_in_memory(&contender, Bytes(1000 << 20));
+            size.map(|size| size.0)
+        };
+        for (text, expected) in [
+            ("tmpfs", None),
+            ("tmpfs:size=512M", Some(512 << 20)),
+            ("tmpfs:size=4096", Some(4096)),
+            ("tmpfs:size=1g,noatime", Some(1 << 30)),
+            ("tmpfs:size=25%", Some(250 << 20)),
+            ("tmpfs:nr_blocks=2k", Some(8 << 20)),
+            ("tmpfs:size=1g,size=1m", Some(1 << 20)),
+            ("tmpfs:size=xm", None),
+            ("tmpfs:size=99999999999e", None),
+        ] {
+            assert_eq!(told(text), expected, "{text}");
+        }
     }
 }

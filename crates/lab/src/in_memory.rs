@@ -1,0 +1,87 @@
+//! File systems in memory that are to be filled: whether the machine has so much memory. What is
+//! written to them is taken from everybody else on it.
+
+use crate::preflight::PreflightError;
+use fsdyno_host::counters::{memory_available, memory_total};
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Plan};
+
+/// Refuses a contender whose fill, with the largest workload beside it, would take more memory
+/// than is available, or leave the workload no room.
+pub(crate) fn check(plan: &Plan, need: Bytes) -> Result<(), PreflightError> {
+    let Some((available, total)) = memory_available().zip(memory_total()) else {
+        return Ok(());
+    };
+    let filled = plan.contenders.iter().filter(|c| !c.state.is_fresh());
+    for contender in filled {
+        check_one(contender, need, available, total)?;
+    }
+    Ok(())
+}
+
+fn check_one(
+    contender: &Contender,
+    need: Bytes,
+    available: Bytes,
+    total: Bytes,
+) -> Result<(), PreflightError> {
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let Some(size) = recipe
+        .filter(|recipe| recipe.kind() == FilesystemKind::Memory)
+        .and_then(|recipe| recipe.size_in_memory(contender, total))
+    else {
+        return Ok(());
+    };
+    let permille = contender.state.fill_permille.unwrap_or(0);
+    let part = u128::from(size.0) * u128::from(permille) / 1000;
+    let written = Bytes(u64::try_from(part).unwrap_or(u64::MAX));
+    let left = Bytes(size.0.saturating_sub(written.0));
+    if need > left {
+        return Err(PreflightError::TooFullInMemory {
+            label: contender.label.clone(),
+            need,
+            left,
+            size,
+        });
+    }
+    if written.0.saturating_add(need.0) > available.0 {
+        return Err(PreflightError::NotEnoughMemory {
+            label: contender.label.clone(),
+            written,
+            need,
+            available,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fill_that_would_eat_the_memory_is_refused_and_so_is_one_that_leaves_no_room() {
+        let mib = |many: u64| Bytes(many << 20);
+        let refusal = |text: &str, permille, need| {
+            let mut contender = Contender::parse(text, &fsdyno_recipes::kind_of).unwrap();
+            contender.state.fill_permille = Some(permille);
+            let outcome = check_one(&contender, mib(need), mib(1000), mib(4000));
+            outcome.err().map(|error| error.to_string())
+        };
+        assert_eq!(refusal("tmpfs:size=1000m", 900, 100), None); // example
+        assert_eq!(refusal("tmpfs:size=20%", 900, 80), None); // example
+        for (text, permille, need, words) in [
+            ("tmpfs:size=1200m", 800, 100, "available"), // example
+            ("tmpfs:size=50%", 500, 1, "available"),     // example
+            (
+                "tmpfs:size=1000m",
+                950,
+                100,
+                "50.0 MiB are left of 1000 MiB",
+            ), // example
+        ] {
+            let told = refusal(text, permille, need).unwrap();
+            assert!(told.contains(words) && told.contains("size="), "{told}");
+        }
+        assert_eq!(refusal("ext4", 990, 5000), None); // example
+    }
+}
