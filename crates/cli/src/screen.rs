@@ -55,12 +55,10 @@ impl Screen {
                     .set_message(format!("{}{}: {stage}", self.time_left(), self.now));
             }
             Event::StateProgress { done, of, .. } => {
-                self.bar.set_message(format!(
-                    "{}{}: {}",
-                    self.time_left(),
-                    self.now,
-                    filling(*done, *of)
-                ));
+                // The figure stands first: what does not fit on the line is cut off.
+                let how_far = filling(*done, *of);
+                self.bar
+                    .set_message(format!("{}{how_far}: {}", self.time_left(), self.now));
             }
             Event::PhaseEnded { .. } => {}
             Event::CellEnded { record } => self.cell_ended(record),
@@ -133,10 +131,10 @@ impl Screen {
     }
 }
 
-/// How far a file system has come into its state: `fill and age 42 % of 1.9 GiB`.
+/// How far a file system has come into its state: `state 42 % of 1.90 GiB`.
 pub fn filling(done: Bytes, of: Bytes) -> String {
     let percent = u128::from(done.0) * 100 / u128::from(of.0.max(1));
-    format!("fill and age {percent:2} % of {of}")
+    format!("state {percent} % of {of}")
 }
 
 /// What cells took so far, and so what those to come will take.
@@ -186,6 +184,13 @@ mod tests {
             contender,
             workload,
         }
+    }
+
+    #[test]
+    fn how_far_a_state_has_come_is_a_part_of_its_bytes() {
+        assert_eq!(filling(Bytes(0), Bytes(0)), "state 0 % of 0 B");
+        let (done, of) = (Bytes(u64::MAX / 2), Bytes(u64::MAX));
+        assert!(filling(done, of).starts_with("state 49 % of 16.0 EiB"));
     }
 
     #[test]
