@@ -150,10 +150,12 @@ pub enum PreflightError {
         filesystem: String,
     },
     /// Nothing can be made in a place.
-    #[error("cannot make anything in {}: {source}; choose another directory with --work-dir (or dir:PATH)", path.display())]
+    #[error("cannot make anything in {}: {source}; choose another directory{way_out}", path.display())]
     NotWritable {
         /// Where.
         path: PathBuf,
+        /// How another is named.
+        way_out: &'static str,
         /// Why.
         source: std::io::Error,
     },
@@ -207,7 +209,10 @@ impl Preflight {
             .unwrap_or_default();
         let scratch = match &plan.device {
             DeviceChoice::Loop { directory, .. } => directory.clone(),
-            _ => PathBuf::from(DEFAULT_SCRATCH),
+            _ => plan
+                .work_dir
+                .clone()
+                .unwrap_or_else(|| PathBuf::from(DEFAULT_SCRATCH)),
         };
         let image_bytes = if let DeviceChoice::Loop {
             size: Some(size), ..
@@ -235,6 +240,10 @@ impl Preflight {
 
     /// Refuses what cannot fit, by name.
     fn check_room(&self, plan: &Plan) -> Result<(), PreflightError> {
+        if plan.engine == NULL {
+            // It writes nothing.
+            return Ok(());
+        }
         for (workload, prepared) in plan.workloads.iter().zip(&self.workloads) {
             let too_large = |place: String, room: Bytes, way_out: &str| PreflightError::TooLarge {
                 workload: workload.name.clone(),
@@ -254,16 +263,15 @@ impl Preflight {
                     "a larger loop size, or leave the size to fsdyno",
                 ));
             }
-            let mut places: Vec<PathBuf> = plan
-                .contenders
-                .iter()
-                .filter_map(|c| c.directory.clone())
+            let directories = plan.contenders.iter().filter_map(|c| c.directory.as_ref());
+            let mut places: Vec<(&PathBuf, &str)> = directories
+                .map(|path| (path, "a directory with more room"))
                 .collect();
             if matches!(plan.device, DeviceChoice::Loop { .. }) {
-                places.push(self.scratch.clone());
+                places.push((&self.scratch, "another place with --work-dir"));
             }
-            for path in places {
-                let room = fsdyno_host::counters::space_free(&path).map_err(|source| {
+            for (path, way_out) in places {
+                let room = fsdyno_host::counters::space_free(path).map_err(|source| {
                     PreflightError::Unknown {
                         path: path.clone(),
                         source,
@@ -271,7 +279,7 @@ impl Preflight {
                 })?;
                 if prepared.peak > room {
                     let place = path.display().to_string();
-                    return Err(too_large(place, room, "another place with --work-dir"));
+                    return Err(too_large(place, room, way_out));
                 }
             }
         }
@@ -327,14 +335,18 @@ impl Preflight {
     /// Refuses places in which no image, mount point or tree could be made.
     pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
         let directories = plan.contenders.iter().map(|c| c.directory.as_ref());
-        let places: BTreeSet<&PathBuf> = directories
-            .map(|directory| directory.unwrap_or(&self.scratch))
+        let places: BTreeSet<(&PathBuf, &str)> = directories
+            .map(|directory| match directory {
+                Some(directory) => (directory, " (dir:PATH)"),
+                None => (&self.scratch, " with --work-dir"),
+            })
             .collect();
-        for path in places {
+        for (path, way_out) in places {
             // The path below it asks for a directory, and the access for the right to make.
             access(path.join("."), Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
                 PreflightError::NotWritable {
                     path: path.clone(),
+                    way_out,
                     source: errno.into(),
                 }
             })?;

@@ -37,6 +37,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
             size,
             directory: "/var/tmp".into(),
         },
+        work_dir: None,
         engine: "sync".into(),
         copy_method: CopyMethod::ReadWrite,
         verify: false,
@@ -203,4 +204,31 @@ fn a_script_for_a_directory_neither_mounts_nor_formats() {
             .unwrap()
             .contains(&directory.path().display().to_string())
     );
+}
+
+#[test]
+fn mount_points_lie_where_they_are_wanted_and_a_directory_without_room_has_its_own_way_out() {
+    let mut plan = plan("tmpfs", &["copy"], None); // example
+    plan.device = DeviceChoice::None;
+    plan.work_dir = Some("/srv/mounts".into());
+    let text = lines(&plan).join("\n");
+    assert!(text.contains("/srv/mounts/fsdyno-"), "{text}");
+    assert!(!text.contains("/var/tmp"), "{text}");
+
+    // There is no room in /proc.
+    let mut plan = self::plan("dir:/proc", &["copy"], None);
+    plan.device = DeviceChoice::None;
+    let told = Preflight::of(&plan).err().unwrap().to_string();
+    assert!(told.contains("a directory with more room"), "{told}");
+    assert!(!told.contains("--work-dir"), "{told}");
+    // What writes nothing needs none.
+    plan.engine = "null".into();
+    let preflight = Preflight::of(&plan).unwrap();
+    let told = preflight.check_places(&plan).err();
+    if let Some(told) = told.map(|error| error.to_string()) {
+        assert!(
+            told.contains("dir:PATH") && !told.contains("--work-dir"),
+            "{told}"
+        );
+    }
 }

@@ -30,6 +30,9 @@ pub struct Plan {
     pub budget: Option<Nanos>,
     /// Where blocks live.
     pub device: DeviceChoice,
+    /// Where mount points go where there are no image files to lie beside; the default where none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_dir: Option<PathBuf>,
     /// The engine that does the work.
     pub engine: String,
     /// How a copy moves data.

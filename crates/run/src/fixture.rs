@@ -31,6 +31,7 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         repeats,
         budget: None,
         device: DeviceChoice::None,
+        work_dir: None,
         engine: "sync".into(),
         copy_method: CopyMethod::ReadWrite,
         verify: false,

@@ -88,6 +88,10 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let place = place(request, &layers, judge)?;
     let contenders = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
     let device = device(request, &contenders, place, &here);
+    let work_dir = match (&device, &request.work_dir) {
+        (DeviceChoice::Loop { .. }, _) | (_, None) => None,
+        (_, Some(directory)) => Some(absolute(&here, directory)),
+    };
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
     let scale = scale(request, &layers)?;
     let engine = engine(request, &layers, catalogue)?;
@@ -142,6 +146,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         workloads,
         contenders,
         device,
+        work_dir,
     };
     Ok(plan)
 }

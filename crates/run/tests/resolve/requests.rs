@@ -123,9 +123,15 @@ fn places_decide_where_and_who() {
     let (size, directory) = (Some(Bytes(3 << 30)), here.join("images"));
     assert_eq!(in_work.device, DeviceChoice::Loop { size, directory });
 
+    assert_eq!(in_work.work_dir, None, "image files say where");
+
     for fs in ["tmpfs", "tmpfs,dir:/a"] {
-        let plan = plan(&request(|r| r.fs = vec![fs.to_owned()]));
+        let plan = plan(&request(|r| {
+            r.fs = vec![fs.to_owned()];
+            r.work_dir = Some("mounts".into());
+        }));
         assert_eq!(plan.device, DeviceChoice::None, "{fs}");
+        assert_eq!(plan.work_dir, Some(here.join("mounts")), "{fs}");
     }
     let mixed = plan(&request(|r| {
         r.fs = vec!["tmpfs".to_owned(), "ext4".to_owned()];

@@ -106,6 +106,7 @@ pub(crate) fn plan() -> Plan {
             size: Some(Bytes(1 << 40)),
             directory: "/images".into(),
         },
+        work_dir: None,
         engine: "sync".into(),
         copy_method: CopyMethod::Reflink,
         verify: true,

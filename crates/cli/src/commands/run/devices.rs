@@ -77,7 +77,9 @@ pub fn to_name(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
             named.extend(paths.iter().map(|path| (path.clone(), "device under test")));
         }
         DeviceChoice::None if named.is_empty() => {
-            named.push((DEFAULT_SCRATCH.into(), "mount points"));
+            let place = plan.work_dir.clone();
+            let place = place.unwrap_or_else(|| DEFAULT_SCRATCH.into());
+            named.push((place, "mount points"));
         }
         DeviceChoice::None => {}
     }
