@@ -358,6 +358,28 @@ fn the_doctor_tells_of_every_state_whether_it_works_here_and_where() {
 }
 
 #[test]
+fn a_slip_in_a_name_is_wrong_use_tells_what_is_near_and_makes_nothing() {
+    let home = Home::new();
+    let ground = home.path("ground");
+    std::fs::create_dir(&ground).unwrap();
+    let store = home.path("nowhere/runs.db");
+    let (ground, store_name) = (ground.to_str().unwrap(), store.to_str().unwrap());
+    let phase = ["phase", "bonnie-write", "--in", ground];
+    for (args, words) in [
+        (vec!["run", "--resume", "typo", "--store", store_name], ""),
+        ([&phase[..], &["--engine", "snyc"]].concat(), "sync"),
+        ([&phase[..], &["--set", "syze=1M"]].concat(), "did you mean"),
+        ([&phase[..], &["--set", "size"]].concat(), "NAME=VALUE"),
+    ] {
+        let said = home.fsdyno(&args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    }
+    assert!(!store.parent().unwrap().exists());
+    assert_eq!(std::fs::read_dir(ground).unwrap().count(), 0);
+}
+
+#[test]
 fn published_tables_are_listed_shown_and_laid_beside_a_run() {
     let home = Home::new();
     let said = home.fsdyno(&["published", "list"]);

@@ -10,6 +10,7 @@ use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::{self, bonnie};
 use fsdyno_model::{CacheState, PhasePlan, Stop, Tally};
+use fsdyno_run::resolve::{engine_of, parameters_of};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -45,6 +46,8 @@ fn known(kind: &str) -> Result<(), Trouble> {
 
 pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
     known(&args.kind)?;
+    let catalogue = catalogue();
+    let engine = engine_of(&args.engine, &catalogue).map_err(Trouble::usage)?;
     let stop = Stop::new();
     signals::install(&stop)?;
     let mut ground = Ground::discover(&args.directory)
@@ -54,15 +57,14 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         kind: args.kind.clone(),
         cache: CacheState::AsLeft,
         pattern: args.pattern.clone(),
-        parameters: fsdyno_run::resolve::parameters_of(&args.kind, &args.set, &catalogue())
-            .map_err(Trouble::usage)?,
+        parameters: parameters_of(&args.kind, &args.set, &catalogue).map_err(Trouble::usage)?,
     };
-    if bonnie::is_one(&plan.kind) && args.engine != "null" {
+    if bonnie::is_one(&plan.kind) && engine != "null" {
         measure::prepare(&plan, &ground, &stop).map_err(Trouble::failure)?;
     }
     let measured = measure::run(measure::Request {
         phase: &plan,
-        engine: &args.engine,
+        engine: &engine,
         copy_method: args.copy_method,
         ground: &mut ground,
         facts: None,

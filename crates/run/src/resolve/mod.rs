@@ -22,7 +22,7 @@ mod work;
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
 pub use complaint::Complaint;
 pub use error::{PlanFileError, ResolveError};
-pub use parameters::{ParameterEntry, ParameterForm, ParameterGiven, parameters_of};
+pub use parameters::{ParameterEntry, ParameterForm, ParameterGiven, engine_of, parameters_of};
 pub use planfile::PlanFile;
 pub use request::{Request, resolve};
 pub use suite::Suite;

@@ -4,6 +4,7 @@
 use super::catalogue::{Catalogue, KindEntry, Needs};
 use super::complaint::Complaint;
 use super::contenders::absolute;
+use super::error::ResolveError;
 use fsdyno_model::{Bytes, Workload};
 use fsdyno_recipes::nearest;
 use std::collections::BTreeMap;
@@ -211,9 +212,8 @@ pub fn parameters_of(
     kind: &str,
     typed: &[String],
     catalogue: &Catalogue,
-) -> Result<BTreeMap<String, String>, Complaint> {
-    let mut given = BTreeMap::new();
-    for one in typed {
+) -> Result<BTreeMap<String, String>, ResolveError> {
+    let read_one = |one: &String| {
         let (name, value) = one.split_once('=').ok_or_else(|| {
             Complaint::wrong(
                 format!("`{one}` sets nothing"),
@@ -221,9 +221,18 @@ pub fn parameters_of(
             )
         })?;
         let value = read(kind, name, value, Path::new(""), catalogue)?;
-        given.insert(name.to_owned(), value);
-    }
-    Ok(given)
+        Ok((name.to_owned(), value))
+    };
+    let given = typed.iter().map(read_one);
+    given
+        .collect::<Result<_, Complaint>>()
+        .map_err(ResolveError::argument("--set"))
+}
+
+/// The engine of a phase that stands alone, where there is one of that name.
+pub fn engine_of(name: &str, catalogue: &Catalogue) -> Result<String, ResolveError> {
+    let known = catalogue.engine(name);
+    known.map_err(ResolveError::argument("--engine"))
 }
 
 /// Puts in what was typed as `KIND.NAME=VALUE`, for all phases of that kind.

@@ -16,7 +16,7 @@ use fsdyno_model::{Availability, Outcome, Plan, RunInfo, Stop, StopReason};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
-use fsdyno_store::Store;
+use fsdyno_store::{Store, StoreError};
 use listener::Listener;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -55,6 +55,13 @@ fn fresh(args: &RunArgs, store_path: &Path, stop: &Stop) -> Result<Code, Trouble
 }
 
 fn resume(args: &RunArgs, name: &str, store_path: &Path, stop: &Stop) -> Result<Code, Trouble> {
+    // A name of no run must not leave an empty store behind. An older store is brought up to date
+    // by being opened.
+    match Store::open_existing_read_only(store_path) {
+        Err(error @ StoreError::NoStore { .. }) => return Err(Trouble::usage(error)),
+        Err(StoreError::Older { .. }) => {}
+        looked => drop(looked?.resolve(name).map_err(Trouble::usage)?),
+    }
     let store = Store::open(store_path)?;
     let id = store.resolve(name).map_err(Trouble::usage)?;
     let info = store.load(&id)?.run;
