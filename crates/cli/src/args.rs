@@ -123,7 +123,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub prepare: Option<String>,
 
-    /// A parameter of phases: KIND.NAME=VALUE (`fsdyno list workloads --long` tells which)
+    /// A parameter of phases: KIND.NAME=VALUE (`fsdyno list workloads --long` tells which);
+    /// `mongo.processes=4` sets it for all kinds that begin with `mongo-` and take it
     #[arg(long, value_name = "SETTING", action = ArgAction::Append)]
     pub set: Vec<String>,
 

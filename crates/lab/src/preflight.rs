@@ -400,6 +400,7 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
     };
     let facts = dataset.facts();
     let tree = facts.footprint.0;
+    workloads::mongo::follow(&workload.phases).map_err(error)?;
     let (mut forms, mut trees, mut most, mut own) = (Vec::new(), 0_u64, 0_u64, 0_u64);
     let mut made = 0;
     for phase in &workload.phases {

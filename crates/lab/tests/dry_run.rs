@@ -87,6 +87,19 @@ fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn phases_that_share_their_files_must_follow_from_each_other() {
+    let mut alone = plan("ext4", &["mongo-copy"], None); // example
+    let told = Preflight::of(&alone).err().unwrap().to_string();
+    assert!(told.contains("workload ports: `mongo-copy`"), "{told}");
+    alone.workloads[0].phases = phases(&["mongo-create", "mongo-copy"]);
+    assert!(Preflight::of(&alone).is_ok());
+    let given = &mut alone.workloads[0].phases[0].parameters;
+    given.insert("processes".into(), "4".into());
+    let told = Preflight::of(&alone).err().unwrap().to_string();
+    assert!(told.contains("--set mongo.processes=4"), "{told}");
+}
+
+#[test]
 fn a_script_makes_mounts_measures_checks_and_takes_everything_away() {
     let text = lines(&plan("btrfs@pool2:noatime", &["untar", "delete"], None)).join("\n"); // example
     let order = [

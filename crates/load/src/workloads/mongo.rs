@@ -11,11 +11,13 @@
 mod change;
 mod copy;
 mod create;
+mod follow;
 mod kinds;
 mod parameters;
 mod shape;
 mod workers;
 
+pub use follow::follow;
 pub use kinds::KINDS;
 pub(crate) use workers::Mongo;
 

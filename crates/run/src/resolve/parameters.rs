@@ -235,7 +235,34 @@ pub fn engine_of(name: &str, catalogue: &Catalogue) -> Result<String, ResolveErr
     known.map_err(ResolveError::argument("--engine"))
 }
 
-/// Puts in what was typed as `KIND.NAME=VALUE`, for all phases of that kind.
+/// The kinds that a setting speaks of: the one of that name, or all that begin with it and a hyphen
+/// and take what is set (`mongo` is `mongo-create`, `mongo-copy` and so on).
+fn kinds_of<'a>(
+    word: &'a str,
+    name: &str,
+    catalogue: &'a Catalogue,
+) -> Result<Vec<&'a str>, Complaint> {
+    let own = catalogue.kind(word);
+    if let Ok(kind) = own {
+        return Ok(vec![&kind.name]);
+    }
+    let begins = |kind: &&KindEntry| {
+        let rest = kind.name.strip_prefix(word);
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    };
+    let family: Vec<&KindEntry> = catalogue.kinds.iter().filter(begins).collect();
+    let takes = |kind: &&&KindEntry| kind.parameters.iter().any(|one| one.name == name);
+    let those = family.iter().filter(takes);
+    let those: Vec<&str> = those.map(|kind| kind.name.as_str()).collect();
+    match family.first() {
+        Some(first) if those.is_empty() => known(name, Ok(first)).map(|()| those),
+        Some(_) => Ok(those),
+        None => own.map(|_| those),
+    }
+}
+
+/// Puts in what was typed as `KIND.NAME=VALUE`, for all phases of that kind, or of the kinds that
+/// begin with that word.
 pub(super) fn set(
     workloads: &mut [Workload],
     typed: &str,
@@ -251,11 +278,12 @@ pub(super) fn set(
             "write KIND.NAME=VALUE, for example fio.size=64M",
         ));
     };
-    let value = read(kind, name, value, base, catalogue)?;
+    let kinds = kinds_of(kind, name, catalogue)?;
     let mut set = false;
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
-        if phase.kind == kind {
-            phase.parameters.insert(name.to_owned(), value.clone());
+        if kinds.contains(&phase.kind.as_str()) {
+            let value = read(&phase.kind, name, value, base, catalogue)?;
+            phase.parameters.insert(name.to_owned(), value);
             set = true;
         }
     }
@@ -264,7 +292,7 @@ pub(super) fn set(
     }
     Err(Complaint::wrong(
         format!("no phase is of the kind `{kind}`"),
-        format!("add one with --workload {kind}"),
+        format!("add one with --workload {}", kinds.first().unwrap_or(&kind)),
     ))
 }
 

@@ -63,6 +63,33 @@ fn parameters_are_set_by_kind_and_name() {
 }
 
 #[test]
+fn the_beginning_of_several_kinds_sets_all_of_them_that_take_it() {
+    let plan = plan(&request(|r| {
+        r.workloads = vec!["mongo-create,mongo-read,bonnie-read,bonnie-stat".into()];
+        r.set = vec!["mongo.processes=4".into(), "bonnie.size=3M".into()];
+    }));
+    let told = parameters(&plan);
+    let many = |what: &str| told.iter().filter(|one| *one == what).count();
+    assert_eq!(many("processes=4"), 2, "{told:?}");
+    assert_eq!(many("size=3145728"), 1, "{told:?}");
+    let set = |text: &str| {
+        crate::asking::told(&request(|r| {
+            r.workloads = vec!["mongo-create".into()];
+            r.set = vec![text.into()];
+        }))
+    };
+    for (typed, says) in [
+        ("mongo.proceses=4", "did you mean processes"),
+        ("mongo.processes=0", "from 1 to"),
+        ("mngo.processes=4", "no kind of phase"),
+        ("bonnie.size=4M", "--workload bonnie-"),
+    ] {
+        let said = set(typed);
+        assert!(said.contains(says), "{typed}: {said}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_the_way_out() {
     let set = |text: &str| {
         told(&request(|r| {
