@@ -201,6 +201,59 @@ fn a_command_that_is_interrupted_is_ended_with_all_it_started() {
     assert!(outcomes(&result).is_empty());
 }
 
+/// The number of a process, once the command has written it.
+fn written_pid(home: &Home, file: &Path) -> String {
+    let late = Instant::now() + Duration::from_secs(60);
+    loop {
+        match std::fs::read_to_string(file) {
+            Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
+            _ => assert!(Instant::now() < late, "{}", home.last_words()),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn after_sigkill_nothing_that_a_command_started_lives_on_whoever_it_has_become() {
+    let test = "after_sigkill_nothing_that_a_command_started_lives_on";
+    if !root_and(&[MKFS[0], "setpriv"], test) {
+        return;
+    }
+    let home = Home::new();
+    let [stray, own] = ["stray", "own"].map(|name| home.path(name));
+    // One in a session of its own; the command itself as another user, of whom the kernel forgets
+    // that it is to die with us.
+    let command = format!(
+        "setsid sleep 4321 & echo $! > {}; echo $$ > {}; \
+         exec setpriv --reuid=65534 --regid=65534 --clear-groups sleep 4321",
+        stray.display(),
+        own.display()
+    );
+    for phase in ["--exec", "--prepare"] {
+        let mut words = vec!["--fs", "ext4", "--repeats", "1", phase, &command];
+        if phase == "--prepare" {
+            words.extend(["--exec", "true"]);
+        }
+        let mut child = home.start(&run_args(&home, &words));
+        let started = [&stray, &own].map(|file| written_pid(&home, file));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let late = Instant::now() + Duration::from_secs(60);
+        let lives = |pid: &String| {
+            let line = std::fs::read(Path::new("/proc").join(pid).join("cmdline"));
+            line.is_ok_and(|line| line.starts_with(b"sleep"))
+        };
+        while started.iter().any(lives) {
+            assert!(Instant::now() < late, "{phase}: {started:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        home.assert_cleanable();
+        for file in [&stray, &own] {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+}
+
 #[test]
 fn fio_reports_its_figures_and_they_stand_in_every_report() {
     let needs = [&MKFS[..2], &["fio"]].concat();

@@ -3,7 +3,7 @@
 use fsdyno_model::Bytes;
 use std::fs;
 
-/// What could be taken right now (`MemAvailable`, proc_meminfo(5)); none where it is not told.
+/// What could be taken right now (`MemAvailable`, `proc_meminfo(5)`); none where it is not told.
 pub fn memory_available() -> Option<Bytes> {
     told("MemAvailable")
 }

@@ -1,6 +1,10 @@
 //! The engine `tools`: the programs of the system, without a shell, in the C locale. They die
 //! with us, and when the user asks to stop.
 
+mod guardian;
+
+pub(crate) use guardian::Guardian;
+
 use super::LoadError;
 use crate::workloads::ToolRun;
 use fsdyno_model::stop::Stop;

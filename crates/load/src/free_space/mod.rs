@@ -210,7 +210,7 @@ impl std::fmt::Display for Shape<'_> {
 mod tests {
     use super::*;
 
-    fn item<'a>(objectid: u64, kind: u32, offset: u64, data: &'a [u8]) -> Item<'a> {
+    fn item(objectid: u64, kind: u32, offset: u64, data: &[u8]) -> Item<'_> {
         Item {
             objectid,
             kind,

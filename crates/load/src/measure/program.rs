@@ -40,8 +40,8 @@ pub fn prepare(
     }
     let mut done = Vec::new();
     for tool in planned.commands.before {
-        let (ended, strays) = under_mark(tool, KEPT, stop);
-        let left = ended?.command;
+        let strays = Strays::guarded()?;
+        let left = under_mark(tool, KEPT, &strays, stop)?.command;
         strays.end();
         done.push(left);
     }
@@ -49,8 +49,12 @@ pub fn prepare(
 }
 
 /// Runs a program with a mark on all that it starts. What fails leaves nothing running.
-fn under_mark(mut tool: ToolRun, keeps: usize, stop: &Stop) -> (Result<Ended, LoadError>, Strays) {
-    let strays = Strays::new();
+fn under_mark(
+    mut tool: ToolRun,
+    keeps: usize,
+    strays: &Strays,
+    stop: &Stop,
+) -> Result<Ended, LoadError> {
     let (name, value) = strays.variable();
     tool.mark = Some((name, value.to_owned()));
     tool.keeps = keeps;
@@ -58,7 +62,7 @@ fn under_mark(mut tool: ToolRun, keeps: usize, stop: &Stop) -> (Result<Ended, Lo
     if ended.is_err() {
         strays.end();
     }
-    (ended, strays)
+    ended
 }
 
 /// Runs the timed command of a phase.
@@ -71,8 +75,9 @@ pub(super) fn run(
     let handle = open_ground(&planned.program.kind, &ground.root)?;
     let nothing = ToolRun::new("", []);
     let tool = std::mem::replace(&mut planned.commands.timed, nothing);
+    let strays = Strays::guarded()?;
     let watch = Watch::start();
-    let (ended, strays) = under_mark(tool, READABLE, stop);
+    let ended = under_mark(tool, READABLE, &strays, stop);
     let used = watch.read();
     let ended = ended?;
     let durable_ns = durable(handle.as_ref(), &ground.root, watch)?;

@@ -2,6 +2,8 @@
 //! found by a mark in their environment, and ended. Those that stay in the group of the command
 //! are the affair of `engines::tools`.
 
+use crate::engines::LoadError;
+use crate::engines::tools::Guardian;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,19 +15,23 @@ const VARIABLE: &str = "FSDYNO_PHASE";
 const DYING: Duration = Duration::from_secs(5);
 
 /// The mark of one phase.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Strays {
     mark: String,
+    /// Ends them where we cannot any more.
+    _guardian: Guardian,
 }
 
 impl Strays {
-    /// A mark that nobody else has.
-    pub fn new() -> Self {
+    /// A mark that nobody else has, and somebody who ends what carries it should we be killed.
+    pub fn guarded() -> Result<Self, LoadError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self {
-            mark: format!("{}-{number}", std::process::id()),
-        }
+        let mark = format!("{}-{number}", std::process::id());
+        Ok(Self {
+            _guardian: Guardian::start(&format!("{VARIABLE}={mark}"))?,
+            mark,
+        })
     }
 
     /// Name and value of the variable that carries the mark.

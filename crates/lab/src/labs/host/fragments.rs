@@ -37,10 +37,10 @@ pub(super) fn after(
 /// reason is kept.
 pub(super) fn free_space(hands: &mut Doing<'_, '_>, source: &str, step: &Step) -> Result<(), Halt> {
     let told = if let Step::ListFreeSpace { path, .. } = step {
-        let stop = hands.stop;
+        let wish = hands.stop;
         let listed = hands
             .notes
-            .by_call(step, || free_space::free_space(path, stop));
+            .by_call(step, || free_space::free_space(path, wish));
         listed.map_err(|error| error.to_string())
     } else {
         match command::run(&step.argv(), hands.stop) {
