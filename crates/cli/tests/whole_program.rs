@@ -380,6 +380,23 @@ fn a_slip_in_a_name_is_wrong_use_tells_what_is_near_and_makes_nothing() {
 }
 
 #[test]
+fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
+    let home = Home::new();
+    let ground = home.path("ground");
+    std::fs::create_dir_all(ground.join("photographs")).unwrap();
+    let delete = ["phase", "delete", "--in", ground.to_str().unwrap()];
+    let said = home.fsdyno(&delete);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("fsdyno make"), "{}", said.err);
+    let make = ["make", "music", "--scale", "0.001", "--in"];
+    let made = home.fsdyno(&[&make[..], &[ground.to_str().unwrap()]].concat());
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let said = home.fsdyno(&delete);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(ground.join("photographs").exists() && !ground.join("source").exists());
+}
+
+#[test]
 fn published_tables_are_listed_shown_and_laid_beside_a_run() {
     let home = Home::new();
     let said = home.fsdyno(&["published", "list"]);

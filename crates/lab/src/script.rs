@@ -8,6 +8,7 @@ use crate::labs::host::fragments;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt, Hands};
 use fsdyno_load::datasets::Form;
+use fsdyno_load::ground::SOURCE;
 use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
@@ -212,7 +213,7 @@ impl Hands for Saying {
             }
             self.own(&words);
             if *form == Form::Tree {
-                self.trees.push(self.root.join("source"));
+                self.trees.push(self.root.join(SOURCE));
             }
         }
         self.sync();
@@ -226,12 +227,26 @@ impl Hands for Saying {
         Ok(())
     }
 
-    fn cache(&mut self, job: &Job<'_>, phase: &PhasePlan, _: Needs) -> Result<CacheEvidence, Halt> {
+    fn cache(
+        &mut self,
+        job: &Job<'_>,
+        phase: &PhasePlan,
+        needs: Needs,
+    ) -> Result<CacheEvidence, Halt> {
         if !job.touches_files() {
             return Ok(CacheEvidence::default());
         }
         match (phase.cache, job.recipe.kind()) {
             (CacheState::AsLeft, _) | (CacheState::Cold, FilesystemKind::Memory) => {}
+            (CacheState::Warm, _) if needs != Needs::Tree => {
+                self.sync();
+                let root = self.root.display().to_string();
+                let words = [
+                    "find", &root, "-xdev", "-type", "f", "-exec", "cat", "{}", "+",
+                ];
+                let line = shell_line(&words.map(str::to_owned));
+                self.lines.push(format!("{line} > /dev/null"));
+            }
             (CacheState::Warm, _) => {
                 self.sync();
                 let root = self.root.display().to_string();

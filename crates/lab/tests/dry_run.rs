@@ -129,6 +129,18 @@ fn a_script_makes_mounts_measures_checks_and_takes_everything_away() {
 }
 
 #[test]
+fn a_script_warms_what_lies_there_where_a_phase_works_on_no_tree() {
+    let mut warm = plan("ext4", &["untar", "copy", "mongo-create"], None); // example
+    for phase in &mut warm.workloads[0].phases {
+        phase.cache = CacheState::Warm;
+    }
+    let script = lines(&warm);
+    let many = |words: &str| script.iter().filter(|line| line.contains(words)).count();
+    assert_eq!(many("fsdyno phase read"), 1, "{script:?}");
+    assert_eq!(many("-exec cat '{}' + > /dev/null"), 2, "{script:?}");
+}
+
+#[test]
 fn a_script_counts_fragments_after_what_writes_where_that_was_asked_for() {
     let mut plan = plan("xfs", &["copy", "read"], None); // example
     let counts = |plan: &Plan| {

@@ -1,6 +1,11 @@
 //! The ground of a cell: where its files lie, and which trees stand there.
 
+use crate::workloads;
+use std::ffi::OsStr;
 use std::path::PathBuf;
+
+/// The tree that a dataset is laid as.
+pub const SOURCE: &str = "source";
 
 /// The directory a cell works in, and what stands in it.
 ///
@@ -30,25 +35,28 @@ impl Ground {
     }
 
     /// The ground that an earlier call left in a directory: its archive, and its trees in the
-    /// order they were made (`source` first, then by the number in their names).
+    /// order they were made ([`SOURCE`] first, then by the number in their names).
+    ///
+    /// A tree is what has the name of one. What phases with files of their own and programs leave
+    /// beside them is none.
     pub fn discover(root: impl Into<PathBuf>) -> std::io::Result<Self> {
         let mut ground = Self::new(root);
         let mut trees = Vec::new();
+        let mut files = Vec::new();
         for entry in std::fs::read_dir(&ground.root)? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                let name = entry.file_name();
-                let number = name
-                    .to_str()
-                    .and_then(|name| name.rsplit_once('-')?.1.parse().ok());
-                trees.push((number.unwrap_or(0_u32), entry.path()));
-            } else if entry.file_type()?.is_file() {
-                ground.archive = Some(entry.path());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                let number = tree_number(&entry.file_name());
+                trees.extend(number.map(|number| (number, entry.path())));
+            } else if kind.is_file() {
+                files.push(entry.path());
             }
         }
         trees.sort();
         ground.made = trees.last().map_or(0, |(number, _)| *number);
         ground.trees = trees.into_iter().map(|(_, path)| path).collect();
+        ground.archive = the_archive(files);
         Ok(ground)
     }
 
@@ -61,5 +69,75 @@ impl Ground {
     pub fn next_tree(&mut self, kind: &str) -> PathBuf {
         self.made += 1;
         self.root.join(format!("{kind}-{}", self.made))
+    }
+}
+
+/// The number in the name of a tree, 0 for the source; none where the name is that of no tree.
+fn tree_number(name: &OsStr) -> Option<u32> {
+    let name = name.to_str()?;
+    if name == SOURCE {
+        return Some(0);
+    }
+    let (kind, number) = name.rsplit_once('-')?;
+    let makes_trees = workloads::find(kind).is_some_and(|kind| kind.makes_tree);
+    number
+        .parse()
+        .ok()
+        .filter(|number| makes_trees && *number > 0)
+}
+
+/// The archive among files: the only one that has the name of one, or else the only file.
+fn the_archive(files: Vec<PathBuf>) -> Option<PathBuf> {
+    let named = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut endings = name.rsplit('.').take(2);
+        endings.any(|ending| matches!(ending, "tar" | "tgz" | "txz" | "tzst"))
+    };
+    let archives: Vec<&PathBuf> = files.iter().filter(named).collect();
+    match (&archives[..], &files[..]) {
+        ([one], _) => Some((*one).clone()),
+        ([], [one]) => Some(one.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_and_the_archive_are_told_from_what_other_phases_leave() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in [
+            "copy-2",
+            "source",
+            "untar-1",
+            "copy-10", // trees
+            "bonnie",
+            "testdir1-0-1",
+            "program-copy-3",
+            "state",
+            "copy-x",
+            "mine-11",
+        ] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        for name in ["job.1.0", "sources.tar.gz", "built", "log.txt"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        let mut ground = Ground::discover(home.path()).unwrap();
+        let trees = ["source", "untar-1", "copy-2", "copy-10"].map(at);
+        assert_eq!(ground.trees, trees);
+        assert_eq!(ground.next_tree("copy"), at("copy-11"));
+        assert_eq!(ground.archive, Some(at("sources.tar.gz")));
+        // Two archives: which is meant is not guessed; one file alone is meant, whatever its name.
+        std::fs::write(at("other.tgz"), "").unwrap();
+        assert_eq!(Ground::discover(home.path()).unwrap().archive, None);
+        for name in ["sources.tar.gz", "job.1.0", "other.tgz", "log.txt"] {
+            std::fs::remove_file(at(name)).unwrap();
+        }
+        let ground = Ground::discover(home.path()).unwrap();
+        assert_eq!(ground.archive, Some(at("built")));
     }
 }

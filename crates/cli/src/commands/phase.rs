@@ -6,7 +6,7 @@ use crate::catalogue::catalogue;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::signals;
-use fsdyno_load::ground::Ground;
+use fsdyno_load::ground::{Ground, SOURCE};
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::{self, bonnie};
 use fsdyno_model::{CacheState, PhasePlan, Stop, Tally};
@@ -72,6 +72,13 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
     })
     .map_err(|error| match error {
         LoadError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),
+        LoadError::NoTree(kind) => {
+            let directory = args.directory.display();
+            Trouble::usage(format!(
+                "{kind} finds no tree in {directory} that fsdyno made (`{SOURCE}`, `copy-1`): lay \
+                 one with: fsdyno make DATASET --in {directory}"
+            ))
+        }
         other => Trouble::failure(other),
     })?;
     let figures = Figures {

@@ -6,7 +6,7 @@
 use super::tree::make_root;
 use super::unpack::unpack;
 use super::{Dataset, DatasetError, Facts, Form, scan, shown};
-use crate::ground::Ground;
+use crate::ground::{Ground, SOURCE};
 use fsdyno_model::{Stop, Warning};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
@@ -85,7 +85,7 @@ impl Dataset for Archive {
                 ground.archive = Some(to);
             }
             Form::Tree => {
-                let to = ground.root.join("source");
+                let to = ground.root.join(SOURCE);
                 let root = make_root(&to)?;
                 // As `mkdir` leaves it, should the archive have no member for it.
                 rustix::fs::fchmod(&root, rustix::fs::Mode::from_raw_mode(0o755))

@@ -4,7 +4,7 @@ use super::copying::Copier;
 use super::survey::{self, is_sparse};
 use super::tree::{lost_warnings, make_root};
 use super::{Dataset, DatasetError, Facts, Form, shown};
-use crate::ground::Ground;
+use crate::ground::{Ground, SOURCE};
 use crate::trees::entry;
 use fsdyno_model::{Stop, Warning};
 use rustix::fd::AsFd;
@@ -84,7 +84,7 @@ impl Dataset for SingleFile {
         let from = survey::open_root(&self.directory)?;
         let stat = fs::fstat(&from)
             .map_err(|errno| DatasetError::io("examine", &self.directory, errno))?;
-        let to = ground.root.join("source");
+        let to = ground.root.join(SOURCE);
         let directory = make_root(&to)?;
         let copy_root = directory
             .try_clone()

@@ -5,7 +5,7 @@ use super::laying::TreeSink;
 use super::packing::ArchiveSink;
 use super::seed::Seed;
 use super::{Dataset, DatasetError, Facts, Form};
-use crate::ground::Ground;
+use crate::ground::{Ground, SOURCE};
 use fsdyno_model::{Bytes, Stop, Warning};
 
 /// A dataset that is made from a seed.
@@ -137,7 +137,7 @@ impl Dataset for Generated {
     ) -> Result<Vec<Warning>, DatasetError> {
         match (form, self.generator.archive()) {
             (Form::Tree, _) => {
-                let tree = ground.root.join("source");
+                let tree = ground.root.join(SOURCE);
                 let mut sink = TreeSink::create(&tree, date(self.seed), stop)?;
                 (self.generator.emit)(self.seed, self.scale, &mut sink)?;
                 sink.finish()?;

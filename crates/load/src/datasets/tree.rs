@@ -7,7 +7,7 @@ use super::attributes::{Attributes, Lost};
 use super::copying::Copier;
 use super::survey::{self, Survey};
 use super::{Dataset, DatasetError, Facts, Form, shown};
-use crate::ground::Ground;
+use crate::ground::{Ground, SOURCE};
 use fsdyno_model::{Stop, Warning, WarningKind};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, Mode, OFlags};
@@ -70,7 +70,7 @@ impl Dataset for Tree {
         let from = survey::open_root(&self.root)?;
         let stat =
             fs::fstat(&from).map_err(|errno| DatasetError::io("examine", &self.root, errno))?;
-        let to = ground.root.join("source");
+        let to = ground.root.join(SOURCE);
         let directory = make_root(&to)?;
         let copy_root = directory
             .try_clone()
