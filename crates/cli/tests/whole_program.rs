@@ -389,8 +389,8 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("fsdyno make"), "{}", said.err);
     let make = ["make", "music", "--scale", "0.001", "--in"];
-    let made = home.fsdyno(&[&make[..], &[ground.to_str().unwrap()]].concat());
-    assert_eq!(made.code, Some(0), "{}", made.err);
+    let laid = home.fsdyno(&[&make[..], &[ground.to_str().unwrap()]].concat());
+    assert_eq!(laid.code, Some(0), "{}", laid.err);
     let said = home.fsdyno(&delete);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(ground.join("photographs").exists() && !ground.join("source").exists());

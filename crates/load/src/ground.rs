@@ -56,7 +56,7 @@ impl Ground {
         trees.sort();
         ground.made = trees.last().map_or(0, |(number, _)| *number);
         ground.trees = trees.into_iter().map(|(_, path)| path).collect();
-        ground.archive = the_archive(files);
+        ground.archive = the_archive(&files);
         Ok(ground)
     }
 
@@ -87,14 +87,14 @@ fn tree_number(name: &OsStr) -> Option<u32> {
 }
 
 /// The archive among files: the only one that has the name of one, or else the only file.
-fn the_archive(files: Vec<PathBuf>) -> Option<PathBuf> {
+fn the_archive(files: &[PathBuf]) -> Option<PathBuf> {
     let named = |path: &&PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut endings = name.rsplit('.').take(2);
         endings.any(|ending| matches!(ending, "tar" | "tgz" | "txz" | "tzst"))
     };
     let archives: Vec<&PathBuf> = files.iter().filter(named).collect();
-    match (&archives[..], &files[..]) {
+    match (&archives[..], files) {
         ([one], _) => Some((*one).clone()),
         ([], [one]) => Some(one.clone()),
         _ => None,

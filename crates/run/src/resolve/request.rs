@@ -88,10 +88,6 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let place = place(request, &layers, judge)?;
     let contenders = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
     let device = device(request, &contenders, place, &here);
-    let work_dir = match (&device, &request.work_dir) {
-        (DeviceChoice::Loop { .. }, _) | (_, None) => None,
-        (_, Some(directory)) => Some(absolute(&here, directory)),
-    };
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
     let scale = scale(request, &layers)?;
     let engine = engine(request, &layers, catalogue)?;
@@ -108,7 +104,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .map_err(ResolveError::argument("--set"))?;
     }
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
-    let plan = Plan {
+    Ok(Plan {
         schema: Plan::SCHEMA,
         name: name(request, &layers, &workloads, &here),
         seed: request
@@ -145,10 +141,9 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .unwrap_or(false),
         workloads,
         contenders,
+        work_dir: work_dir(request, &device, &here),
         device,
-        work_dir,
-    };
-    Ok(plan)
+    })
 }
 
 /// What lies below the arguments: the plan file, then the suite.
@@ -355,4 +350,10 @@ fn device(
         Some(Place::Block(paths)) => DeviceChoice::Block { paths },
         None | Some(Place::Directories(_)) => on_loop(None),
     }
+}
+
+/// Where mount points go where no image files say it.
+fn work_dir(request: &Request, device: &DeviceChoice, here: &Path) -> Option<PathBuf> {
+    let named = request.work_dir.as_ref()?;
+    (!matches!(device, DeviceChoice::Loop { .. })).then(|| absolute(here, named))
 }
