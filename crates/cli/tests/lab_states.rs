@@ -92,7 +92,7 @@ fn filled_and_aged_contenders_run_and_every_report_says_what_was_done() {
 }
 
 #[test]
-fn a_fill_in_memory_that_leaves_no_room_fails_its_cell_before_anything_is_written() {
+fn a_fill_in_memory_that_leaves_no_room_is_refused_before_anything_is_made() {
     if !root_and(&[], "a_fill_in_memory_that_leaves_no_room") {
         return;
     }
@@ -116,8 +116,14 @@ fn a_fill_in_memory_that_leaves_no_room_fails_its_cell_before_anything_is_writte
         "1",
     ];
     let said = home.fsdyno(&args);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    assert!(said.err.contains("left for music"), "{}", said.err);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(said.err.contains("are left of 20.0 MiB"), "{}", said.err);
+    let mut eaten = args;
+    eaten[4] = "tmpfs:size=900g"; // example
+    let said = home.fsdyno(&eaten);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(said.err.contains("of memory"), "{}", said.err);
+    assert_eq!(home.fsdyno(&["runs"]).out.matches("music").count(), 0);
     home.assert_cleanable();
 }
 
