@@ -6,7 +6,7 @@ use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
 use crate::ground::Ground;
 use crate::workloads::PhaseKind;
-use crate::workloads::bonnie::{Bonnie, Done, Phase, Place};
+use crate::workloads::bonnie::{self, Bonnie, Done, Phase, Place};
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::stop::Stop;
@@ -22,7 +22,7 @@ pub(super) fn prepare(phase: &PhasePlan, ground: &Ground, stop: &Stop) -> Result
         stop,
     };
     raise_descriptor_limit();
-    Bonnie::new(found, &phase.parameters, false).prepare(&place)?;
+    bonnie::prepare(found, &phase.parameters, &place)?;
     Ok(true)
 }
 

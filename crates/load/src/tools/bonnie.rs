@@ -30,6 +30,12 @@ pub static BONNIE: Program = Program {
                 given: Given::Scaled(1 << 30, 16 << 20),
             },
             Parameter {
+                name: "part",
+                about: "all, chunks (the large file, not byte by byte) or files (the small ones)",
+                form: Form::OneOf(&["all", "chunks", "files"]),
+                given: Given::Fixed("all"),
+            },
+            Parameter {
                 name: "files",
                 about: "how many small files, in units of 1024; 0 leaves them out",
                 form: Form::Number(0, 100_000),
@@ -41,12 +47,7 @@ pub static BONNIE: Program = Program {
     version: &["dpkg-query", "--show", NAME],
     commands: |task| Ok(commands(task)),
     read: |text, _| read(text),
-    in_words: |task| {
-        format!(
-            "bonnie++, {} x 1024 files",
-            task.get("files").unwrap_or("0")
-        )
-    },
+    in_words,
     data,
 };
 
@@ -55,26 +56,70 @@ fn mebibytes(parameters: &BTreeMap<String, String>) -> Option<u64> {
     Some(size.div_ceil(1 << 20))
 }
 
+/// What of its work is asked for.
+struct Asked {
+    /// The large file, MiB; 0 leaves it out.
+    mebibytes: u64,
+    /// The small files, in units of 1024; 0 leaves them out.
+    files: u64,
+    /// Without what goes byte by byte.
+    fast: bool,
+}
+
+/// Reads it from what a plan gives, which was checked there.
+fn asked(parameters: &BTreeMap<String, String>) -> Option<Asked> {
+    let part = parameters.get("part").map(String::as_str);
+    let files = parameters.get("files")?.parse().ok()?;
+    let mebibytes = mebibytes(parameters)?;
+    Some(Asked {
+        mebibytes: if part == Some("files") { 0 } else { mebibytes },
+        files: if part == Some("chunks") { 0 } else { files },
+        fast: part == Some("chunks"),
+    })
+}
+
 fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
+    let asked = asked(parameters)?;
     // Each of the small files may take a block.
-    let files: u64 = parameters.get("files")?.parse().ok()?;
-    let small = files.saturating_mul(1024 * 4096);
-    Some(Bytes((mebibytes(parameters)? << 20).saturating_add(small)))
+    let small = asked.files.saturating_mul(1024 * 4096);
+    Some(Bytes((asked.mebibytes << 20).saturating_add(small)))
+}
+
+fn in_words(task: &Task<'_>) -> String {
+    let Some(asked) = asked(task.parameters) else {
+        return NAME.to_owned();
+    };
+    let fast = if asked.fast { " -f" } else { "" };
+    let mut words = vec![format!("{NAME}{fast}")];
+    if asked.mebibytes > 0 {
+        words.push(format!("{} MiB", asked.mebibytes));
+    }
+    if asked.files > 0 {
+        words.push(format!("{} x 1024 files", asked.files));
+    }
+    words.join(", ")
 }
 
 fn commands(task: &Task<'_>) -> Commands {
-    let size = mebibytes(task.parameters).unwrap_or(16);
+    let asked = asked(task.parameters).unwrap_or(Asked {
+        mebibytes: 16,
+        files: 0,
+        fast: false,
+    });
     // -r 0: it would refuse a file smaller than memory; that is warned of instead.
     let mut timed = ToolRun::new("", [NAME, "-q", "-r", "0", "-m", "fsdyno"]);
     if rustix::process::geteuid().is_root() {
         // As root it asks to be told as whom to work, and nobody else may say root.
         timed = timed.args(["-u", "root"]);
     }
+    if asked.fast {
+        timed = timed.arg("-f");
+    }
     let mut timed = timed
         .arg("-s")
-        .arg(format!("{size}M"))
+        .arg(format!("{}M", asked.mebibytes))
         .arg("-n")
-        .arg(task.get("files").unwrap_or("0"))
+        .arg(asked.files.to_string())
         .arg("-d")
         .arg(task.directory);
     timed.current_dir = Some(task.directory.to_owned());
@@ -136,6 +181,10 @@ fn read(text: &str) -> Result<Told, Unread> {
                 let value =
                     number_of(rate).ok_or_else(|| missing(format!("{name} is `{rate}`")))?;
                 add(name.to_owned(), value, unit, Better::Higher);
+                // Behind each rate, with the same `+++` where it means nothing.
+                if let Some(share) = number_of(fields[place + 1]) {
+                    add(format!("{name} cpu"), share, "%", Better::Lower);
+                }
             }
         }
         match fields[LATENCIES + number] {
@@ -198,7 +247,8 @@ mod tests {
         assert_eq!(seen("random create"), Some(1461.0));
         assert_eq!(seen("random delete latency max"), Some(10_647.0));
         assert_eq!(seen("block write"), None);
-        assert_eq!(told.figures.len(), 4 + 12);
+        assert_eq!(seen("random create cpu"), Some(41.0));
+        assert_eq!(told.figures.len(), 4 + 4 + 12);
         assert!(
             told.warnings[0]
                 .message
@@ -216,6 +266,20 @@ mod tests {
         ] {
             let error = read(&REAL.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(NAME) && error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_its_work_is_asked_for_by_sizes_of_nothing() {
+        for (part, expected) in [
+            ("all", (32, 3, false)),
+            ("chunks", (32, 0, true)),
+            ("files", (0, 3, false)),
+        ] {
+            let given = [("part", part), ("size", "33554432"), ("files", "3")];
+            let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let asked = asked(&BTreeMap::from(given)).unwrap();
+            assert_eq!((asked.mebibytes, asked.files, asked.fast), expected);
         }
     }
 

@@ -94,8 +94,8 @@ impl Phase {
             Self::CharWrite => "openat O_EXCL, write of 1 byte, fsync",
             Self::Write => "openat O_EXCL, write, fsync",
             Self::Rewrite => "read, lseek back, write, fsync",
-            Self::CharRead => "read of 1 byte",
-            Self::Read => "read",
+            Self::CharRead => "read of 1 byte; fsync",
+            Self::Read => "read; fsync",
             Self::Seeks => "lseek, read; every tenth lseek back, write; fsync",
             Self::Create => "openat O_EXCL, write, close (or linkat, symlinkat); syncfs",
             Self::Stat => "newfstatat; openat, read, close",
@@ -174,11 +174,11 @@ impl Pass {
         }
     }
 
-    /// A pass on many files that ends now, durable; its operations had returned before.
+    /// A pass that ends now, durable; its operations had returned before.
     fn durable(began: u64, returned: u64, tally: Tally) -> Self {
         Self {
             returned,
-            ..Self::done(began, tally).of_files()
+            ..Self::done(began, tally)
         }
     }
 
@@ -189,6 +189,19 @@ impl Pass {
             ..self
         }
     }
+}
+
+/// Makes, untimed, what a phase finds when it begins. Nothing is drawn for it that only the phase
+/// itself needs.
+pub(crate) fn prepare(
+    phase: Phase,
+    given: &BTreeMap<String, String>,
+    place: &Place<'_>,
+) -> Result<(), LoadError> {
+    if phase.on_one_file() {
+        return ready::data(phase, DataParameters::read(given), place);
+    }
+    ready::files(phase, FileParameters::read(given), place)
 }
 
 /// What a phase works with.
@@ -209,7 +222,8 @@ pub(crate) struct Bonnie {
 /// A phase, done.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// Until the last operation had returned; the time of one pass.
+    /// Until the last operation had returned, the `fsync` of what writes to one file included; the
+    /// time of one pass.
     pub returned: Nanos,
     /// With `fsync` or `syncfs` where the phase ends with one; the time of one pass.
     pub elapsed: Nanos,
@@ -266,14 +280,6 @@ impl Bonnie {
             Room::Data(data) => data.parameters.size,
             Room::Files(files) => files.bytes(),
         })
-    }
-
-    /// Makes, untimed, what the phase finds when it begins.
-    pub fn prepare(&self, place: &Place<'_>) -> Result<(), LoadError> {
-        match &self.room {
-            Room::Data(data) => ready::data(self.phase, data.parameters, place),
-            Room::Files(files) => ready::files(self.phase, files, place),
-        }
     }
 
     /// Does it: once, or until it has taken long enough.

@@ -50,6 +50,10 @@ pub static ALL: &[Suite] = &[
         text: include_str!("../../data/suites/bonnie-2001.toml"),
     },
     Suite {
+        name: "bonnie-check",
+        text: include_str!("../../data/suites/bonnie-check.toml"),
+    },
+    Suite {
         name: "mongo-2001",
         text: include_str!("../../data/suites/mongo-2001.toml"),
     },

@@ -36,6 +36,7 @@ pub fn catalogue() -> Catalogue {
                 ),
                 parameter("file", ParameterForm::File, ParameterGiven::Absent),
             ],
+            "bonnie++" => of_the_packaged_bonnie(),
             "bonnie-create" | "bonnie-stat" | "bonnie-delete" => of_many_files(),
             name if name.starts_with("bonnie-") => of_one_file(),
             name if name.starts_with("mongo-") => of_trees(),
@@ -72,6 +73,7 @@ pub fn catalogue() -> Catalogue {
             kind("mongo-delete", Needs::Nothing, false, false),
             kind("exec", Needs::Nothing, false, false),
             kind("press", Needs::Nothing, false, false),
+            kind("bonnie++", Needs::Nothing, false, false),
         ],
         engines: ["sync", "tools", "null"].map(str::to_owned).to_vec(),
         datasets: vec![
@@ -86,6 +88,28 @@ pub fn catalogue() -> Catalogue {
             dataset("none", DatasetForm::Nothing),
         ],
     }
+}
+
+/// What the program bonnie++ takes.
+fn of_the_packaged_bonnie() -> Vec<ParameterEntry> {
+    let parts = ["all", "chunks", "files"].map(str::to_owned).to_vec();
+    vec![
+        parameter(
+            "size",
+            ParameterForm::Size,
+            ParameterGiven::Scaled(1 << 30, 16 << 20),
+        ),
+        parameter(
+            "part",
+            ParameterForm::OneOf(parts),
+            ParameterGiven::Fixed("all".into()),
+        ),
+        parameter(
+            "files",
+            ParameterForm::Number(1, 100_000),
+            ParameterGiven::Fixed("16".into()),
+        ),
+    ]
 }
 
 /// What the phases of mongo take.

@@ -26,12 +26,8 @@ const NAMES: u64 = 30_000;
 pub(super) struct Files {
     pub parameters: FileParameters,
     pub latencies: Latencies,
-    /// The directory of all of them: the order by its name.
-    pub base: CString,
-    pub directories: Vec<CString>,
-    /// The files that hard and symbolic links lead to.
-    pub originals: Vec<CString>,
-    /// The same, seen from one of the directories.
+    places: Places,
+    /// The files that symbolic links lead to, seen from one of the directories.
     targets: Vec<CString>,
     all: Vec<File>,
     /// Their places in the order they are looked at where that is no listing.
@@ -39,6 +35,35 @@ pub(super) struct Files {
     source: Source,
     buffer: Box<[u8]>,
     listing: Listing,
+}
+
+/// What stands before the first file is made, by name.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The directory of all of them: the order by its name.
+    pub base: CString,
+    pub directories: Vec<CString>,
+    /// The files that hard and symbolic links lead to.
+    pub originals: Vec<CString>,
+}
+
+impl Places {
+    /// Those of a phase.
+    pub fn of(parameters: &FileParameters) -> Self {
+        let originals = match parameters.made {
+            Made::Files => 0,
+            Made::HardLinks | Made::Symlinks => parameters.files.div_ceil(NAMES),
+        };
+        Self {
+            base: name(parameters.order.name().to_owned()),
+            directories: (0..parameters.directories)
+                .map(|number| name(format!("{number:05}")))
+                .collect(),
+            originals: (0..originals)
+                .map(|number| name(format!("original-{number}")))
+                .collect(),
+        }
+    }
 }
 
 /// One file.
@@ -50,7 +75,7 @@ struct File {
 }
 
 /// A name made of digits and letters.
-fn name(text: &str) -> CString {
+fn name(text: String) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
@@ -78,21 +103,14 @@ impl Files {
         if parameters.order == Order::Random {
             shuffle(&mut shuffled, &mut random);
         }
-        let originals = match parameters.made {
-            Made::Files => 0,
-            Made::HardLinks | Made::Symlinks => parameters.files.div_ceil(NAMES),
-        };
-        let original = |number: u64| format!("original-{number}");
+        let places = Places::of(&parameters);
+        let originals = places.originals.iter();
         Self {
             latencies: Latencies::new(),
-            base: name(parameters.order.name()),
-            directories: (0..parameters.directories)
-                .map(|number| name(&format!("{number:05}")))
+            targets: originals
+                .map(|original| name(format!("../{}", original.to_string_lossy())))
                 .collect(),
-            originals: (0..originals).map(|n| name(&original(n))).collect(),
-            targets: (0..originals)
-                .map(|n| name(&format!("../{}", original(n))))
-                .collect(),
+            places,
             all,
             shuffled,
             source: Source::new(parameters.fill, chunk),
@@ -119,9 +137,9 @@ fn open_all<E: Engine>(
     files: &Files,
 ) -> Result<(E::Dir, Vec<E::Dir>), LoadError> {
     let top = place.open(engine)?;
-    let base = engine.open_dir(&top, &files.base)?;
+    let base = engine.open_dir(&top, &files.places.base)?;
     engine.close_dir(top);
-    let directories = files.directories.iter();
+    let directories = files.places.directories.iter();
     let directories: Result<_, _> = directories.map(|n| engine.open_dir(&base, n)).collect();
     Ok((base, directories?))
 }
@@ -158,7 +176,7 @@ pub(super) fn create<E: Engine>(
                 }
                 engine.close(made)?;
             }
-            Made::HardLinks => engine.link((&base, &room.originals[original]), dir, name)?,
+            Made::HardLinks => engine.link((&base, &room.places.originals[original]), dir, name)?,
             Made::Symlinks => engine.symlink(&room.targets[original], dir, name)?,
         }
         tally.files += 1;
@@ -169,7 +187,7 @@ pub(super) fn create<E: Engine>(
     }
     let returned = watch::now() - began;
     engine.make_all_durable(&base)?;
-    let pass = Pass::durable(began, returned, tally);
+    let pass = Pass::durable(began, returned, tally).of_files();
     close_all(engine, base, directories);
     Ok(pass)
 }
@@ -255,7 +273,7 @@ pub(super) fn delete<E: Engine>(
     match room.parameters.order {
         Order::Sequential => {
             let (listing, latencies) = (&mut room.listing, &mut room.latencies);
-            for (mut dir, name) in directories.into_iter().zip(&room.directories) {
+            for (mut dir, name) in directories.into_iter().zip(&room.places.directories) {
                 loop {
                     let removed = empty(engine, place, &mut dir, listing, latencies)?;
                     tally.files += removed;
@@ -286,7 +304,7 @@ pub(super) fn delete<E: Engine>(
             for dir in directories {
                 engine.close_dir(dir);
             }
-            for name in &room.directories {
+            for name in &room.places.directories {
                 if !engine.remove_dir(&base, name)? {
                     return Err(not_empty(name));
                 }
@@ -296,7 +314,7 @@ pub(super) fn delete<E: Engine>(
     }
     let returned = watch::now() - began;
     engine.make_all_durable(&base)?;
-    let pass = Pass::durable(began, returned, tally);
+    let pass = Pass::durable(began, returned, tally).of_files();
     engine.close_dir(base);
     Ok(pass)
 }

@@ -2,8 +2,8 @@
 //! phases with other parameters, gets what the ones before it would have left.
 
 use super::data::{self, Data, FILE};
-use super::files::{self, Files};
-use super::parameters::DataParameters;
+use super::files::{self, Files, Places};
+use super::parameters::{DataParameters, FileParameters};
 use super::{HOME, Phase, Place};
 use crate::engines::LoadError;
 use crate::engines::sync::Sync;
@@ -60,36 +60,40 @@ pub(super) fn data(
 }
 
 /// Empty directories before files are made; else all the files.
-pub(super) fn files(phase: Phase, room: &Files, place: &Place<'_>) -> Result<(), LoadError> {
+pub(super) fn files(
+    phase: Phase,
+    parameters: FileParameters,
+    place: &Place<'_>,
+) -> Result<(), LoadError> {
     let home = home(place)?;
     // The large file has had its phases, as in the original.
     let large = below(&home, FILE);
     told("unlink", &large, unless_absent(fs::remove_file(&large)))?;
-    let base = below(&home, &room.base);
-    if phase != Phase::Create && count(&base, room) == room.parameters.files {
+    let places = Places::of(&parameters);
+    let base = below(&home, &places.base);
+    if phase != Phase::Create && count(&base, &places) == parameters.files {
         return Ok(());
     }
     told("unlink", &base, unless_absent(fs::remove_dir_all(&base)))?;
     told("mkdir", &base, fs::create_dir(&base))?;
-    for name in &room.directories {
+    for name in &places.directories {
         let path = below(&base, name);
         told("mkdir", &path, fs::create_dir(&path))?;
     }
-    let size = usize::try_from(room.parameters.least).unwrap_or(0);
-    for name in &room.originals {
+    let size = usize::try_from(parameters.least).unwrap_or(0);
+    for name in &places.originals {
         let path = below(&base, name);
         told("write", &path, fs::write(&path, vec![0; size]))?;
     }
     if phase != Phase::Create {
-        let mut room = Files::new(room.parameters);
-        files::create(&mut Sync::default(), place, &mut room)?;
+        files::create(&mut Sync::default(), place, &mut Files::new(parameters))?;
     }
     Ok(())
 }
 
 /// How many files stand in the directories.
-fn count(base: &Path, room: &Files) -> u64 {
-    let directories = room.directories.iter();
+fn count(base: &Path, places: &Places) -> u64 {
+    let directories = places.directories.iter();
     let entries =
         directories.map(|name| fs::read_dir(below(base, name)).map_or(0, Iterator::count));
     entries.sum::<usize>() as u64

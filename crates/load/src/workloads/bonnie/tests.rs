@@ -15,8 +15,8 @@ fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 fn done(phase: Phase, root: &Path, pairs: &[(&str, &str)]) -> Done {
     let stop = Stop::new();
     let place = Place { root, stop: &stop };
+    prepare(phase, &given(pairs), &place).unwrap();
     let mut bonnie = Bonnie::new(phase, &given(pairs), false);
-    bonnie.prepare(&place).unwrap();
     bonnie.run(&mut Sync::default(), &place).unwrap()
 }
 
@@ -254,12 +254,12 @@ fn a_wish_to_stop_ends_every_phase() {
     let go = Stop::new();
     for phase in Phase::ALL {
         let pairs = [SMALL, &[("files", "30")]].concat();
-        let mut bonnie = Bonnie::new(phase, &given(&pairs), true);
         let place = Place {
             root: home.path(),
             stop: &go,
         };
-        bonnie.prepare(&place).unwrap();
+        prepare(phase, &given(&pairs), &place).unwrap();
+        let mut bonnie = Bonnie::new(phase, &given(&pairs), true);
         let stop = Stop::new();
         stop.request();
         let place = Place {
