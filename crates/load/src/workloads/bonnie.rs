@@ -6,6 +6,7 @@
 //! short for the clock is repeated where that means the same, and its figures are never left out.
 //! How phases are planned, and how they are told in reports, is not said here.
 
+mod buffer;
 mod data;
 mod files;
 mod kinds;

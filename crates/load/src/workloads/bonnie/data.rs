@@ -1,6 +1,7 @@
 //! The phases on one large file: byte by byte, chunk by chunk, and back again. Seeks stand in
 //! `seeks`.
 
+use super::buffer::Buffer;
 use super::latency::Latencies;
 use super::names::{below, shuffle};
 use super::parameters::DataParameters;
@@ -34,7 +35,7 @@ pub(super) struct Data {
 /// What a worker needs.
 #[derive(Debug)]
 pub(super) struct Room {
-    pub buffer: Box<[u8]>,
+    pub buffer: Buffer,
     pub latencies: Latencies,
 }
 
@@ -48,8 +49,7 @@ impl Data {
         )]
         let chunk = parameters.chunk as usize;
         let room = || Room {
-            // Written, not merely reserved: a page fault is no part of a measured phase.
-            buffer: vec![0xa5; chunk].into_boxed_slice(),
+            buffer: Buffer::filled(0xa5, chunk),
             latencies: Latencies::new(),
         };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);

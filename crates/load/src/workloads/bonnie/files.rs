@@ -1,6 +1,7 @@
 //! The phases on many files: they are made, looked at, and deleted. Making and deleting last until
 //! the file system says that all is durable; that they had returned before is told beside.
 
+use super::buffer::Buffer;
 use super::latency::Latencies;
 use super::names::{Name, Order, below, shuffle};
 use super::parameters::{FileParameters, Made};
@@ -33,7 +34,7 @@ pub(super) struct Files {
     /// Their places in the order they are looked at where that is no listing.
     shuffled: Vec<usize>,
     source: Source,
-    buffer: Box<[u8]>,
+    buffer: Buffer,
     listing: Listing,
 }
 
@@ -114,8 +115,7 @@ impl Files {
             all,
             shuffled,
             source: Source::new(parameters.fill, chunk),
-            // Written, not merely reserved: a page fault is no part of a measured phase.
-            buffer: vec![0xa5; chunk].into_boxed_slice(),
+            buffer: Buffer::filled(0xa5, chunk),
             listing: Listing::as_listed(),
             parameters,
         }

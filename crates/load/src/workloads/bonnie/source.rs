@@ -1,5 +1,6 @@
 //! The bytes that are written, laid out before any clock starts.
 
+use super::buffer::Buffer;
 use super::parameters::Fill;
 use crate::datasets::content::{BUFFER, Content, Stream};
 use crate::datasets::seed::Seed;
@@ -10,7 +11,7 @@ const PIECES: usize = 4;
 /// Where data come from.
 #[derive(Debug)]
 pub(super) struct Source {
-    pool: Box<[u8]>,
+    pool: Buffer,
     at: usize,
     like_original: bool,
     /// The longest stretch that is taken.
@@ -21,11 +22,11 @@ impl Source {
     /// A source of stretches of at most so many bytes.
     pub fn new(fill: Fill, most: usize) -> Self {
         let pool = match fill {
-            Fill::LikeOriginal => vec![0; most],
+            Fill::LikeOriginal => Buffer::filled(0, most),
             Fill::Percent(percent) => noise(percent, most),
         };
         Self {
-            pool: pool.into_boxed_slice(),
+            pool,
             at: 0,
             like_original: fill == Fill::LikeOriginal,
             most,
@@ -49,14 +50,16 @@ impl Source {
     }
 }
 
-fn noise(percent: u8, most: usize) -> Vec<u8> {
+fn noise(percent: u8, most: usize) -> Buffer {
     let size = PIECES * BUFFER + most;
     let mut buffer = vec![0; BUFFER];
-    let mut pool = Vec::with_capacity(size);
+    let mut pool = Buffer::filled(0, size);
+    let mut at = 0;
     let seed = Seed::new(1).part("bonnie");
     let mut stream = Stream::new(Content::Binary { percent }, seed, size as u64, &mut buffer);
     while let Some(piece) = stream.next_piece() {
-        pool.extend_from_slice(piece);
+        pool[at..at + piece.len()].copy_from_slice(piece);
+        at += piece.len();
     }
     pool
 }
