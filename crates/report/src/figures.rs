@@ -23,6 +23,30 @@ pub fn verdict(these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
     judge(these, others, MARGIN)
 }
 
+/// Who leads by rank (the lowest first), and who cannot be told from the leader. Only those are
+/// asked whom something can be said of beside another; where that is nobody, the first by rank
+/// stands alone.
+pub fn leading(figures: &[&[Blocked]], ranks: &[f64]) -> Vec<bool> {
+    let judged = |place: &usize| {
+        let mut others = (0..figures.len()).filter(|other| other != place);
+        others.any(|other| verdict(figures[*place], figures[other]).is_some())
+    };
+    let mut asked: Vec<usize> = (0..figures.len()).filter(judged).collect();
+    if asked.is_empty() {
+        asked = (0..figures.len()).collect();
+    }
+    let leader = asked
+        .iter()
+        .min_by(|a, b| ranks[**a].total_cmp(&ranks[**b]));
+    let leads = |place: usize| {
+        let level = |leader: &usize| {
+            verdict(figures[place], figures[*leader]) == Some(Verdict::Indistinguishable)
+        };
+        leader.is_some_and(|leader| *leader == place || level(leader))
+    };
+    (0..figures.len()).map(leads).collect()
+}
+
 /// By which part of the median figures rise (or, below zero, fall) from the first block to the
 /// last, where that is neither chance nor small.
 pub fn trend(times: &[Blocked]) -> Option<f64> {
@@ -59,6 +83,19 @@ mod tests {
         // Faster in every block, yet the ranges overlap.
         let near = [(0, 4.5), (1, 5.5), (2, 6.0)];
         assert_eq!(verdict(&near, &slow), Some(Verdict::Indistinguishable));
+    }
+
+    #[test]
+    fn who_was_never_judged_does_not_lead_those_who_were() {
+        let (slow, near) = (blocks(&[5.0, 6.0, 7.0]), blocks(&[4.9, 6.1, 6.9]));
+        let once = [(0, 1.0)];
+        let lead = |figures: &[&[Blocked]], ranks: &[f64]| leading(figures, ranks);
+        let ranks = [2.0, 3.0, 1.0];
+        assert_eq!(lead(&[&near, &slow, &once], &ranks), [true, true, false]);
+        // Nobody is judged: the first stands alone.
+        assert_eq!(lead(&[&slow[..2], &once], &[2.0, 1.0]), [false, true]);
+        assert_eq!(lead(&[&slow, &once], &[2.0, 1.0]), [false, true]);
+        assert_eq!(lead(&[], &[]), Vec::<bool>::new());
     }
 
     #[test]

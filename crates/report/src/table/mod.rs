@@ -101,9 +101,16 @@ impl Comparison {
             .iter()
             .map(|c| words::printable(&c.label))
             .collect();
-        let workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
+        let mut workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
             .map(|workload| WorkloadTable::of(set, workload))
             .collect();
+        let repeats = repeats(&workloads);
+        if repeats.1 >= FEWEST {
+            let phases = workloads.iter_mut().flat_map(|w| &mut w.phases);
+            phases
+                .flat_map(|p| &mut p.lines)
+                .for_each(Line::unmark_unjudged);
+        }
         let (overall, overall_phases) = overall(&workloads, contenders.len());
         let proofs = proof::proofs(set);
         let mut doubts = doubts::doubts(set);
@@ -111,7 +118,7 @@ impl Comparison {
         doubts.extend(surroundings::doubts(set, &doubts));
         Self {
             conclusion: conclusion(set, &contenders),
-            repeats: repeats(&workloads),
+            repeats,
             overall,
             overall_phases,
             told: told::told(set),

@@ -1,7 +1,7 @@
 //! Times: per phase one line to return, and one to durable where it writes.
 
 use super::doubts::not_warm;
-use crate::figures::{Blocked, FEWEST, astray, trend, verdict};
+use crate::figures::{Blocked, FEWEST, astray, leading, trend, verdict};
 use fsdyno_model::Sample;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, ratio_paired};
 
@@ -72,6 +72,18 @@ impl Measure {
     }
 }
 
+impl Line {
+    /// Takes its mark off where nobody on it was judged, in a report whose mark means a judgement.
+    pub(super) fn unmark_unjudged(&mut self) {
+        let there = self.values.iter().flatten();
+        if there.filter(|v| v.times.len() >= FEWEST).count() < 2 {
+            for value in self.values.iter_mut().flatten() {
+                value.best = false;
+            }
+        }
+    }
+}
+
 /// The lines of a phase from its samples by contender.
 pub(super) fn lines(samples: &[Vec<(u32, &Sample)>]) -> Vec<Line> {
     [Measure::Return, Measure::Durable]
@@ -130,19 +142,15 @@ impl Line {
     }
 }
 
-/// Marks the lowest median, and every contender judged to be not apart from it. Where there are
-/// too few repeats to judge, the lowest alone is marked.
+/// Marks the lowest median, and every contender judged to be not apart from it; nobody who was
+/// never judged, where others were. Where there are too few repeats to judge, the lowest alone is
+/// marked.
 fn mark_best(values: &mut [Option<Value>]) {
-    let Some(leader) = values
-        .iter()
-        .flatten()
-        .min_by(|a, b| a.summary.median.total_cmp(&b.summary.median))
-        .map(|v| v.times.clone())
-    else {
-        return;
-    };
-    for value in values.iter_mut().flatten() {
-        value.best = value.times == leader
-            || verdict(&value.times, &leader) == Some(Verdict::Indistinguishable);
+    let there = || values.iter().flatten();
+    let times: Vec<&[Blocked]> = there().map(|v| v.times.as_slice()).collect();
+    let medians: Vec<f64> = there().map(|v| v.summary.median).collect();
+    let leads = leading(&times, &medians);
+    for (value, leads) in values.iter_mut().flatten().zip(leads) {
+        value.best = leads;
     }
 }
