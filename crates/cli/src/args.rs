@@ -1,7 +1,7 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fsdyno_model::{CopyMethod, Fill, Nanos};
+use fsdyno_model::{Bytes, CopyMethod, Fill, Nanos};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -168,12 +168,17 @@ pub struct RunArgs {
     #[arg(long)]
     pub no_check: bool,
 
-    /// Count fragments after each phase that writes (untimed)
+    /// Count fragments after each phase that writes (untimed): of all files, or of those larger
+    /// than SIZE
     ///
     /// They are counted as `filefrag` counts them, once the phase is durable and its figures are
     /// taken. A phase `as-left` right behind then begins with inodes and maps in memory.
-    #[arg(long)]
-    pub fragments: bool,
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true)]
+    #[expect(
+        clippy::option_option,
+        reason = "not given, given alone, and given with a size are three things"
+    )]
+    pub fragments: Option<Option<Bytes>>,
 
     /// Before the workload, fill file systems to a part of their space: `90%`, `0%,95%`,
     /// `90%:fragmented` (what is left free lies in small holes); each contender at each

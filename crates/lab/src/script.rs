@@ -81,7 +81,7 @@ impl Saying {
     /// Counts fragments after a phase, where that is asked for.
     fn count_fragments(&mut self, job: &Job<'_>, phase: &PhasePlan) {
         if job.counts_fragments(phase) {
-            self.say(&fragments::step(&self.root));
+            self.say(&fragments::step(&self.root, job.plan.fragments_floor));
         }
     }
 

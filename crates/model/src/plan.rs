@@ -44,6 +44,9 @@ pub struct Plan {
     /// Whether fragments are counted, untimed, after phases that write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fragments: bool,
+    /// Files smaller than this are left out where fragments are counted, bytes.
+    #[serde(default, skip_serializing_if = "Bytes::is_zero")]
+    pub fragments_floor: Bytes,
 }
 
 impl Plan {

@@ -37,5 +37,6 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         verify: false,
         check: true,
         fragments: false,
+        fragments_floor: fsdyno_model::Bytes(0),
     }
 }

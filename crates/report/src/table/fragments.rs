@@ -1,11 +1,13 @@
 //! How files lay on the devices after phases that write, where that was counted.
 
 use crate::words;
-use fsdyno_model::{CacheState, Fragmentation, ResultSet, Sample};
+use fsdyno_model::{Bytes, CacheState, Fragmentation, ResultSet, Sample};
 
 /// All that was counted.
 #[derive(Debug, Clone)]
 pub struct Fragments {
+    /// What stands above them: of which files they are, where not of all.
+    pub heading: String,
     /// What the figures are, for a reader.
     pub about: String,
     /// The phases after which they were counted; empty where nobody asked.
@@ -55,6 +57,10 @@ impl Fragments {
     pub(super) fn of(set: &ResultSet) -> Self {
         let phases = counted(set);
         Self {
+            heading: above(set).map_or_else(
+                || "Fragmentation".to_owned(),
+                |above| format!("Fragmentation of files larger than {above}"),
+            ),
             about: about(set, &phases),
             phases,
         }
@@ -156,13 +162,25 @@ fn dash() -> String {
     "-".to_owned()
 }
 
+/// The size that all files counted are larger than; none where every file counts.
+fn above(set: &ResultSet) -> Option<Bytes> {
+    let mut samples = set.cells.iter().flat_map(|record| &record.samples);
+    let floor = samples.find_map(|sample| Some(sample.fragmentation.as_ref()?.floor))?;
+    (floor.0 > 1).then(|| Bytes(floor.0 - 1))
+}
+
 fn about(set: &ResultSet, counted: &[Counted]) -> String {
     let plan = &set.run.plan;
-    let mut text = "Counted untimed after phases that write, over all files that stood then. A \
-                    fragment is a run contiguous in its file and on the device, as filefrag counts; \
-                    what is compressed counts in the pieces the file system tells. Median and \
-                    largest are sizes of fragments: at least that, and less than twice that."
-        .to_owned();
+    let whose = above(set).map_or_else(
+        || "all files that stood then".to_owned(),
+        |above| format!("the files larger than {above} that stood then, and no others"),
+    );
+    let mut text = format!(
+        "Counted untimed after phases that write, over {whose}. A fragment is a run contiguous in \
+         its file and on the device, as filefrag counts; what is compressed counts in the pieces \
+         the file system tells. Median and largest are sizes of fragments: at least that, and \
+         less than twice that."
+    );
     if plan.repeats > 1 {
         text += " Of several repeats, the one in the middle by fragments a file.";
     }

@@ -56,6 +56,26 @@ fn the_terminal_and_markdown_tell_fragments_after_the_phases_that_were_counted()
 }
 
 #[test]
+fn a_count_of_large_files_alone_is_told_as_such() {
+    let mut set = counted();
+    let samples = set.cells.iter_mut().flat_map(|record| &mut record.samples);
+    for fragmentation in samples.filter_map(|s| s.fragmentation.as_mut()) {
+        fragmentation.floor = Bytes(16_385);
+    }
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        let told = text(&set, format, &wide(80)).replace('\n', " ");
+        let heading = "Fragmentation of files larger than 16.0 KiB";
+        assert!(told.contains(heading), "{format}");
+        let about = "over the files larger than 16.0 KiB that stood then, and no others.";
+        assert!(told.contains(about), "{format}");
+        let of_all = text(&counted(), format, &wide(80));
+        assert!(!of_all.contains("larger than"), "{format}");
+    }
+    let csv = text(&set, Format::Csv, &wide(80));
+    assert!(csv.contains(",16385,"), "{csv}");
+}
+
+#[test]
 fn no_line_of_fragments_is_wider_than_the_terminal() {
     for width in [60, 72, 80, 120] {
         for line in text(&counted(), Format::Terminal, &wide(width)).lines() {

@@ -1,6 +1,7 @@
 //! The keys of a plan file as they stand in its text, each with its place. What they mean is
 //! judged in `planfile`.
 
+use super::counting::CountingText;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
@@ -10,7 +11,7 @@ use toml::Spanned;
 /// A plan file, or a suite.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PlanText {
+pub(super) struct PlanText {
     pub name: Option<Spanned<String>>,
     pub title: Option<String>,
     pub about: Option<String>,
@@ -24,7 +25,7 @@ pub struct PlanText {
     pub device: Option<Spanned<String>>,
     pub verify: Option<bool>,
     pub check: Option<bool>,
-    pub fragments: Option<bool>,
+    pub fragments: Option<Spanned<CountingText>>,
     #[serde(default)]
     pub fill: Vec<Spanned<String>>,
     #[serde(default)]

@@ -8,6 +8,7 @@
 mod catalogue;
 mod complaint;
 mod contenders;
+mod counting;
 mod entry;
 mod error;
 mod parameters;
@@ -21,6 +22,7 @@ mod work;
 
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
 pub use complaint::Complaint;
+pub use counting::Counting;
 pub use error::{PlanFileError, ResolveError};
 pub use parameters::{ParameterEntry, ParameterForm, ParameterGiven, engine_of, parameters_of};
 pub use planfile::PlanFile;

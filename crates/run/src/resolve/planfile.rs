@@ -16,6 +16,7 @@
 use super::catalogue::{Catalogue, DatasetForm};
 use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, told_apart};
+use super::counting::Counting;
 use super::entry::{PhaseTable, PlanText, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
 use super::parameters;
@@ -57,8 +58,8 @@ pub struct PlanFile {
     pub verify: Option<bool>,
     /// Whether the checker runs.
     pub check: Option<bool>,
-    /// Whether fragments are counted.
-    pub fragments: Option<bool>,
+    /// Of which files fragments are counted.
+    pub fragments: Option<Counting>,
     /// How full file systems are before a workload.
     pub fills: Vec<Fill>,
     /// How aged they are.
@@ -153,7 +154,7 @@ impl Reader<'_> {
             place: place.map(|place| place.seen_from(self.judge.base)),
             verify: written.verify,
             check: written.check,
-            fragments: written.fragments,
+            fragments: self.each(written.fragments.as_ref(), Counting::written)?,
             fills: self.fills(&written.fill)?,
             ages: written.age,
             contenders,

@@ -3,6 +3,7 @@
 use super::catalogue::Catalogue;
 use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, have_devices, on_blocks, told_apart};
+use super::counting::Counting;
 use super::error::ResolveError;
 use super::parameters;
 use super::place::Place;
@@ -61,8 +62,8 @@ pub struct Request {
     pub verify: Option<bool>,
     /// Whether the checker runs after each cell (`--check`).
     pub check: Option<bool>,
-    /// Whether fragments are counted (`--fragments`).
-    pub fragments: Option<bool>,
+    /// Of which files fragments are counted (`--fragments`).
+    pub fragments: Option<Counting>,
     /// How full file systems are before a workload (`--fill`), each in `90%:fragmented` form.
     pub fill: Vec<String>,
     /// How aged they are (`--age`).
@@ -103,6 +104,10 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         parameters::set(&mut workloads, typed, &here, catalogue)
             .map_err(ResolveError::argument("--set"))?;
     }
+    let counting = request
+        .fragments
+        .or(layers.pick(|layer| layer.fragments))
+        .unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
     Ok(Plan {
         schema: Plan::SCHEMA,
@@ -135,10 +140,8 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .check
             .or(layers.pick(|layer| layer.check))
             .unwrap_or(true),
-        fragments: request
-            .fragments
-            .or(layers.pick(|layer| layer.fragments))
-            .unwrap_or(false),
+        fragments: counting.is_counted(),
+        fragments_floor: counting.floor(),
         workloads,
         contenders,
         work_dir: work_dir(request, &device, &here),

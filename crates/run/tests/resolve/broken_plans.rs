@@ -53,6 +53,24 @@ const PLANS: &[Broken] = &[
         "no place to measure",
         "dir:PATH",
     ),
+    (
+        "fragments = \"16K\"",
+        (1, 13),
+        "expected true, false, or a size that files are above",
+        "",
+    ),
+    (
+        "fragments = { abvoe = \"16K\" }",
+        (1, 15),
+        "unknown field `abvoe`",
+        "",
+    ),
+    (
+        "fragments = { above = \"much\" }",
+        (1, 13),
+        "`much` is not a size",
+        "",
+    ),
     ("name = \"\"", (1, 8), "the name of a plan is empty", ""),
     (
         "contenders = [\"ext4\", \"xsf\"]",

@@ -1,8 +1,8 @@
 //! Plan files that are sound.
 
 use crate::asking::*;
-use fsdyno_model::{CopyMethod, DatasetChoice, DeviceChoice, Nanos};
-use fsdyno_run::resolve::Request;
+use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, DeviceChoice, Nanos};
+use fsdyno_run::resolve::{Counting, Request};
 use std::path::PathBuf;
 
 const PLAN: &str = r#"
@@ -27,6 +27,25 @@ name = "sources"
 dataset = "tree:src/./linux"
 phases = ["copy", { kind = "grep", cache = "warm", pattern = "a b", label = "look" }, "grep"]
 "#;
+
+#[test]
+fn fragments_are_counted_of_all_files_of_large_ones_or_of_none() {
+    let said = |key: &str, typed: Option<Counting>| {
+        let (_directory, path) = written(&format!("{key}\n{PLAN}"));
+        let plan = plan(&request(|r| {
+            r.plan = Some(path);
+            r.fragments = typed;
+        }));
+        (plan.fragments, plan.fragments_floor.0)
+    };
+    assert_eq!(said("", None), (false, 0));
+    assert_eq!(said("fragments = true", None), (true, 0));
+    let large = "fragments = { above = \"16 KiB\" }";
+    assert_eq!(said(large, None), (true, 16_385));
+    assert_eq!(said(large, Some(Counting::All)), (true, 0));
+    let above = Counting::Above(Bytes(4096));
+    assert_eq!(said("fragments = false", Some(above)), (true, 4097));
+}
 
 #[test]
 fn a_plan_file_says_everything_and_the_arguments_override_it() {

@@ -68,7 +68,9 @@ fn mongo_does_its_phases_by_one_worker_and_by_four_on_trees_that_grow_with_the_s
         r.suite = Some("mongo-2001".to_owned());
         r.scale = Some(0.2);
     }));
+    // Of files larger than 16 KiB, as was published.
     assert!(plan.fragments);
+    assert_eq!(plan.fragments_floor.0, 16_385);
     let facts = |workload: &fsdyno_model::Workload| {
         assert_eq!(workload.phases.len(), 7);
         let first = workload.phases[0].parameters.clone();

@@ -112,6 +112,7 @@ pub(crate) fn plan() -> Plan {
         verify: true,
         check: false,
         fragments: true,
+        fragments_floor: Bytes(16_385),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::args::RunArgs;
 use crate::exit::{Code, Trouble};
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
-use fsdyno_run::resolve::{Request, ResolveError};
+use fsdyno_run::resolve::{Counting, Request, ResolveError};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 /// The arguments as a request.
@@ -29,7 +29,9 @@ pub fn request(args: &RunArgs) -> Request {
         pattern: args.pattern.clone(),
         verify: args.verify.then_some(true),
         check: args.no_check.then_some(false),
-        fragments: args.fragments.then_some(true),
+        fragments: args
+            .fragments
+            .map(|above| above.map_or(Counting::All, Counting::Above)),
         fill: args.fill.clone(),
         age: args.age.clone(),
         unchecked_options: args.unchecked_options,

@@ -11,9 +11,7 @@ use crate::procedure::Halt;
 use fsdyno_host::command;
 use fsdyno_load::{fragments, free_space};
 use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
-
-/// Every file counts, however small.
-const FLOOR: Bytes = Bytes(0);
+use std::path::Path;
 
 /// How the files lie after that phase, where the plan asks for it.
 pub(super) fn after(
@@ -25,11 +23,12 @@ pub(super) fn after(
     if !hands.counted {
         return Ok(None);
     }
-    let counting = step(&hands.ground.root);
+    let floor = job.plan.fragments_floor;
+    let counting = step(&hands.ground.root, floor);
     let (root, stop) = (&hands.ground.root, hands.stop);
     let counted = hands
         .notes
-        .by_call(&counting, || fragments::count(root, FLOOR, stop));
+        .by_call(&counting, || fragments::count(root, floor, stop));
     counted.map(Some).map_err(|error| hands.load_failed(&error))
 }
 
@@ -64,9 +63,9 @@ pub(super) fn free_space(hands: &mut Doing<'_, '_>, source: &str, step: &Step) -
 }
 
 /// The step that counts them.
-pub(crate) fn step(root: &std::path::Path) -> Step {
+pub(crate) fn step(root: &Path, floor: Bytes) -> Step {
     Step::CountFragments {
         path: root.to_owned(),
-        floor: FLOOR,
+        floor,
     }
 }

@@ -32,6 +32,7 @@ fn class(class: Option<u32>) -> (String, f64) {
 /// All tables.
 #[derive(Debug, Serialize)]
 pub struct Fragments {
+    heading: String,
     about: String,
     headings: Vec<&'static str>,
     phases: Vec<Phase>,
@@ -73,6 +74,7 @@ impl Fragments {
             rows: counted.contenders.iter().map(row).collect(),
         });
         Self {
+            heading: comparison.fragments.heading.clone(),
             about: comparison.fragments.about.clone(),
             headings: COLUMNS.iter().map(|(heading, _)| *heading).collect(),
             phases: phases.collect(),

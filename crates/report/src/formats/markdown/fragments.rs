@@ -24,7 +24,8 @@ pub fn tables(page: &mut String, comparison: &Comparison) {
     }
     let _ = write!(
         page,
-        "\n## Fragmentation\n\n{}\n\n",
+        "\n## {}\n\n{}\n\n",
+        escape(&fragments.heading),
         escape(&fragments.about)
     );
     let headings = COLUMNS.map(|(heading, _)| heading.to_owned());

@@ -42,7 +42,7 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names) {
     let called = called(page.width.saturating_sub(needed(shown) + 2));
     let stub = stub_of(&called);
 
-    page.heading("Fragmentation");
+    page.heading(&fragments.heading);
     page.paragraph(&fragments.about, 0);
     let shortened = called.iter().map(|name| (*name).to_owned());
     names.legend(page, shortened);
