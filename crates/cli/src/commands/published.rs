@@ -8,7 +8,7 @@ use fsdyno_model::{Contender, FilesystemKind, ResultSet};
 use fsdyno_recipes::{fs, layouts, nearest};
 use fsdyno_report::published::{self, Against, Published, PublishedError, Table};
 use fsdyno_report::{Format, Options};
-use fsdyno_run::resolve::suite;
+use fsdyno_run::resolve::{Catalogue, suite};
 use serde::Serialize;
 
 /// A table as it is listed.
@@ -36,11 +36,12 @@ pub fn published(command: &PublishedCommand) -> Result<Code, Trouble> {
 }
 
 fn list(json: bool) -> Result<Code, Trouble> {
+    let catalogue = catalogue();
     let mut listed = Vec::new();
     for published in published::ALL {
         let table = read(published)?;
         listed.push(Listed {
-            today: today(&table),
+            today: today(&table, &catalogue),
             name: table.name,
             year: table.year,
             title: table.title,
@@ -76,7 +77,7 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
     output::bytes(&bytes)?;
     if format == Format::Terminal {
         let table = read(published)?;
-        let command = today(&table).unwrap_or_else(|| none_today(&table));
+        let command = today(&table, &catalogue()).unwrap_or_else(|| none_today(&table));
         output::bytes(format!("\nToday: {command}\n").as_bytes())?;
     }
     Ok(Code::Ok)
@@ -91,7 +92,7 @@ pub fn against(
 ) -> Result<Vec<u8>, Trouble> {
     let table = read(find(name)?)?;
     let against = Against::of(set, &table).map_err(|error| {
-        let way = today(&table).map_or_else(
+        let way = today(&table, &catalogue()).map_or_else(
             || none_today(&table),
             |command| format!("what would match: {command}"),
         );
@@ -121,8 +122,8 @@ fn read(published: &Published) -> Result<Table, Trouble> {
 
 /// The command that measures today what the table tells of: its suite, on those of its contenders
 /// that there are recipes for; none where there is no such suite, or nothing of it is laid beside.
-fn today(table: &Table) -> Option<String> {
-    if table.lines.is_empty() || suite::find(&table.suite)?.read(&catalogue()).is_err() {
+fn today(table: &Table, catalogue: &Catalogue) -> Option<String> {
+    if table.lines.is_empty() || suite::find(&table.suite)?.read(catalogue).is_err() {
         return None;
     }
     let contenders: Vec<&str> = table
@@ -164,6 +165,9 @@ fn can_be_made(form: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsdyno_model::Bytes;
+    use fsdyno_report::published::Today;
+    use fsdyno_run::resolve::Counting;
 
     fn tables() -> impl Iterator<Item = Table> {
         published::ALL
@@ -173,20 +177,21 @@ mod tests {
 
     #[test]
     fn every_phase_laid_beside_a_table_is_one_of_its_suite() {
-        for table in tables().filter(|table| !table.lines.is_empty()) {
+        let catalogue = catalogue();
+        for table in tables() {
+            assert!(today(&table, &catalogue).is_some(), "{}", table.name);
             let suite = suite::find(&table.suite).unwrap_or_else(|| panic!("{}", table.suite));
-            let suite = suite.read(&catalogue()).unwrap();
+            let suite = suite.read(&catalogue).unwrap();
             for line in &table.lines {
                 let mut workloads = suite.workloads.iter();
                 let workload = workloads
                     .find(|w| w.name == line.workload && w.dataset.to_string() == line.dataset);
-                let mut phases = workload.unwrap().phases.iter();
-                assert!(
-                    phases.any(|phase| phase.kind == line.kind && phase.cache == line.cache),
-                    "{}: {}",
-                    table.name,
-                    line.label
-                );
+                let phases = workload.unwrap().phases.iter();
+                let alike = phases.filter(|phase| line.is_of(phase)).count();
+                assert_eq!(alike, 1, "{}: {}", table.name, line.label);
+                if let Today::FragmentsPerFile { above } = line.today {
+                    assert_eq!(suite.fragments, Some(Counting::Above(Bytes(above))));
+                }
             }
         }
     }

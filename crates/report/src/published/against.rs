@@ -3,7 +3,7 @@
 
 use super::conclusions::{Told, told};
 use super::{Line, Table, Today};
-use crate::figures::{Blocked, FEWEST, verdict};
+use crate::figures::{Blocked, FEWEST, leading, verdict};
 use crate::words;
 use fsdyno_model::{Better, ResultSet, Sample};
 use fsdyno_stats::{Summary, Verdict, midranks, rank_correlation, ratio_paired};
@@ -247,7 +247,7 @@ fn place(set: &ResultSet, line: &Line) -> Option<(usize, usize)> {
         workload.name == line.workload && workload.dataset.to_string() == line.dataset
     })?;
     let mut phases = workloads[workload].phases.iter();
-    let phase = phases.position(|phase| phase.kind == line.kind && phase.cache == line.cache)?;
+    let phase = phases.position(|phase| line.is_of(phase))?;
     Some((workload, phase))
 }
 
@@ -259,8 +259,12 @@ impl Today {
             Self::Return => seconds(sample.return_ns.seconds()),
             Self::User => seconds(sample.cpu.user_ns.seconds()),
             Self::System => seconds(sample.cpu.system_ns.seconds()),
-            Self::FragmentsPerFile => {
-                let each = sample.fragmentation.as_ref()?.per_file()?;
+            Self::FragmentsPerFile { above } => {
+                let counted = sample.fragmentation.as_ref()?;
+                // A count over other files is another figure.
+                let each = counted
+                    .per_file()
+                    .filter(|_| counted.floor.0 == above + 1)?;
                 Some((each, "fragments/file".to_owned()))
             }
             Self::Figure(name) => {
@@ -338,17 +342,14 @@ fn compare(entries: &mut [Entry], better: Better) -> Option<()> {
     };
     let then = ranks(|entry| entry.then, entries)?;
     let now = ranks(|entry| entry.now, entries)?;
-    let first = |ranks: &[f64]| {
-        let places = 0..ranks.len();
-        places.min_by(|a, b| ranks[*a].total_cmp(&ranks[*b]))
-    };
-    let leader = entries[first(&now)?].figures.clone();
-    let lowest = then[first(&then)?];
+    let lowest = then.iter().copied().min_by(f64::total_cmp)?;
+    let figures: Vec<&[Blocked]> = entries.iter().map(|e| e.figures.as_slice()).collect();
+    let best_now = leading(&figures, &now);
     let base = entries.iter().find(|entry| entry.contender == 0).cloned();
     for (place, entry) in entries.iter_mut().enumerate() {
         (entry.rank_then, entry.rank_now) = (then[place], now[place]);
         entry.best_then = (then[place] - lowest).abs() < 0.25;
-        entry.best_now = entry.figures == leader || level(verdict(&entry.figures, &leader));
+        entry.best_now = best_now[place];
         let Some(base) = &base else { continue };
         entry.ratio_then = (base.then > 0.0).then(|| entry.then / base.then);
         entry.ratio_now =

@@ -17,7 +17,7 @@ pub use against::{Against, Apart, Beside, Entry, NothingShared, Paired};
 pub use conclusions::{Compared, Holding, Outcome, Told};
 pub use read::PublishedError;
 
-use fsdyno_model::{Better, CacheState};
+use fsdyno_model::{Better, CacheState, PhasePlan};
 use serde::{Deserialize, Serialize};
 
 /// A table as it comes with the program.
@@ -130,6 +130,8 @@ pub struct Line {
     pub dataset: String,
     /// The kind of phase.
     pub kind: String,
+    /// Which of several of that kind: its label; none where there is one.
+    pub phase: Option<String>,
     /// The state of the caches at its start.
     pub cache: CacheState,
     /// Which figure of a sample is of the same thing.
@@ -146,10 +148,22 @@ pub enum Today {
     User,
     /// System time in seconds.
     System,
-    /// Fragments per file.
-    FragmentsPerFile,
+    /// Fragments per file, counted over files larger than that: bytes.
+    FragmentsPerFile {
+        /// The size that every file counted is larger than.
+        above: u64,
+    },
     /// The figure of that name.
     Figure(String),
+}
+
+/// Units as they were printed, and the words of today for the same thing. bonnie++ counts 1024
+/// bytes as a KB, and files by the second.
+const SAME_UNITS: [(&str, &str); 3] = [("KB/s", "KiB/s"), ("%cpu", "%"), ("files/s", "1/s")];
+
+/// Whether figures of these units are of the same size.
+pub fn same_unit(then: &str, now: &str) -> bool {
+    then == now || SAME_UNITS.contains(&(then, now))
 }
 
 /// Something that was concluded: some contenders are ahead of others.
@@ -190,6 +204,14 @@ impl Row {
 }
 
 impl Line {
+    /// Whether that phase, of its workload, is the one it is laid beside.
+    pub fn is_of(&self, phase: &PhasePlan) -> bool {
+        let label = self.phase.as_ref();
+        phase.kind == self.kind
+            && phase.cache == self.cache
+            && label.is_none_or(|label| *label == phase.label)
+    }
+
     /// The arithmetic mean of a contender's figures in the rows of this line.
     pub fn then(&self, table: &Table, contender: usize) -> Option<f64> {
         let figures = self

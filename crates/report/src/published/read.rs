@@ -77,6 +77,7 @@ struct LineText {
     workload: String,
     dataset: String,
     kind: String,
+    phase: Option<String>,
     cache: CacheState,
     today: Today,
 }
@@ -228,6 +229,7 @@ impl Table {
             workload: text.workload,
             dataset: text.dataset,
             kind: text.kind,
+            phase: text.phase,
             cache: text.cache,
             today: text.today,
         })

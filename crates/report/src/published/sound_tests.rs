@@ -1,6 +1,6 @@
 //! Every table that comes with the program is whole, and says of its own figures what is so.
 
-use super::{ALL, Table, find};
+use super::{ALL, Table, Today, find, same_unit};
 use fsdyno_model::Better;
 
 fn tables() -> Vec<Table> {
@@ -79,6 +79,41 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
                     assert!(so, "{}: {} at {}", table.name, conclusion.says, row.label());
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn every_figure_that_can_win_is_laid_beside_todays_where_a_suite_measures_it_whole() {
+    for name in ["bonnie-2001", "mongo-2001"] {
+        let table = find(name).unwrap().read().unwrap();
+        for (at, row) in table.rows.iter().enumerate() {
+            let lines = table.lines.iter().filter(|line| line.rows.contains(&at));
+            let expected = usize::from(row.better.is_some());
+            assert_eq!(lines.count(), expected, "{name}: {}", row.label());
+        }
+    }
+}
+
+#[test]
+fn every_figure_of_today_has_the_unit_that_was_printed() {
+    for table in tables() {
+        for line in &table.lines {
+            let printed = table.rows[line.rows[0]].unit.as_str();
+            let now = match &line.today {
+                Today::Return | Today::User | Today::System => "s",
+                Today::FragmentsPerFile { .. } => "fragments/file",
+                Today::Figure(name) => match (name.as_str(), line.kind.as_str()) {
+                    ("cpu", _) => "%",
+                    (
+                        "rate",
+                        "bonnie-seeks" | "bonnie-create" | "bonnie-stat" | "bonnie-delete",
+                    ) => "1/s",
+                    ("rate", _) => "KiB/s",
+                    other => panic!("{}: {other:?}", table.name),
+                },
+            };
+            assert!(same_unit(printed, now), "{}: {}", table.name, line.label);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How a table, and a run beside it, are put into words: the same in every format.
 
-use super::{Against, Beside, Entry, Table};
+use super::{Against, Beside, Entry, Table, same_unit};
 use crate::words;
 use fsdyno_model::Nanos;
 use fsdyno_stats::chance_of_order;
@@ -143,8 +143,8 @@ impl Against {
 impl Beside {
     /// What it is called, with its units.
     pub fn heading(&self) -> String {
-        if self.unit_then == self.unit_now {
-            format!("{} ({})", self.label, self.unit_now)
+        if same_unit(&self.unit_then, &self.unit_now) {
+            format!("{} ({})", self.label, self.unit_then)
         } else {
             let units = (&self.unit_then, &self.unit_now);
             format!("{} ({} then, {} now)", self.label, units.0, units.1)

@@ -4,7 +4,7 @@
 use crate::fixture;
 use crate::wide;
 use fsdyno_model::{
-    Better, CacheState, Contender, DatasetChoice, Figure, Fragmentation, Nanos, PhasePlan,
+    Better, Bytes, CacheState, Contender, DatasetChoice, Figure, Fragmentation, Nanos, PhasePlan,
     ResultSet, Workload,
 };
 use fsdyno_report::published::{Against, Holding, Published, Table, find};
@@ -253,7 +253,7 @@ workload = "out"
 dataset = "out"
 kind = "copy"
 cache = "cold"
-today = "fragments-per-file"
+today = { fragments-per-file = { above = 16384 } }
 "#;
 
 const RATES_FIGURES: &str = "\
@@ -282,6 +282,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
             better: Better::Higher,
         });
         sample.fragmentation = Some(Fragmentation {
+            floor: Bytes(16_385),
             files: 10,
             fragments: if fast { 12 } else { 30 },
             unavailable: (record.cell.block == 2).then(|| "no FIEMAP".into()),
@@ -295,7 +296,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
         (1.0, 1.0)
     );
     assert!(write.entries[0].best_now && !write.entries[1].best_now);
-    assert_eq!(write.heading(), "write (KB/s then, KiB/s now)");
+    assert_eq!(write.heading(), "write (KB/s)");
     assert_eq!(against.conclusions[0].holding, Holding::Holds);
     let fragments = &against.lines[1];
     // What could not be counted is left out, and not zero.
@@ -308,6 +309,56 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
         ),
         (2.0, 1.0)
     );
+    // A count over all files is not the figure of then.
+    for record in &mut set.cells {
+        record.samples[0].fragmentation.as_mut().unwrap().floor = Bytes(0);
+    }
+    let against = Against::of(&set, &published.read().unwrap()).unwrap();
+    assert_eq!(against.lines.len(), 1);
+    assert_eq!(against.only_then.phases, ["out fragments"]);
+}
+
+#[test]
+fn of_two_phases_of_one_kind_each_is_laid_beside_its_own_by_its_label() {
+    let table = table("bonnie-2001");
+    let stat = |label: &str| PhasePlan {
+        label: label.into(),
+        cache: CacheState::AsLeft,
+        ..phase("bonnie-stat")
+    };
+    let workload = Workload {
+        name: "bonnie-10mb".into(),
+        dataset: DatasetChoice::parse("none"),
+        phases: ["stat random", "another", "stat"].map(stat).into(),
+    };
+    let times: &[&[u64]] = &[&[30, 30], &[20, 20], &[10, 10]];
+    let mut set = run(&["ext2", "xfs"], &[workload], times, 3);
+    for sample in set.cells.iter_mut().flat_map(|record| &mut record.samples) {
+        let seconds = sample.return_ns.seconds();
+        let rate = Figure::new("rate", 1.0 / seconds, "1/s", Better::Higher);
+        let cpu = Figure::new("cpu", seconds, "%", Better::Lower);
+        sample.figures = vec![rate, cpu];
+    }
+    let against = Against::of(&set, &table).unwrap();
+    let told: Vec<_> = against
+        .lines
+        .iter()
+        .map(|line| (line.heading(), line.entries[0].then, line.entries[0].now))
+        .collect();
+    let told: Vec<_> = told
+        .iter()
+        .map(|(heading, then, now)| (heading.as_str(), *then, (now * 100.0).round()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("stat (files/s)", 278.0, 9901.0),
+            ("stat cpu (%cpu)", 99.0, 1.0),
+            ("stat random (files/s)", 284.0, 3300.0),
+            ("stat random cpu (%cpu)", 100.0, 3.0),
+        ]
+    );
+    assert_eq!(against.only_now.phases, ["another"]);
 }
 
 #[test]
