@@ -61,10 +61,6 @@ fn scaled(number: f64, factor: f64) -> Option<u64> {
 
 impl Bytes {
     /// Whether it is nothing.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "what serde asks before it leaves a field out takes a reference"
-    )]
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }

@@ -146,7 +146,9 @@ fn none_today(table: &Table) -> String {
     if table.lines.is_empty() || suite::find(suite).is_none() {
         format!("no phase of the suite {suite} is laid beside this table yet")
     } else {
-        format!("the suite {suite} can run on none of its file systems here")
+        format!(
+            "none of its file systems can be made here; the same work on others: fsdyno run {suite}"
+        )
     }
 }
 
@@ -179,7 +181,9 @@ mod tests {
     fn every_phase_laid_beside_a_table_is_one_of_its_suite() {
         let catalogue = catalogue();
         for table in tables() {
-            assert!(today(&table, &catalogue).is_some(), "{}", table.name);
+            let mut forms = table.contenders.iter().flat_map(|c| &c.today);
+            let made = forms.any(|form| can_be_made(form));
+            assert_eq!(today(&table, &catalogue).is_some(), made, "{}", table.name);
             let suite = suite::find(&table.suite).unwrap_or_else(|| panic!("{}", table.suite));
             let suite = suite.read(&catalogue).unwrap();
             for line in &table.lines {

@@ -386,6 +386,12 @@ fn only_now(set: &ResultSet, pairs: &[Paired], placed: &[Option<(usize, usize)>]
     let contenders = contenders.filter(|(at, _)| pairs.iter().all(|pair| pair.in_run != *at));
     let mut phases = Vec::new();
     for (at, workload) in plan.workloads.iter().enumerate() {
+        let none = !placed.iter().flatten().any(|(placed, _)| *placed == at);
+        if none && workload.phases.len() > 1 {
+            let all = format!("{} ({} phases)", workload.name, workload.phases.len());
+            phases.push(words::printable(&all));
+            continue;
+        }
         for (phase, planned) in workload.phases.iter().enumerate() {
             if !placed.contains(&Some((at, phase))) {
                 let name = words::phase(plan.workloads.len(), &workload.name, &planned.label);

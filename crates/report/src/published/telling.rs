@@ -64,10 +64,15 @@ impl Against {
 
     /// How the figures are to be read; `best` and `level` are the marks of the format.
     pub fn legend(&self, best: &str, level: &str) -> String {
-        let mut text =
-            "Then: as published, of several runs the mean. Now: medians; a wall time is the time to return, which \
-            is what `time cp` showed then."
-                .to_owned();
+        let mut text = "Then: as published, of several runs the mean. Now: medians".to_owned();
+        if self.lines.iter().any(|line| line.unit_now == "s") {
+            text += "; a wall time is the time to return, which is what `time cp` showed then";
+        }
+        if self.lines.iter().any(|line| line.unit_now.ends_with("/s")) {
+            text += "; rates, and the processor time beside them, are what the phases tell of \
+                     themselves";
+        }
+        text += ".";
         text += if (self.scale - 1.0).abs() < 1e-9 {
             " The machines lie years apart: compare ratios and ranks, not figures."
         } else {

@@ -4,8 +4,10 @@ use super::Page;
 use super::paint::{left, right, shortened, width};
 use crate::published::{Against, Beside, Holding};
 
-/// Columns of the figures: then and now, both ratios, both ranks.
+/// Columns of the figures: then and now, both ratios, both ranks. They are wider where a figure is.
 const COLUMNS: [usize; 6] = [10, 9, 10, 9, 7, 5];
+
+type Columns = [usize; 6];
 
 /// Writes the comparison.
 pub fn write(page: &mut Page, against: &Against, clock: bool) {
@@ -15,7 +17,8 @@ pub fn write(page: &mut Page, against: &Against, clock: bool) {
     page.heading("Then and now");
     page.paragraph(&against.legend("*", "~"), 0);
     page.line("");
-    let room = page.width - COLUMNS.iter().sum::<usize>();
+    let widths = widths(against, clock);
+    let room = page.width - widths.iter().sum::<usize>();
     let names = against.contenders.iter().map(|pair| width(&pair.now) + 2);
     let stub = names.max().unwrap_or(0).max(12).min(room);
     for heads in [
@@ -24,11 +27,11 @@ pub fn write(page: &mut Page, against: &Against, clock: bool) {
     ] {
         let line = page
             .paint
-            .dim(&columns("", stub, &heads.map(str::to_owned)));
+            .dim(&columns("", stub, &heads.map(str::to_owned), widths));
         page.line(&line);
     }
     for line in &against.lines {
-        phase(page, against, line, stub, clock);
+        phase(page, against, line, (stub, widths), clock);
     }
     conclusions(page, against);
     let apart = against.apart();
@@ -38,21 +41,41 @@ pub fn write(page: &mut Page, against: &Against, clock: bool) {
     }
 }
 
-fn columns(name: &str, stub: usize, texts: &[String; 6]) -> String {
+/// Of each column, so many that a blank stands before its widest figure.
+fn widths(against: &Against, clock: bool) -> Columns {
+    let mut widths = COLUMNS;
+    for line in &against.lines {
+        for entry in &line.entries {
+            let texts = line.texts(entry, clock, |text| format!("*{text}"), "~");
+            for (columns, text) in widths.iter_mut().zip(&texts) {
+                *columns = (*columns).max(width(text) + 1);
+            }
+        }
+    }
+    widths
+}
+
+fn columns(name: &str, stub: usize, texts: &[String; 6], widths: Columns) -> String {
     let mut line = left(&shortened(name, stub), stub);
-    for (text, columns) in texts.iter().zip(COLUMNS) {
+    for (text, columns) in texts.iter().zip(widths) {
         line += &right(text, columns);
     }
     line
 }
 
-fn phase(page: &mut Page, against: &Against, line: &Beside, stub: usize, clock: bool) {
+fn phase(
+    page: &mut Page,
+    against: &Against,
+    line: &Beside,
+    (stub, widths): (usize, Columns),
+    clock: bool,
+) {
     let heading = page.paint.bold(&line.heading());
     page.line(&heading);
     for entry in &line.entries {
         let name = format!("  {}", against.contenders[entry.contender].now);
         let texts = line.texts(entry, clock, |text| format!("*{text}"), "~");
-        let text = columns(&name, stub, &texts);
+        let text = columns(&name, stub, &texts, widths);
         let text = if line.entries.len() > 1 && entry.best_now {
             page.paint.good(&text)
         } else {
