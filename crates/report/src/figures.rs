@@ -23,28 +23,26 @@ pub fn verdict(these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
     judge(these, others, MARGIN)
 }
 
-/// Who leads by rank (the lowest first), and who cannot be told from the leader. Only those are
-/// asked whom something can be said of beside another; where that is nobody, the first by rank
-/// stands alone.
+/// Who leads by rank (the lowest first), and who cannot be told from the leader. Nobody, where of
+/// the first by rank nothing can be said beside anybody, and of others something can; where nothing
+/// can be said of any two, the first stands alone.
 pub fn leading(figures: &[&[Blocked]], ranks: &[f64]) -> Vec<bool> {
-    let judged = |place: &usize| {
-        let mut others = (0..figures.len()).filter(|other| other != place);
-        others.any(|other| verdict(figures[*place], figures[other]).is_some())
+    let places = 0..figures.len();
+    let judged = |place: usize| {
+        let mut others = places.clone().filter(|other| *other != place);
+        others.any(|other| verdict(figures[place], figures[other]).is_some())
     };
-    let mut asked: Vec<usize> = (0..figures.len()).filter(judged).collect();
-    if asked.is_empty() {
-        asked = (0..figures.len()).collect();
-    }
-    let leader = asked
-        .iter()
-        .min_by(|a, b| ranks[**a].total_cmp(&ranks[**b]));
+    let leader = places
+        .clone()
+        .min_by(|a, b| ranks[*a].total_cmp(&ranks[*b]));
+    let leader = leader.filter(|leader| judged(*leader) || !places.clone().any(judged));
     let leads = |place: usize| {
-        let level = |leader: &usize| {
-            verdict(figures[place], figures[*leader]) == Some(Verdict::Indistinguishable)
+        let level = |leader: usize| {
+            verdict(figures[place], figures[leader]) == Some(Verdict::Indistinguishable)
         };
-        leader.is_some_and(|leader| *leader == place || level(leader))
+        leader.is_some_and(|leader| leader == place || level(leader))
     };
-    (0..figures.len()).map(leads).collect()
+    places.clone().map(leads).collect()
 }
 
 /// By which part of the median figures rise (or, below zero, fall) from the first block to the
@@ -86,11 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn who_was_never_judged_does_not_lead_those_who_were() {
+    fn where_the_first_was_never_judged_and_others_were_nobody_leads() {
         let (slow, near) = (blocks(&[5.0, 6.0, 7.0]), blocks(&[4.9, 6.1, 6.9]));
         let once = [(0, 1.0)];
         let lead = |figures: &[&[Blocked]], ranks: &[f64]| leading(figures, ranks);
         let ranks = [2.0, 3.0, 1.0];
+        assert_eq!(lead(&[&near, &slow, &once], &ranks), [false; 3]);
+        let ranks = [1.0, 2.0, 3.0];
         assert_eq!(lead(&[&near, &slow, &once], &ranks), [true, true, false]);
         // Nobody is judged: the first stands alone.
         assert_eq!(lead(&[&slow[..2], &once], &[2.0, 1.0]), [false, true]);

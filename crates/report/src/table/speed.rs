@@ -142,8 +142,8 @@ impl Line {
     }
 }
 
-/// Marks the lowest median, and every contender judged to be not apart from it; nobody who was
-/// never judged, where others were. Where there are too few repeats to judge, the lowest alone is
+/// Marks the lowest median, and every contender judged to be not apart from it; nobody where it was
+/// never judged, and others were. Where there are too few repeats to judge, the lowest alone is
 /// marked.
 fn mark_best(values: &mut [Option<Value>]) {
     let there = || values.iter().flatten();
