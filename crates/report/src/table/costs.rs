@@ -65,10 +65,14 @@ impl Cost {
         Nanos(self.user.0 + self.system.0)
     }
 
+    /// Whether the phase stored file data.
+    pub fn stores_data(&self) -> bool {
+        self.writes && self.data.0 > 0
+    }
+
     /// The space taken for each byte of file data, where the phase stored any.
     pub fn space_per_data(&self) -> Option<f64> {
-        (self.writes && self.space > 0 && self.data.0 > 0)
-            .then(|| self.space as f64 / self.data.0 as f64)
+        (self.stores_data() && self.space > 0).then(|| self.space as f64 / self.data.0 as f64)
     }
 
     /// The space taken, with its sign: `+34.0 MiB`.

@@ -6,6 +6,8 @@ use fsdyno_model::{Bytes, CacheState, Fragmentation, ResultSet, Sample};
 /// All that was counted.
 #[derive(Debug, Clone)]
 pub struct Fragments {
+    /// The size that all files counted are larger than; none where every file counts.
+    pub above: Option<Bytes>,
     /// What stands above them: of which files they are, where not of all.
     pub heading: String,
     /// What the figures are, for a reader.
@@ -57,6 +59,7 @@ impl Fragments {
     pub(super) fn of(set: &ResultSet) -> Self {
         let phases = counted(set);
         Self {
+            above: above(set),
             heading: above(set).map_or_else(
                 || "Fragmentation".to_owned(),
                 |above| format!("Fragmentation of files larger than {above}"),

@@ -9,6 +9,7 @@ pub mod costs;
 pub mod doubts;
 pub mod facts;
 pub mod fragments;
+pub mod glance;
 pub mod proof;
 mod series;
 pub mod speed;

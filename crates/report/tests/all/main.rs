@@ -6,6 +6,7 @@ mod data;
 mod doubts;
 mod fixture;
 mod fragments;
+mod glance;
 mod goldens;
 mod page;
 mod terminal;

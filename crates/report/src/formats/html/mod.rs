@@ -5,6 +5,7 @@ mod bars;
 mod commands;
 mod costs;
 mod fragments;
+mod glance;
 mod notes;
 mod published;
 mod view;

@@ -2,6 +2,7 @@
 
 use super::costs::{COSTS, Cell};
 use super::fragments::Fragments;
+use super::glance::{self, Glance};
 use super::notes::{Doubt, Proof, State, Unmeasured};
 use super::{bars, commands};
 use crate::Options;
@@ -35,6 +36,7 @@ pub struct Page {
     baseline: String,
     contenders: Vec<String>,
     glance: Vec<Glance>,
+    glance_note: String,
     overall: Vec<String>,
     overall_phases: usize,
     told: Vec<ToldRow>,
@@ -50,16 +52,6 @@ pub struct Page {
     commands: commands::Texts,
     plan: String,
     schema: u32,
-}
-
-/// A row of the first table: one phase, its whole time.
-#[derive(Debug, Serialize)]
-struct Glance {
-    workload: String,
-    phase: String,
-    measure: &'static str,
-    unit: &'static str,
-    figures: Vec<Option<Figure>>,
 }
 
 /// A figure that a program reported.
@@ -116,7 +108,7 @@ struct Row {
 
 /// A figure in words; `median_ns` and `ratio_value` are what it sorts by.
 #[derive(Debug, Serialize)]
-struct Figure {
+pub struct Figure {
     class: &'static str,
     median: String,
     median_ns: f64,
@@ -153,7 +145,8 @@ impl Page {
             doubted: comparison.doubted(),
             writes: comparison.lines().any(|l| l.measure == Measure::Durable),
             baseline: comparison.contenders.first().cloned().unwrap_or_default(),
-            glance: glance(&comparison, options.clock),
+            glance_note: comparison.glance_note(),
+            glance: glance::tables(&comparison, options.clock),
             overall: comparison.overall.iter().map(|r| times(*r)).collect(),
             overall_phases: comparison.overall_phases,
             told: comparison.told.iter().map(ToldRow::of).collect(),
@@ -194,26 +187,6 @@ fn title(comparison: &Comparison) -> String {
         _ if named.chars().count() <= LONGEST => format!("{named} compared"),
         n => format!("{n} file systems and settings compared"),
     }
-}
-
-fn glance(comparison: &Comparison, clock: bool) -> Vec<Glance> {
-    let mut rows = Vec::new();
-    for workload in &comparison.workloads {
-        for phase in &workload.phases {
-            let Some(line) = phase.lines.last() else {
-                continue;
-            };
-            let scale = phase.scale(clock);
-            rows.push(Glance {
-                workload: workload.name.clone(),
-                phase: phase.label.clone(),
-                measure: line.measure.name(),
-                unit: scale.unit(),
-                figures: figures(&line.values, line.measure, scale),
-            });
-        }
-    }
-    rows
 }
 
 impl Workload {
@@ -264,7 +237,7 @@ impl Phase {
     }
 }
 
-fn figures(values: &[Option<Value>], measure: Measure, scale: Scale) -> Vec<Option<Figure>> {
+pub fn figures(values: &[Option<Value>], measure: Measure, scale: Scale) -> Vec<Option<Figure>> {
     values
         .iter()
         .enumerate()

@@ -2,6 +2,7 @@
 //! bring in markup.
 
 mod fragments;
+mod glance;
 mod grid;
 pub mod published;
 
@@ -17,6 +18,7 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
     let comparison = Comparison::of(set);
     let mut page = String::new();
     head(&mut page, set, &comparison);
+    glance::tables(&mut page, &comparison, options.clock);
     for workload in comparison.workloads.iter().filter(|w| w.measured()) {
         times(&mut page, &comparison, workload, options.clock);
         costs(&mut page, &comparison, workload);
@@ -112,6 +114,35 @@ fn values(line: &Line, scale: Scale) -> impl Iterator<Item = String> {
     })
 }
 
+/// `**0.220** ≈0.88x`, without unit or spread.
+fn median_and_ratio(value: &Value, scale: Scale, baseline: bool) -> String {
+    let mut text = scale.show(value.summary.median);
+    if value.best {
+        text = format!("**{text}**");
+    }
+    if let (Some(ratio), false) = (value.ratio, baseline) {
+        let _ = write!(
+            text,
+            " {}{}x",
+            level(value),
+            words::ratio(ratio.median_ratio)
+        );
+    }
+    if value.doubted {
+        text += " (!)";
+    }
+    text
+}
+
+/// The mark before a ratio.
+fn level(value: &Value) -> &'static str {
+    match value.standing {
+        Standing::TooFew => "?",
+        Standing::Level => "≈",
+        Standing::Plain => "",
+    }
+}
+
 fn figure(value: &Value, scale: Scale, baseline: bool) -> String {
     let summary = value.summary;
     let mut text = match scale {
@@ -125,12 +156,12 @@ fn figure(value: &Value, scale: Scale, baseline: bool) -> String {
         let _ = write!(text, " ({})", scale.span(summary.min, summary.max, "-"));
     }
     if let (Some(ratio), false) = (value.ratio, baseline) {
-        let level = match value.standing {
-            Standing::TooFew => "?",
-            Standing::Level => "≈",
-            Standing::Plain => "",
-        };
-        let _ = write!(text, " {level}{}x", words::ratio(ratio.median_ratio));
+        let _ = write!(
+            text,
+            " {}{}x",
+            level(value),
+            words::ratio(ratio.median_ratio)
+        );
         if let Some(interval) = ratio.interval {
             let (low, high) = (words::ratio(interval.low), words::ratio(interval.high));
             let _ = write!(text, " \\[{low}-{high}\\]");

@@ -61,6 +61,14 @@ impl Level {
         rows
     }
 
+    /// Columns beside a median on its line, of those that have a ratio there.
+    pub fn beside(self, parts: Widths) -> usize {
+        match self {
+            Self::Two => 1 + parts.ratio,
+            Self::One | Self::Three => 0,
+        }
+    }
+
     /// Columns a figure takes.
     pub fn width(self, parts: Widths) -> usize {
         let below = parts.spread.max(parts.interval);
@@ -104,17 +112,23 @@ impl Widths {
             for (at, value) in phase.lines.iter().flat_map(|l| l.values.iter().enumerate()) {
                 let Some(value) = value else { continue };
                 let texts = Texts::of(value, scale, at == 0);
-                for (widest, text) in [
-                    (&mut widths.median, &texts.median),
-                    (&mut widths.spread, &texts.spread),
-                    (&mut widths.ratio, &texts.ratio),
-                    (&mut widths.interval, &texts.interval),
-                ] {
-                    *widest = (*widest).max(width(text));
-                }
+                widths.compact(&texts);
+                widths.spread = widths.spread.max(width(&texts.spread));
+                widths.interval = widths.interval.max(width(&texts.interval));
             }
         }
         widths
+    }
+
+    /// Takes in a figure of which median and ratio are shown.
+    pub fn compact(&mut self, texts: &Texts) {
+        self.median = self.median.max(width(&texts.median));
+        self.ratio = self.ratio.max(width(&texts.ratio));
+    }
+
+    /// Takes in a text that stands where medians do.
+    pub fn at_least(&mut self, median: usize) {
+        self.median = self.median.max(median);
     }
 }
 

@@ -4,6 +4,7 @@ mod against;
 mod costs;
 mod figure;
 mod fragments;
+mod glance;
 mod names;
 mod notes;
 mod paint;
@@ -27,6 +28,7 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
     let names = Names::of(set);
     let mut page = Page::new(options);
     notes::head(&mut page, set, &comparison);
+    glance::tables(&mut page, &comparison, &names, options.clock);
     speed::tables(&mut page, &comparison, &names, options.clock);
     told::section(&mut page, &comparison, &names);
     costs::tables(&mut page, &comparison, &names);

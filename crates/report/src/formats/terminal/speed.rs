@@ -11,21 +11,21 @@ use std::fmt::Write as _;
 /// Columns of the names of lines without their unit: `  durable  `.
 const STUB: usize = 11;
 /// Blank columns before each contender.
-const GAP: usize = 2;
+pub const GAP: usize = 2;
 
 /// How the tables are laid out: the same for all of a report.
-struct Layout {
+pub struct Layout {
     level: Level,
     /// The name and the width of each contender's column.
-    columns: Vec<(String, usize)>,
+    pub columns: Vec<(String, usize)>,
     /// Widths of the parts of a figure.
     parts: Widths,
     /// Width of the names of lines.
-    stub: usize,
+    pub stub: usize,
     /// Whether times are shown as `m:ss`.
     clock: bool,
     /// Contenders side by side; more than one group where they do not fit.
-    groups: Vec<Vec<usize>>,
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// Writes the tables of all workloads, with their legend.
@@ -63,6 +63,25 @@ fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layo
         comparison.figures(),
         if repeated { ", with min-max" } else { "" }
     );
+    text += &marks(comparison, names);
+    if comparison.intervals() {
+        let _ = write!(
+            text,
+            " {}: an interval that holds the ratio with that confidence or more.",
+            if layout.level == Level::One {
+                "[]"
+            } else {
+                "95 %"
+            }
+        );
+    }
+    page.paragraph(&text, 0);
+    layout.legend(page, names);
+}
+
+/// What the marks beside a figure mean, those that there are.
+pub fn marks(comparison: &Comparison, names: &Names) -> String {
+    let mut text = String::new();
     if comparison.compares() {
         let (mark, level) = if comparison.judged() {
             let level = "; ~ not to be told from it";
@@ -76,25 +95,13 @@ fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layo
             " {mark}; 0.50x: half the time of {baseline} in the same block{level}."
         );
     }
-    if comparison.intervals() {
-        let _ = write!(
-            text,
-            " {}: an interval that holds the ratio with that confidence or more.",
-            if layout.level == Level::One {
-                "[]"
-            } else {
-                "95 %"
-            }
-        );
-    }
     if comparison.unjudged() {
         text += " ? too few repeats to judge.";
     }
     if comparison.doubted() {
         text += " ! see Warnings.";
     }
-    page.paragraph(&text, 0);
-    names.legend(page, layout.columns.iter().map(|(name, _)| name.clone()));
+    text
 }
 
 impl Layout {
@@ -121,6 +128,34 @@ impl Layout {
         let narrow = with(Level::Three, Level::Three.width(parts));
         let groups = narrow.group(columns, &all);
         Self { groups, ..narrow }
+    }
+
+    /// One line for each row: median and ratio, behind a name of so many columns.
+    pub fn compact(
+        columns: usize,
+        comparison: &Comparison,
+        names: &Names,
+        parts: Widths,
+        stub: usize,
+    ) -> Self {
+        let all: Vec<usize> = (0..comparison.contenders.len()).collect();
+        let with = |room| Self {
+            stub,
+            ..Self::with(Level::Two, parts, names, room, &all)
+        };
+        let roomy = with(usize::MAX);
+        if roomy.total(&all) <= columns {
+            let groups = vec![all];
+            return Self { groups, ..roomy };
+        }
+        let narrow = with(Level::Two.width(parts));
+        let groups = narrow.group(columns, &all);
+        Self { groups, ..narrow }
+    }
+
+    /// Says what shortened names stand for.
+    pub fn legend(&self, page: &mut Page, names: &Names) {
+        names.legend(page, self.columns.iter().map(|(name, _)| name.clone()));
     }
 
     fn with(level: Level, parts: Widths, names: &Names, room: usize, all: &[usize]) -> Self {
@@ -163,7 +198,7 @@ impl Layout {
         groups
     }
 
-    fn head(&self, page: &mut Page, group: &[usize]) {
+    pub fn head(&self, page: &mut Page, group: &[usize]) {
         let mut line = left("", self.stub);
         for (name, columns) in group.iter().map(|c| &self.columns[*c]) {
             line += &" ".repeat(GAP);
