@@ -1,5 +1,6 @@
 //! What the figures allow to be said, in plain words, and no more than that.
 
+use super::phases::{Place, in_words};
 use crate::figures::{Blocked, FEWEST, INTERVALS_FROM, verdict};
 use crate::words;
 use fsdyno_model::ResultSet;
@@ -7,7 +8,7 @@ use fsdyno_stats::{PairedRatio, Summary, Verdict, chance_verdict, ratio_paired};
 
 /// What may be said of one phase.
 struct Finding {
-    phase: String,
+    place: Place,
     writes: bool,
     said: Said,
     /// Contenders with too few repeats to be judged beside the others.
@@ -88,9 +89,14 @@ fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
                 }
             }
             times.sort_by(|a, b| a.2.total_cmp(&b.2));
-            let label = words::phase(plan.workloads.len(), &workload.name, &phase.label);
+            let several = plan.workloads.len() > 1;
+            let named = several.then(|| words::printable(&workload.name));
+            let place = Place {
+                workload: named.unwrap_or_default(),
+                label: words::printable(&phase.label),
+            };
             findings.extend(judge(&times).map(|(said, unjudged)| Finding {
-                phase: words::printable(&label),
+                place: place.clone(),
                 writes,
                 said,
                 unjudged,
@@ -128,7 +134,7 @@ fn judge(times: &[(usize, Vec<Blocked>, f64)]) -> Option<(Said, Vec<usize>)> {
 }
 
 fn one(finding: &Finding, labels: &[String]) -> String {
-    let phase = &finding.phase;
+    let phase = finding.place.name();
     let until = if finding.writes { " to durable" } else { "" };
     let names = |of: &[usize]| {
         let names: Vec<String> = of.iter().map(|c| labels[*c].clone()).collect();
@@ -196,16 +202,16 @@ fn bounds(ratio: &PairedRatio) -> (f64, f64) {
 fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
     for (contender, label) in labels.iter().enumerate() {
-        let led: Vec<(&str, &PairedRatio)> = findings
+        let led: Vec<(&Place, &PairedRatio)> = findings
             .iter()
             .filter_map(|f| match &f.said {
                 Said::Ahead { leader, ratio, .. } if *leader == contender => {
-                    Some((f.phase.as_str(), ratio))
+                    Some((&f.place, ratio))
                 }
                 _ => None,
             })
             .collect();
-        let phases: Vec<&str> = led.iter().map(|(phase, _)| *phase).collect();
+        let phases: Vec<&Place> = led.iter().map(|(place, _)| *place).collect();
         let Some(first) = led.first().map(|(_, ratio)| **ratio) else {
             continue;
         };
@@ -226,7 +232,7 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
             if ranges { "every block of " } else { "" },
             phases.len(),
             findings.len(),
-            phases.join(", "),
+            in_words(&phases, &all_places(findings)),
             less_time(&all),
             if intervals { ", by 95 % intervals" } else { "" },
         ));
@@ -235,31 +241,36 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
     sentences
 }
 
+fn all_places(findings: &[Finding]) -> Vec<&Place> {
+    findings.iter().map(|finding| &finding.place).collect()
+}
+
 /// The phases nobody leads, and who could not be judged where.
 fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
-    let of = |wanted: fn(&Said) -> bool| -> Vec<&str> {
+    let of = |wanted: fn(&Said) -> bool| -> Vec<&Place> {
         findings
             .iter()
             .filter(|f| wanted(&f.said))
-            .map(|f| f.phase.as_str())
+            .map(|f| &f.place)
             .collect()
     };
+    let named = |these: &[&Place]| in_words(these, &all_places(findings));
     let level = of(|said| matches!(said, Said::Level(_)));
     if !level.is_empty() {
         sentences.push(format!(
             "In {} no fastest can be named, because the figures do not set the leaders apart ({}).",
             words::count(level.len(), "phase"),
-            level.join(", ")
+            named(&level)
         ));
     }
     for (contender, label) in labels.iter().enumerate() {
         let unjudged = findings.iter().filter(|f| f.unjudged.contains(&contender));
-        let phases: Vec<&str> = unjudged.map(|f| f.phase.as_str()).collect();
+        let phases: Vec<&Place> = unjudged.map(|f| &f.place).collect();
         if !phases.is_empty() {
             sentences.push(format!(
                 "{label} has too few repeats to be judged in {}.",
-                phases.join(", ")
+                named(&phases)
             ));
         }
     }
@@ -272,7 +283,7 @@ fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
             } else {
                 format!("{} phases have", once.len())
             },
-            once.join(", ")
+            named(&once)
         ));
     }
     sentences

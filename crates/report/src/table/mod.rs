@@ -10,6 +10,7 @@ pub mod doubts;
 pub mod facts;
 pub mod fragments;
 pub mod glance;
+mod phases;
 pub mod proof;
 mod series;
 pub mod speed;
