@@ -38,12 +38,12 @@ pub fn in_words(these: &[&Place], all: &[&Place]) -> String {
         }
     }
     let parts = by_workload.into_iter().map(|(workload, labels)| {
-        let there = all
+        let whole = all
             .iter()
             .filter(|place| place.workload == workload)
             .count();
-        if labels.len() == there && there > 2 {
-            format!("{workload}: all {there}")
+        if labels.len() == whole && whole > 2 {
+            format!("{workload}: all {whole}")
         } else {
             format!("{workload}: {}", labels.join(", "))
         }

@@ -104,10 +104,8 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         parameters::set(&mut workloads, typed, &here, catalogue)
             .map_err(ResolveError::argument("--set"))?;
     }
-    let counting = request
-        .fragments
-        .or(layers.pick(|layer| layer.fragments))
-        .unwrap_or_default();
+    let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
+    let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
     Ok(Plan {
         schema: Plan::SCHEMA,
