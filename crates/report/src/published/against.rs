@@ -2,7 +2,7 @@
 //! figures of then and now, their ratios, their ranks, and what became of the conclusions.
 
 use super::conclusions::{Told, told};
-use super::{Line, Table, Today};
+use super::{Competitor, Line, Table, Today};
 use crate::figures::{Blocked, FEWEST, leading, verdict};
 use crate::words;
 use fsdyno_model::{Better, ResultSet, Sample};
@@ -57,6 +57,8 @@ pub struct Paired {
     pub now: String,
     /// What the table calls it.
     pub then: String,
+    /// Whether it is another file system, in the place of the one of then.
+    pub instead: bool,
     /// Its place in the run.
     #[serde(skip)]
     pub(super) in_run: usize,
@@ -217,26 +219,36 @@ impl Against {
     }
 }
 
-/// The contenders of a run that a table has too. One of the table is paired once, with the first.
+/// The contenders of a run that a table has too, and those that stand in the place of one that the
+/// run has not. One of the table is paired once, with the first.
 fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
     let mut pairs: Vec<Paired> = Vec::new();
-    for (in_run, contender) in set.run.plan.contenders.iter().enumerate() {
-        if !contender.state.is_fresh() {
-            continue;
-        }
-        let form = contender.short_form();
-        let mut in_table = table.contenders.iter();
-        if let Some(in_table) = in_table.position(|c| c.today.contains(&form))
-            && pairs.iter().all(|pair| pair.in_table != in_table)
-        {
-            pairs.push(Paired {
-                now: words::printable(&contender.label),
-                then: table.contenders[in_table].label.clone(),
-                in_run,
-                in_table,
-            });
+    for instead in [false, true] {
+        for (in_run, contender) in set.run.plan.contenders.iter().enumerate() {
+            let form = contender.short_form();
+            let matches = |c: &Competitor| {
+                let forms = if instead { &c.instead } else { &c.today };
+                forms.contains(&form)
+            };
+            let known = pairs.iter().any(|pair| pair.in_run == in_run);
+            if known || !contender.state.is_fresh() {
+                continue;
+            }
+            let mut in_table = table.contenders.iter();
+            if let Some(in_table) = in_table.position(matches)
+                && pairs.iter().all(|pair| pair.in_table != in_table)
+            {
+                pairs.push(Paired {
+                    now: words::printable(&contender.label),
+                    then: table.contenders[in_table].label.clone(),
+                    instead,
+                    in_run,
+                    in_table,
+                });
+            }
         }
     }
+    pairs.sort_by_key(|pair| pair.in_run);
     pairs
 }
 

@@ -100,6 +100,9 @@ pub struct Competitor {
     pub kernels: Vec<String>,
     /// The contenders that are the same today, in short form; none where there are none.
     pub today: Vec<String>,
+    /// Those of another file system that may stand in its place, in short form, where a run has
+    /// none that is the same.
+    pub instead: Vec<String>,
 }
 
 /// One row of a published table: a figure of each contender.

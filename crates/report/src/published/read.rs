@@ -63,6 +63,8 @@ struct CompetitorText {
     layout: String,
     #[serde(default)]
     today: Vec<String>,
+    #[serde(default)]
+    instead: Vec<String>,
 }
 
 fn single() -> String {
@@ -128,6 +130,7 @@ fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, Str
         layout: text.layout,
         kernels: Vec::new(),
         today: text.today,
+        instead: text.instead,
     });
     let mut table = Table {
         name: name.to_owned(),

@@ -59,6 +59,18 @@ impl Against {
             ),
         ];
         facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
+        let others = self.contenders.iter().filter(|pair| pair.instead);
+        let others: Vec<String> = others
+            .map(|pair| format!("{} for {}", pair.now, pair.then))
+            .collect();
+        if !others.is_empty() {
+            let text = format!(
+                "{}: not the same, but another file system in its place; what was concluded is \
+                 asked of it",
+                words::list(&others)
+            );
+            facts.push(("instead", text));
+        }
         facts
     }
 

@@ -195,6 +195,35 @@ fn one_contender_alone_is_told_without_ratio_or_rank() {
 }
 
 #[test]
+fn another_file_system_may_stand_in_the_place_of_one_that_is_not_there_and_is_told() {
+    let workloads = [work("music", &["copy"])];
+    let at = |contenders: &[&str], times: &[u64]| {
+        let set = run(contenders, &workloads, &[times], 3);
+        Against::of(&set, &table("zfs-two-disks-2008")).unwrap()
+    };
+    let against = at(&["btrfs@pool2", "ext4", "btrfs"], &[100, 100, 200]);
+    let pairs: Vec<_> = against
+        .contenders
+        .iter()
+        .map(|pair| (pair.now.as_str(), pair.then.as_str(), pair.instead))
+        .collect();
+    assert_eq!(
+        pairs,
+        [("btrfs@pool2", "zfs 2 disks", true), ("btrfs", "zfs", true)]
+    );
+    assert_eq!(against.conclusions[0].holding, Holding::Holds);
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        let told = text(&against, format, &wide(200));
+        let words = "btrfs@pool2 for zfs 2 disks and btrfs for zfs: not the same";
+        assert!(told.contains(words), "{format}: {told}");
+    }
+    // Where the same is there, nobody stands in its place.
+    let against = at(&["btrfs", "zfs"], &[200, 100]);
+    let pairs: Vec<_> = against.contenders.iter().map(|p| p.now.as_str()).collect();
+    assert_eq!(pairs, ["zfs"]);
+}
+
+#[test]
 fn what_shares_nothing_is_refused_with_what_is_missing() {
     let of = |contenders: &[&str], workload: Workload| {
         let times: Vec<u64> = vec![10; contenders.len()];
