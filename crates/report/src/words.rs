@@ -58,7 +58,8 @@ impl Scale {
         format!("{min}{dash}{max}")
     }
 
-    fn ns(self) -> f64 {
+    /// The nanoseconds of one of it.
+    pub fn ns(self) -> f64 {
         match self {
             Self::Clock => 1e9,
             Self::Unit(_, ns) => f64::from(ns),

@@ -106,12 +106,7 @@ impl Comparison {
         }
         let lines = workload.phases.iter().flat_map(|phase| &phase.lines);
         let values = lines.flat_map(|line| line.values.iter().flatten());
-        let longest = values.map(|value| value.summary.median).fold(0.0, f64::max);
-        let scale = if clock {
-            Scale::Clock
-        } else {
-            Scale::of_times(std::iter::once(longest))
-        };
+        let scale = one_unit(values.map(|value| value.summary.median), clock);
         Glance {
             workload,
             scale,
@@ -130,5 +125,36 @@ impl Comparison {
             }
         };
         Some((0..self.contenders.len()).map(of).collect())
+    }
+}
+
+/// The unit of the longest time, or one in which the shortest still has three digits.
+fn one_unit(medians: impl Iterator<Item = f64> + Clone, clock: bool) -> Scale {
+    if clock {
+        return Scale::Clock;
+    }
+    let shortest = medians.clone().fold(f64::INFINITY, f64::min);
+    let longest = medians.clone().fold(0.0, f64::max);
+    let unit = Scale::of_times(std::iter::once(longest));
+    // Shown with at most four digits behind the point.
+    if shortest >= 0.01 * unit.ns() {
+        unit
+    } else {
+        Scale::of_times(medians)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds_unless_that_would_hide_the_digits_of_the_shortest() {
+        let unit = |times: &[f64]| one_unit(times.iter().copied(), false).unit();
+        assert_eq!(unit(&[0.02e9, 150e9]), "s");
+        assert_eq!(unit(&[0.02e9, 0.9e9]), "ms");
+        assert_eq!(unit(&[0.0002e9, 1.4e9]), "ms");
+        assert_eq!(unit(&[0.0002e9, 150e9]), "s");
+        assert_eq!(unit(&[]), "ns");
     }
 }
