@@ -2,6 +2,7 @@
 //! It looks, and changes nothing (asking the kernel for a file system may load its module, as
 //! mounting would). What to do about a missing thing is said by [`Need::remedy`].
 
+use fsdyno_model::search_path::{self, SYSTEM_DIRECTORIES};
 use fsdyno_model::{Availability, Need};
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
@@ -9,16 +10,6 @@ use rustix::mount::{FsOpenFlags, fsopen};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
-
-/// Where system programs lie that the path of a plain user leaves out.
-const SYSTEM_DIRECTORIES: [&str; 6] = [
-    "/usr/local/sbin",
-    "/usr/sbin",
-    "/sbin",
-    "/usr/local/bin",
-    "/usr/bin",
-    "/bin",
-];
 
 /// Whether `need` is met, and if not what was looked for, and where.
 pub fn probe(need: &Need) -> Availability {
@@ -44,31 +35,20 @@ pub fn probe(need: &Need) -> Availability {
 }
 
 /// Finds a program on the path, then in the directories of system programs.
-///
-/// Empty and relative entries of the path are passed over: what runs as root must not depend on
-/// the directory it is called from.
 pub fn program(name: &str) -> Option<PathBuf> {
     let runs = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| runs(path));
     }
     search_path()
+        .into_iter()
         .map(|directory| directory.join(name))
         .find(|path| runs(path))
 }
 
 /// Where programs are looked for, and where those we start look for others.
-pub(crate) fn search_path() -> impl Iterator<Item = PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut directories: Vec<PathBuf> = env::split_paths(&path)
-        .filter(|directory| directory.is_absolute())
-        .collect();
-    for system in SYSTEM_DIRECTORIES.map(PathBuf::from) {
-        if !directories.contains(&system) {
-            directories.push(system);
-        }
-    }
-    directories.into_iter()
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    search_path::search_path(&env::var_os("PATH").unwrap_or_default())
 }
 
 /// Whether this process may mount block devices.

@@ -14,6 +14,7 @@ pub mod provenance;
 pub mod requirement;
 pub mod result;
 pub mod sample;
+pub mod search_path;
 pub mod state;
 pub mod step;
 pub mod stop;

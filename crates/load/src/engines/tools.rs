@@ -7,6 +7,7 @@ pub(crate) use guardian::Guardian;
 
 use super::LoadError;
 use crate::workloads::ToolRun;
+use fsdyno_model::search_path::search_path_variable;
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -103,7 +104,8 @@ pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
         stdout: String::from_utf8_lossy(kept).into_owned(),
         stderr: String::from_utf8_lossy(&printed.stderr).into_owned(),
     };
-    if status.code().is_none_or(|code| code > tool.highest_status) {
+    let complains = tool.fails_by_words && !command.stderr.trim().is_empty();
+    if complains || status.code().is_none_or(|code| code > tool.highest_status) {
         let told = if command.stderr.trim().is_empty() {
             &command.stdout
         } else {
@@ -134,9 +136,9 @@ fn command(tool: &ToolRun) -> Command {
         // Options, languages and colours of the user's environment must not change what is
         // measured.
         command.env_clear().env("LC_ALL", "C");
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
-        }
+        // They are found where they were probed for, in sbin as well.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env("PATH", search_path_variable(&path));
     }
     if let Some((name, value)) = &tool.mark {
         command.env(name, value);
@@ -431,6 +433,28 @@ mod tests {
             text.contains("status: 3") && text.contains("2; x: No"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn words_are_a_failure_where_the_status_tells_none() {
+        for (fails_by_words, script) in [(true, "true"), (false, "echo x >&2")] {
+            let mut tool = ToolRun::new("", ["sh", "-c", script]);
+            tool.fails_by_words = fails_by_words;
+            run(&tool, &Stop::new()).unwrap();
+        }
+        let mut tool = ToolRun::new("", ["sh", "-c", "echo 'cannot open' >&2"]);
+        tool.fails_by_words = true;
+        let error = run(&tool, &Stop::new()).unwrap_err().to_string();
+        assert!(error.contains("status: 0: cannot open"), "{error}");
+    }
+
+    #[test]
+    fn programs_are_found_in_the_directories_of_system_programs() {
+        let path = command(&ToolRun::new("", ["bonnie++"]));
+        let mut environment = path.get_envs();
+        let (_, path) = environment.find(|(name, _)| *name == "PATH").unwrap();
+        let path = path.unwrap().to_string_lossy().into_owned();
+        assert!(path.split(':').any(|one| one == "/usr/sbin"), "{path}");
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(super) fn line(run: &ToolRun) -> String {
     let words: Vec<_> = run.argv.iter().map(|word| quoted(word)).collect();
     let mut line = words.join(OsStr::new(" ")).to_string_lossy().into_owned();
     if !run.environment_of_ours {
-        line = format!("env -i PATH=\"$PATH\" LC_ALL=C {line}");
+        let path = "$PATH:/usr/local/sbin:/usr/sbin:/sbin";
+        line = format!("env -i PATH=\"{path}\" LC_ALL=C {line}");
     }
     if let Some(input) = &run.input {
         let input = quoted(OsStr::from_bytes(input));

@@ -212,6 +212,8 @@ pub(crate) struct ToolRun {
     pub counts_lines: bool,
     /// The highest exit status that is no failure.
     pub highest_status: i32,
+    /// Whether whatever it says on its standard error is a failure, for its status tells none.
+    pub fails_by_words: bool,
     /// A directory it needs to stand, made before the clock starts.
     pub makes: Option<PathBuf>,
     /// The directory it is started in; ours where none is named.
@@ -233,6 +235,7 @@ impl ToolRun {
             argv: argv.into_iter().map(Into::into).collect(),
             counts_lines: false,
             highest_status: 0,
+            fails_by_words: false,
             makes: None,
             current_dir: None,
             input: None,
