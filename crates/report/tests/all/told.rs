@@ -45,6 +45,31 @@ fn medians_ratios_and_directions_are_told_and_what_is_absent_is_no_figure() {
 }
 
 #[test]
+fn many_figures_have_a_line_each_where_the_page_is_wide_enough() {
+    let mut many = set();
+    for record in &mut many.cells {
+        for number in 0..30 {
+            let value = f64::from(number * (1 + record.cell.contender));
+            let name = format!("call {number} latency");
+            let figure = Figure::new(name, value, "us", Better::Lower);
+            record.samples[0].figures.push(figure);
+        }
+    }
+    let said = text(&many, Format::Terminal, &wide(80));
+    let lines: Vec<&str> = said.lines().collect();
+    let has = |line: &str| assert!(lines.contains(&line), "{line}: {said}");
+    has("                              ext4         xfs");
+    has("  <b>write</b>, KiB/s +  1005 base  2010 2.00x");
+    has("  latency p99, us -      0.50 base     -");
+    has("  call 7 latency, us -   7.00 base  14.0 2.00x");
+    let long = Figure::new("call by a name ".repeat(5), 1.0, "us", Better::Lower);
+    many.cells[0].samples[0].figures.push(long);
+    let narrow = text(&many, Format::Terminal, &wide(80));
+    assert!(narrow.contains("  call 7 latency, us, less is better\n    ext4"));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
 fn names_of_programs_bring_no_markup_into_page_or_table() {
     let page = text(&set(), Format::Html, &Options::default());
     assert!(page.contains("&lt;b&gt;write&lt;") && !page.contains("<b>write"));
