@@ -406,6 +406,7 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
     for phase in &workload.phases {
         let kind = workloads::find(&phase.kind)
             .ok_or_else(|| error(format!("`{}` is no kind of phase", phase.kind)))?;
+        tools::check(phase).map_err(|refused| error(refused.to_string()))?;
         match tools::needs(phase, kind.needs) {
             Needs::Archive if facts.archive_bytes.is_none() => {
                 return Err(error(format!(

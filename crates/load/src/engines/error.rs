@@ -60,6 +60,14 @@ pub enum LoadError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A program cannot do what it was asked for.
+    #[error("{kind}: {reason}")]
+    Parameters {
+        /// The kind of phase.
+        kind: &'static str,
+        /// What cannot be, and the way out.
+        reason: String,
+    },
     /// An archive is broken, or wants what must not be.
     #[error("archive {}: {reason}", path.display())]
     Archive {

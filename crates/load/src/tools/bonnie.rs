@@ -3,7 +3,9 @@
 //! left out and said, never a figure.
 
 use super::parameter::{Form, Given, Parameter};
-use super::{Commands, Program, Task, Told, Unread, kind_of};
+use super::printed::decimal;
+use super::{Commands, Program, Task, Told, Unread, VERSION_FORM, kind_of};
+use crate::engines::LoadError;
 use crate::workloads::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
@@ -41,11 +43,35 @@ pub static BONNIE: Program = Program {
                 form: Form::Number(0, 100_000),
                 given: Given::Fixed("16"),
             },
+            Parameter {
+                name: "min",
+                about: "bytes of the smallest of them",
+                form: Form::Number(0, 1 << 30),
+                given: Given::Fixed("0"),
+            },
+            Parameter {
+                name: "max",
+                about: "bytes of the largest of them",
+                form: Form::Number(0, 1 << 30),
+                given: Given::Fixed("0"),
+            },
+            Parameter {
+                name: "directories",
+                about: "how many directories they lie in",
+                form: Form::Number(1, 10_000),
+                given: Given::Fixed("1"),
+            },
+            Parameter {
+                name: "made",
+                about: "files, hard-links or symlinks (which it finds again in 1 directory only)",
+                form: Form::OneOf(&["files", "hard-links", "symlinks"]),
+                given: Given::Fixed("files"),
+            },
         ],
     ),
     executable: Some((NAME, "bonnie++")),
-    version: &["dpkg-query", "--show", NAME],
-    commands: |task| Ok(commands(task)),
+    version: &["dpkg-query", "--show", VERSION_FORM, NAME],
+    commands,
     read: |text, _| read(text),
     in_words,
     data,
@@ -80,8 +106,10 @@ fn asked(parameters: &BTreeMap<String, String>) -> Option<Asked> {
 
 fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
     let asked = asked(parameters)?;
-    // Each of the small files may take a block.
-    let small = asked.files.saturating_mul(1024 * 4096);
+    // Each of the small files may take a block, whatever its size.
+    let max = parameters.get("max").and_then(|max| max.parse().ok());
+    let each = max.unwrap_or(0_u64).next_multiple_of(4096).max(4096);
+    let small = asked.files.saturating_mul(1024).saturating_mul(each);
     Some(Bytes((asked.mebibytes << 20).saturating_add(small)))
 }
 
@@ -95,12 +123,13 @@ fn in_words(task: &Task<'_>) -> String {
         words.push(format!("{} MiB", asked.mebibytes));
     }
     if asked.files > 0 {
-        words.push(format!("{} x 1024 files", asked.files));
+        let made = task.get("made").unwrap_or("files").replace('-', " ");
+        words.push(format!("{} x 1024 {made}", asked.files));
     }
     words.join(", ")
 }
 
-fn commands(task: &Task<'_>) -> Commands {
+fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     let asked = asked(task.parameters).unwrap_or(Asked {
         mebibytes: 16,
         files: 0,
@@ -119,14 +148,44 @@ fn commands(task: &Task<'_>) -> Commands {
         .arg("-s")
         .arg(format!("{}M", asked.mebibytes))
         .arg("-n")
-        .arg(asked.files.to_string())
+        .arg(files(task, asked.files)?)
         .arg("-d")
         .arg(task.directory);
     timed.current_dir = Some(task.directory.to_owned());
-    Commands {
+    Ok(Commands {
         before: Vec::new(),
         timed,
+    })
+}
+
+/// The many files as it is told of them: `NUMBER[:MAX:MIN:DIRECTORIES]`, where -1 bytes are hard
+/// links and -2 symbolic ones.
+fn files(task: &Task<'_>, number: u64) -> Result<String, LoadError> {
+    let of = |name, given| task.get(name).unwrap_or(given);
+    let refused = |reason: &str| {
+        Err(LoadError::Parameters {
+            kind: NAME,
+            reason: reason.to_owned(),
+        })
+    };
+    if number == 0 {
+        return Ok(number.to_string());
     }
+    let (min, max) = (of("min", "0"), of("max", "0"));
+    let directories = of("directories", "1");
+    let (max, min) = match of("made", "files") {
+        "hard-links" => ("-1", "0"),
+        // It looks for what they point to in another directory.
+        "symlinks" if directories != "1" => {
+            return refused("it does not find symlinks again in several directories: set 1");
+        }
+        "symlinks" => ("-2", "0"),
+        _ if min.parse::<u64>().ok() > max.parse().ok() => {
+            return refused("min is above max: set both");
+        }
+        _ => (max, min),
+    };
+    Ok(format!("{number}:{max}:{min}:{directories}"))
 }
 
 /// The rates: place, name, unit.
@@ -213,9 +272,7 @@ fn read(text: &str) -> Result<Told, Unread> {
 }
 
 fn number_of(text: &str) -> Option<f64> {
-    let digits = |c: char| c.is_ascii_digit() || c == '.';
-    let number: f64 = text.chars().all(digits).then(|| text.parse().ok())??;
-    (number > 0.0).then_some(number)
+    decimal(text).filter(|number| *number > 0.0)
 }
 
 /// A time as it writes it: `116ms`, `16061us`, `2s`.
@@ -232,22 +289,24 @@ fn microseconds(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::outputs::{self, seen};
     use super::*;
-    use proptest::prelude::*;
+    use std::path::Path;
 
     const REAL: &str = include_str!("../../tests/outputs/bonnie-short.csv");
+    const FILES: &str = include_str!("../../tests/outputs/bonnie-files.csv");
+    const HARD_LINKS: &str = include_str!("../../tests/outputs/bonnie-hard-links.csv");
+    const SYMLINKS: &str = include_str!("../../tests/outputs/bonnie-symlinks.csv");
 
     #[test]
     fn a_real_output_is_read_and_what_was_too_short_is_no_figure() {
         let told = read(REAL).unwrap();
-        let of = |name: &str| told.figures.iter().find(|figure| figure.name == name);
-        let seen = |name| of(name).map(|figure| figure.value);
-        assert_eq!(seen("char write"), Some(566.0));
-        assert_eq!(seen("char write latency max"), Some(116_000.0));
-        assert_eq!(seen("random create"), Some(1461.0));
-        assert_eq!(seen("random delete latency max"), Some(10_647.0));
-        assert_eq!(seen("block write"), None);
-        assert_eq!(seen("random create cpu"), Some(41.0));
+        assert_eq!(seen(&told, "char write"), Some(566.0));
+        assert_eq!(seen(&told, "char write latency max"), Some(116_000.0));
+        assert_eq!(seen(&told, "random create"), Some(1461.0));
+        assert_eq!(seen(&told, "random delete latency max"), Some(10_647.0));
+        assert_eq!(seen(&told, "block write"), None);
+        assert_eq!(seen(&told, "random create cpu"), Some(41.0));
         assert_eq!(told.figures.len(), 4 + 4 + 12);
         assert!(
             told.warnings[0]
@@ -283,10 +342,82 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn an_output_cut_off_gives_an_error_and_no_figure(cut in 0..REAL.len()) {
-            prop_assert!(read(&REAL[..cut]).unwrap_err().to_string().contains(NAME));
+    #[test]
+    fn rates_and_latencies_of_files_and_links_stand_in_their_columns() {
+        let files = read(FILES).unwrap();
+        for (name, value) in [
+            ("sequential create", 1419.0),
+            ("sequential create latency max", 32_459.0),
+            ("sequential stat latency max", 4405.0),
+            ("sequential delete", 408.0),
+            ("sequential delete latency max", 48_027.0),
+            ("random create", 1208.0),
+            ("random create latency max", 21_032.0),
+            ("random delete", 558.0),
+            ("random delete latency max", 50_192.0),
+            ("seeks latency max", 22_246.0),
+        ] {
+            assert_eq!(seen(&files, name), Some(value), "{name}");
+        }
+        let links = read(HARD_LINKS).unwrap();
+        assert_eq!(seen(&links, "sequential create"), Some(26_177.0));
+        assert_eq!(seen(&links, "sequential delete"), Some(27_804.0));
+        assert_eq!(seen(&links, "random delete latency max"), Some(8158.0));
+        // It was not asked for bytes one by one.
+        assert_eq!(seen(&links, "char write latency max"), None);
+        let symlinks = read(SYMLINKS).unwrap();
+        assert_eq!(seen(&symlinks, "sequential create"), Some(4450.0));
+        assert_eq!(seen(&symlinks, "random stat latency max"), Some(4059.0));
+    }
+
+    #[test]
+    fn cut_off_or_broken_outputs_give_no_figure() {
+        for text in [REAL, FILES, HARD_LINKS, SYMLINKS] {
+            outputs::cut_off_it_gives_an_error(&BONNIE, text, text.len());
+            outputs::broken_it_gives_no_other_figure(&BONNIE, text);
+        }
+    }
+
+    #[test]
+    fn files_are_told_as_it_is_told_of_them() {
+        let told = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            let parameters = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let parameters = BTreeMap::from_iter(parameters);
+            let number = parameters["files"].parse().unwrap();
+            let task = Task {
+                directory: Path::new("/"),
+                tree: None,
+                parameters: &parameters,
+            };
+            files(&task, number)
+        };
+        let many = ("files", "16");
+        for (pairs, line) in [
+            (&[("files", "0"), ("max", "9")][..], "0"),
+            (&[many], "16:0:0:1"),
+            (
+                &[many, ("min", "9"), ("max", "10"), ("directories", "3")],
+                "16:10:9:3",
+            ),
+            (
+                &[many, ("made", "hard-links"), ("directories", "4")],
+                "16:-1:0:4",
+            ),
+            (&[many, ("made", "symlinks")], "16:-2:0:1"),
+        ] {
+            assert_eq!(told(pairs).unwrap(), line);
+        }
+        for pairs in [
+            &[many, ("min", "9"), ("max", "8")][..],
+            &[many, ("made", "symlinks"), ("directories", "2")],
+        ] {
+            assert!(
+                told(pairs)
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with("bonnie++: ")
+            );
         }
     }
 }

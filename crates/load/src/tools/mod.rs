@@ -5,12 +5,18 @@
 //! from what it printed. Running them is the affair of `engines::tools`; the clock, of `measure`.
 
 pub mod bonnie;
+pub mod dbench;
 pub mod exec;
 pub mod fio;
 mod kind;
+#[cfg(test)]
+mod outputs;
 mod parameter;
+pub mod postmark;
+mod printed;
 mod shell;
 mod stray;
+pub mod sysbench;
 
 pub use parameter::{Form, Given, Parameter};
 
@@ -47,7 +53,17 @@ pub struct Program {
 }
 
 /// All programs.
-pub static ALL: &[&Program] = &[&exec::EXEC, &fio::FIO, &bonnie::BONNIE];
+pub static ALL: &[&Program] = &[
+    &exec::EXEC,
+    &fio::FIO,
+    &bonnie::BONNIE,
+    &dbench::DBENCH,
+    &postmark::POSTMARK,
+    &sysbench::SYSBENCH,
+];
+
+/// How a package tells its version, where its program does not.
+const VERSION_FORM: &str = "--showformat=${Package} ${Version}\n";
 
 /// The program of that name.
 pub fn find(name: &str) -> Option<&'static Program> {
@@ -128,6 +144,12 @@ impl Program {
 /// The bytes of data that the program of a phase works on, where it is one and that is known.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     (find(&phase.kind)?.data)(&phase.parameters)
+}
+
+/// Refuses what the program of a phase cannot do with what it was given, before anything is made.
+pub fn check(phase: &PhasePlan) -> Result<(), LoadError> {
+    let nowhere = Path::new("/");
+    Planned::of(phase, nowhere, Some(nowhere)).map(|_| ())
 }
 
 /// What a phase needs to stand on the ground: what its kind does, or the tree it speaks of.
