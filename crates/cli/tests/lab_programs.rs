@@ -255,6 +255,88 @@ fn after_sigkill_nothing_that_a_command_started_lives_on_whoever_it_has_become()
 }
 
 #[test]
+fn programs_work_side_by_side_and_tell_their_figures_or_why_there_are_none() {
+    let needs = [&MKFS[..2], &["dbench", "postmark", "sysbench", "bonnie++"]].concat();
+    if !root_and(&needs, "programs_work_side_by_side_and_tell_their_figures") {
+        return;
+    }
+    let home = Home::new();
+    let mut words = vec!["--fs", "ext4,xfs", "--repeats", "1"];
+    words.extend(["--workload", "dbench,postmark,sysbench-fileio,bonnie++"]);
+    for set in [
+        "dbench.time=3",
+        "dbench.clients=2",
+        "postmark.number=100",
+        "postmark.transactions=200",
+        "postmark.subdirectories=3",
+        "sysbench-fileio.time=1",
+        "sysbench-fileio.file-total-size=16M",
+        "bonnie++.size=16M",
+        "bonnie++.files=1",
+        "bonnie++.made=symlinks",
+    ] {
+        words.extend(["--set", set]);
+    }
+    let said = home.fsdyno(&run_args(&home, &words));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        said.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        said.out
+    );
+    let result = home.result("last");
+    let programs = result["run"]["provenance"]["programs"].to_string();
+    for version in ["dbench 4", "postmark 1", "sysbench 1", "bonnie++ 2"] {
+        assert!(programs.contains(version), "{version}: {programs}");
+    }
+    for cell in result["cells"].as_array().unwrap() {
+        let samples = cell["samples"].as_array().unwrap();
+        let names = |sample: &serde_json::Value| -> Vec<String> {
+            let figures = sample["figures"].as_array().into_iter().flatten();
+            figures
+                .map(|one| one["name"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        for (sample, figure) in [
+            (&samples[0], "throughput"),
+            (&samples[0], "NTCreateX latency max"),
+            (&samples[2], "latency p99.9"),
+            (&samples[2], "fsyncs"),
+            (&samples[3], "sequential create latency max"),
+        ] {
+            let names = names(sample);
+            assert!(
+                names.iter().any(|name| name == figure),
+                "{figure}: {names:?}"
+            );
+        }
+        // Far less than the seconds it counts in.
+        assert!(names(&samples[1]).is_empty(), "{}", samples[1]);
+        let doubts = samples[1]["warnings"].to_string();
+        assert!(doubts.contains("postmark counts whole seconds"), "{doubts}");
+        let commands = cell["commands"].as_array().unwrap();
+        let mut postmark = commands.iter().filter(|one| one["argv"][0] == "postmark");
+        let printed = postmark.next().unwrap()["stdout"].as_str().unwrap();
+        assert!(
+            printed.contains("3 subdirectories will be used"),
+            "{printed}"
+        );
+        let lines: Vec<String> = commands.iter().map(|one| one["argv"].to_string()).collect();
+        for part in [
+            "\"prepare\"",
+            "\"--file-total-size=16777216\"",
+            "\"1:-2:0:1\"",
+        ] {
+            assert!(
+                lines.iter().any(|line| line.contains(part)),
+                "{part}: {lines:?}"
+            );
+        }
+    }
+    home.assert_cleanable();
+}
+
+#[test]
 fn fio_reports_its_figures_and_they_stand_in_every_report() {
     let needs = [&MKFS[..2], &["fio"]].concat();
     if !root_and(

@@ -383,7 +383,7 @@ mod tests {
         let told = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
             let parameters = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let parameters = BTreeMap::from_iter(parameters);
+            let parameters: BTreeMap<String, String> = parameters.collect();
             let number = parameters["files"].parse().unwrap();
             let task = Task {
                 directory: Path::new("/"),

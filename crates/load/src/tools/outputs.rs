@@ -47,7 +47,7 @@ pub(super) fn broken_it_gives_no_other_figure(program: &Program, text: &str) {
 fn places(text: &str) -> impl Iterator<Item = usize> {
     const END: usize = 1024;
     assert!(text.is_ascii());
-    let step = 1 + text.len() / 2048;
+    let step = 1 + text.len() / 512;
     let end = text.len().saturating_sub(END);
     (0..end).step_by(step).chain(end..text.len())
 }

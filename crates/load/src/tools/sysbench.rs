@@ -11,7 +11,6 @@ use super::{Commands, Program, Task, Told, Unread, kind_of};
 use crate::workloads::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
-use std::collections::BTreeMap;
 
 /// What it is called.
 const NAME: &str = "sysbench";
@@ -310,6 +309,7 @@ fn read(text: &str) -> Result<Told, Unread> {
 mod tests {
     use super::super::outputs::{self, seen};
     use super::*;
+    use std::collections::BTreeMap;
     use std::path::Path;
 
     const MIXED: &str = include_str!("../../tests/outputs/sysbench-rndrw.txt");

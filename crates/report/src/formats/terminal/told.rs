@@ -115,7 +115,10 @@ impl Table {
             let mut line = format!("  {}", left(name, self.stub));
             for ([median, ratio], widths) in cells.iter().zip(&self.columns) {
                 let median = right(median, widths[0]);
-                line.push_str(&format!("  {median} {}", right(ratio, widths[1])));
+                line.push_str("  ");
+                line.push_str(&median);
+                line.push(' ');
+                line.push_str(&right(ratio, widths[1]));
             }
             page.line(&line);
         }
