@@ -18,6 +18,8 @@ const NAME: &str = "bonnie++";
 const FORM: (&str, usize) = ("1.98", 50);
 /// What stands where a phase was too short.
 const SHORT: &str = "+++++";
+/// What stands there for its share of the processor.
+const SHORT_SHARE: &str = "+++";
 
 /// The program.
 pub static BONNIE: Program = Program {
@@ -240,9 +242,14 @@ fn read(text: &str) -> Result<Told, Unread> {
                 let value =
                     number_of(rate).ok_or_else(|| missing(format!("{name} is `{rate}`")))?;
                 add(name.to_owned(), value, unit, Better::Higher);
-                // Behind each rate, with the same `+++` where it means nothing.
-                if let Some(share) = number_of(fields[place + 1]) {
-                    add(format!("{name} cpu"), share, "%", Better::Lower);
+                // Behind each rate, `+++` where it means nothing.
+                match fields[place + 1] {
+                    "" | SHORT_SHARE => {}
+                    share => {
+                        let share = decimal(share)
+                            .ok_or_else(|| missing(format!("the cpu of {name} is `{share}`")))?;
+                        add(format!("{name} cpu"), share, "%", Better::Lower);
+                    }
                 }
             }
         }
