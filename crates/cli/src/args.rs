@@ -1,7 +1,7 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fsdyno_model::{Bytes, CopyMethod, Fill, Nanos};
+use fsdyno_model::{Bytes, CopyMethod, Fill, LabChoice, Nanos};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -64,6 +64,13 @@ pub enum Command {
     },
     /// Print the man page
     Man,
+    /// The first process of a guest; fsdyno starts it there by itself
+    #[command(hide = true)]
+    Guest {
+        /// What the kernel adds
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<std::ffi::OsString>,
+    },
 }
 
 // example
@@ -136,6 +143,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub scale: Option<f64>,
 
+    /// Where cells run: host, or uml, guests with a kernel of their own that need no root
+    /// [default: host, where this user and this kernel suffice]
+    #[arg(long, value_name = "LAB", value_parser = lab)]
+    pub lab: Option<LabChoice>,
+
+    /// The memory of a guest [default: 512M]
+    #[arg(long, value_name = "SIZE")]
+    pub guest_memory: Option<Bytes>,
+
     /// How many blocks: repeats of everything, each in an order of its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeats: Option<u32>,
@@ -206,7 +222,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
-        "fill", "age",
+        "fill", "age", "lab", "guest_memory",
         "unchecked_options",
     ])]
     pub resume: Option<String>,
@@ -389,6 +405,13 @@ fn copy_method(text: &str) -> Result<CopyMethod, String> {
     CopyMethod::from_name(text).ok_or_else(|| {
         let names: Vec<_> = CopyMethod::ALL.iter().map(|m| m.name()).collect();
         format!("the methods are {}", names.join(", "))
+    })
+}
+
+fn lab(text: &str) -> Result<LabChoice, String> {
+    LabChoice::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = LabChoice::ALL.iter().map(|lab| lab.name()).collect();
+        format!("the labs are {}", names.join(", "))
     })
 }
 

@@ -1,7 +1,10 @@
 //! The names that a plan may use, as the load tells them.
 
+use fsdyno_host::guest;
+use fsdyno_host::probe::probe;
 use fsdyno_load::tools::{self, Form, Given, Parameter, Program};
 use fsdyno_load::{datasets, engines, workloads};
+use fsdyno_model::{Availability, Need};
 use fsdyno_run::resolve::{
     Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
     ParameterGiven,
@@ -19,7 +22,26 @@ pub fn catalogue() -> Catalogue {
             .map(|engine| engine.name.to_owned())
             .collect(),
         datasets: datasets::ALL.iter().map(|set| dataset(set)).collect(),
+        lacking: lacking(),
+        guests: probe(&guest::uml::need()) == Availability::Available,
     }
+}
+
+/// File systems that need what this user or this kernel has not, and a guest may have. Programs
+/// are the same in both.
+fn lacking() -> Vec<String> {
+    let missed = |need: &Need| probe(need) != Availability::Available;
+    let no_devices = missed(&Need::LoopDevices);
+    let outside = |need: &Need| matches!(need, Need::Root | Need::KernelFilesystem(_));
+    let recipes = fsdyno_recipes::fs::ALL.iter();
+    recipes
+        .filter(|recipe| {
+            let requirements = recipe.requirements();
+            let mut needs = requirements.iter().map(|one| &one.need);
+            no_devices || needs.any(|need| outside(need) && missed(need))
+        })
+        .map(|recipe| recipe.name().to_owned())
+        .collect()
 }
 
 fn entry(kind: &workloads::PhaseKind) -> KindEntry {

@@ -42,5 +42,6 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => commands::complete::completions(*shell),
         Command::Man => commands::complete::man(),
+        Command::Guest { .. } => commands::guest::guest(),
     }
 }

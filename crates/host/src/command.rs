@@ -163,7 +163,7 @@ fn exists(program: &str, path: &OsStr) -> bool {
 }
 
 /// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.
-fn die_with_parent(command: &mut Command) {
+pub(crate) fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let in_child = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;

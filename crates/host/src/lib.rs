@@ -10,6 +10,7 @@ pub mod command;
 pub mod counters;
 pub mod errno;
 pub mod guard;
+pub mod guest;
 pub mod image;
 pub mod journal;
 pub mod loops;

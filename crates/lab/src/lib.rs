@@ -1,15 +1,21 @@
 //! Where a cell runs. A cell follows one [`procedure`], whoever carries it out: the host lab
-//! really does it, the [`script`] of a dry run only says it.
+//! really does it, the [`script`] of a dry run only says it. A guest has a host lab of its own
+//! inside ([`serve`]).
 
 mod filled;
 mod in_memory;
 pub mod job;
 pub mod labs;
+pub mod missing;
 pub mod preflight;
 pub mod procedure;
 pub mod script;
+pub mod serve;
+mod talk;
 
 pub use job::Job;
-pub use labs::Lab;
+pub use labs::guest::{GuestLab, GuestLabError};
 pub use labs::host::HostLab;
+pub use labs::{Lab, Labs};
+pub use missing::Missing;
 pub use preflight::{Preflight, PreflightError};

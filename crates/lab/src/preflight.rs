@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A plan that can be run, as far as can be told without making anything.
+#[derive(Clone)]
 pub struct Preflight {
     /// The recipe of each contender.
     pub recipes: Vec<&'static dyn Filesystem>,

@@ -7,6 +7,7 @@ use crate::job::Job;
 use crate::labs::host::fragments;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt, Hands};
+use fsdyno_host::guest::{PLACE, Uml};
 use fsdyno_load::datasets::Form;
 use fsdyno_load::ground::SOURCE;
 use fsdyno_load::tools;
@@ -14,7 +15,7 @@ use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CacheEvidence, CacheState, Cell, FilesystemKind, PhasePlan, Plan, Stage, Step};
 use fsdyno_recipes::Check;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The tag that stands for the process in the names of a dry run.
 const TAG: &str = "dry";
@@ -22,6 +23,12 @@ const TAG: &str = "dry";
 /// All commands of a cell, in order, one a line; comments tell the stages.
 pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
+    let in_guest = !job.contender.lab.is_host();
+    let base = if in_guest {
+        Path::new(PLACE)
+    } else {
+        &preflight.scratch
+    };
     let mut saying = Saying {
         lines: vec![format!(
             "# cell {}: {} at {}, block {}",
@@ -32,12 +39,20 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         )],
         steps: Vec::new(),
         undo: Vec::new(),
-        root: job.ground_root(&preflight.scratch, TAG),
-        target: job.target(&preflight.scratch, TAG),
-        scratch: job.scratch(&preflight.scratch, TAG),
+        root: job.ground_root(base, TAG),
+        target: job.target(base, TAG),
+        scratch: job.scratch(base, TAG),
         trees: Vec::new(),
         made: 0,
     };
+    if in_guest {
+        saying.lines.push(format!(
+            "# in a guest ({}) with {}, whose disks are image files of {}",
+            job.contender.lab,
+            plan.guest.unwrap_or_default().memory,
+            job.image_bytes
+        ));
+    }
     // Saying something cannot fail.
     let _ = procedure::run(&mut saying, &job);
     saying.lines
@@ -124,6 +139,10 @@ impl Hands for Saying {
         } else {
             0
         };
+        if !job.contender.lab.is_host() {
+            let disks = (0..count as usize).map(Uml::disk);
+            return Ok(disks.map(|path| path.display().to_string()).collect());
+        }
         if let fsdyno_model::DeviceChoice::Block { paths } = &job.plan.device {
             let paths = paths.iter().take(count as usize);
             return Ok(paths.map(|path| path.display().to_string()).collect());

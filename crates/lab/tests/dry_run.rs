@@ -44,6 +44,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         check: true,
         fragments: false,
         fragments_floor: Bytes(0),
+        guest: None,
     }
 }
 

@@ -16,6 +16,7 @@
 //! In a list, a comma (or a blank, or `;`) begins the next contender where the name of a file
 //! system follows; else it goes on with the mount options of the contender before it.
 
+use crate::lab::LabChoice;
 use crate::state::GroundState;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,6 +40,9 @@ pub struct Contender {
     /// What is done to it before its workload, beyond making it.
     #[serde(default, skip_serializing_if = "GroundState::is_fresh")]
     pub state: GroundState,
+    /// Where its cells run.
+    #[serde(default, skip_serializing_if = "LabChoice::is_host")]
+    pub lab: LabChoice,
 }
 
 /// A layout and its number of devices.
@@ -178,6 +182,7 @@ impl Contender {
             layout: LayoutChoice::default(),
             directory: None,
             state: GroundState::default(),
+            lab: LabChoice::default(),
         }
     }
 
@@ -407,7 +412,7 @@ mod tests {
                 LayoutChoice { name: "pool".into(), devices }
             };
             let mut contender = Contender {
-                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: GroundState::default(),
+                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: GroundState::default(), lab: LabChoice::default(),
             };
             contender.label = contender.short_form();
             prop_assert_eq!(Contender::parse(&contender.label, &kind_of).unwrap(), contender);

@@ -8,6 +8,7 @@ pub mod cell;
 pub mod contender;
 pub mod event;
 pub mod evidence;
+pub mod lab;
 pub mod names;
 pub mod plan;
 pub mod provenance;
@@ -25,6 +26,7 @@ pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Sta
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
+pub use lab::{GuestSize, LabChoice};
 pub use plan::{CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};

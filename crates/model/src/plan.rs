@@ -2,6 +2,7 @@
 
 use crate::contender::Contender;
 use crate::evidence::CacheState;
+use crate::lab::{GuestSize, LabChoice};
 use crate::names::short_hash;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -47,11 +48,19 @@ pub struct Plan {
     /// Files smaller than this are left out where fragments are counted, bytes.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub fragments_floor: Bytes,
+    /// The size of the guests in which contenders run; none where all run on the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestSize>,
 }
 
 impl Plan {
     /// The version of the plan structure this program writes.
     pub const SCHEMA: u32 = 1;
+
+    /// Whether any contender runs in that lab.
+    pub fn uses(&self, lab: LabChoice) -> bool {
+        self.contenders.iter().any(|contender| contender.lab == lab)
+    }
 
     /// The hash that names this plan: equal plans have equal hashes.
     pub fn hash(&self) -> String {
@@ -136,7 +145,8 @@ impl fmt::Display for DatasetChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "on")]
 pub enum DeviceChoice {
-    /// Sparse image files that fsdyno makes, on loop devices with direct I/O.
+    /// Sparse image files that fsdyno makes: on loop devices with direct I/O, or, in a guest, as
+    /// its disks.
     Loop {
         /// The size of each image; none: chosen by the datasets.
         size: Option<Bytes>,

@@ -38,5 +38,6 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         check: true,
         fragments: false,
         fragments_floor: fsdyno_model::Bytes(0),
+        guest: None,
     }
 }

@@ -4,6 +4,7 @@ pub mod age;
 pub mod clean;
 pub mod complete;
 pub mod doctor;
+pub mod guest;
 pub mod list;
 pub mod make;
 pub mod merge;

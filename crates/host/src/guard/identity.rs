@@ -158,6 +158,8 @@ fn no_block_device(kind: fs::FileType) -> Option<&'static str> {
 /// The serial number: of the driver, of the SCSI page for it, or of udev.
 fn serial(disk: &Block) -> Option<String> {
     disk.attribute("serial")
+        // So a driver prints that it has none.
+        .filter(|text| text != "(null)")
         .or_else(|| disk.attribute("device/serial"))
         .or_else(|| unit_serial(&fs::read(disk.folder().join("device/vpd_pg80")).ok()?))
         .or_else(|| udev_property(disk, "ID_SERIAL_SHORT"))

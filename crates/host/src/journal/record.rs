@@ -31,6 +31,11 @@ pub enum Resource {
         /// Where.
         target: PathBuf,
     },
+    /// A guest that runs.
+    Guest {
+        /// Where its kernel keeps its notes.
+        directory: PathBuf,
+    },
     /// Files fsdyno made inside a directory of the user's.
     Tree {
         /// The top of what fsdyno made.
@@ -45,6 +50,7 @@ impl Resource {
             Self::Directory { path } | Self::Image { path } | Self::Tree { path } => path,
             Self::Loop { image } => image,
             Self::Mount { target } => target,
+            Self::Guest { directory } => directory,
         }
     }
 
@@ -55,6 +61,7 @@ impl Resource {
             Self::Image { .. } => "image",
             Self::Loop { .. } => "loop",
             Self::Mount { .. } => "mount",
+            Self::Guest { .. } => "guest",
             Self::Tree { .. } => "tree",
         }
     }
@@ -65,6 +72,7 @@ impl Resource {
             "image" => Some(Self::Image { path }),
             "loop" => Some(Self::Loop { image: path }),
             "mount" => Some(Self::Mount { target: path }),
+            "guest" => Some(Self::Guest { directory: path }),
             "tree" => Some(Self::Tree { path }),
             _ => None,
         }
@@ -78,6 +86,7 @@ impl fmt::Display for Resource {
             Self::Image { .. } => "image file",
             Self::Loop { .. } => "loop device of",
             Self::Mount { .. } => "mount at",
+            Self::Guest { .. } => "guest of",
             Self::Tree { .. } => "files in",
         };
         write!(f, "{what} {}", self.path().display())
@@ -188,6 +197,7 @@ mod tests {
             Resource::Image { path: odd() },
             Resource::Loop { image: odd() },
             Resource::Mount { target: odd() },
+            Resource::Guest { directory: odd() },
             Resource::Tree { path: odd() },
         ] {
             let record = Record::Make(7, resource);

@@ -26,6 +26,8 @@ pub(super) struct PlanText {
     pub verify: Option<bool>,
     pub check: Option<bool>,
     pub fragments: Option<Spanned<CountingText>>,
+    pub lab: Option<Spanned<String>>,
+    pub guest_memory: Option<Spanned<String>>,
     #[serde(default)]
     pub fill: Vec<Spanned<String>>,
     #[serde(default)]

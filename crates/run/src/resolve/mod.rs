@@ -11,6 +11,7 @@ mod contenders;
 mod counting;
 mod entry;
 mod error;
+mod labs;
 mod parameters;
 mod phases;
 mod place;

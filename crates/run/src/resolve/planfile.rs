@@ -19,11 +19,12 @@ use super::contenders::{Judge, absolute, told_apart};
 use super::counting::Counting;
 use super::entry::{PhaseTable, PlanText, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
+use super::labs;
 use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
 use super::states;
-use fsdyno_model::{Contender, CopyMethod, DatasetChoice, Fill, Nanos, Workload};
+use fsdyno_model::{Bytes, Contender, CopyMethod, DatasetChoice, Fill, LabChoice, Nanos, Workload};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -60,6 +61,10 @@ pub struct PlanFile {
     pub check: Option<bool>,
     /// Of which files fragments are counted.
     pub fragments: Option<Counting>,
+    /// Where cells run.
+    pub lab: Option<LabChoice>,
+    /// The memory of a guest.
+    pub guest_memory: Option<Bytes>,
     /// How full file systems are before a workload.
     pub fills: Vec<Fill>,
     /// How aged they are.
@@ -155,6 +160,10 @@ impl Reader<'_> {
             verify: written.verify,
             check: written.check,
             fragments: self.each(written.fragments.as_ref(), Counting::written)?,
+            lab: self.each(written.lab.as_ref(), |name| labs::lab(name))?,
+            guest_memory: self.each(written.guest_memory.as_ref(), |text| {
+                labs::memory(text.parse()?)
+            })?,
             fills: self.fills(&written.fill)?,
             ages: written.age,
             contenders,

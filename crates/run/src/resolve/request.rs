@@ -5,13 +5,16 @@ use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, have_devices, on_blocks, told_apart};
 use super::counting::Counting;
 use super::error::ResolveError;
+use super::labs::{self, Said};
 use super::parameters;
 use super::place::Place;
 use super::planfile::{self, PlanFile};
 use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
-use fsdyno_model::{Contender, CopyMethod, DeviceChoice, Nanos, Plan, Workload};
+use fsdyno_model::{
+    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, LabChoice, Nanos, Plan, Workload,
+};
 use std::path::{Path, PathBuf};
 
 /// Where image files lie where nobody says: it outlives a reboot and is rarely memory.
@@ -64,6 +67,10 @@ pub struct Request {
     pub check: Option<bool>,
     /// Of which files fragments are counted (`--fragments`).
     pub fragments: Option<Counting>,
+    /// Where cells run (`--lab`).
+    pub lab: Option<LabChoice>,
+    /// The memory of a guest (`--guest-memory`).
+    pub guest_memory: Option<Bytes>,
     /// How full file systems are before a workload (`--fill`), each in `90%:fragmented` form.
     pub fill: Vec<String>,
     /// How aged they are (`--age`).
@@ -87,7 +94,8 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     };
     let layers = Layers::read(request, catalogue)?;
     let place = place(request, &layers, judge)?;
-    let contenders = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
+    let mut contenders = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
+    let guest = guest(request, &layers, &mut contenders, place.as_ref(), catalogue)?;
     let device = device(request, &contenders, place, &here);
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
     let scale = scale(request, &layers)?;
@@ -144,6 +152,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         contenders,
         work_dir: work_dir(request, &device, &here),
         device,
+        guest,
     })
 }
 
@@ -301,6 +310,28 @@ fn contenders(
     let contenders = in_states(request, layers, contenders)?;
     told_apart(&contenders).map_err(|(_, c)| ResolveError::argument(argument)(c))?;
     Ok(contenders)
+}
+
+/// Puts contenders into the lab asked for, or one where they can run.
+fn guest(
+    request: &Request,
+    layers: &Layers,
+    contenders: &mut [Contender],
+    place: Option<&Place>,
+    catalogue: &Catalogue,
+) -> Result<Option<GuestSize>, ResolveError> {
+    let memory = request.guest_memory.map(labs::memory).transpose();
+    let memory = memory.map_err(ResolveError::argument("--guest-memory"))?;
+    let said = Said {
+        lab: request.lab.or(layers.pick(|layer| layer.lab)),
+        memory: memory.or(layers.pick(|layer| layer.guest_memory)),
+    };
+    let argument = if request.lab.is_some() || request.guest_memory.is_none() {
+        "--lab"
+    } else {
+        "--guest-memory"
+    };
+    labs::assign(contenders, said, place, catalogue).map_err(ResolveError::argument(argument))
 }
 
 /// The contenders in the states asked for.

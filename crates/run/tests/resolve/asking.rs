@@ -87,6 +87,8 @@ pub fn catalogue() -> Catalogue {
             dataset("all", DatasetForm::Tree),
             dataset("none", DatasetForm::Nothing),
         ],
+        lacking: Vec::new(),
+        guests: true,
     }
 }
 

@@ -75,6 +75,7 @@ pub(crate) fn plan() -> Plan {
                     fragmented: false,
                     age: 3,
                 },
+                lab: fsdyno_model::LabChoice::Uml,
             },
             Contender {
                 label: ODD.into(),
@@ -113,6 +114,7 @@ pub(crate) fn plan() -> Plan {
         check: false,
         fragments: true,
         fragments_floor: Bytes(16_385),
+        guest: Some(fsdyno_model::GuestSize::default()),
     }
 }
 

@@ -32,6 +32,8 @@ pub fn request(args: &RunArgs) -> Request {
         fragments: args
             .fragments
             .map(|above| above.map_or(Counting::All, Counting::Above)),
+        lab: args.lab,
+        guest_memory: args.guest_memory,
         fill: args.fill.clone(),
         age: args.age.clone(),
         unchecked_options: args.unchecked_options,

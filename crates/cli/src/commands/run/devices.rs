@@ -5,13 +5,13 @@ use crate::places;
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::probe::probe;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
-use fsdyno_model::{Availability, Bytes, DeviceChoice, Need, Plan};
+use fsdyno_model::{Availability, Bytes, DeviceChoice, LabChoice, Need, Plan};
 use std::path::PathBuf;
 
 /// Refuses a plan whose kind of device is not to be had here.
 pub fn require(plan: &Plan) -> Result<(), Trouble> {
-    // A plan whose contenders need no block devices was resolved to have none.
-    if plan.device == DeviceChoice::None {
+    // A plan whose contenders need no block devices was resolved to have none; guests make theirs.
+    if plan.device == DeviceChoice::None || !plan.uses(LabChoice::Host) {
         return Ok(());
     }
     let mut needs = vec![Need::Root];

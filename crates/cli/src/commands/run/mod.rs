@@ -11,8 +11,11 @@ use crate::{output, places};
 use begin::{programs_to_name, request};
 use fsdyno_host::journal::{self, CleanUp, Journal, Undo};
 use fsdyno_host::{provenance, signals};
-use fsdyno_lab::{HostLab, Preflight};
-use fsdyno_model::{Availability, Outcome, Plan, RunInfo, Stop, StopReason};
+use fsdyno_lab::missing::Lack;
+use fsdyno_lab::{GuestLab, GuestLabError, HostLab, Labs, Preflight};
+
+use fsdyno_host::guest::GuestError;
+use fsdyno_model::{Availability, LabChoice, Outcome, Plan, RunInfo, Stop, StopReason};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
@@ -100,7 +103,7 @@ fn same_machine(info: &RunInfo) -> Result<(), Trouble> {
 /// Conducts the run into the store, and reports it.
 fn go(
     args: &RunArgs,
-    mut lab: HostLab,
+    mut lab: Labs,
     mut store: Store,
     info: &RunInfo,
     done: &BTreeSet<u32>,
@@ -168,7 +171,7 @@ fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
 }
 
 /// Everything that must hold before anything is made: what is missing, what the guard says.
-fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result<HostLab, Trouble> {
+fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result<Labs, Trouble> {
     devices::require(plan)?;
     preflight.check_places(plan).map_err(Trouble::usage)?;
     let released = devices::release(plan, &args.erase, preflight.smallest_device(plan))?;
@@ -178,18 +181,36 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
         eprintln!("fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run");
     }
     let journal = Journal::open(&state).map_err(Trouble::failure)?;
-    let lab = HostLab::new(plan, preflight, journal, released, stop.clone());
-    nobody_can_run(&lab, plan)?;
-    Ok(lab)
+    let guest = plan.uses(LabChoice::Uml).then(|| {
+        let lab = GuestLab::new(plan, &preflight, journal.clone(), stop.clone());
+        lab.map_err(guest_trouble)
+    });
+    let guest = guest.transpose()?;
+    let host = plan
+        .uses(LabChoice::Host)
+        .then(|| HostLab::new(plan, preflight, journal, released, stop.clone()));
+    let labs = Labs { host, guest };
+    nobody_can_run(&labs, plan)?;
+    Ok(labs)
+}
+
+fn guest_trouble(error: GuestLabError) -> Trouble {
+    let code = match &error {
+        GuestLabError::Guest(GuestError::NoKernel) => Code::Missing,
+        GuestLabError::Stopped => Code::Interrupted,
+        _ => Code::Failure,
+    };
+    Trouble::new(code, error)
 }
 
 /// Refuses a run in which every cell would be skipped.
-fn nobody_can_run(lab: &HostLab, plan: &Plan) -> Result<(), Trouble> {
-    if lab.missing().iter().any(Option::is_none) {
-        return no_program(lab, plan);
+fn nobody_can_run(labs: &Labs, plan: &Plan) -> Result<(), Trouble> {
+    let missing = labs.missing(plan);
+    if missing.contenders.iter().any(Option::is_none) {
+        return no_program(&missing.workloads, plan);
     }
     let mut lines = vec!["no contender can run here:".to_owned()];
-    for (contender, missing) in plan.contenders.iter().zip(lab.missing()) {
+    for (contender, missing) in plan.contenders.iter().zip(&missing.contenders) {
         if let Some((_, Availability::Missing { reason, remedy })) = missing {
             lines.push(format!("  {}: {reason}; {remedy}", contender.label));
         }
@@ -199,8 +220,7 @@ fn nobody_can_run(lab: &HostLab, plan: &Plan) -> Result<(), Trouble> {
 }
 
 /// Refuses a run in which every workload is a program that is missing.
-fn no_program(lab: &HostLab, plan: &Plan) -> Result<(), Trouble> {
-    let missing = lab.missing_programs();
+fn no_program(missing: &[Lack], plan: &Plan) -> Result<(), Trouble> {
     if missing.is_empty() || missing.iter().any(Option::is_none) {
         return Ok(());
     }

@@ -124,8 +124,31 @@ fn cold_by_remount(
                 .notes
                 .halt(format!("drop_caches: {e}"), e.raw_os_error())
         })?;
+    drive_out_below(hands, evidence)?;
     hands.mount_again()?;
     hands.settle(STILL.0, STILL.1)
+}
+
+/// Has what lies below the devices let go of their data, and holds it against the proof.
+fn drive_out_below(hands: &mut Doing<'_, '_>, evidence: &mut CacheEvidence) -> Result<(), Halt> {
+    let Some(below) = &mut hands.below else {
+        return Ok(());
+    };
+    let stayed = below.drive_out();
+    match stayed {
+        Ok(0) => {}
+        Ok(pages) => {
+            evidence.proven = false;
+            evidence.doubt = Some(format!(
+                "{pages} pages of the disks stayed in {}",
+                below.name()
+            ));
+        }
+        Err(reason) => return Err(hands.notes.halt(reason, None)),
+    }
+    evidence.method.push_str(", disks driven out of ");
+    evidence.method.push_str(below.name());
+    Ok(())
 }
 
 fn cold_by_eviction(

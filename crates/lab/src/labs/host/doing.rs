@@ -4,9 +4,10 @@
 use super::caches;
 use super::doubts;
 use super::fragments;
-use super::notes::{Notes, elapsed};
 use super::states;
 use crate::job::Job;
+use crate::labs::Below;
+use crate::labs::notes::{Notes, elapsed};
 use crate::procedure::{Halt, Hands};
 use fsdyno_host::counters::{self, BlockCounters};
 use fsdyno_host::guard::Released;
@@ -41,6 +42,8 @@ pub(super) struct Doing<'a, 'n> {
     pub(super) stop: &'a Stop,
     base: &'a Path,
     released: &'a [Released],
+    /// What keeps data of the devices in memory below them.
+    pub(super) below: Option<&'a mut dyn Below>,
     // Given back from top to bottom.
     pub(super) mounted: Option<Mounted>,
     tree: Option<Scratch>,
@@ -64,6 +67,7 @@ impl<'a, 'n> Doing<'a, 'n> {
         stop: &'a Stop,
         base: &'a Path,
         released: &'a [Released],
+        below: Option<&'a mut (dyn Below + 'static)>,
     ) -> Self {
         Self {
             notes,
@@ -72,6 +76,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             stop,
             base,
             released,
+            below: below.map(|below| below as &mut dyn Below),
             mounted: None,
             tree: None,
             loops: Vec::new(),

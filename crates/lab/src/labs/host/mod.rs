@@ -4,24 +4,19 @@ mod caches;
 mod doing;
 mod doubts;
 pub(crate) mod fragments;
-mod notes;
 mod states;
 
 use crate::job::Job;
-use crate::labs::Lab;
+use crate::labs::notes::Notes;
+use crate::labs::{Below, Lab};
+use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt};
 use doing::Doing;
 use fsdyno_host::counters::space_free;
 use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
-use fsdyno_host::probe::probe;
-use fsdyno_load::tools;
-use fsdyno_model::{
-    Availability, Bytes, Cell, CellRecord, DeviceChoice, Event, Outcome, Plan, Requirement, Stop,
-    Workload,
-};
-use notes::Notes;
+use fsdyno_model::{Bytes, Cell, CellRecord, DeviceChoice, Event, Outcome, Plan, Stop};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -33,10 +28,8 @@ pub struct HostLab {
     scratch: PathBuf,
     /// Block devices that the guard has released; empty where images are made.
     released: Vec<Released>,
-    /// What is missing for each contender, probed once.
-    missing: Vec<Option<(Requirement, Availability)>>,
-    /// The program that is missing for each workload, probed once.
-    missing_programs: Vec<Option<(Requirement, Availability)>>,
+    missing: Missing,
+    below: Option<Box<dyn Below>>,
 }
 
 impl HostLab {
@@ -48,17 +41,6 @@ impl HostLab {
         released: Vec<Released>,
         stop: Stop,
     ) -> Self {
-        let missing = plan
-            .contenders
-            .iter()
-            .zip(&preflight.recipes)
-            .map(|(_, recipe)| first_missing(recipe.requirements()))
-            .collect();
-        let missing_programs = plan
-            .workloads
-            .iter()
-            .map(|workload| first_missing(programs(workload)))
-            .collect();
         let scratch = preflight.scratch.clone();
         Self {
             preflight,
@@ -66,42 +48,26 @@ impl HostLab {
             stop,
             scratch,
             released,
-            missing,
-            missing_programs,
+            missing: Missing::here(plan),
+            below: None,
         }
     }
 
-    /// What is missing for each contender, if anything.
-    pub fn missing(&self) -> &[Option<(Requirement, Availability)>] {
+    /// Tells what lies below the devices and keeps their data in memory too.
+    #[must_use]
+    pub fn above(mut self, below: Box<dyn Below>) -> Self {
+        self.below = Some(below);
+        self
+    }
+
+    /// What is missing here for the plan.
+    pub fn missing(&self) -> &Missing {
         &self.missing
     }
-
-    /// The program that is missing for each workload, if any.
-    pub fn missing_programs(&self) -> &[Option<(Requirement, Availability)>] {
-        &self.missing_programs
-    }
-}
-
-/// The programs that the phases of a workload are.
-fn programs(workload: &Workload) -> Vec<Requirement> {
-    let kinds = workload.phases.iter();
-    kinds
-        .filter_map(|phase| tools::find(&phase.kind)?.requirement())
-        .collect()
-}
-
-/// The first requirement that is not met here.
-fn first_missing(requirements: Vec<Requirement>) -> Option<(Requirement, Availability)> {
-    requirements
-        .into_iter()
-        .find_map(|requirement| match probe(&requirement.need) {
-            Availability::Available => None,
-            missing @ Availability::Missing { .. } => Some((requirement, missing)),
-        })
 }
 
 /// What fails on an image file that cannot grow fails with an error of the device: say why.
-fn hint(halt: Halt, plan: &Plan) -> Halt {
+pub(super) fn hint(halt: Halt, plan: &Plan) -> Halt {
     /// Less than what a file system keeps back for its own growth.
     const FULL: Bytes = Bytes(8 << 20);
     let Halt::Failed(mut failure) = halt else {
@@ -131,16 +97,8 @@ impl Lab for HostLab {
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
         let mut notes = Notes::new(cell, emit);
-        let missing = &self.missing[cell.contender as usize];
-        let program = &self.missing_programs[cell.workload as usize];
-        if let Some((requirement, Availability::Missing { reason, remedy })) =
-            missing.as_ref().or(program.as_ref())
-        {
-            return Some(notes.into_record(Outcome::Skipped {
-                requirement: requirement.need.name(),
-                reason: reason.clone(),
-                remedy: remedy.clone(),
-            }));
+        if let Some(skipped) = self.missing.skips(cell) {
+            return Some(notes.into_record(skipped));
         }
         let job = Job::new(plan, &self.preflight, cell);
         let mut hands = Doing::new(
@@ -149,6 +107,7 @@ impl Lab for HostLab {
             &self.stop,
             &self.scratch,
             &self.released,
+            self.below.as_deref_mut(),
         );
         let result = procedure::run(&mut hands, &job).map_err(|halt| hint(halt, plan));
         // Undone now, so that what cannot be undone belongs to this cell.

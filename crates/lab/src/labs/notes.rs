@@ -10,7 +10,7 @@ use fsdyno_model::{
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A record in the making, and the ear that hears of it.
-pub(super) struct Notes<'a> {
+pub(crate) struct Notes<'a> {
     cell: Cell,
     emit: &'a mut dyn FnMut(Event),
     began: Instant,
@@ -23,7 +23,7 @@ pub(super) struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    pub(super) fn new(cell: Cell, emit: &'a mut dyn FnMut(Event)) -> Self {
+    pub(crate) fn new(cell: Cell, emit: &'a mut dyn FnMut(Event)) -> Self {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -40,7 +40,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    pub(super) fn enter(&mut self, stage: Stage) {
+    pub(crate) fn enter(&mut self, stage: Stage) {
         (self.emit)(Event::StageEntered {
             cell: self.cell,
             stage: stage.clone(),
@@ -49,7 +49,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Tells how far the state has come about; nothing of it is kept.
-    pub(super) fn state_progress(&mut self, done: Bytes, of: Bytes) {
+    pub(crate) fn state_progress(&mut self, done: Bytes, of: Bytes) {
         (self.emit)(Event::StateProgress {
             cell: self.cell,
             done,
@@ -57,7 +57,7 @@ impl<'a> Notes<'a> {
         });
     }
 
-    pub(super) fn sample(&mut self, sample: Sample) {
+    pub(crate) fn sample(&mut self, sample: Sample) {
         (self.emit)(Event::PhaseEnded {
             cell: self.cell,
             sample: Box::new(sample.clone()),
@@ -65,14 +65,36 @@ impl<'a> Notes<'a> {
         self.samples.push(sample);
     }
 
+    /// Hands on what happened in a cell that runs elsewhere, and keeps it.
+    pub(crate) fn hear(&mut self, event: Event) {
+        match &event {
+            Event::StageEntered { stage, .. } => self.stage = stage.clone(),
+            Event::PhaseEnded { sample, .. } => self.samples.push(Sample::clone(sample)),
+            _ => {}
+        }
+        (self.emit)(event);
+    }
+
+    /// Takes over what was noted elsewhere, behind what was noted here. Its samples are those
+    /// that were heard of.
+    pub(crate) fn take_over(&mut self, record: CellRecord) -> Outcome {
+        self.samples = record.samples;
+        self.commands.extend(record.commands);
+        self.effective.extend(record.effective);
+        for warning in record.warnings {
+            self.warn(warning);
+        }
+        record.outcome
+    }
+
     /// Keeps a doubt once, however often it arises.
-    pub(super) fn warn(&mut self, warning: Warning) {
+    pub(crate) fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    pub(super) fn effective(&mut self, source: &str, text: String) {
+    pub(crate) fn effective(&mut self, source: &str, text: String) {
         self.effective.push(Effective {
             source: source.to_owned(),
             text,
@@ -80,7 +102,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Keeps a program that ran, as part of the present stage.
-    pub(super) fn program(&mut self, argv: &[String], finished: &Finished) {
+    pub(crate) fn program(&mut self, argv: &[String], finished: &Finished) {
         self.commands.push(CommandRecord {
             stage: self.stage.clone(),
             argv: argv.to_vec(),
@@ -92,8 +114,21 @@ impl<'a> Notes<'a> {
         });
     }
 
+    /// Keeps a guest that was started.
+    pub(crate) fn guest(&mut self, argv: &[String]) {
+        self.commands.push(CommandRecord {
+            stage: self.stage.clone(),
+            argv: argv.to_vec(),
+            by_system_call: false,
+            status: None,
+            took_ns: Nanos(0),
+            stdout: String::new(),
+            stderr: String::new(),
+        });
+    }
+
     /// Keeps a tool that a phase ran.
-    pub(super) fn tool(&mut self, tool: &ToolCommand) {
+    pub(crate) fn tool(&mut self, tool: &ToolCommand) {
         self.commands.push(CommandRecord {
             stage: self.stage.clone(),
             argv: tool.argv.clone(),
@@ -106,7 +141,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Does a step by system call and keeps it.
-    pub(super) fn by_call<T, E: std::fmt::Display>(
+    pub(crate) fn by_call<T, E: std::fmt::Display>(
         &mut self,
         step: &Step,
         act: impl FnOnce() -> Result<T, E>,
@@ -130,11 +165,11 @@ impl<'a> Notes<'a> {
     }
 
     /// A failure of the present stage.
-    pub(super) fn halt(&self, message: impl Into<String>, errno: Option<i32>) -> Halt {
+    pub(crate) fn halt(&self, message: impl Into<String>, errno: Option<i32>) -> Halt {
         Halt::Failed(self.failure(message, errno))
     }
 
-    pub(super) fn failure(&self, message: impl Into<String>, errno: Option<i32>) -> Failure {
+    pub(crate) fn failure(&self, message: impl Into<String>, errno: Option<i32>) -> Failure {
         Failure {
             stage: self.stage.clone(),
             message: message.into(),
@@ -143,14 +178,14 @@ impl<'a> Notes<'a> {
     }
 
     /// A program that could not be run at all.
-    pub(super) fn not_run(&self, error: &CommandError) -> Halt {
+    pub(crate) fn not_run(&self, error: &CommandError) -> Halt {
         match error {
             CommandError::Stopped { .. } => Halt::Stopped,
             other => self.halt(other.to_string(), None),
         }
     }
 
-    pub(super) fn into_record(self, outcome: Outcome) -> CellRecord {
+    pub(crate) fn into_record(self, outcome: Outcome) -> CellRecord {
         CellRecord {
             cell: self.cell,
             outcome,
@@ -165,6 +200,6 @@ impl<'a> Notes<'a> {
 }
 
 /// The time since then.
-pub(super) fn elapsed(since: Instant) -> Nanos {
+pub(crate) fn elapsed(since: Instant) -> Nanos {
     Nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,0 +1,199 @@
+//! Talking with one guest: what it says, how long it may be silent, and what it said last.
+
+use crate::missing::Missing;
+use crate::talk::{Ear, Mouth, Task, Word};
+use fsdyno_host::cache;
+use fsdyno_host::guest::Guest;
+use fsdyno_host::guest::uml::ended;
+use fsdyno_model::{Bytes, CellRecord, Event, Nanos, Stop};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How often a wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a guest may take to start: some seconds, on a machine that is busy more.
+const START: Duration = Duration::from_secs(120);
+
+/// How long it may say nothing; it beats every two seconds.
+const DEAF: Duration = Duration::from_secs(60);
+
+/// How long neither its processor nor its disks may do anything.
+const STILL: Nanos = Nanos(600 * 1_000_000_000);
+
+/// How long it may take to end.
+const LEAVE: Duration = Duration::from_secs(10);
+
+/// Why a guest says no more.
+#[derive(Debug)]
+pub enum Silence {
+    /// The user wants to stop.
+    Stopped,
+    /// It did not do what was asked for, and said why.
+    Refused(String),
+    /// It, or the line to it, broke.
+    Broken(io::Error),
+    /// It was silent for too long.
+    Deaf(Duration),
+    /// It lives, and nothing happens in it.
+    Stuck(Nanos),
+}
+
+impl From<io::Error> for Silence {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// A guest and the line to it.
+pub struct Conversation<'a> {
+    // The line is closed before the guest is ended.
+    mouth: Mouth<UnixStream>,
+    ear: Ear<UnixStream, Word>,
+    guest: Guest,
+    stop: &'a Stop,
+}
+
+impl<'a> Conversation<'a> {
+    pub fn new(guest: Guest, line: UnixStream, stop: &'a Stop) -> io::Result<Self> {
+        line.set_read_timeout(Some(LOOK))?;
+        Ok(Self {
+            mouth: Mouth(line.try_clone()?),
+            ear: Ear::new(line),
+            guest,
+            stop,
+        })
+    }
+
+    pub fn say(&mut self, task: &Task) -> Result<(), Silence> {
+        Ok(self.mouth.say(task)?)
+    }
+
+    /// The next word that is not a beat.
+    fn next(&mut self, patience: Duration) -> Result<Word, Silence> {
+        let mut heard = Instant::now();
+        loop {
+            if self.stop.requested() {
+                return Err(Silence::Stopped);
+            }
+            match self.ear.hear()? {
+                Some(Word::Beat { still }) if still > STILL => return Err(Silence::Stuck(still)),
+                Some(Word::Beat { .. }) => heard = Instant::now(),
+                Some(Word::Refused { reason }) => return Err(Silence::Refused(reason)),
+                Some(word) => return Ok(word),
+                None if self.guest.wait(Duration::ZERO)?.is_some() => {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                }
+                None if heard.elapsed() > patience => return Err(Silence::Deaf(patience)),
+                None => {}
+            }
+        }
+    }
+
+    /// Waits until the guest has started; what it is, in words.
+    pub fn ready(&mut self) -> Result<String, Silence> {
+        match self.next(START)? {
+            Word::Ready {
+                kernel,
+                processors,
+                memory,
+            } => Ok(format!(
+                "User-mode Linux\nkernel: {kernel}\nprocessors: {processors}\nmemory: {}\n",
+                Bytes(memory)
+            )),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What it says is missing.
+    pub fn missing(&mut self) -> Result<Missing, Silence> {
+        match self.next(DEAF)? {
+            Word::Missing { missing } => Ok(missing),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Hears a cell to its end, and drives its disks out of memory where the guest asks for it.
+    pub fn record(
+        &mut self,
+        disks: &[PathBuf],
+        hear: &mut dyn FnMut(Event),
+    ) -> Result<CellRecord, Silence> {
+        loop {
+            match self.next(DEAF)? {
+                Word::Happened { event } => hear(event),
+                Word::DriveOut => {
+                    let stayed = drive_out(disks, self.stop);
+                    self.say(&Task::DrivenOut { stayed })?;
+                }
+                Word::Ended { record } => return Ok(*record),
+                other => return Err(unexpected(&other)),
+            }
+        }
+    }
+
+    /// Lets the guest end by itself; by force where it does not.
+    pub fn leave(mut self) {
+        // Its work is done: however it ends, nothing is lost.
+        let _ = self.say(&Task::Leave);
+        let _ = self.guest.wait(LEAVE);
+    }
+
+    /// How the guest ended, and the last lines of its console.
+    pub fn last_words(self, silence: &Silence, lines: usize) -> String {
+        let Self {
+            mouth,
+            ear,
+            mut guest,
+            ..
+        } = self;
+        drop((mouth, ear));
+        // A guest that panics ends at once: whether it did is seen a moment later.
+        let status = guest.wait(Duration::from_secs(1)).ok().flatten();
+        let what = match (silence, status) {
+            (Silence::Refused(reason), _) => format!("could not begin: {reason}"),
+            (Silence::Deaf(patience), _) => {
+                format!("has not answered for {} s", patience.as_secs())
+            }
+            (Silence::Stuck(still), _) => {
+                format!("hangs: neither its processor nor its disks did anything for {still}")
+            }
+            (_, Some(status)) => ended(status),
+            (Silence::Broken(error), None) => format!("cannot be heard: {error}"),
+            (Silence::Stopped, None) => "was stopped".to_owned(),
+        };
+        let last = guest.end(lines);
+        if matches!(silence, Silence::Refused(_)) {
+            return what;
+        }
+        if last.is_empty() {
+            return what;
+        }
+        format!(
+            "{what}; the last lines of its console: {}",
+            last.join(" / ")
+        )
+    }
+}
+
+fn unexpected(word: &Word) -> Silence {
+    let what = format!("it said what was not asked: {word:?}");
+    Silence::Broken(io::Error::new(io::ErrorKind::InvalidData, what))
+}
+
+/// Writes the images back and drives them out of memory; how many pages stayed.
+fn drive_out(disks: &[PathBuf], stop: &Stop) -> Result<u64, String> {
+    let mut stayed = 0;
+    for disk in disks {
+        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", disk.display());
+        let image = std::fs::File::open(disk).map_err(|e| told(&e))?;
+        image.sync_all().map_err(|e| told(&e))?;
+        cache::evict(disk, stop).map_err(|e| told(&e))?;
+        stayed += cache::residency(disk, stop)
+            .map_err(|e| told(&e))?
+            .resident_pages;
+    }
+    Ok(stayed)
+}

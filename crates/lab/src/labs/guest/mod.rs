@@ -1,0 +1,247 @@
+//! The lab of guests: each cell in a guest of its own, started anew, so that a guest that hangs,
+//! panics or dies takes nothing with it but its cell.
+
+mod conversation;
+
+use crate::labs::Lab;
+use crate::labs::host::hint;
+use crate::labs::notes::Notes;
+use crate::missing::Missing;
+use crate::preflight::Preflight;
+use crate::procedure::Halt;
+use crate::talk::Task;
+use conversation::{Conversation, Silence};
+use fsdyno_host::guest::uml::{MOST_DISKS, Setting};
+use fsdyno_host::guest::{Guest, GuestError, Uml};
+use fsdyno_host::image::{Image, ImageError, Scratch};
+use fsdyno_host::journal::Journal;
+use fsdyno_model::{
+    Bytes, Cell, CellRecord, Event, FilesystemKind, GuestSize, Outcome, Plan, Stage, Step, Stop,
+};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How many of its last lines a dead guest is given.
+const LAST_LINES: usize = 8;
+
+/// Why there are no guests.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestLabError {
+    /// None can be started.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// Something it needs on the host could not be made.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// This program does not know where it lies, and so cannot be started in a guest.
+    #[error("cannot tell where this program lies: {0}")]
+    Program(#[source] io::Error),
+    /// The guest that was to look around did not.
+    #[error("the guest that was to tell what it has {what}")]
+    Mute {
+        /// What it did instead, with its last words.
+        what: String,
+    },
+    /// Fsdyno was asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+}
+
+/// Runs cells in guests of User-mode Linux.
+pub struct GuestLab {
+    uml: Uml,
+    size: GuestSize,
+    /// The first process of a guest.
+    init: [OsString; 2],
+    scratch: PathBuf,
+    image_bytes: Bytes,
+    journal: Journal,
+    stop: Stop,
+    missing: Missing,
+}
+
+impl GuestLab {
+    /// A lab for one plan. A first guest tells what its kernel has of what the plan needs.
+    pub fn new(
+        plan: &Plan,
+        preflight: &Preflight,
+        journal: Journal,
+        stop: Stop,
+    ) -> Result<Self, GuestLabError> {
+        let program = std::env::current_exe().map_err(GuestLabError::Program)?;
+        let mut lab = Self {
+            uml: Uml::find()?,
+            size: plan.guest.unwrap_or_default(),
+            init: [program.into_os_string(), "guest".into()],
+            scratch: preflight.scratch.clone(),
+            image_bytes: preflight.image_bytes,
+            journal,
+            stop,
+            missing: Missing::default(),
+        };
+        lab.missing = lab.look(plan)?;
+        Ok(lab)
+    }
+
+    /// What is missing in a guest for the plan.
+    pub fn missing(&self) -> &Missing {
+        &self.missing
+    }
+
+    /// Asks a guest what is missing.
+    fn look(&self, plan: &Plan) -> Result<Missing, GuestLabError> {
+        let scratch = Scratch::create(&self.place("look"), &self.journal)?;
+        let (guest, line) = self.start(scratch.path(), &[])?;
+        let mut conversation =
+            Conversation::new(guest, line, &self.stop).map_err(|cause| GuestLabError::Mute {
+                what: cause.to_string(),
+            })?;
+        let told = conversation.ready().and_then(|_| {
+            conversation.say(&Task::Look {
+                plan: Box::new(plan.clone()),
+            })?;
+            conversation.missing()
+        });
+        match told {
+            Ok(missing) => {
+                conversation.leave();
+                Ok(missing)
+            }
+            Err(Silence::Stopped) => Err(GuestLabError::Stopped),
+            Err(silence) => Err(GuestLabError::Mute {
+                what: conversation.last_words(&silence, LAST_LINES),
+            }),
+        }
+    }
+
+    /// A directory of this process for one guest.
+    fn place(&self, name: &str) -> PathBuf {
+        let tag = self.journal.path().file_stem().unwrap_or_default();
+        let tag = tag.to_string_lossy();
+        self.scratch.join(format!("fsdyno-{tag}-{name}"))
+    }
+
+    fn start(
+        &self,
+        scratch: &Path,
+        disks: &[PathBuf],
+    ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
+        let setting = Setting {
+            memory: self.size.memory,
+            disks,
+            scratch,
+            init: &self.init,
+        };
+        Guest::start(&self.uml, &setting, &self.journal)
+    }
+
+    /// Makes the disks, starts the guest, and hears it to its end.
+    fn in_guest(&self, notes: &mut Notes<'_>, plan: &Plan, cell: Cell) -> Result<CellRecord, Halt> {
+        notes.enter(Stage::Device);
+        let place = self.place(&cell.index.to_string());
+        let step = Step::MakeDirectory {
+            path: place.clone(),
+        };
+        let scratch = notes.by_call(&step, || Scratch::create(&place, &self.journal));
+        let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
+        let images = self.images(notes, plan, cell, scratch.path())?;
+        let disks: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
+        let (guest, line) = self
+            .start(scratch.path(), &disks)
+            .map_err(|e| notes.halt(e.to_string(), None))?;
+        notes.guest(guest.argv());
+        let mut conversation = Conversation::new(guest, line, &self.stop)
+            .map_err(|e| notes.halt(format!("the line to the guest: {e}"), e.raw_os_error()))?;
+        let told = Self::converse(&mut conversation, notes, plan, cell, &disks);
+        match told {
+            Ok(record) => {
+                conversation.leave();
+                Ok(record)
+            }
+            Err(Silence::Stopped) => Err(Halt::Stopped),
+            Err(silence) => {
+                let words = conversation.last_words(&silence, LAST_LINES);
+                Err(notes.halt(format!("the guest {words}"), None))
+            }
+        }
+    }
+
+    fn converse(
+        conversation: &mut Conversation<'_>,
+        notes: &mut Notes<'_>,
+        plan: &Plan,
+        cell: Cell,
+        disks: &[PathBuf],
+    ) -> Result<CellRecord, Silence> {
+        let about = conversation.ready()?;
+        notes.effective("guest", about);
+        conversation.say(&Task::Run {
+            plan: Box::new(plan.clone()),
+            cell,
+        })?;
+        conversation.record(disks, &mut |event| notes.hear(event))
+    }
+
+    /// One image a device of the contender.
+    fn images(
+        &self,
+        notes: &mut Notes<'_>,
+        plan: &Plan,
+        cell: Cell,
+        scratch: &Path,
+    ) -> Result<Vec<Image>, Halt> {
+        let contender = &plan.contenders[cell.contender as usize];
+        let kind = fsdyno_recipes::kind_of(&contender.filesystem);
+        if kind != Some(FilesystemKind::Block) {
+            return Ok(Vec::new());
+        }
+        let count = contender.layout.devices as usize;
+        if count > MOST_DISKS {
+            let message = format!("a guest has at most {MOST_DISKS} disks, not {count}");
+            return Err(notes.halt(message, None));
+        }
+        let mut images = Vec::new();
+        for number in 0..count {
+            let path = scratch.join(format!("disk{number}.img"));
+            let step = Step::CreateImage {
+                path: path.clone(),
+                size: self.image_bytes,
+            };
+            let image = notes.by_call(&step, || {
+                Image::create(&path, self.image_bytes, &self.journal)
+            });
+            images.push(image.map_err(|e| notes.halt(e.to_string(), None))?);
+        }
+        Ok(images)
+    }
+}
+
+impl Lab for GuestLab {
+    fn run_cell(
+        &mut self,
+        plan: &Plan,
+        cell: Cell,
+        emit: &mut dyn FnMut(Event),
+    ) -> Option<CellRecord> {
+        let mut notes = Notes::new(cell, emit);
+        if let Some(skipped) = self.missing.skips(cell) {
+            return Some(notes.into_record(skipped));
+        }
+        let outcome = match self
+            .in_guest(&mut notes, plan, cell)
+            .map_err(|halt| hint(halt, plan))
+        {
+            Ok(record) => notes.take_over(record),
+            // Whatever fails while the user wants to stop fails for that.
+            Err(_) if self.stop.requested() => return None,
+            Err(Halt::Stopped) => return None,
+            Err(Halt::Failed(failure)) => Outcome::Failed(failure),
+        };
+        Some(notes.into_record(outcome))
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.stop.requested()
+    }
+}

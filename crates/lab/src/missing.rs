@@ -1,0 +1,69 @@
+//! What is missing for a plan where its cells are to run: probed once, before the first cell.
+
+use fsdyno_host::probe::probe;
+use fsdyno_load::tools;
+use fsdyno_model::{Availability, Cell, Outcome, Plan, Requirement, Workload};
+use serde::{Deserialize, Serialize};
+
+/// What is missing, if anything: the requirement and how it was missed.
+pub type Lack = Option<(Requirement, Availability)>;
+
+/// What is missing for each contender and each workload of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// For each contender: a part of the kernel, or a program.
+    pub contenders: Vec<Lack>,
+    /// For each workload: a program it is made of.
+    pub workloads: Vec<Lack>,
+}
+
+impl Missing {
+    /// Probes here what a plan needs.
+    pub fn here(plan: &Plan) -> Self {
+        let of_contender = |name: &str| {
+            let recipe = fsdyno_recipes::find(name)?;
+            first_missing(recipe.requirements())
+        };
+        let contenders = plan.contenders.iter();
+        let workloads = plan.workloads.iter();
+        Self {
+            contenders: contenders.map(|c| of_contender(&c.filesystem)).collect(),
+            workloads: workloads.map(|w| first_missing(programs(w))).collect(),
+        }
+    }
+
+    /// How a cell ends that cannot run for it; nothing where it can.
+    pub fn skips(&self, cell: Cell) -> Option<Outcome> {
+        let contender = self.contenders.get(cell.contender as usize);
+        let workload = self.workloads.get(cell.workload as usize);
+        let lack = contender
+            .and_then(Option::as_ref)
+            .or(workload.and_then(Option::as_ref));
+        match lack? {
+            (requirement, Availability::Missing { reason, remedy }) => Some(Outcome::Skipped {
+                requirement: requirement.need.name(),
+                reason: reason.clone(),
+                remedy: remedy.clone(),
+            }),
+            (_, Availability::Available) => None,
+        }
+    }
+}
+
+/// The programs that the phases of a workload are.
+fn programs(workload: &Workload) -> Vec<Requirement> {
+    let kinds = workload.phases.iter();
+    kinds
+        .filter_map(|phase| tools::find(&phase.kind)?.requirement())
+        .collect()
+}
+
+/// The first requirement that is not met here.
+fn first_missing(requirements: Vec<Requirement>) -> Lack {
+    requirements
+        .into_iter()
+        .find_map(|requirement| match probe(&requirement.need) {
+            Availability::Available => None,
+            missing @ Availability::Missing { .. } => Some((requirement, missing)),
+        })
+}

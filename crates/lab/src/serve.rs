@@ -1,0 +1,207 @@
+//! Inside a guest: the first process, which does what it is told and ends.
+//!
+//! A guest runs one cell on the host lab of its own kernel; its disks are the devices.
+
+use crate::Lab;
+use crate::labs::Below;
+use crate::labs::host::HostLab;
+use crate::missing::Missing;
+use crate::preflight::Preflight;
+use crate::talk::{Ear, Mouth, Task, Word};
+use fsdyno_host::counters::machine_cpu;
+use fsdyno_host::guard::{self, Consent};
+use fsdyno_host::guest::inside;
+use fsdyno_host::guest::uml::Uml;
+use fsdyno_host::journal::Journal;
+use fsdyno_model::{Cell, CellRecord, DeviceChoice, FilesystemKind, Nanos, Plan, Stop};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the guest says that it lives.
+const BEAT: Duration = Duration::from_secs(2);
+
+/// Of a processor, between two beats: below it, nothing but the beat itself was done.
+const RESTING: u128 = 20;
+
+/// Why a guest could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// This is no guest.
+    #[error(
+        "this is the first process of a guest, and fsdyno starts it there by itself: see fsdyno run --lab"
+    )]
+    NoGuest,
+    /// It could not settle in.
+    #[error(transparent)]
+    Unsettled(#[from] inside::Unsettled),
+    /// The line to the host broke.
+    #[error("the line to the host: {0}")]
+    Line(#[from] io::Error),
+}
+
+type HostEar = Ear<File, Task>;
+
+/// What the guest says, from whichever thread.
+#[derive(Clone)]
+struct Voice(Arc<Mutex<Mouth<File>>>);
+
+impl Voice {
+    fn say(&self, word: &Word) -> io::Result<()> {
+        let mut mouth = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        mouth.say(word)
+    }
+}
+
+/// Does what the host asks for, until it says to leave; then ends the guest.
+pub fn serve() -> Result<(), ServeError> {
+    if !inside::is_first() {
+        return Err(ServeError::NoGuest);
+    }
+    let place = inside::settle()?;
+    let line = inside::channel()?;
+    let mut ear = Ear::new(line.try_clone()?);
+    let voice = Voice(Arc::new(Mutex::new(Mouth(line))));
+    voice.say(&ready())?;
+    let beating = voice.clone();
+    // It ends with the guest.
+    thread::spawn(move || beats(&beating));
+    let ear = loop {
+        match ear.hear()? {
+            Some(Task::Look { plan }) => {
+                let missing = Missing::here(&plan);
+                voice.say(&Word::Missing { missing })?;
+            }
+            Some(Task::Run { plan, cell }) => {
+                let shared = Arc::new(Mutex::new(ear));
+                let word = match run(*plan, cell, &place, &voice, &shared) {
+                    Ok(record) => Word::Ended {
+                        record: Box::new(record),
+                    },
+                    Err(reason) => Word::Refused { reason },
+                };
+                voice.say(&word)?;
+                break shared;
+            }
+            Some(Task::Leave) => return Err(inside::power_off().into()),
+            Some(Task::DrivenOut { .. }) | None => {}
+        }
+    };
+    let mut ear = ear.lock().unwrap_or_else(PoisonError::into_inner);
+    // Not before all has arrived; what else is said now no longer matters.
+    while !matches!(ear.hear()?, Some(Task::Leave)) {}
+    Err(inside::power_off().into())
+}
+
+/// What the host is told first.
+fn ready() -> Word {
+    let name = rustix::system::uname();
+    let of_kernel = [name.sysname(), name.release(), name.version()];
+    let kernel = of_kernel.map(|part| part.to_string_lossy()).join(" ");
+    let about = rustix::system::sysinfo();
+    let memory = about.totalram as u64;
+    Word::Ready {
+        kernel,
+        processors: thread::available_parallelism().map_or(1, |n| n.get() as u64),
+        memory: memory.saturating_mul(u64::from(about.mem_unit)),
+    }
+}
+
+/// Says again and again that the guest lives, and for how long it has been still.
+fn beats(voice: &Voice) {
+    let disks = || fs::read_to_string("/proc/diskstats").unwrap_or_default();
+    let busy = || machine_cpu().map(|cpu| cpu.busy_ns).unwrap_or_default();
+    let (mut at, mut seen, mut spent) = (Instant::now(), disks(), busy());
+    loop {
+        thread::sleep(BEAT);
+        let (now, used) = (disks(), busy());
+        let worked = u128::from(used.0.saturating_sub(spent.0)) * RESTING > BEAT.as_nanos();
+        if worked || now != seen {
+            at = Instant::now();
+        }
+        (seen, spent) = (now, used);
+        let still = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let beat = Word::Beat {
+            still: Nanos(still),
+        };
+        // Without a host there is nobody to live for.
+        if voice.say(&beat).is_err() {
+            return;
+        }
+    }
+}
+
+/// Runs a cell. An error is one of the guest, before the cell could begin.
+fn run(
+    mut plan: Plan,
+    cell: Cell,
+    place: &Path,
+    voice: &Voice,
+    ear: &Arc<Mutex<HostEar>>,
+) -> Result<CellRecord, String> {
+    let contender = plan
+        .contenders
+        .get(cell.contender as usize)
+        .ok_or("the plan has no such contender")?;
+    let on_blocks = fsdyno_recipes::kind_of(&contender.filesystem) == Some(FilesystemKind::Block);
+    let count = if on_blocks {
+        contender.layout.devices
+    } else {
+        0
+    };
+    let paths: Vec<_> = (0..count as usize).map(Uml::disk).collect();
+    plan.device = if paths.is_empty() {
+        DeviceChoice::None
+    } else {
+        DeviceChoice::Block {
+            paths: paths.clone(),
+        }
+    };
+    let mut preflight = Preflight::of(&plan).map_err(|e| e.to_string())?;
+    place.clone_into(&mut preflight.scratch);
+    let need = preflight.smallest_device(&plan);
+    // They are image files that were made for this cell.
+    let names = paths.iter().filter_map(|path| path.file_name());
+    let consents: Vec<Consent> = names
+        .map(|name| Consent::parse(&name.to_string_lossy()))
+        .collect();
+    let released = guard::release(&paths, &consents, need).map_err(|e| e.to_string())?;
+    let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
+    let host = Host {
+        voice: voice.clone(),
+        ear: Arc::clone(ear),
+    };
+    let mut lab =
+        HostLab::new(&plan, preflight, journal, released, Stop::new()).above(Box::new(host));
+    let record = lab.run_cell(&plan, cell, &mut |event| {
+        // Where the host has gone, the record will not arrive either: it is run again.
+        let _ = voice.say(&Word::Happened { event });
+    });
+    record.ok_or_else(|| "the cell was interrupted".to_owned())
+}
+
+/// The host, which keeps the disks in its memory.
+struct Host {
+    voice: Voice,
+    ear: Arc<Mutex<HostEar>>,
+}
+
+impl Below for Host {
+    fn name(&self) -> &'static str {
+        "the memory of the host"
+    }
+
+    fn drive_out(&mut self) -> Result<u64, String> {
+        self.voice
+            .say(&Word::DriveOut)
+            .map_err(|error| error.to_string())?;
+        let mut ear = self.ear.lock().unwrap_or_else(PoisonError::into_inner);
+        match ear.hear().map_err(|error| error.to_string())? {
+            Some(Task::DrivenOut { stayed }) => stayed,
+            _ => Err(io::Error::from(ErrorKind::InvalidData).to_string()),
+        }
+    }
+}

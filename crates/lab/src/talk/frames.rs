@@ -1,0 +1,125 @@
+//! Messages as frames: a mark, a length, a checksum, and the bytes. Whatever stands before the
+//! first mark (the echo of a line that is not raw yet) is passed over; after it nothing is.
+
+use std::io::{self, ErrorKind};
+
+/// What a frame begins with.
+const MARK: [u8; 4] = *b"\x1efd\x1f";
+
+/// The bytes before the message.
+const HEAD: usize = MARK.len() + 8;
+
+/// The longest message: what every program of a cell printed fits many times.
+const LONGEST: usize = 256 << 20;
+
+/// A message as a frame.
+pub fn framed(message: &[u8]) -> io::Result<Vec<u8>> {
+    let length = u32::try_from(message.len())
+        .ok()
+        .filter(|length| *length as usize <= LONGEST)
+        .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "a message is too long"))?;
+    let mut frame = Vec::with_capacity(HEAD + message.len());
+    frame.extend(MARK);
+    frame.extend(length.to_le_bytes());
+    frame.extend(crc32fast::hash(message).to_le_bytes());
+    frame.extend(message);
+    Ok(frame)
+}
+
+/// Bytes as they come, and the messages in them.
+#[derive(Debug, Default)]
+pub struct Frames {
+    bytes: Vec<u8>,
+    begun: bool,
+}
+
+impl Frames {
+    /// Takes bytes that came.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        if !self.begun {
+            let mark = self.bytes.windows(MARK.len()).position(|w| w == MARK);
+            self.begun = mark.is_some();
+            let kept = self.bytes.len().saturating_sub(MARK.len() - 1);
+            self.bytes.drain(..mark.unwrap_or(kept));
+        }
+    }
+
+    /// The next message that has come whole.
+    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let broken = |what| Err(io::Error::new(ErrorKind::InvalidData, what));
+        if !self.begun || self.bytes.len() < HEAD {
+            return Ok(None);
+        }
+        if self.bytes[..MARK.len()] != MARK {
+            return broken("the line to the guest is out of step");
+        }
+        let number = |at: usize| {
+            let mut four = [0; 4];
+            four.copy_from_slice(&self.bytes[at..at + 4]);
+            u32::from_le_bytes(four)
+        };
+        let (length, sum) = (number(MARK.len()) as usize, number(MARK.len() + 4));
+        if length > LONGEST {
+            return broken("the line to the guest tells of a message that is too long");
+        }
+        if self.bytes.len() < HEAD + length {
+            return Ok(None);
+        }
+        let message = self.bytes[HEAD..HEAD + length].to_vec();
+        self.bytes.drain(..HEAD + length);
+        if crc32fast::hash(&message) != sum {
+            return broken("a message over the line to the guest was damaged");
+        }
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(frames: &mut Frames) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| frames.next().unwrap()).collect()
+    }
+
+    #[test]
+    fn messages_come_out_however_their_bytes_come_in() {
+        let messages: [&[u8]; 3] = [b"", b"one \x1efd\x1f two", &[0xff; 5000]];
+        let mut line = b"echoed\r\n".to_vec();
+        for message in messages {
+            line.extend(framed(message).unwrap());
+        }
+        for step in [1, 3, 4, 7, 4096, line.len()] {
+            let mut frames = Frames::default();
+            let mut heard = Vec::new();
+            for bytes in line.chunks(step) {
+                frames.feed(bytes);
+                heard.extend(all(&mut frames));
+            }
+            assert_eq!(heard, messages, "{step} at a time");
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_never_a_message() {
+        let line = framed(b"a message").unwrap();
+        for at in MARK.len()..line.len() {
+            let mut damaged = line.clone();
+            damaged[at] ^= 0x41;
+            let mut frames = Frames::default();
+            frames.feed(&damaged);
+            assert!(!matches!(frames.next(), Ok(Some(_))), "byte {at}");
+        }
+        let mut frames = Frames::default();
+        frames.feed(&framed(b"one").unwrap());
+        frames.feed(b"stray bytes of somebody else");
+        assert_eq!(all_but_error(&mut frames), 1);
+    }
+
+    fn all_but_error(frames: &mut Frames) -> usize {
+        (0..)
+            .take_while(|_| matches!(frames.next(), Ok(Some(_))))
+            .count()
+    }
+}

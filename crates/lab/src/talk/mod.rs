@@ -1,0 +1,161 @@
+//! What is said between a host and a guest, and over what: frames on a line of its own, which
+//! nothing but the two writes to.
+
+mod frames;
+
+use crate::missing::Missing;
+use frames::Frames;
+use fsdyno_model::{Cell, CellRecord, Event, Nanos, Plan};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, ErrorKind, Read, Write};
+use std::marker::PhantomData;
+
+/// What the host says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "task")]
+pub enum Task {
+    /// Tell what is missing for this plan.
+    Look {
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// Run this cell; the disks of the guest are the devices of its contender.
+    Run {
+        /// The plan.
+        plan: Box<Plan>,
+        /// The cell.
+        cell: Cell,
+    },
+    /// What of the disks was kept in memory by the host is driven out.
+    DrivenOut {
+        /// How many pages stayed all the same; why it is not known.
+        stayed: Result<u64, String>,
+    },
+    /// All has arrived: end.
+    Leave,
+}
+
+/// What the guest says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "word")]
+pub enum Word {
+    /// The guest has started.
+    Ready {
+        /// Its kernel, as uname(1) tells it.
+        kernel: String,
+        /// Its processors.
+        processors: u64,
+        /// The memory its kernel has, bytes.
+        memory: u64,
+    },
+    /// The guest lives.
+    Beat {
+        /// For how long neither a processor nor a disk of it has done anything.
+        still: Nanos,
+    },
+    /// What is missing for the plan.
+    Missing {
+        /// What.
+        missing: Missing,
+    },
+    /// Something happened in the cell.
+    Happened {
+        /// What.
+        event: Event,
+    },
+    /// Drive out of memory what the host keeps there of the disks, and say so.
+    DriveOut,
+    /// The cell ended.
+    Ended {
+        /// All of it.
+        record: Box<CellRecord>,
+    },
+    /// The task could not be begun.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Writes messages to a line.
+#[derive(Debug)]
+pub struct Mouth<W>(pub W);
+
+impl<W: Write> Mouth<W> {
+    /// Says one message.
+    pub fn say(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_vec(message)?;
+        self.0.write_all(&frames::framed(&text)?)?;
+        self.0.flush()
+    }
+}
+
+/// Reads messages from a line.
+#[derive(Debug)]
+pub struct Ear<R, M> {
+    line: R,
+    frames: Frames,
+    messages: PhantomData<M>,
+}
+
+impl<R: Read, M: DeserializeOwned> Ear<R, M> {
+    /// Listens to a line.
+    pub fn new(line: R) -> Self {
+        Self {
+            line,
+            frames: Frames::default(),
+            messages: PhantomData,
+        }
+    }
+
+    /// The next message; none where the line has a timeout and it has passed. A line that was
+    /// closed, and one that says what no message is, are errors.
+    pub fn hear(&mut self) -> io::Result<Option<M>> {
+        let mut bytes = [0; 16 << 10];
+        loop {
+            if let Some(text) = self.frames.next()? {
+                return Ok(Some(serde_json::from_slice(&text)?));
+            }
+            match self.line.read(&mut bytes) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.frames.feed(&bytes[..length]),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => return Ok(None),
+                    ErrorKind::Interrupted => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_whole_and_in_order_and_the_end_is_told() {
+        let mut line = Vec::new();
+        let mut mouth = Mouth(&mut line);
+        mouth.say(&Task::Leave).unwrap();
+        let stayed = Err("no such file".to_owned());
+        mouth.say(&Task::DrivenOut { stayed }).unwrap();
+        let mut ear: Ear<_, Task> = Ear::new(line.as_slice());
+        assert!(matches!(ear.hear(), Ok(Some(Task::Leave))));
+        let second = ear.hear();
+        assert!(matches!(
+            second,
+            Ok(Some(Task::DrivenOut { stayed: Err(_) }))
+        ));
+        assert_eq!(ear.hear().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_message_that_nobody_knows_is_an_error() {
+        let mut line = Vec::new();
+        Mouth(&mut line).say(&"something else").unwrap();
+        let mut ear: Ear<_, Word> = Ear::new(line.as_slice());
+        assert!(ear.hear().is_err());
+    }
+}
