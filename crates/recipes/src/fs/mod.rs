@@ -7,6 +7,10 @@ mod ext2;
 mod ext3;
 mod ext4;
 mod ext_family;
+mod f2fs;
+mod jfs;
+mod nilfs2;
+mod reiserfs;
 mod tmpfs;
 mod xfs;
 
@@ -116,6 +120,10 @@ pub static ALL: &[&dyn Filesystem] = &[
     &ext4::EXT4,
     &xfs::Xfs,
     &btrfs::Btrfs,
+    &reiserfs::Reiserfs,
+    &jfs::Jfs,
+    &f2fs::F2fs,
+    &nilfs2::Nilfs2,
     &tmpfs::Tmpfs,
     &dir::Dir,
 ];
@@ -168,6 +176,15 @@ fn mount_first(
         target: target.to_owned(),
         options,
     }]
+}
+
+/// Making on the first device by that program, with the contender's options.
+fn make_first(program: &[&str], contender: &Contender, devices: &[String]) -> Vec<Step> {
+    let fixed = program.iter().map(|word| (*word).to_owned());
+    let argv = fixed
+        .chain(contender.mkfs.iter().cloned())
+        .chain(devices.first().cloned());
+    vec![Step::command(argv)]
 }
 
 /// A program on the first device.

@@ -1,6 +1,8 @@
 //! XFS.
 
-use super::{Check, Filesystem, block_requirements, mount_first, on_directory, on_first};
+use super::{
+    Check, Filesystem, block_requirements, make_first, mount_first, on_directory, on_first,
+};
 use crate::mkfs_words::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
@@ -102,10 +104,7 @@ impl Filesystem for Xfs {
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
         // Not quiet: what it prints is the geometry, which is stored with the run.
-        let mut argv = vec!["mkfs.xfs".to_owned(), "-f".to_owned()];
-        argv.extend(contender.mkfs.iter().cloned());
-        argv.extend(devices.first().cloned());
-        vec![Step::command(argv)]
+        make_first(&["mkfs.xfs", "-f"], contender, devices)
     }
 
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
