@@ -5,6 +5,7 @@
 //! Only this crate mounts, formats, or opens a device for writing. Everything it makes is a guard
 //! that is undone on drop, and stands in the [`journal`] before it exists.
 
+pub mod arrays;
 pub mod cache;
 pub mod command;
 pub mod counters;

@@ -2,6 +2,7 @@
 //! It looks, and changes nothing (asking the kernel for a file system may load its module, as
 //! mounting would). What to do about a missing thing is said by [`Need::remedy`].
 
+use crate::guest;
 use fsdyno_model::search_path::{self, SYSTEM_DIRECTORIES};
 use fsdyno_model::{Availability, Need};
 use rustix::fs::{Access, Mode, OFlags};
@@ -23,6 +24,7 @@ pub fn probe(need: &Need) -> Availability {
             )),
         },
         Need::KernelFilesystem(name) => filesystem(name),
+        Need::KernelModule(name) => module(name),
         Need::LoopDevices => loop_devices(),
     };
     match found {
@@ -95,6 +97,15 @@ fn filesystem(name: &str) -> Result<(), String> {
     Err(format!("not in /proc/filesystems, and {missing}"))
 }
 
+/// Whether the kernel has a module, built in, loaded, or to be loaded.
+fn module(name: &str) -> Result<(), String> {
+    let known = Path::new("/sys/module").join(name.replace('-', "_"));
+    if known.is_dir() {
+        return Ok(());
+    }
+    loadable(name, name).map_err(|missing| format!("not in /sys/module, and {missing}"))
+}
+
 /// Whether loop devices can be attached.
 fn loop_devices() -> Result<(), String> {
     const CONTROL: &str = "/dev/loop-control";
@@ -116,7 +127,10 @@ fn loadable(name: &str, alias: &str) -> Result<(), String> {
         .release()
         .to_string_lossy()
         .into_owned();
-    let folder = PathBuf::from("/lib/modules").join(release);
+    let folder = match env::var_os(guest::MODULES) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from("/lib/modules").join(release),
+    };
     if !folder.is_dir() {
         return Err(format!("there are no modules in {}", folder.display()));
     }

@@ -43,9 +43,14 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The directory made for this cell alone; `tag` tells runs on one machine apart.
+    /// A name for this cell alone; `tag` tells runs on one machine apart.
+    pub fn name(&self, tag: &str) -> String {
+        format!("fsdyno-{tag}-{}", self.cell.index)
+    }
+
+    /// The directory made for this cell alone.
     pub fn scratch(&self, base: &Path, tag: &str) -> PathBuf {
-        base.join(format!("fsdyno-{tag}-{}", self.cell.index))
+        base.join(self.name(tag))
     }
 
     /// Where its file system is mounted.

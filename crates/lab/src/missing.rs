@@ -2,7 +2,8 @@
 
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools;
-use fsdyno_model::{Availability, Cell, Outcome, Plan, Requirement, Workload};
+use fsdyno_model::{Availability, Cell, Contender, Outcome, Plan, Requirement, Workload};
+use fsdyno_recipes::layouts;
 use serde::{Deserialize, Serialize};
 
 /// What is missing, if anything: the requirement and how it was missed.
@@ -20,14 +21,16 @@ pub struct Missing {
 impl Missing {
     /// Probes here what a plan needs.
     pub fn here(plan: &Plan) -> Self {
-        let of_contender = |name: &str| {
-            let recipe = fsdyno_recipes::find(name)?;
-            first_missing(recipe.requirements())
+        let of_contender = |contender: &Contender| {
+            let recipe = fsdyno_recipes::find(&contender.filesystem)?;
+            let mut requirements = recipe.requirements();
+            requirements.extend(layouts::requirements(&contender.layout));
+            first_missing(requirements)
         };
         let contenders = plan.contenders.iter();
         let workloads = plan.workloads.iter();
         Self {
-            contenders: contenders.map(|c| of_contender(&c.filesystem)).collect(),
+            contenders: contenders.map(of_contender).collect(),
             workloads: workloads.map(|w| first_missing(programs(w))).collect(),
         }
     }

@@ -13,8 +13,10 @@ use fsdyno_load::ground::SOURCE;
 use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{CacheEvidence, CacheState, Cell, FilesystemKind, PhasePlan, Plan, Stage, Step};
-use fsdyno_recipes::Check;
+use fsdyno_model::{
+    CacheEvidence, CacheState, Cell, DeviceChoice, FilesystemKind, PhasePlan, Plan, Stage, Step,
+};
+use fsdyno_recipes::{Check, layouts};
 use std::path::{Path, PathBuf};
 
 /// The tag that stands for the process in the names of a dry run.
@@ -93,6 +95,38 @@ impl Saying {
         self.lines.push(shell_line(&argv));
     }
 
+    /// The devices of a contender, made where they have to be.
+    fn blocks(&mut self, job: &Job<'_>) -> Vec<String> {
+        let count = job.contender.layout.devices;
+        if !job.contender.lab.is_host() {
+            let disks = (0..count as usize).map(Uml::disk);
+            return disks.map(|path| path.display().to_string()).collect();
+        }
+        if let DeviceChoice::Block { paths } = &job.plan.device {
+            let paths = paths.iter().take(count as usize);
+            return paths.map(|path| path.display().to_string()).collect();
+        }
+        let mut devices = Vec::new();
+        for number in 0..count {
+            let image = self.scratch.join(format!("disk{number}.img"));
+            let variable = format!("LOOP{number}");
+            self.say(&Step::CreateImage {
+                path: image.clone(),
+                size: job.image_bytes,
+            });
+            self.say(&Step::AttachLoop {
+                image,
+                variable: variable.clone(),
+            });
+            devices.push(format!("${variable}"));
+        }
+        self.undo = devices
+            .iter()
+            .map(|d| Step::DetachLoop { device: d.clone() })
+            .collect();
+        devices
+    }
+
     /// Counts fragments after a phase, where that is asked for.
     fn count_fragments(&mut self, job: &Job<'_>, phase: &PhasePlan) {
         if job.counts_fragments(phase) {
@@ -134,38 +168,18 @@ impl Hands for Saying {
         for path in [self.scratch.clone(), self.target.clone()] {
             self.say(&Step::MakeDirectory { path });
         }
-        let count = if kind == FilesystemKind::Block {
-            job.contender.layout.devices
-        } else {
-            0
+        if kind != FilesystemKind::Block {
+            return Ok(Vec::new());
+        }
+        let devices = self.blocks(job);
+        let Some(joined) = layouts::joined(&job.contender.layout, &devices, &job.name(TAG)) else {
+            return Ok(devices);
         };
-        if !job.contender.lab.is_host() {
-            let disks = (0..count as usize).map(Uml::disk);
-            return Ok(disks.map(|path| path.display().to_string()).collect());
+        for step in &joined.join {
+            self.say(step);
         }
-        if let fsdyno_model::DeviceChoice::Block { paths } = &job.plan.device {
-            let paths = paths.iter().take(count as usize);
-            return Ok(paths.map(|path| path.display().to_string()).collect());
-        }
-        let mut devices = Vec::new();
-        for number in 0..count {
-            let image = self.scratch.join(format!("disk{number}.img"));
-            let variable = format!("LOOP{number}");
-            self.say(&Step::CreateImage {
-                path: image.clone(),
-                size: job.image_bytes,
-            });
-            self.say(&Step::AttachLoop {
-                image,
-                variable: variable.clone(),
-            });
-            devices.push(format!("${variable}"));
-        }
-        self.undo = devices
-            .iter()
-            .map(|d| Step::DetachLoop { device: d.clone() })
-            .collect();
-        Ok(devices)
+        self.undo.splice(0..0, joined.part);
+        Ok(vec![joined.device])
     }
 
     fn target(&self) -> PathBuf {

@@ -27,6 +27,8 @@ pub enum Need {
     },
     /// A file system in the running kernel, built in or as a module.
     KernelFilesystem(String),
+    /// A module of the kernel, built in or to be loaded.
+    KernelModule(String),
     /// Loop devices (`/dev/loop-control`).
     LoopDevices,
 }
@@ -53,6 +55,7 @@ impl Need {
             Self::Root => "root".to_owned(),
             Self::Program { name, .. } => format!("program {name}"),
             Self::KernelFilesystem(name) => format!("kernel file system {name}"),
+            Self::KernelModule(name) => format!("kernel module {name}"),
             Self::LoopDevices => "loop devices".to_owned(),
         }
     }
@@ -62,8 +65,8 @@ impl Need {
         match self {
             Self::Root => "run as root (sudo), or compare directories with --on dir:PATH".to_owned(),
             Self::Program { package, .. } => format!("apt-get install {package}"),
-            Self::KernelFilesystem(name) => {
-                format!("modprobe {name}, or a kernel that has it")
+            Self::KernelFilesystem(name) | Self::KernelModule(name) => {
+                format!("modprobe {name}, or a kernel that has it (--lab)")
             }
             Self::LoopDevices => {
                 "modprobe loop, or name a device with --on /dev/..., or a directory with --on dir:PATH"

@@ -49,6 +49,11 @@ pub enum Step {
         /// The device, or `$VARIABLE`.
         device: String,
     },
+    /// Stop an array of devices (by system call).
+    StopArray {
+        /// The array.
+        device: String,
+    },
     /// Make a directory and its parents.
     MakeDirectory {
         /// The directory.
@@ -132,6 +137,7 @@ impl Step {
                 &path(image),
             ]),
             Self::DetachLoop { device } => words(&["losetup", "--detach", device]),
+            Self::StopArray { device } => words(&["mdadm", "--stop", device]),
             Self::MakeDirectory { path: dir } => words(&["mkdir", "-p", &path(dir)]),
             Self::Remove { path: what } => words(&["rm", "-rf", "--one-file-system", &path(what)]),
             Self::SyncFilesystem { path: at } => words(&["sync", "-f", &path(at)]),

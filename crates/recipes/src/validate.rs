@@ -70,12 +70,12 @@ fn layout(contender: &Contender, fs: &dyn Filesystem) -> Result<(), RecipeError>
         layout: choice.name.clone(),
         nearest: nearest(&choice.name, layouts::ALL.iter().map(|layout| layout.name)),
     })?;
-    if !fs.layouts().contains(&layout.name) {
+    if layouts::of(fs).all(|one| one.name != layout.name) {
         return Err(RecipeError::UnsupportedLayout {
             contender: contender.label.clone(),
             filesystem: fs.name(),
             layout: choice.name.clone(),
-            supported: fs.layouts().iter().map(|&name| name.to_owned()).collect(),
+            supported: layouts::of(fs).map(|one| one.name.to_owned()).collect(),
         });
     }
     if !layout.devices.contains(&choice.devices) {

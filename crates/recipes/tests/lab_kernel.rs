@@ -243,11 +243,9 @@ fn every_recipe_works_from_make_to_check_on_its_smallest_device() {
         .filter(|fs| fs.kind() != FilesystemKind::Directory)
     {
         for layout in fs.layouts() {
-            let devices = *fsdyno_recipes::layouts::find(layout)
-                .unwrap()
-                .devices
-                .start();
-            let name = (*layout).to_owned();
+            let layout = fsdyno_recipes::layouts::find(layout).unwrap();
+            let devices = *layout.devices.start();
+            let name = layout.name.to_owned();
             smoke(*fs, LayoutChoice { name, devices });
         }
     }

@@ -70,7 +70,8 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
         Listed::Filesystems => fsdyno_recipes::fs::ALL
             .iter()
             .map(|recipe| {
-                let layouts = recipe.layouts().join(", ");
+                let layouts = fsdyno_recipes::layouts::of(*recipe).map(|one| one.name);
+                let layouts = layouts.collect::<Vec<_>>().join(", ");
                 let about = if layouts.is_empty() {
                     recipe.title().to_owned()
                 } else {

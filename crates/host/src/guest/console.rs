@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept_without_levels_and_colours() {
-        let many: String = (0..100).map(|n| format!("<6>line {n}\r\n\n")).collect();
+        let lines: Vec<String> = (0..100).map(|n| format!("<6>line {n}\r\n\n")).collect();
+        let many = lines.concat();
         let text = many + "\u{1b}[0;1;38;5;185mwarned\u{1b}[0m\n<0>not yet at its end";
         let mut console = Console::of(io::Cursor::new(text.clone()));
         assert_eq!(console.last(3), ["line 99", "warned", "not yet at its end"]);

@@ -4,7 +4,7 @@
 //! The root of a guest is the file system of the host, read-only and with the rights of the user
 //! who started it. Nothing here is called on a host.
 
-use super::{PLACE, words};
+use super::{MODULES, PLACE};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -73,7 +73,7 @@ pub fn settle() -> Result<PathBuf, Unsettled> {
     let temporary = place.join("tmp");
     fs::create_dir_all(&temporary)
         .map_err(Unsettled::at(format!("make {}", temporary.display())))?;
-    if let Some(modules) = std::env::var_os(words::MODULES) {
+    if let Some(modules) = std::env::var_os(MODULES) {
         teach_modules(&place, Path::new(&modules)).map_err(Unsettled::at("find its modules"))?;
     }
     Ok(place)

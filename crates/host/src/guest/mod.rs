@@ -9,11 +9,8 @@ pub mod uml;
 
 pub use uml::{Guest, GuestError, Uml};
 
-/// What the host tells a guest in its environment, by name.
-mod words {
-    /// The folder of the modules of its kernel, where there is one.
-    pub const MODULES: &str = "FSDYNO_MODULES";
-}
+/// What tells a guest in its environment where the modules of its kernel lie.
+pub(crate) const MODULES: &str = "FSDYNO_MODULES";
 
 /// Where the guest keeps what is its own: a file system in memory.
 pub const PLACE: &str = "/run/fsdyno";

@@ -1,8 +1,8 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
 //! the host, and nobody has to be root.
 
+use super::MODULES;
 use super::console::Console;
-use super::words;
 use crate::command::die_with_parent;
 use crate::journal::{Entry, Journal, JournalError, Resource};
 use crate::probe;
@@ -25,7 +25,7 @@ const PROGRAM: &str = "linux.uml";
 const PACKAGE: &str = "user-mode-linux";
 
 /// Where the package puts the modules of its kernel.
-const MODULES: &str = "/usr/lib/uml/modules";
+const MODULES_FOLDER: &str = "/usr/lib/uml/modules";
 
 /// The name of the guest among those of one folder: its process number lies in `NAME/pid`.
 const NAME: &str = "guest";
@@ -125,7 +125,7 @@ impl Uml {
             let what = format!("ended with {} and printed `{release}`", told.status);
             return Err(GuestError::NoVersion { kernel, what });
         }
-        let modules = Path::new(MODULES).join(&release);
+        let modules = Path::new(MODULES_FOLDER).join(&release);
         Ok(Self {
             kernel,
             modules: modules.is_dir().then_some(modules),
@@ -182,7 +182,7 @@ impl Uml {
         words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
         words.push(joined("PATH=", &path())?);
         if let Some(modules) = &self.modules {
-            words.push(joined(&format!("{}=", words::MODULES), modules)?);
+            words.push(joined(&format!("{MODULES}="), modules)?);
         }
         let mut init = setting.init.iter();
         if let Some(program) = init.next() {

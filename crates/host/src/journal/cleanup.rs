@@ -5,7 +5,7 @@
 
 use super::record::{Record, Resource, standing};
 use super::{JournalError, SUFFIX, is_at, remove_tree};
-use crate::{guest, loops, mounts};
+use crate::{arrays, guest, loops, mounts};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -228,6 +228,7 @@ fn take_lock(file: &File, patience: Instant) -> io::Result<bool> {
 fn undo(resource: &Resource) -> Undo {
     match resource {
         Resource::Mount { target } => mounts::unmount_all(target),
+        Resource::Array { device } => arrays::clean_up(device),
         Resource::Guest { directory } => match guest::uml::end_left_behind(directory) {
             Ok(true) => Undo::Done,
             Ok(false) => Undo::Gone,

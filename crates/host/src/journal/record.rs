@@ -31,6 +31,11 @@ pub enum Resource {
         /// Where.
         target: PathBuf,
     },
+    /// Devices joined to one.
+    Array {
+        /// What they are joined to.
+        device: PathBuf,
+    },
     /// A guest that runs.
     Guest {
         /// Where its kernel keeps its notes.
@@ -51,6 +56,7 @@ impl Resource {
             Self::Loop { image } => image,
             Self::Mount { target } => target,
             Self::Guest { directory } => directory,
+            Self::Array { device } => device,
         }
     }
 
@@ -62,6 +68,7 @@ impl Resource {
             Self::Loop { .. } => "loop",
             Self::Mount { .. } => "mount",
             Self::Guest { .. } => "guest",
+            Self::Array { .. } => "array",
             Self::Tree { .. } => "tree",
         }
     }
@@ -72,6 +79,7 @@ impl Resource {
             "image" => Some(Self::Image { path }),
             "loop" => Some(Self::Loop { image: path }),
             "mount" => Some(Self::Mount { target: path }),
+            "array" => Some(Self::Array { device: path }),
             "guest" => Some(Self::Guest { directory: path }),
             "tree" => Some(Self::Tree { path }),
             _ => None,
@@ -87,6 +95,7 @@ impl fmt::Display for Resource {
             Self::Loop { .. } => "loop device of",
             Self::Mount { .. } => "mount at",
             Self::Guest { .. } => "guest of",
+            Self::Array { .. } => "array",
             Self::Tree { .. } => "files in",
         };
         write!(f, "{what} {}", self.path().display())
@@ -198,6 +207,7 @@ mod tests {
             Resource::Loop { image: odd() },
             Resource::Mount { target: odd() },
             Resource::Guest { directory: odd() },
+            Resource::Array { device: odd() },
             Resource::Tree { path: odd() },
         ] {
             let record = Record::Make(7, resource);

@@ -8,7 +8,7 @@ use std::path::Path;
 /// JFS, as mkfs.jfs makes it.
 pub struct Jfs;
 
-/// How mkfs.jfs reads its options (jfsutils 1.1.15, jfs_mkfs(8)).
+/// How mkfs.jfs reads its options (jfsutils 1.1.15, `jfs_mkfs(8)`).
 static MKFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "jJLs",
     long_with_value: &[],
@@ -90,7 +90,7 @@ impl Filesystem for Jfs {
         vec![("jfs_tune".to_owned(), superblock)]
     }
 
-    /// `-n` opens read-only and reports; 0 means clean (jfs_fsck(8)).
+    /// `-n` opens read-only and reports; 0 means clean (`jfs_fsck(8)`).
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         Some(Check {
             step: on_first(&["jfs_fsck", "-n", "-f"], devices),

@@ -1,11 +1,11 @@
-//! ReiserFS (version 3), which left the kernel with Linux 6.13.
+//! `ReiserFS` (version 3), which left the kernel with Linux 6.13.
 
 use super::{Check, Filesystem, block_requirements, make_first, mount_first, on_first};
 use crate::mkfs_words::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 
-/// ReiserFS, as mkfs.reiserfs makes it.
+/// `ReiserFS`, as mkfs.reiserfs makes it.
 pub struct Reiserfs;
 
 /// How mkfs.reiserfs reads its options (reiserfsprogs 3.6.27, mkreiserfs(8)).

@@ -9,4 +9,5 @@ pub static POOL: Layout = Layout {
     name: "pool",
     title: "several devices under the file system's own striping",
     devices: 2..=16,
+    below: false,
 };

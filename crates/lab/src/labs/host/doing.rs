@@ -9,6 +9,7 @@ use crate::job::Job;
 use crate::labs::Below;
 use crate::labs::notes::{Notes, elapsed};
 use crate::procedure::{Halt, Hands};
+use fsdyno_host::arrays::Array;
 use fsdyno_host::counters::{self, BlockCounters};
 use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
@@ -25,7 +26,7 @@ use fsdyno_model::{
     CacheEvidence, CpuUse, Failure, FilesystemKind, PhasePlan, Sample, Stage, Step, Stop, Warning,
     WarningKind,
 };
-use fsdyno_recipes::Check;
+use fsdyno_recipes::{Check, layouts};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,7 @@ pub(super) struct Doing<'a, 'n> {
     // Given back from top to bottom.
     pub(super) mounted: Option<Mounted>,
     tree: Option<Scratch>,
+    array: Option<(Array, Vec<Step>)>,
     loops: Vec<Loop>,
     images: Vec<Image>,
     scratch: Vec<Scratch>,
@@ -79,6 +81,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             below: below.map(|below| below as &mut dyn Below),
             mounted: None,
             tree: None,
+            array: None,
             loops: Vec::new(),
             images: Vec::new(),
             scratch: Vec::new(),
@@ -103,6 +106,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             self.remove(tree);
         }
         self.unmount_now()?;
+        self.part()?;
         for device in std::mem::take(&mut self.loops) {
             let step = Step::DetachLoop {
                 device: device.device().display().to_string(),
@@ -171,6 +175,39 @@ impl<'a, 'n> Doing<'a, 'n> {
         let name = device.device().display().to_string();
         self.loops.push(device);
         Ok(name)
+    }
+
+    /// Joins the devices where their layout does that below the file system.
+    fn join(&mut self, job: &Job<'_>, devices: Vec<String>) -> Result<Vec<String>, Halt> {
+        let name = job.name(&self.tag);
+        let Some(joined) = layouts::joined(&job.contender.layout, &devices, &name) else {
+            return Ok(devices);
+        };
+        let array = Array::declare(Path::new(&joined.device), self.journal)
+            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        self.array = Some((array, joined.part));
+        for step in &joined.join {
+            self.program(&step.argv(), &[0])?;
+        }
+        Ok(vec![joined.device])
+    }
+
+    /// Parts what was joined.
+    fn part(&mut self) -> Result<(), Halt> {
+        let Some((array, steps)) = self.array.take() else {
+            return Ok(());
+        };
+        let mut array = Some(array);
+        for step in &steps {
+            if let (Step::StopArray { .. }, Some(array)) = (step, array.take()) {
+                self.notes
+                    .by_call(step, || array.stop())
+                    .map_err(|e| self.notes.halt(e.to_string(), None))?;
+            } else {
+                self.program(&step.argv(), &[0])?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs a program; a status outside `good` is a failure.
@@ -322,9 +359,9 @@ impl Hands for Doing<'_, '_> {
         }
         let count = job.contender.layout.devices;
         if self.released.is_empty() {
-            return (0..count)
-                .map(|number| self.image(job, &path, number))
-                .collect();
+            let devices = (0..count).map(|number| self.image(job, &path, number));
+            let devices = devices.collect::<Result<Vec<_>, _>>()?;
+            return self.join(job, devices);
         }
         let mut devices = Vec::new();
         for released in self.released.iter().take(count as usize) {
@@ -335,7 +372,7 @@ impl Hands for Doing<'_, '_> {
             self.watched.push(released.portrait().identity.name.clone());
             devices.push(released.device().display().to_string());
         }
-        Ok(devices)
+        self.join(job, devices)
     }
 
     fn target(&self) -> PathBuf {

@@ -1,0 +1,95 @@
+//! Arrays of devices that the kernel's md driver joins: guarded, and stopped by system call. How
+//! they are made is a recipe's to say.
+
+use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::ioctl::{NoArg, Opcode, ioctl};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// `STOP_ARRAY` of md: it lets go of its devices.
+const STOP_ARRAY: Opcode = 0x932;
+
+/// An array that is about to be made, or was; stopped on drop.
+#[derive(Debug)]
+pub struct Array {
+    device: PathBuf,
+    entry: Option<Entry>,
+}
+
+/// An array that cannot be stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot stop the array {}: {cause}", device.display())]
+pub struct ArrayError {
+    device: PathBuf,
+    #[source]
+    cause: io::Error,
+}
+
+impl Array {
+    /// Writes down that an array is about to be made.
+    pub fn declare(device: &Path, journal: &Journal) -> Result<Self, JournalError> {
+        let entry = journal.declare(Resource::Array {
+            device: device.to_owned(),
+        })?;
+        Ok(Self {
+            device: device.to_owned(),
+            entry: Some(entry),
+        })
+    }
+
+    /// Stops it.
+    pub fn stop(mut self) -> Result<(), ArrayError> {
+        self.end().map_err(|cause| ArrayError {
+            device: self.device.clone(),
+            cause,
+        })
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let Some(entry) = self.entry.take() else {
+            return Ok(());
+        };
+        stop(&self.device)?;
+        entry.done().map_err(io::Error::other)
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        // What cannot be stopped stays in the journal.
+        let _ = self.end();
+    }
+}
+
+/// Stops an array; whether there was one.
+fn stop(device: &Path) -> io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let array = match open(device, flags, Mode::empty()) {
+        Err(Errno::NOENT | Errno::NXIO | Errno::NODEV) => return Ok(false),
+        opened => opened?,
+    };
+    // SAFETY: STOP_ARRAY takes no argument and writes to no memory of ours.
+    match unsafe { ioctl(&array, NoArg::<STOP_ARRAY>::new()) } {
+        // It was stopped already, or never came to be.
+        Err(Errno::NXIO | Errno::NODEV | Errno::INVAL) => Ok(false),
+        Ok(()) => {
+            // mdadm made it where no udev did, and it names nothing any more.
+            if device.is_symlink() {
+                std::fs::remove_file(device)?;
+            }
+            Ok(true)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Undoes what stands in the journal of a dead process.
+pub(crate) fn clean_up(device: &Path) -> Undo {
+    match stop(device) {
+        Ok(true) => Undo::Done,
+        Ok(false) => Undo::Gone,
+        Err(error) => Undo::Failed(error.to_string()),
+    }
+}
