@@ -64,6 +64,8 @@ pub enum Command {
     },
     /// Print the man page
     Man,
+    /// Labs: where cells can run
+    Lab(LabArgs),
     /// The first process of a guest; fsdyno starts it there by itself
     #[command(hide = true)]
     Guest {
@@ -234,6 +236,18 @@ pub struct RunArgs {
     /// Show times as m:ss, like the published tables
     #[arg(long, conflicts_with = "json")]
     pub clock: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// What each lab has here: its kernel, and which file systems and layouts can be run in it
+    List(JsonArgs),
 }
 
 #[derive(Debug, Args)]

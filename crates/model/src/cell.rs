@@ -148,4 +148,7 @@ pub struct Effective {
 impl Effective {
     /// The source of what was done to a file system before its workload: filled, aged.
     pub const STATE: &str = "state";
+
+    /// The source that tells in which guest the cell ran: its kernel first, up to a comma.
+    pub const GUEST: &str = "guest";
 }

@@ -63,7 +63,7 @@ impl Need {
     /// How to get it where it is missing.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Root => "run as root (sudo), or compare directories with --on dir:PATH".to_owned(),
+            Self::Root => "run as root (sudo), in guests (--lab uml), or compare directories with --on dir:PATH".to_owned(),
             Self::Program { package, .. } => format!("apt-get install {package}"),
             Self::KernelFilesystem(name) | Self::KernelModule(name) => {
                 format!("modprobe {name}, or a kernel that has it (--lab)")

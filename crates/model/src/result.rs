@@ -91,6 +91,19 @@ impl ResultSet {
             .collect()
     }
 
+    /// The guest in which cells ran, as the first of them tells it; none where all ran on the host.
+    pub fn guest(&self) -> Option<&str> {
+        let mut told = self.cells.iter().flat_map(|record| &record.effective);
+        told.find(|effective| effective.source == Effective::GUEST)
+            .map(|effective| effective.text.as_str())
+    }
+
+    /// The kernel under test: of the guest where there is one, else of the host.
+    pub fn kernel(&self) -> &str {
+        let of_guest = self.guest().and_then(|text| text.split(',').next());
+        of_guest.unwrap_or(&self.run.provenance.kernel)
+    }
+
     /// The cells that were not measured.
     pub fn unmeasured(&self) -> impl Iterator<Item = &CellRecord> {
         self.cells.iter().filter(|r| r.outcome != Outcome::Measured)

@@ -5,6 +5,7 @@ pub mod clean;
 pub mod complete;
 pub mod doctor;
 pub mod guest;
+pub mod lab;
 pub mod list;
 pub mod make;
 pub mod merge;

@@ -19,6 +19,10 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
         return Ok(Code::Ok);
     }
     let mut rows = facts(&set.run);
+    rows.extend(
+        set.guest()
+            .map(|text| vec!["guest".to_owned(), text.to_owned()]),
+    );
     rows.extend(states(&set));
     output::rows(&rows, output::width())?;
     output::bytes(b"\n")?;

@@ -178,7 +178,7 @@ impl Against {
             run: words::printable(&run.id),
             plan: words::printable(&run.plan.name),
             started_unix_ns: run.started_unix_ns,
-            kernel: words::printable(&run.provenance.kernel),
+            kernel: words::printable(set.kernel()),
             engine: words::printable(&run.plan.engine),
             scale: run.plan.scale,
             table: table.name.clone(),

@@ -100,7 +100,8 @@ impl<'a> Conversation<'a> {
                 processors,
                 memory,
             } => Ok(format!(
-                "User-mode Linux\nkernel: {kernel}\nprocessors: {processors}\nmemory: {}\n",
+                "{kernel}, User-mode Linux, {processors} processor{}, {} of memory",
+                if processors == 1 { "" } else { "s" },
                 Bytes(memory)
             )),
             other => Err(unexpected(&other)),

@@ -16,7 +16,8 @@ use fsdyno_host::guest::{Guest, GuestError, Uml};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, Cell, CellRecord, Event, FilesystemKind, GuestSize, Outcome, Plan, Stage, Step, Stop,
+    Bytes, Cell, CellRecord, Effective, Event, FilesystemKind, GuestSize, Outcome, Plan, Stage,
+    Step, Stop,
 };
 use std::ffi::OsString;
 use std::io;
@@ -69,19 +70,39 @@ impl GuestLab {
         journal: Journal,
         stop: Stop,
     ) -> Result<Self, GuestLabError> {
+        let place = (preflight.scratch.clone(), preflight.image_bytes);
+        let mut lab = Self::empty(plan, place, journal, stop)?;
+        (_, lab.missing) = lab.look(plan)?;
+        Ok(lab)
+    }
+
+    /// What a guest is, in words, and what it misses of a plan. Nothing of the plan is run.
+    pub fn survey(
+        plan: &Plan,
+        scratch: PathBuf,
+        journal: Journal,
+        stop: Stop,
+    ) -> Result<(String, Missing), GuestLabError> {
+        Self::empty(plan, (scratch, Bytes(0)), journal, stop)?.look(plan)
+    }
+
+    fn empty(
+        plan: &Plan,
+        (scratch, image_bytes): (PathBuf, Bytes),
+        journal: Journal,
+        stop: Stop,
+    ) -> Result<Self, GuestLabError> {
         let program = std::env::current_exe().map_err(GuestLabError::Program)?;
-        let mut lab = Self {
+        Ok(Self {
             uml: Uml::find()?,
             size: plan.guest.unwrap_or_default(),
             init: [program.into_os_string(), "guest".into()],
-            scratch: preflight.scratch.clone(),
-            image_bytes: preflight.image_bytes,
+            scratch,
+            image_bytes,
             journal,
             stop,
             missing: Missing::default(),
-        };
-        lab.missing = lab.look(plan)?;
-        Ok(lab)
+        })
     }
 
     /// What is missing in a guest for the plan.
@@ -89,24 +110,24 @@ impl GuestLab {
         &self.missing
     }
 
-    /// Asks a guest what is missing.
-    fn look(&self, plan: &Plan) -> Result<Missing, GuestLabError> {
+    /// Asks a guest what it is, and what is missing.
+    fn look(&self, plan: &Plan) -> Result<(String, Missing), GuestLabError> {
         let scratch = Scratch::create(&self.place("look"), &self.journal)?;
         let (guest, line) = self.start(scratch.path(), &[])?;
         let mut conversation =
             Conversation::new(guest, line, &self.stop).map_err(|cause| GuestLabError::Mute {
                 what: cause.to_string(),
             })?;
-        let told = conversation.ready().and_then(|_| {
+        let told = conversation.ready().and_then(|about| {
             conversation.say(&Task::Look {
                 plan: Box::new(plan.clone()),
             })?;
-            conversation.missing()
+            Ok((about, conversation.missing()?))
         });
         match told {
-            Ok(missing) => {
+            Ok(told) => {
                 conversation.leave();
-                Ok(missing)
+                Ok(told)
             }
             Err(Silence::Stopped) => Err(GuestLabError::Stopped),
             Err(silence) => Err(GuestLabError::Mute {
@@ -175,7 +196,7 @@ impl GuestLab {
         disks: &[PathBuf],
     ) -> Result<CellRecord, Silence> {
         let about = conversation.ready()?;
-        notes.effective("guest", about);
+        notes.effective(Effective::GUEST, about);
         conversation.say(&Task::Run {
             plan: Box::new(plan.clone()),
             cell,

@@ -131,7 +131,7 @@ impl Page {
                 "{} \u{b7} {} \u{b7} {}",
                 words::printable(&run.plan.name),
                 words::date(run.started_unix_ns),
-                words::printable(&run.provenance.kernel)
+                words::printable(set.kernel())
             ),
             run: words::printable(&run.id),
             conclusion: comparison.conclusion.join(" "),

@@ -1,0 +1,181 @@
+//! `lab`: what each lab has here. A guest is started to tell what it has.
+
+use crate::args::LabCommand;
+use crate::exit::{Code, Trouble};
+use crate::{output, places};
+use fsdyno_host::guest;
+use fsdyno_host::journal::Journal;
+use fsdyno_host::probe::probe;
+use fsdyno_host::{provenance, signals};
+use fsdyno_lab::preflight::DEFAULT_SCRATCH;
+use fsdyno_lab::{GuestLab, Missing};
+use fsdyno_model::{
+    Availability, Bytes, Contender, CopyMethod, DeviceChoice, FilesystemKind, LabChoice,
+    LayoutChoice, Plan, Stop,
+};
+use fsdyno_recipes::layouts;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Row {
+    lab: &'static str,
+    availability: Availability,
+    about: String,
+    /// What can be run in it, and what not, with what is missing for it.
+    runs: Vec<String>,
+    lacks: Vec<Lacking>,
+}
+
+#[derive(Serialize)]
+struct Lacking {
+    what: Vec<String>,
+    reason: String,
+    remedy: String,
+}
+
+pub fn lab(command: &LabCommand) -> Result<Code, Trouble> {
+    let LabCommand::List(args) = command;
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let rows = [host(), guests(&stop)?];
+    if args.json {
+        output::json(&rows)?;
+        return Ok(Code::Ok);
+    }
+    let mut lines = Vec::new();
+    for row in &rows {
+        let (state, help) = match &row.availability {
+            Availability::Available => ("ok", String::new()),
+            Availability::Missing { reason, remedy } => {
+                ("missing", format!("; {reason}; {remedy}"))
+            }
+        };
+        let about = format!("{}{help}", row.about);
+        lines.push([row.lab, state, &about].map(str::to_owned).to_vec());
+        if !row.runs.is_empty() {
+            let runs = format!("runs {}", row.runs.join(", "));
+            lines.push(["", "", &runs].map(str::to_owned).to_vec());
+        }
+        for lacking in &row.lacks {
+            let Lacking {
+                what,
+                reason,
+                remedy,
+            } = lacking;
+            let line = format!("not {}: {reason}; {remedy}", what.join(", "));
+            lines.push(["", "", &line].map(str::to_owned).to_vec());
+        }
+    }
+    output::rows(&lines, output::width())?;
+    Ok(Code::Ok)
+}
+
+fn host() -> Row {
+    let plan = everything();
+    let here = provenance::collect(&[], &[]);
+    let about = format!("{}: {}", LabChoice::Host.title(), here.kernel);
+    row(
+        LabChoice::Host,
+        Availability::Available,
+        about,
+        &plan,
+        Missing::here(&plan),
+    )
+}
+
+fn guests(stop: &Stop) -> Result<Row, Trouble> {
+    let lab = LabChoice::Uml;
+    let availability = probe(&guest::uml::need());
+    let plan = everything();
+    if availability != Availability::Available {
+        let nothing = Missing::default();
+        return Ok(row(
+            lab,
+            availability,
+            lab.title().to_owned(),
+            &plan,
+            nothing,
+        ));
+    }
+    let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
+    let survey = GuestLab::survey(&plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
+    let (about, missing) = survey.map_err(Trouble::failure)?;
+    let about = format!("{}: {about}", lab.title());
+    Ok(row(lab, availability, about, &plan, missing))
+}
+
+fn row(
+    lab: LabChoice,
+    availability: Availability,
+    about: String,
+    plan: &Plan,
+    missing: Missing,
+) -> Row {
+    let (mut runs, mut lacks) = (Vec::new(), Vec::new());
+    for (contender, lack) in plan.contenders.iter().zip(missing.contenders) {
+        match lack {
+            Some((_, Availability::Missing { reason, remedy })) => {
+                lack_of(&mut lacks, &contender.label, reason, remedy);
+            }
+            _ => runs.push(contender.label.clone()),
+        }
+    }
+    Row {
+        lab: lab.name(),
+        availability,
+        about,
+        runs,
+        lacks,
+    }
+}
+
+/// Notes what cannot be run, beside what cannot for the same reason.
+fn lack_of(lacks: &mut Vec<Lacking>, what: &str, reason: String, remedy: String) {
+    let mut known = lacks.iter_mut();
+    match known.find(|one| one.reason == reason && one.remedy == remedy) {
+        Some(one) => one.what.push(what.to_owned()),
+        None => lacks.push(Lacking {
+            what: vec![what.to_owned()],
+            reason,
+            remedy,
+        }),
+    }
+}
+
+/// A plan of every file system, and of every layout below one.
+fn everything() -> Plan {
+    let block = |fs: &&&dyn fsdyno_recipes::Filesystem| fs.kind() == FilesystemKind::Block;
+    let filesystems = fsdyno_recipes::fs::ALL.iter().filter(block);
+    let mut contenders: Vec<Contender> =
+        filesystems.map(|fs| Contender::plain(fs.name())).collect();
+    let below = layouts::ALL.iter().filter(|layout| layout.below);
+    if let Some(first) = contenders.first().cloned() {
+        contenders.extend(below.map(|layout| Contender {
+            label: format!("@{}", layout.name),
+            layout: LayoutChoice {
+                name: layout.name.to_owned(),
+                devices: *layout.devices.start(),
+            },
+            ..first.clone()
+        }));
+    }
+    Plan {
+        schema: Plan::SCHEMA,
+        name: String::new(),
+        seed: 0,
+        scale: 1.0,
+        contenders,
+        workloads: Vec::new(),
+        repeats: 0,
+        budget: None,
+        device: DeviceChoice::None,
+        engine: String::new(),
+        copy_method: CopyMethod::default(),
+        verify: false,
+        check: false,
+        fragments: false,
+        fragments_floor: Bytes(0),
+        work_dir: None,
+        guest: None,
+    }
+}
