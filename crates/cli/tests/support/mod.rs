@@ -126,17 +126,21 @@ pub fn root_and(programs: &[&str], test: &str) -> bool {
         println!("SKIP loop devices: {test}");
         return false;
     }
+    have(programs, test)
+}
+
+/// Whether these programs are there; says which is missing.
+pub fn have(programs: &[&str], test: &str) -> bool {
     let directories = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
-    for program in programs {
-        if !directories
-            .iter()
-            .any(|dir| Path::new(dir).join(program).exists())
-        {
-            println!("SKIP program {program}: {test}");
-            return false;
-        }
+    let is_there = |program: &str| {
+        let mut places = directories.iter();
+        places.any(|directory| Path::new(directory).join(program).exists())
+    };
+    let missing = programs.iter().find(|program| !is_there(program));
+    if let Some(program) = missing {
+        println!("SKIP program {program}: {test}");
     }
-    true
+    missing.is_none()
 }
 
 /// The outcomes of all cells of a result, by index.

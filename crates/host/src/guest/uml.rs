@@ -7,9 +7,9 @@ use crate::command::die_with_parent;
 use crate::journal::{Entry, Journal, JournalError, Resource};
 use crate::probe;
 use fsdyno_model::{Bytes, Need};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -351,32 +351,36 @@ fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
 
 /// Ends what a dead process has left of a guest: `directory` is that of the kernel's own notes.
 /// Whether there was anything.
+///
+/// The helpers of a kernel that was killed live on. All of them carry its command line, which names
+/// a directory that no other process has.
 pub(crate) fn end_left_behind(directory: &Path) -> io::Result<bool> {
-    let number = match fs::read_to_string(directory.join("pid")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        text => text?,
-    };
-    let Some(group) = number.trim().parse().ok().and_then(Pid::from_raw) else {
-        return Ok(false);
-    };
-    if !is_ours(group, directory) {
-        return Ok(false);
-    }
-    kill_process_group(group, Signal::KILL)?;
-    Ok(true)
-}
-
-/// Whether a process is the guest of that directory: process numbers come round again.
-fn is_ours(process: Pid, directory: &Path) -> bool {
-    let path = format!("/proc/{}/cmdline", process.as_raw_nonzero());
-    let line = fs::read(path).unwrap_or_default();
     let Some(scratch) = directory.parent() else {
-        return false;
+        return Ok(false);
     };
     let mut word = b"uml_dir=".to_vec();
     word.extend(scratch.as_os_str().as_bytes());
     word.push(b'/');
-    line.split(|b| *b == 0).any(|one| one == word)
+    let mut ended = false;
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        let number = entry.file_name();
+        let Some(process) = number.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // A process that has gone meanwhile has no line.
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if let Some(process) = Pid::from_raw(process)
+            && line.split(|b| *b == 0).any(|one| one == word)
+        {
+            match kill_process(process, Signal::KILL) {
+                Ok(()) => ended = true,
+                Err(Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(ended)
 }
 
 #[cfg(test)]
@@ -433,13 +437,27 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_killed_who_is_not_the_guest_of_that_directory() {
+    fn what_carries_the_line_of_a_guest_is_ended_and_nothing_else() {
         let ground = tempfile::tempdir().unwrap();
-        assert!(!end_left_behind(ground.path()).unwrap());
-        let own = std::process::id().to_string();
-        for text in [own.as_str(), "", "x", "0"] {
-            fs::write(ground.path().join("pid"), text).unwrap();
-            assert!(!end_left_behind(ground.path()).unwrap(), "{text}");
-        }
+        let directory = ground.path().join("guest");
+        // A shell that reads keeps its words.
+        let started = |word: &str| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "read line; :", word]);
+            shell.stdin(Stdio::piped()).spawn().unwrap()
+        };
+        let word = format!("uml_dir={}/", ground.path().display());
+        let mut ours = started(&word);
+        let mut other = started(&format!("{word}other"));
+        let found = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            end_left_behind(&directory).unwrap()
+        });
+        assert!(found);
+        assert_eq!(ours.wait().unwrap().signal(), Some(9));
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(!end_left_behind(&directory).unwrap());
     }
 }

@@ -176,14 +176,20 @@ impl GuestLab {
             .map_err(|e| notes.halt(format!("the line to the guest: {e}"), e.raw_os_error()))?;
         let told = Self::converse(&mut conversation, notes, plan, cell, &disks);
         match told {
-            Ok(record) => {
+            Ok(mut record) => {
                 conversation.leave();
+                // Now, while the images stand that may be what fills the disk.
+                if let Outcome::Failed(failure) = &mut record.outcome {
+                    hint(failure, plan);
+                }
                 Ok(record)
             }
             Err(Silence::Stopped) => Err(Halt::Stopped),
             Err(silence) => {
                 let words = conversation.last_words(&silence, LAST_LINES);
-                Err(notes.halt(format!("the guest {words}"), None))
+                let mut failure = notes.failure(format!("the guest {words}"), None);
+                hint(&mut failure, plan);
+                Err(Halt::Failed(failure))
             }
         }
     }
@@ -249,10 +255,7 @@ impl Lab for GuestLab {
         if let Some(skipped) = self.missing.skips(cell) {
             return Some(notes.into_record(skipped));
         }
-        let outcome = match self
-            .in_guest(&mut notes, plan, cell)
-            .map_err(|halt| hint(halt, plan))
-        {
+        let outcome = match self.in_guest(&mut notes, plan, cell) {
             Ok(record) => notes.take_over(record),
             // Whatever fails while the user wants to stop fails for that.
             Err(_) if self.stop.requested() => return None,

@@ -16,7 +16,7 @@ use doing::Doing;
 use fsdyno_host::counters::space_free;
 use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{Bytes, Cell, CellRecord, DeviceChoice, Event, Outcome, Plan, Stop};
+use fsdyno_model::{Bytes, Cell, CellRecord, DeviceChoice, Event, Failure, Outcome, Plan, Stop};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -67,14 +67,11 @@ impl HostLab {
 }
 
 /// What fails on an image file that cannot grow fails with an error of the device: say why.
-pub(super) fn hint(halt: Halt, plan: &Plan) -> Halt {
+pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
     /// Less than what a file system keeps back for its own growth.
     const FULL: Bytes = Bytes(8 << 20);
-    let Halt::Failed(mut failure) = halt else {
-        return halt;
-    };
     let DeviceChoice::Loop { directory, .. } = &plan.device else {
-        return Halt::Failed(failure);
+        return;
     };
     if let Ok(free) = space_free(directory)
         && free < FULL
@@ -86,7 +83,6 @@ pub(super) fn hint(halt: Halt, plan: &Plan) -> Halt {
              directory with --work-dir"
         );
     }
-    Halt::Failed(failure)
 }
 
 impl Lab for HostLab {
@@ -109,7 +105,10 @@ impl Lab for HostLab {
             &self.released,
             self.below.as_deref_mut(),
         );
-        let result = procedure::run(&mut hands, &job).map_err(|halt| hint(halt, plan));
+        let mut result = procedure::run(&mut hands, &job);
+        if let Err(Halt::Failed(failure)) = &mut result {
+            hint(failure, plan);
+        }
         // Undone now, so that what cannot be undone belongs to this cell.
         let leftover = hands.undo();
         let outcome = match (result, leftover) {

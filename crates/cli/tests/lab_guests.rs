@@ -1,0 +1,215 @@
+//! Cells in guests of User-mode Linux: file systems this kernel lacks, no root, and guests that die.
+//! Skips by name where there is no such kernel.
+
+mod support;
+
+use std::time::{Duration, Instant};
+use support::{Home, have, outcomes};
+
+/// The kernel of a guest.
+const KERNEL: &str = "linux.uml";
+
+/// A small run in guests.
+fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
+    let work = home.work().display().to_string();
+    let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
+    let load = ["--repeats", "1", "--guest-memory", "256M"];
+    let all = base.iter().chain(&load).chain(more);
+    all.map(|word| (*word).to_owned()).collect()
+}
+
+/// What phases of a tree of a few files need.
+const TREE: [&str; 6] = [
+    "--dataset",
+    "mixed",
+    "--scale",
+    "0.003",
+    "--workload",
+    "copy,delete",
+];
+
+/// Processes of guests whose command line names that home.
+fn processes_of(home: &Home) -> usize {
+    let here = home.root.path().display().to_string();
+    let entries = std::fs::read_dir("/proc").unwrap();
+    entries
+        .filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok())
+        .filter(|line| {
+            let line = String::from_utf8_lossy(line);
+            line.contains(KERNEL) && line.contains(&here)
+        })
+        .count()
+}
+
+/// Waits until something is so.
+fn until(what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !so() {
+        assert!(Instant::now() < deadline, "not within two minutes: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn file_systems_that_other_kernels_have_are_compared_in_guests() {
+    let programs = [
+        KERNEL,
+        "mkfs.reiserfs",
+        "mkfs.jfs",
+        "mkfs.f2fs",
+        "mkfs.nilfs2",
+    ];
+    if !have(&programs, "file_systems_that_other_kernels_have") {
+        return;
+    }
+    let home = Home::new();
+    let fs = "ext2,reiserfs:notail,jfs,f2fs,nilfs2";
+    let said = home.fsdyno(&small(&home, fs, &TREE));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    assert_eq!(outcomes(&result).len(), 5);
+    for cell in result["cells"].as_array().unwrap() {
+        let told = cell["effective"].as_array().unwrap();
+        let guest = told.iter().find(|one| one["source"] == "guest").unwrap();
+        assert!(
+            guest["text"].as_str().unwrap().starts_with("Linux "),
+            "{guest}"
+        );
+        for sample in cell["samples"].as_array().unwrap() {
+            assert_eq!(sample["cache"]["proven"], true, "{sample}");
+            let method = sample["cache"]["method"].as_str().unwrap();
+            assert!(method.contains("the memory of the host"), "{method}");
+        }
+        // What is copied cold was read at the disks of the guest.
+        let read = &cell["samples"][0]["device"]["read_bytes"];
+        assert!(read.as_u64().unwrap() > 1 << 20, "{cell}");
+    }
+    for format in ["terminal", "markdown", "html"] {
+        let said = home.fsdyno(&["report", "last", "--format", format]);
+        assert!(
+            said.out.contains("User-mode Linux"),
+            "{format}: {}",
+            said.out
+        );
+    }
+    assert!(home.left_in_work().is_empty());
+    assert_eq!(processes_of(&home), 0);
+}
+
+#[test]
+fn devices_are_joined_below_a_file_system() {
+    if !have(&[KERNEL, "mdadm"], "devices_are_joined_below_a_file_system") {
+        return;
+    }
+    let home = Home::new();
+    let fs = "ext4@raid0x2,ext4@raid1x2,ext4@linear3";
+    let said = home.fsdyno(&small(&home, fs, &TREE));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    // A mirror writes everything twice.
+    let written = |contender: usize| {
+        let cells = result["cells"].as_array().unwrap();
+        let of = cells
+            .iter()
+            .find(|one| one["cell"]["contender"] == contender);
+        let device = &of.unwrap()["samples"][0]["device"];
+        device["written_bytes"].as_u64().unwrap()
+    };
+    let (striped, mirrored) = (written(0), written(1));
+    assert!(mirrored > striped * 3 / 2, "{mirrored} {striped}");
+    let shown = home.fsdyno(&["show", "last", "--commands", "0"]);
+    assert!(shown.out.contains("mdadm --create"), "{}", shown.out);
+    assert!(shown.out.contains("mdadm --stop"), "{}", shown.out);
+}
+
+#[test]
+fn a_guest_that_panics_fails_its_cell_with_its_last_words_and_the_others_go_on() {
+    if !have(&[KERNEL], "a_guest_that_panics") {
+        return;
+    }
+    let home = Home::new();
+    let plan = home.path("plan.toml");
+    let text = r#"
+[[workload]]
+name = "panics"
+phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
+
+[[workload]]
+name = "lives"
+phases = [{ kind = "exec", command = "echo x > {dir}/x" }]
+"#;
+    std::fs::write(&plan, text).unwrap();
+    let plan = plan.display().to_string();
+    let said = home.fsdyno(&small(&home, "ext4", &["--plan", &plan]));
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("Kernel panic"), "{}", said.out);
+    assert!(
+        said.out.contains("1 cell measured, 1 failed"),
+        "{}",
+        said.out
+    );
+    assert!(home.left_in_work().is_empty());
+    assert_eq!(processes_of(&home), 0);
+}
+
+#[test]
+fn what_a_killed_run_left_of_its_guest_is_cleaned() {
+    if !have(&[KERNEL], "what_a_killed_run_left_of_its_guest_is_cleaned") {
+        return;
+    }
+    let home = Home::new();
+    let forever = ["--exec", "sleep 600"];
+    let mut child = home.start(&small(&home, "ext4", &forever));
+    until("the image is made and the guest started", || {
+        let there = |place: &std::path::Path| {
+            place.join("guest/pid").exists() && place.join("disk0.img").exists()
+        };
+        home.left_in_work().iter().any(|place| there(place))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.assert_cleanable();
+    until("no process of the guest is left", || {
+        processes_of(&home) == 0
+    });
+}
+
+#[test]
+fn a_lab_tells_what_it_has_and_what_does_not_fit_is_refused() {
+    let home = Home::new();
+    if have(&[KERNEL], "a_lab_tells_what_it_has") {
+        let said = home.fsdyno(&["lab", "list", "--json"]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let runs = rows[1]["runs"].to_string();
+        assert!(runs.contains("ext2") && runs.contains("xfs"), "{runs}");
+    }
+    for (arguments, expected) in [
+        (&["--lab", "umll"][..], "the labs are host, uml"),
+        (
+            &["--lab", "uml", "--on", "/dev/null"],
+            "a guest works on image files",
+        ),
+        (
+            &["--lab", "uml", "--on", "dir:/tmp"],
+            "directory of this machine",
+        ),
+        (
+            &["--lab", "uml", "--guest-memory", "1M"],
+            "does not start in",
+        ),
+        (&["--lab", "host", "--guest-memory", "1G"], "--lab uml"),
+    ] {
+        let said = home.fsdyno(&[&["run", "--dry-run"], arguments].concat());
+        assert_eq!(
+            said.code,
+            Some(2),
+            "{arguments:?}: {}{}",
+            said.out,
+            said.err
+        );
+        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+    }
+    let said = home.fsdyno(&["guest"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+}
