@@ -49,6 +49,7 @@ pub fn settle() -> Result<PathBuf, Unsettled> {
         ("proc", "/proc"),
         ("sysfs", "/sys"),
         ("devtmpfs", "/dev"),
+        // no contender
         ("tmpfs", "/run"),
     ] {
         match mount(fstype, target, fstype, MountFlags::empty(), None) {

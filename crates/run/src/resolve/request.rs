@@ -138,14 +138,8 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .copy_method
             .or(layers.pick(|layer| layer.copy_method))
             .unwrap_or_default(),
-        verify: request
-            .verify
-            .or(layers.pick(|layer| layer.verify))
-            .unwrap_or(false),
-        check: request
-            .check
-            .or(layers.pick(|layer| layer.check))
-            .unwrap_or(true),
+        verify: said(request.verify, &layers, |layer| layer.verify, false),
+        check: said(request.check, &layers, |layer| layer.check, true),
         fragments: counting.is_counted(),
         fragments_floor: counting.floor(),
         workloads,
@@ -194,6 +188,16 @@ impl Layers {
     fn both(&self) -> impl Iterator<Item = &PlanFile> {
         self.plan.iter().chain(&self.suite)
     }
+}
+
+/// What the request says, else the first layer that says something, else `default`.
+fn said(
+    request: Option<bool>,
+    layers: &Layers,
+    key: impl Fn(&PlanFile) -> Option<bool>,
+    default: bool,
+) -> bool {
+    request.or(layers.pick(key)).unwrap_or(default)
 }
 
 /// What the plan is called: as the plan file, the suite or the dataset.
