@@ -142,7 +142,7 @@ impl Contender {
         if let Some(after) = rest.strip_prefix('@') {
             let end = after.find(':').unwrap_or(after.len());
             contender.layout = parse_layout(&after[..end]).ok_or_else(|| {
-                malformed("write a layout like @pool2: its name and how many devices")
+                malformed("write a layout like @pool2 or @raid0x2: its name and how many devices")
             })?;
             rest = &after[end..];
         }

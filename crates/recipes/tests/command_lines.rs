@@ -134,3 +134,62 @@ fn tmpfs_is_mounted_from_nothing() {
 fn a_directory_is_only_described() {
     insta::assert_snapshot!(lines("dir:/srv/a b"), @"findmnt: findmnt --target '/srv/a b'");
 }
+
+#[test]
+fn reiserfs_packs_tails_unless_told_otherwise() {
+    insta::assert_snapshot!(lines("reiserfs[--hash tea]:notail"), @r#"
+    make: mkfs.reiserfs -q -f -f --hash tea "$LOOP0"
+    mount: mount -i -t reiserfs -o notail "$LOOP0" /mnt/t
+    debugreiserfs: debugreiserfs "$LOOP0"
+    check [0]: reiserfsck --check --quiet --yes "$LOOP0"
+    version: mkfs.reiserfs -V
+    "#);
+}
+
+#[test]
+fn jfs_does_not_ask() {
+    insta::assert_snapshot!(lines("jfs[-s 8]"), @r#"
+    make: mkfs.jfs -q -s 8 "$LOOP0"
+    mount: mount -i -t jfs "$LOOP0" /mnt/t
+    jfs_tune: jfs_tune -l "$LOOP0"
+    check [0]: jfs_fsck -n -f "$LOOP0"
+    version: mkfs.jfs -V
+    "#);
+}
+
+#[test]
+fn f2fs_is_forced_onto_its_device() {
+    insta::assert_snapshot!(lines("f2fs:noatime"), @r#"
+    make: mkfs.f2fs -f "$LOOP0"
+    mount: mount -i -t f2fs -o noatime "$LOOP0" /mnt/t
+    dump.f2fs: dump.f2fs "$LOOP0"
+    check [0]: fsck.f2fs --dry-run "$LOOP0"
+    version: mkfs.f2fs -V
+    "#);
+}
+
+#[test]
+fn nilfs2_has_no_checker() {
+    insta::assert_snapshot!(lines("nilfs2"), @r#"
+    make: mkfs.nilfs2 -f "$LOOP0"
+    mount: mount -i -t nilfs2 "$LOOP0" /mnt/t
+    nilfs-tune: nilfs-tune -l "$LOOP0"
+    version: mkfs.nilfs2 -V
+    "#);
+}
+
+#[test]
+fn devices_are_joined_and_parted_below_a_file_system() {
+    let choice = Contender::parse("ext4@raid0x2", &kind_of).unwrap().layout;
+    let devices = ["$LOOP0", "$LOOP1"].map(str::to_owned);
+    let joined = fsdyno_recipes::layouts::joined(&choice, &devices, "fsdyno-1").unwrap();
+    let steps = joined.join.iter().chain(&joined.part);
+    let lines: Vec<String> = steps.map(Step::shell).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    mdadm --create /dev/md/fsdyno-1 --run --quiet --metadata=1.2 --assume-clean --level=raid0 --raid-devices=2 "$LOOP0" "$LOOP1"
+    mdadm --stop /dev/md/fsdyno-1
+    mdadm --zero-superblock --quiet "$LOOP0" "$LOOP1"
+    "#);
+    let own = Contender::parse("btrfs@pool2", &kind_of).unwrap().layout;
+    assert_eq!(fsdyno_recipes::layouts::joined(&own, &devices, "x"), None);
+}

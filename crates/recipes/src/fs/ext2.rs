@@ -7,7 +7,7 @@ use fsdyno_model::Bytes;
 /// ext2, as mkfs.ext2 makes it.
 pub static EXT2: Ext = Ext {
     name: "ext2",
-    title: "no journal: the oldest of the family, served by the ext4 driver today",
+    title: "no journal: the oldest of the family, served by the ext4 driver on most kernels",
     mkfs: "mkfs.ext2",
     options: SHARED,
     // Below it mke2fs finds no room for its own inodes.

@@ -9,7 +9,7 @@ static OPTIONS: [&str; SHARED.len() + JOURNAL.len()] = joined(&[SHARED, JOURNAL]
 /// ext3, as mkfs.ext3 makes it.
 pub static EXT3: Ext = Ext {
     name: "ext3",
-    title: "ext2 with a journal, served by the ext4 driver today",
+    title: "ext2 with a journal, served by the ext4 driver on most kernels",
     mkfs: "mkfs.ext3",
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
