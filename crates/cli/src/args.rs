@@ -64,6 +64,8 @@ pub enum Command {
     },
     /// Print the man page
     Man,
+    /// Pull the plug on file systems that are being written to, in guests, and see what comes back
+    Plug(PlugArgs),
     /// Labs: where cells can run
     Lab(LabArgs),
     /// The first process of a guest; fsdyno starts it there by itself
@@ -236,6 +238,40 @@ pub struct RunArgs {
     /// Show times as m:ss, like the published tables
     #[arg(long, conflicts_with = "json")]
     pub clock: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PlugArgs {
+    /// Contenders, separated by commas
+    #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append, required = true)]
+    pub contenders: Vec<String>,
+    /// How often the plug is pulled on each
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub cuts: u32,
+    /// Seed of what is written and of the moments; each cut has the next one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Where images lie, and those stay that did not come back whole
+    #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
+    pub work_dir: PathBuf,
+    /// The memory of a guest
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub guest_memory: Bytes,
+    /// Bring back again what a cut left in these images, which stay as they are
+    #[arg(
+        long,
+        value_name = "IMAGES",
+        value_delimiter = ',',
+        requires = "acknowledged",
+        conflicts_with = "cuts"
+    )]
+    pub again: Vec<PathBuf>,
+    /// How many operations had been acknowledged then
+    #[arg(long, value_name = "N", requires = "again")]
+    pub acknowledged: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

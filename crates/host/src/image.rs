@@ -75,6 +75,22 @@ impl Image {
     pub fn path(&self) -> &Path {
         &self.made.path
     }
+
+    /// Gives it to the user, under another name on the same file system, which must not be taken.
+    pub fn keep(mut self, name: &Path) -> Result<(), ImageError> {
+        let refused = |cause| ImageError::Refused {
+            act: "keep an image as".to_owned(),
+            path: name.to_owned(),
+            cause,
+        };
+        // A link, and not a rename: nothing is ever written over.
+        std::fs::hard_link(&self.made.path, name).map_err(refused)?;
+        std::fs::remove_file(&self.made.path).map_err(refused)?;
+        if let Some(entry) = self.made.entry.take() {
+            entry.done()?;
+        }
+        Ok(())
+    }
 }
 
 impl Scratch {

@@ -11,6 +11,7 @@ pub mod fragments;
 pub mod free_space;
 pub mod ground;
 pub mod measure;
+pub mod plug;
 pub mod states;
 pub mod tools;
 pub mod trees;

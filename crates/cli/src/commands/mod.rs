@@ -10,6 +10,7 @@ pub mod list;
 pub mod make;
 pub mod merge;
 pub mod phase;
+pub mod plug;
 pub mod published;
 pub mod report;
 pub mod run;

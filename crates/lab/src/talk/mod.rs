@@ -5,7 +5,7 @@ mod frames;
 
 use crate::missing::Missing;
 use frames::Frames;
-use fsdyno_model::{Cell, CellRecord, Event, Nanos, Plan};
+use fsdyno_model::{Cell, CellRecord, Contender, Event, Nanos, Plan, Recovery};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
@@ -26,6 +26,22 @@ pub enum Task {
         plan: Box<Plan>,
         /// The cell.
         cell: Cell,
+    },
+    /// Make the contender and write by that seed, until the plug is pulled.
+    Write {
+        /// The contender; the disks of the guest are its devices.
+        contender: Box<Contender>,
+        /// The seed.
+        seed: u64,
+    },
+    /// Bring the contender back, and judge what is there.
+    Recover {
+        /// The contender.
+        contender: Box<Contender>,
+        /// The seed by which was written.
+        seed: u64,
+        /// How many operations were acknowledged.
+        acknowledged: u64,
     },
     /// What of the disks was kept in memory by the host is driven out.
     DrivenOut {
@@ -71,7 +87,17 @@ pub enum Word {
         /// All of it.
         record: Box<CellRecord>,
     },
-    /// The task could not be begun.
+    /// So many operations are durable.
+    Acknowledged {
+        /// How many.
+        operations: u64,
+    },
+    /// A file system was brought back, and judged.
+    Recovered {
+        /// How.
+        recovery: Box<Recovery>,
+    },
+    /// The task could not be begun, or not be gone on with.
     Refused {
         /// Why.
         reason: String,

@@ -26,7 +26,7 @@ mod packing;
 pub mod portage;
 pub mod ports;
 pub(crate) mod scan;
-pub(crate) mod seed;
+pub mod seed;
 pub mod single;
 pub(crate) mod sizes;
 mod styles;

@@ -218,6 +218,14 @@ impl Filesystem for Ext {
         })
     }
 
+    /// `e2fsck -fy`: forced, answering yes. 1 means all was corrected (e2fsck(8)).
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["e2fsck", "-fy"], devices),
+            clean: &[0, 1],
+        })
+    }
+
     fn version(&self) -> Option<Step> {
         Some(Step::command([self.mkfs, "-V"]))
     }

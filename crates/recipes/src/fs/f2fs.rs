@@ -146,6 +146,14 @@ impl Filesystem for F2fs {
         })
     }
 
+    /// `-f`: all inconsistencies are mended.
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["fsck.f2fs", "-f"], devices),
+            clean: &[0],
+        })
+    }
+
     fn version(&self) -> Option<Step> {
         Some(Step::command(["mkfs.f2fs", "-V"]))
     }

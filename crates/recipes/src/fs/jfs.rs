@@ -98,6 +98,22 @@ impl Filesystem for Jfs {
         })
     }
 
+    /// The kernel does not replay the journal of JFS: its program does, before each mount.
+    fn replay(&self, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["jfs_fsck", "--replay_journal_only"], devices),
+            clean: &[0, 1],
+        })
+    }
+
+    /// `-f`: forced, and repaired without a question. 1 means errors were corrected.
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["jfs_fsck", "-f"], devices),
+            clean: &[0, 1],
+        })
+    }
+
     fn version(&self) -> Option<Step> {
         Some(Step::command(["mkfs.jfs", "-V"]))
     }

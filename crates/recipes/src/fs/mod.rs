@@ -88,6 +88,16 @@ pub trait Filesystem: Sync {
         None
     }
 
+    /// What has to run before each mount after a crash, by design; none where the kernel does all.
+    fn replay(&self, _devices: &[String]) -> Option<Check> {
+        None
+    }
+
+    /// Repairing it where it cannot be mounted; none where that is no routine.
+    fn repair(&self, _devices: &[String]) -> Option<Check> {
+        None
+    }
+
     /// Asking its mkfs for its version.
     fn version(&self) -> Option<Step> {
         None

@@ -131,6 +131,15 @@ impl Filesystem for Reiserfs {
         })
     }
 
+    /// 1 means that errors were corrected (reiserfsck(8)).
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        let words = ["reiserfsck", "--fix-fixable", "--quiet", "--yes"];
+        Some(Check {
+            step: on_first(&words, devices),
+            clean: &[0, 1],
+        })
+    }
+
     fn version(&self) -> Option<Step> {
         Some(Step::command(["mkfs.reiserfs", "-V"]))
     }

@@ -140,6 +140,14 @@ impl Filesystem for Xfs {
         })
     }
 
+    /// `-L` gives up the journal: only where it cannot be replayed by a mount is this run at all.
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["xfs_repair", "-L"], devices),
+            clean: &[0],
+        })
+    }
+
     fn version(&self) -> Option<Step> {
         Some(Step::command(["mkfs.xfs", "-V"]))
     }

@@ -5,7 +5,7 @@ use crate::talk::{Ear, Mouth, Task, Word};
 use fsdyno_host::cache;
 use fsdyno_host::guest::Guest;
 use fsdyno_host::guest::uml::ended;
-use fsdyno_model::{Bytes, CellRecord, Event, Nanos, Stop};
+use fsdyno_model::{Bytes, CellRecord, Event, Nanos, Recovery, Stop};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -132,6 +132,59 @@ impl<'a> Conversation<'a> {
                 Word::Ended { record } => return Ok(*record),
                 other => return Err(unexpected(&other)),
             }
+        }
+    }
+
+    /// Waits for the first word of what is durable.
+    pub fn acknowledged(&mut self) -> Result<u64, Silence> {
+        match self.next(START)? {
+            Word::Acknowledged { operations } => Ok(operations),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Hears what is durable until then; the last of it.
+    pub fn acknowledged_until(&mut self, then: Instant) -> Result<Option<u64>, Silence> {
+        let mut last = None;
+        while Instant::now() < then {
+            if self.stop.requested() {
+                return Err(Silence::Stopped);
+            }
+            match self.ear.hear()? {
+                Some(Word::Acknowledged { operations }) => last = Some(operations),
+                Some(Word::Refused { reason }) => return Err(Silence::Refused(reason)),
+                Some(Word::Beat { .. }) | None => {}
+                Some(other) => return Err(unexpected(&other)),
+            }
+        }
+        Ok(last)
+    }
+
+    /// Pulls the plug; the last it had said of what is durable.
+    pub fn cut(self) -> Option<u64> {
+        let Self {
+            mut ear,
+            mouth,
+            guest,
+            ..
+        } = self;
+        guest.end(0);
+        drop(mouth);
+        let mut last = None;
+        // The line ends where the guest did, perhaps in the midst of a word.
+        while let Ok(Some(word)) = ear.hear() {
+            if let Word::Acknowledged { operations } = word {
+                last = Some(operations);
+            }
+        }
+        last
+    }
+
+    /// How a file system was brought back.
+    pub fn recovered(&mut self) -> Result<Recovery, Silence> {
+        match self.next(DEAF)? {
+            Word::Recovered { recovery } => Ok(*recovery),
+            other => Err(unexpected(&other)),
         }
     }
 

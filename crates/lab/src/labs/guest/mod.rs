@@ -2,6 +2,7 @@
 //! panics or dies takes nothing with it but its cell.
 
 mod conversation;
+mod plug;
 
 use crate::labs::Lab;
 use crate::labs::host::hint;
@@ -11,7 +12,7 @@ use crate::preflight::Preflight;
 use crate::procedure::Halt;
 use crate::talk::Task;
 use conversation::{Conversation, Silence};
-use fsdyno_host::guest::uml::{MOST_DISKS, Setting};
+use fsdyno_host::guest::uml::{Disk, MOST_DISKS, Setting};
 use fsdyno_host::guest::{Guest, GuestError, Uml};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
@@ -44,6 +45,12 @@ pub enum GuestLabError {
         /// What it did instead, with its last words.
         what: String,
     },
+    /// A guest died that should not have.
+    #[error("the guest {what}")]
+    Died {
+        /// How, with its last words.
+        what: String,
+    },
     /// Fsdyno was asked to stop.
     #[error("stopped on request")]
     Stopped,
@@ -71,7 +78,8 @@ impl GuestLab {
         stop: Stop,
     ) -> Result<Self, GuestLabError> {
         let place = (preflight.scratch.clone(), preflight.image_bytes);
-        let mut lab = Self::empty(plan, place, journal, stop)?;
+        let size = plan.guest.unwrap_or_default();
+        let mut lab = Self::empty(size, place, journal, stop)?;
         (_, lab.missing) = lab.look(plan)?;
         Ok(lab)
     }
@@ -83,11 +91,12 @@ impl GuestLab {
         journal: Journal,
         stop: Stop,
     ) -> Result<(String, Missing), GuestLabError> {
-        Self::empty(plan, (scratch, Bytes(0)), journal, stop)?.look(plan)
+        let size = plan.guest.unwrap_or_default();
+        Self::empty(size, (scratch, Bytes(0)), journal, stop)?.look(plan)
     }
 
     fn empty(
-        plan: &Plan,
+        size: GuestSize,
         (scratch, image_bytes): (PathBuf, Bytes),
         journal: Journal,
         stop: Stop,
@@ -95,7 +104,7 @@ impl GuestLab {
         let program = std::env::current_exe().map_err(GuestLabError::Program)?;
         Ok(Self {
             uml: Uml::find()?,
-            size: plan.guest.unwrap_or_default(),
+            size,
             init: [program.into_os_string(), "guest".into()],
             scratch,
             image_bytes,
@@ -146,7 +155,7 @@ impl GuestLab {
     fn start(
         &self,
         scratch: &Path,
-        disks: &[PathBuf],
+        disks: &[Disk],
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
         let setting = Setting {
             memory: self.size.memory,
@@ -169,7 +178,7 @@ impl GuestLab {
         let images = self.images(notes, plan, cell, scratch.path())?;
         let disks: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
         let (guest, line) = self
-            .start(scratch.path(), &disks)
+            .start(scratch.path(), &as_images(&disks))
             .map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let mut conversation = Conversation::new(guest, line, &self.stop)
@@ -242,6 +251,11 @@ impl GuestLab {
         }
         Ok(images)
     }
+}
+
+/// Image files as disks that are read and written.
+fn as_images(images: &[PathBuf]) -> Vec<Disk> {
+    images.iter().cloned().map(Disk::Image).collect()
 }
 
 impl Lab for GuestLab {

@@ -1,6 +1,9 @@
 //! Inside a guest: the first process, which does what it is told and ends.
 //!
-//! A guest runs one cell on the host lab of its own kernel; its disks are the devices.
+//! A guest runs one cell on the host lab of its own kernel; its disks are the devices. Or it writes
+//! until the plug is pulled, and another brings back what that left ([`plug`]).
+
+mod plug;
 
 use crate::Lab;
 use crate::labs::Below;
@@ -9,14 +12,16 @@ use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::talk::{Ear, Mouth, Task, Word};
 use fsdyno_host::counters::machine_cpu;
-use fsdyno_host::guard::{self, Consent};
+use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::guest::inside;
 use fsdyno_host::guest::uml::Uml;
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{Cell, CellRecord, DeviceChoice, FilesystemKind, Nanos, Plan, Stop};
+use fsdyno_model::{
+    Bytes, Cell, CellRecord, Contender, DeviceChoice, FilesystemKind, Nanos, Plan, Stop,
+};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -86,6 +91,24 @@ pub fn serve() -> Result<(), ServeError> {
                 voice.say(&word)?;
                 break shared;
             }
+            Some(Task::Write { contender, seed }) => {
+                let operations = |operations| voice.say(&Word::Acknowledged { operations });
+                let reason = plug::write(&contender, seed, &place, &operations);
+                voice.say(&Word::Refused { reason })?;
+            }
+            Some(Task::Recover {
+                contender,
+                seed,
+                acknowledged,
+            }) => {
+                let word = match plug::recover(&contender, seed, acknowledged, &place) {
+                    Ok(recovery) => Word::Recovered {
+                        recovery: Box::new(recovery),
+                    },
+                    Err(reason) => Word::Refused { reason },
+                };
+                voice.say(&word)?;
+            }
             Some(Task::Leave) => return Err(inside::power_off().into()),
             Some(Task::DrivenOut { .. }) | None => {}
         }
@@ -146,13 +169,7 @@ fn run(
         .contenders
         .get(cell.contender as usize)
         .ok_or("the plan has no such contender")?;
-    let on_blocks = fsdyno_recipes::kind_of(&contender.filesystem) == Some(FilesystemKind::Block);
-    let count = if on_blocks {
-        contender.layout.devices
-    } else {
-        0
-    };
-    let paths: Vec<_> = (0..count as usize).map(Uml::disk).collect();
+    let paths = disks(contender);
     plan.device = if paths.is_empty() {
         DeviceChoice::None
     } else {
@@ -163,12 +180,7 @@ fn run(
     let mut preflight = Preflight::of(&plan).map_err(|e| e.to_string())?;
     place.clone_into(&mut preflight.scratch);
     let need = preflight.smallest_device(&plan);
-    // They are image files that were made for this cell.
-    let names = paths.iter().filter_map(|path| path.file_name());
-    let consents: Vec<Consent> = names
-        .map(|name| Consent::parse(&name.to_string_lossy()))
-        .collect();
-    let released = guard::release(&paths, &consents, need).map_err(|e| e.to_string())?;
+    let released = release(&paths, need)?;
     let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
     let host = Host {
         voice: voice.clone(),
@@ -181,6 +193,25 @@ fn run(
         let _ = voice.say(&Word::Happened { event });
     });
     record.ok_or_else(|| "the cell was interrupted".to_owned())
+}
+
+/// The disks of the guest that are the devices of a contender.
+fn disks(contender: &Contender) -> Vec<PathBuf> {
+    let kind = fsdyno_recipes::kind_of(&contender.filesystem);
+    let count = match kind {
+        Some(FilesystemKind::Block) => contender.layout.devices as usize,
+        _ => 0,
+    };
+    (0..count).map(Uml::disk).collect()
+}
+
+/// Has the guard release disks of the guest: image files that were made for this guest alone.
+fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
+    let names = paths.iter().filter_map(|path| path.file_name());
+    let consents: Vec<Consent> = names
+        .map(|name| Consent::parse(&name.to_string_lossy()))
+        .collect();
+    guard::release(paths, &consents, need).map_err(|e| e.to_string())
 }
 
 /// The host, which keeps the disks in its memory.

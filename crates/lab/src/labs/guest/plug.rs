@@ -1,0 +1,186 @@
+//! Pulling the plug: a guest that writes is killed at a random moment, and with it all that it had
+//! not sent to its disk; another guest brings back what is left.
+
+use super::conversation::{Conversation, Silence};
+use super::{GuestLab, GuestLabError, LAST_LINES, as_images};
+use crate::talk::Task;
+use fsdyno_host::guest::uml::Disk;
+use fsdyno_host::image::{Image, Scratch};
+use fsdyno_host::journal::Journal;
+use fsdyno_load::datasets::seed::Seed;
+use fsdyno_model::GuestSize;
+use fsdyno_model::{Bytes, Contender, Cut, Nanos, Recovery, Stop};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long is written before the cut: at least, and how much longer at most. A journal is
+/// committed every five seconds by most, so that some cuts come before the first and some after.
+const WRITING: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(7));
+
+/// The size of each disk: every file system can be made on it.
+const DISK: Bytes = Bytes(1 << 30);
+
+impl GuestLab {
+    /// A lab for pulling plugs: nothing is looked for before.
+    pub fn for_cuts(
+        size: GuestSize,
+        scratch: PathBuf,
+        journal: Journal,
+        stop: Stop,
+    ) -> Result<Self, GuestLabError> {
+        Self::empty(size, (scratch, DISK), journal, stop)
+    }
+
+    /// Pulls the plug once. The images stay in `keep` where it did not come back whole.
+    pub fn cut(
+        &self,
+        contender: &Contender,
+        number: u32,
+        seed: u64,
+        keep: &Path,
+    ) -> Result<Cut, GuestLabError> {
+        let scratch = Scratch::create(&self.place(&format!("cut-{number}")), &self.journal)?;
+        let mut images = Vec::new();
+        for disk in 0..contender.layout.devices {
+            let path = scratch.path().join(format!("disk{disk}.img"));
+            images.push(Image::create(&path, self.image_bytes, &self.journal)?);
+        }
+        let disks: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
+        let (acknowledged, after) = self.written(contender, seed, scratch.path(), &disks)?;
+        let recovery = self.recovered(contender, seed, acknowledged, scratch.path(), &disks)?;
+        let images = if recovery.is_whole() {
+            Vec::new()
+        } else {
+            keep_all(images, contender, seed, keep)?
+        };
+        Ok(Cut {
+            contender: contender.label.clone(),
+            number,
+            seed,
+            after_ns: Nanos(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)),
+            acknowledged,
+            recovery,
+            images,
+        })
+    }
+
+    /// Brings back again what a cut has left in kept images, which stay as they are.
+    pub fn again(
+        &self,
+        contender: &Contender,
+        seed: u64,
+        acknowledged: u64,
+        images: &[PathBuf],
+    ) -> Result<Recovery, GuestLabError> {
+        let scratch = Scratch::create(&self.place("again"), &self.journal)?;
+        self.recovered(contender, seed, acknowledged, scratch.path(), images)
+    }
+
+    /// Has a guest write, and kills it; how many operations were acknowledged, and after how long.
+    fn written(
+        &self,
+        contender: &Contender,
+        seed: u64,
+        scratch: &Path,
+        disks: &[PathBuf],
+    ) -> Result<(u64, Duration), GuestLabError> {
+        let (guest, line) = self.start(scratch, &as_images(disks))?;
+        let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
+        let longer = Seed::new(seed).part("moment").below(u64::from(u32::MAX));
+        let longer = WRITING.1.mul_f64(longer as f64 / f64::from(u32::MAX));
+        let heard = conversation.ready().and_then(|_| {
+            conversation.say(&Task::Write {
+                contender: Box::new(contender.clone()),
+                seed,
+            })?;
+            // What comes before the first is making it.
+            let first = conversation.acknowledged()?;
+            let began = Instant::now();
+            let last = conversation.acknowledged_until(began + WRITING.0 + longer)?;
+            Ok((last.unwrap_or(first), began.elapsed()))
+        });
+        match heard {
+            Err(silence) => Err(self.broken(conversation, &silence)),
+            Ok((last, after)) => {
+                // Now. What it had said before is still in the line.
+                let rest = conversation.cut();
+                Ok((rest.unwrap_or(last), after))
+            }
+        }
+    }
+
+    /// Has another guest bring it back, and judge.
+    fn recovered(
+        &self,
+        contender: &Contender,
+        seed: u64,
+        acknowledged: u64,
+        scratch: &Path,
+        disks: &[PathBuf],
+    ) -> Result<Recovery, GuestLabError> {
+        // Beside the images, which stay as the cut left them.
+        let over = |(number, image): (usize, &PathBuf)| Disk::Over {
+            image: image.clone(),
+            written: scratch.join(format!("recovery{number}.cow")),
+        };
+        let disks: Vec<Disk> = disks.iter().enumerate().map(over).collect();
+        let (guest, line) = self.start(scratch, &disks)?;
+        let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
+        let heard = conversation.ready().and_then(|_| {
+            conversation.say(&Task::Recover {
+                contender: Box::new(contender.clone()),
+                seed,
+                acknowledged,
+            })?;
+            conversation.recovered()
+        });
+        match heard {
+            Ok(recovery) => {
+                conversation.leave();
+                Ok(recovery)
+            }
+            // The kernel died of what it found: that is how it came back.
+            Err(Silence::Broken(error)) => Ok(Recovery {
+                beyond_repair: Some(format!(
+                    "the guest {}",
+                    conversation.last_words(&Silence::Broken(error), LAST_LINES)
+                )),
+                ..Recovery::default()
+            }),
+            Err(silence) => Err(self.broken(conversation, &silence)),
+        }
+    }
+
+    fn broken(&self, conversation: Conversation<'_>, silence: &Silence) -> GuestLabError {
+        if self.stop.requested() {
+            return GuestLabError::Stopped;
+        }
+        GuestLabError::Died {
+            what: conversation.last_words(silence, LAST_LINES),
+        }
+    }
+}
+
+fn mute(cause: &std::io::Error) -> GuestLabError {
+    GuestLabError::Died {
+        what: cause.to_string(),
+    }
+}
+
+/// Keeps the images under names that tell what they are of.
+fn keep_all(
+    images: Vec<Image>,
+    contender: &Contender,
+    seed: u64,
+    keep: &Path,
+) -> Result<Vec<PathBuf>, GuestLabError> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let label: String = contender.label.chars().map(plain).collect();
+    let mut kept = Vec::new();
+    for (number, image) in images.into_iter().enumerate() {
+        let name = keep.join(format!("fsdyno-plug-{label}-{seed}-disk{number}.img"));
+        image.keep(&name)?;
+        kept.push(name);
+    }
+    Ok(kept)
+}

@@ -1,0 +1,144 @@
+//! A guest whose plug is pulled, and the guest that brings back what is left.
+
+use super::{disks, release};
+use fsdyno_host::command;
+use fsdyno_host::journal::Journal;
+use fsdyno_host::mounts::{self, Mounted};
+use fsdyno_load::plug;
+use fsdyno_model::{Bytes, Contender, Nanos, Recovery, Step, Stop};
+use fsdyno_recipes::{Check, Filesystem};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A contender on the disks of this guest.
+struct Ground<'a> {
+    contender: &'a Contender,
+    recipe: &'static dyn Filesystem,
+    devices: Vec<String>,
+    target: PathBuf,
+    journal: Journal,
+}
+
+impl<'a> Ground<'a> {
+    fn of(contender: &'a Contender, place: &Path) -> Result<Self, String> {
+        let recipe = fsdyno_recipes::find(&contender.filesystem)
+            .ok_or_else(|| format!("no file system is called `{}`", contender.filesystem))?;
+        let target = place.join("mnt");
+        fs::create_dir_all(&target).map_err(|e| format!("mkdir {}: {e}", target.display()))?;
+        let devices = disks(contender);
+        Ok(Self {
+            contender,
+            recipe,
+            devices: devices.iter().map(|d| d.display().to_string()).collect(),
+            target,
+            journal: Journal::open(&place.join("journal")).map_err(|e| e.to_string())?,
+        })
+    }
+
+    fn mount(&self) -> Result<Mounted, String> {
+        let steps = self
+            .recipe
+            .mount(self.contender, &self.devices, &self.target);
+        let mut mounted = None;
+        for step in &steps {
+            if let Step::Mount {
+                fstype,
+                source,
+                target,
+                options,
+            } = step
+            {
+                let done = mounts::mount(fstype, source, target, options, &self.journal);
+                mounted = Some(done.map_err(|e| e.to_string())?);
+            } else {
+                program(step, &[0])?;
+            }
+        }
+        mounted.ok_or_else(|| "its recipe mounts nothing".to_owned())
+    }
+
+    /// Mounts it after a crash; repaired where it cannot be mounted as it is.
+    fn come_back(&self, recovery: &mut Recovery) -> Result<Mounted, String> {
+        if let Some(Check { step, clean }) = self.recipe.replay(&self.devices) {
+            program(&step, clean)?;
+        }
+        let refused = match self.mount() {
+            Ok(mounted) => return Ok(mounted),
+            Err(refused) => refused,
+        };
+        recovery.refused = Some(refused.clone());
+        let Some(Check { step, clean }) = self.recipe.repair(&self.devices) else {
+            return Err(format!("{refused}; nothing repairs it as a routine"));
+        };
+        program(&step, clean)?;
+        self.mount()
+    }
+}
+
+/// Runs a program; a status outside `good` is an error, in its words.
+fn program(step: &Step, good: &[i32]) -> Result<(), String> {
+    let argv = step.argv();
+    let finished = command::run(&argv, &Stop::new()).map_err(|e| e.to_string())?;
+    if finished.status.is_some_and(|status| good.contains(&status)) {
+        return Ok(());
+    }
+    Err(finished.failure(&argv))
+}
+
+/// Makes the contender and writes until the plug is pulled; why it ended before.
+pub(super) fn write(
+    contender: &Contender,
+    seed: u64,
+    place: &Path,
+    acknowledged: &dyn Fn(u64) -> io::Result<()>,
+) -> String {
+    let begun = || -> Result<(Ground<'_>, Mounted, PathBuf), String> {
+        let ground = Ground::of(contender, place)?;
+        let _released = release(&disks(contender), Bytes(0))?;
+        for step in ground.recipe.make(contender, &ground.devices) {
+            program(&step, &[0])?;
+        }
+        let mounted = ground.mount()?;
+        let root = ground.target.join("ground");
+        fs::create_dir(&root).map_err(|e| format!("mkdir {}: {e}", root.display()))?;
+        Ok((ground, mounted, root))
+    };
+    match begun() {
+        Err(reason) => reason,
+        Ok((_ground, _mounted, root)) => {
+            let ended = plug::write(&root, seed, &mut |operations| acknowledged(operations));
+            let why = ended.err().map(|error| error.to_string());
+            format!("writing ended: {}", why.unwrap_or_default())
+        }
+    }
+}
+
+/// Brings the contender back and judges what is there.
+pub(super) fn recover(
+    contender: &Contender,
+    seed: u64,
+    acknowledged: u64,
+    place: &Path,
+) -> Result<Recovery, String> {
+    let ground = Ground::of(contender, place)?;
+    let mut recovery = Recovery::default();
+    let began = Instant::now();
+    let mounted = ground.come_back(&mut recovery);
+    recovery.took_ns = Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    match mounted {
+        Err(reason) => recovery.beyond_repair = Some(reason),
+        Ok(mounted) => {
+            let root = ground.target.join("ground");
+            recovery.judgement = Some(plug::judge(&root, seed, acknowledged));
+            mounted.unmount().map_err(|e| e.to_string())?;
+        }
+    }
+    if let Some(Check { step, clean }) = ground.recipe.check(contender, &ground.devices) {
+        let found = program(&step, clean).err();
+        recovery.clean = Some(found.is_none());
+        recovery.found = found;
+    }
+    Ok(recovery)
+}

@@ -1,0 +1,294 @@
+//! What must be there after a cut, held against what is.
+
+use super::script::{Act, Operation, Script, State, fill};
+use super::{DIRECTORIES, UNDER_WAY, path};
+use fsdyno_model::{Judgement, Loss};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// How many losses are told one by one.
+const TOLD: usize = 5;
+
+/// Judges what is in the directory that the script of a seed was cut off in, after so many
+/// operations that were acknowledged.
+pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
+    let mut script = Script::new(seed);
+    let mut last: BTreeMap<u32, Operation> = BTreeMap::new();
+    for _ in 0..acknowledged {
+        let operation = script.next();
+        last.insert(operation.file, operation);
+    }
+    let stands = script.live().clone();
+    let made = script.made();
+    let later: Vec<Operation> = (0..UNDER_WAY).map(|_| script.next()).collect();
+    let mut judgement = Judgement::default();
+    for file in 1..=made {
+        judgement.files += 1;
+        let state = stands.get(&file).copied();
+        let found = Seen::of(root, file);
+        if may_be(file, state, &later, &found) {
+            continue;
+        }
+        let loss = loss(file, state, last.get(&file), &found);
+        *judgement.lost.entry(loss).or_default() += 1;
+        if judgement.told.len() < TOLD {
+            judgement.told.push(in_words(file, state, loss, &found));
+        }
+    }
+    judgement
+}
+
+/// What is there under the name of a file, in which directories.
+struct Seen {
+    copies: Vec<(u32, Vec<u8>)>,
+    unreadable: Option<io::Error>,
+}
+
+impl Seen {
+    fn of(root: &Path, file: u32) -> Self {
+        let mut seen = Self {
+            copies: Vec::new(),
+            unreadable: None,
+        };
+        for directory in 0..DIRECTORIES {
+            match fs::read(path(root, directory, file)) {
+                Ok(bytes) => seen.copies.push((directory, bytes)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => seen.unreadable = Some(error),
+            }
+        }
+        seen
+    }
+
+    /// Whether the file stands so, there and nowhere else.
+    fn is(&self, file: u32, state: Option<State>) -> bool {
+        match (state, self.copies.as_slice()) {
+            (None, []) => true,
+            (Some(state), [(directory, bytes)]) => {
+                *directory == state.directory && is_content(file, &state, bytes)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_content(file: u32, state: &State, bytes: &[u8]) -> bool {
+    bytes.len() as u64 == state.length && begins(file, state.generation, bytes)
+}
+
+/// Whether bytes are the beginning of the content of a generation.
+fn begins(file: u32, generation: u32, bytes: &[u8]) -> bool {
+    let mut expected = vec![0; bytes.len()];
+    fill(file, generation, 0, &mut expected);
+    expected == bytes
+}
+
+/// Whether what is seen may be: as acknowledged, or as operations under way leave it.
+fn may_be(file: u32, state: Option<State>, later: &[Operation], seen: &Seen) -> bool {
+    if seen.unreadable.is_some() {
+        return false;
+    }
+    if seen.is(file, state) {
+        return true;
+    }
+    let of_file = later.iter().filter(|operation| operation.file == file);
+    for operation in of_file {
+        if seen.is(file, operation.after) || half_done(file, operation, seen) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether what is seen is an operation half done, of a kind that may be half done.
+fn half_done(file: u32, operation: &Operation, seen: &Seen) -> bool {
+    match (operation.act, operation.before, seen.copies.as_slice()) {
+        // What was there stays as it is; what is behind it was not promised yet.
+        (Act::Append, Some(before), [(directory, bytes)]) => {
+            let kept = usize::try_from(before.length).unwrap_or(usize::MAX);
+            *directory == before.directory
+                && operation
+                    .after
+                    .is_some_and(|after| bytes.len() as u64 <= after.length)
+                && bytes
+                    .get(..kept)
+                    .is_some_and(|kept| begins(file, before.generation, kept))
+        }
+        // Its name may be there before, or after, or be both for a moment.
+        (Act::Move, Some(before), copies) => {
+            !copies.is_empty()
+                && copies
+                    .iter()
+                    .all(|(_, bytes)| is_content(file, &before, bytes))
+        }
+        (Act::Create, ..) => true,
+        _ => false,
+    }
+}
+
+/// How it was lost.
+fn loss(file: u32, state: Option<State>, last: Option<&Operation>, seen: &Seen) -> Loss {
+    let Some(state) = state else {
+        return if seen.copies.is_empty() {
+            Loss::Unreadable
+        } else {
+            Loss::Returned
+        };
+    };
+    let Some((directory, bytes)) = seen.copies.first() else {
+        return if seen.unreadable.is_some() {
+            Loss::Unreadable
+        } else {
+            Loss::Missing
+        };
+    };
+    if bytes.is_empty() {
+        return Loss::Empty;
+    }
+    let before = last.and_then(|operation| operation.before);
+    let was = |state: State| *directory == state.directory && is_content(file, &state, bytes);
+    // Shorter is older: files only grow within a generation.
+    let shorter = begins(file, state.generation, bytes);
+    if before.is_some_and(was) || shorter {
+        Loss::Stale
+    } else {
+        Loss::Torn
+    }
+}
+
+fn in_words(file: u32, state: Option<State>, loss: Loss, seen: &Seen) -> String {
+    let found = match (seen.copies.as_slice(), &seen.unreadable) {
+        (_, Some(error)) => error.to_string(),
+        ([], None) => "nothing is there".to_owned(),
+        (copies, None) => {
+            let copies = copies.iter();
+            let each =
+                copies.map(|(directory, bytes)| format!("{} bytes in d{directory}", bytes.len()));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    match state {
+        Some(state) => format!(
+            "f{file} {loss}: {} bytes in d{} were acknowledged, {found}",
+            state.length, state.directory
+        ),
+        None => format!("f{file} {loss}: its removal was acknowledged, {found}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::write;
+    use super::*;
+    use tempfile::TempDir;
+
+    const SEED: u64 = 11;
+
+    /// What is done to a ground.
+    type Harm<'a> = &'a dyn Fn(&TempDir);
+
+    /// A ground on which so many operations were done and acknowledged.
+    fn cut_after(count: u64) -> TempDir {
+        let ground = tempfile::tempdir().unwrap();
+        let ended = write(ground.path(), SEED, &mut |done| {
+            if done < count {
+                return Ok(());
+            }
+            Err(io::Error::from(io::ErrorKind::Interrupted))
+        });
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::Interrupted);
+        ground
+    }
+
+    /// Files that stand after so many operations, none of which the next ones touch.
+    fn quiet_files(count: u64) -> Vec<(u32, State)> {
+        let mut script = Script::new(SEED);
+        (0..count).for_each(|_| {
+            script.next();
+        });
+        let live = script.live().clone();
+        let later: Vec<u32> = (0..UNDER_WAY).map(|_| script.next().file).collect();
+        live.into_iter()
+            .filter(|(file, _)| !later.contains(file))
+            .collect()
+    }
+
+    #[test]
+    fn what_was_acknowledged_and_what_was_under_way_is_no_loss() {
+        for count in [1, 10, 100, 300] {
+            let ground = cut_after(count);
+            // The word of up to two operations may not have been heard.
+            for heard in count.saturating_sub(UNDER_WAY as u64)..=count {
+                let judgement = judge(ground.path(), SEED, heard);
+                assert_eq!(judgement.losses(), 0, "{count} {heard}: {judgement:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_loss_is_seen_and_named() {
+        let count = 300;
+        let files = quiet_files(count);
+        let (file, state) = files[files.len() / 2];
+        assert!(state.length > 1);
+        let at = |ground: &TempDir| path(ground.path(), state.directory, file);
+        let flipped = |ground: &TempDir| {
+            let mut bytes = fs::read(at(ground)).unwrap();
+            bytes[0] ^= 1;
+            fs::write(at(ground), bytes).unwrap();
+        };
+        let shorter = |ground: &TempDir| {
+            let bytes = fs::read(at(ground)).unwrap();
+            fs::write(at(ground), &bytes[..bytes.len() - 1]).unwrap();
+        };
+        let harms: [(Loss, Harm<'_>); 4] = [
+            (Loss::Missing, &|ground| {
+                fs::remove_file(at(ground)).unwrap();
+            }),
+            (Loss::Empty, &|ground| fs::write(at(ground), "").unwrap()),
+            (Loss::Torn, &flipped),
+            (Loss::Stale, &shorter),
+        ];
+        for (loss, harm) in harms {
+            let ground = cut_after(count);
+            harm(&ground);
+            let judgement = judge(ground.path(), SEED, count);
+            assert_eq!(judgement.lost, BTreeMap::from([(loss, 1)]), "{judgement:?}");
+            assert!(judgement.told[0].contains(loss.name()), "{judgement:?}");
+        }
+        let ground = cut_after(count);
+        let mut script = Script::new(SEED);
+        (0..count).for_each(|_| {
+            script.next();
+        });
+        let live = script.live();
+        let gone = (1..=script.made()).find(|file| !live.contains_key(file));
+        fs::write(path(ground.path(), 0, gone.unwrap()), "back").unwrap();
+        let judgement = judge(ground.path(), SEED, count);
+        assert_eq!(judgement.lost, BTreeMap::from([(Loss::Returned, 1)]));
+    }
+
+    #[test]
+    fn an_append_under_way_must_keep_what_was_there() {
+        let mut script = Script::new(SEED);
+        let next = |script: &mut Script| {
+            (1_u64..).find_map(|done| {
+                let operation = script.next();
+                (operation.act == Act::Append).then_some((done, operation))
+            })
+        };
+        let (number, operation) = next(&mut script).unwrap();
+        let ground = cut_after(number - 1);
+        let before = operation.before.unwrap();
+        let at = path(ground.path(), before.directory, operation.file);
+        let mut bytes = fs::read(&at).unwrap();
+        bytes.extend([0; 1]);
+        fs::write(&at, &bytes).unwrap();
+        assert_eq!(judge(ground.path(), SEED, number - 1).losses(), 0);
+        bytes[0] ^= 1;
+        fs::write(&at, &bytes).unwrap();
+        assert_eq!(judge(ground.path(), SEED, number - 1).losses(), 1);
+    }
+}

@@ -1,0 +1,92 @@
+//! Doing the script: each operation durable before it is told of.
+
+use super::script::{Act, Operation, Script, State, fill};
+use super::{DIRECTORIES, directory, path};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// How many files are written beside, one after the other and over again.
+const BESIDE: u64 = 16;
+
+/// Does the script of a seed in an empty directory, and tells of each operation that is
+/// acknowledged: how many are by then. It ends with an error: one of the file system, or that of
+/// the listener.
+pub fn write(
+    root: &Path,
+    seed: u64,
+    acknowledged: &mut dyn FnMut(u64) -> io::Result<()>,
+) -> io::Result<()> {
+    for number in 0..DIRECTORIES {
+        fs::create_dir(directory(root, number))?;
+    }
+    fs::create_dir(root.join("beside"))?;
+    sync(root)?;
+    let mut script = Script::new(seed);
+    let mut buffer = Vec::new();
+    for done in 1.. {
+        let operation = script.next();
+        beside(root, done, operation.beside, &mut buffer)?;
+        act(root, &operation, &mut buffer)?;
+        acknowledged(done)?;
+    }
+    Ok(())
+}
+
+/// Makes a directory, or a file by its path, durable.
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Writes a file that nobody is promised.
+fn beside(root: &Path, done: u64, length: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let file = root.join("beside").join((done % BESIDE).to_string());
+    buffer.resize(usize::try_from(length).unwrap_or(1), 0);
+    fs::write(file, buffer)
+}
+
+fn act(root: &Path, operation: &Operation, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let file = operation.file;
+    let at = |state: &State| path(root, state.directory, file);
+    match (operation.act, operation.before, operation.after) {
+        (Act::Create, _, Some(after)) => {
+            let mut made = File::create_new(at(&after))?;
+            content(file, &after, 0, buffer);
+            made.write_all(buffer)?;
+            made.sync_all()?;
+            sync(&directory(root, after.directory))
+        }
+        (Act::Append, Some(before), Some(after)) => {
+            let mut grown = OpenOptions::new().append(true).open(at(&after))?;
+            content(file, &after, before.length, buffer);
+            grown.write_all(buffer)?;
+            grown.sync_all()
+        }
+        (Act::Replace, _, Some(after)) => {
+            let fresh = at(&after).with_extension("new");
+            let mut made = File::create(&fresh)?;
+            content(file, &after, 0, buffer);
+            made.write_all(buffer)?;
+            made.sync_all()?;
+            fs::rename(&fresh, at(&after))?;
+            sync(&directory(root, after.directory))
+        }
+        (Act::Move, Some(before), Some(after)) => {
+            fs::rename(at(&before), at(&after))?;
+            sync(&directory(root, after.directory))?;
+            sync(&directory(root, before.directory))
+        }
+        (Act::Remove, Some(before), _) => {
+            fs::remove_file(at(&before))?;
+            sync(&directory(root, before.directory))
+        }
+        _ => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+    }
+}
+
+/// The content of a file in that state, from an offset to its end.
+fn content(file: u32, state: &State, from: u64, buffer: &mut Vec<u8>) {
+    let length = usize::try_from(state.length.saturating_sub(from)).unwrap_or(0);
+    buffer.resize(length, 0);
+    fill(file, state.generation, from, buffer);
+}
