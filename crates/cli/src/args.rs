@@ -71,9 +71,9 @@ pub enum Command {
     /// The first process of a guest; fsdyno starts it there by itself
     #[command(hide = true)]
     Guest {
-        /// What the kernel adds
+        /// What it is to do, and what the kernel adds
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<std::ffi::OsString>,
+        words: Vec<std::ffi::OsString>,
     },
 }
 
@@ -284,6 +284,24 @@ pub struct LabArgs {
 pub enum LabCommand {
     /// What each lab has here: its kernel, and which file systems and layouts can be run in it
     List(JsonArgs),
+    /// A shell in a guest, with empty disks `/dev/ubda`, `/dev/ubdb` ...; they go when it ends
+    Shell(ShellArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ShellArgs {
+    /// How many disks
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub disks: u32,
+    /// The size of each
+    #[arg(long, value_name = "SIZE", default_value = "2G")]
+    pub disk_size: Bytes,
+    /// The memory of the guest
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub guest_memory: Bytes,
+    /// Where the disks lie
+    #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
+    pub work_dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -44,6 +44,6 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Plug(args) => commands::plug::plug(args),
         Command::Lab(args) => commands::lab::lab(&args.command),
         Command::Man => commands::complete::man(),
-        Command::Guest { .. } => commands::guest::guest(),
+        Command::Guest { words } => commands::guest::guest(words),
     }
 }

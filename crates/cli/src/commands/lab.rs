@@ -1,16 +1,16 @@
 //! `lab`: what each lab has here. A guest is started to tell what it has.
 
-use crate::args::LabCommand;
+use crate::args::{JsonArgs, LabCommand, ShellArgs};
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
-use fsdyno_host::guest;
+use fsdyno_host::guest::{self, GuestError};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::probe::probe;
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
-use fsdyno_lab::{GuestLab, Missing};
+use fsdyno_lab::{GuestLab, GuestLabError, Missing};
 use fsdyno_model::{
-    Availability, Bytes, Contender, CopyMethod, DeviceChoice, FilesystemKind, LabChoice,
+    Availability, Bytes, Contender, CopyMethod, DeviceChoice, FilesystemKind, GuestSize, LabChoice,
     LayoutChoice, Plan, Stop,
 };
 use fsdyno_recipes::layouts;
@@ -34,7 +34,34 @@ struct Lacking {
 }
 
 pub fn lab(command: &LabCommand) -> Result<Code, Trouble> {
-    let LabCommand::List(args) = command;
+    match command {
+        LabCommand::List(args) => list(args),
+        LabCommand::Shell(args) => shell(args),
+    }
+}
+
+/// A shell in a guest. Ctrl-C is the guest's.
+fn shell(args: &ShellArgs) -> Result<Code, Trouble> {
+    let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
+    let size = GuestSize {
+        memory: args.guest_memory,
+    };
+    let place = (std::path::absolute(&args.work_dir)?, args.disk_size);
+    GuestLab::shell(size, place, args.disks, journal).map_err(guest_trouble)?;
+    Ok(Code::Ok)
+}
+
+/// What is wrong with guests, with its code.
+pub fn guest_trouble(error: GuestLabError) -> Trouble {
+    let code = match &error {
+        GuestLabError::Guest(GuestError::NoKernel) => Code::Missing,
+        GuestLabError::Stopped => Code::Interrupted,
+        _ => Code::Failure,
+    };
+    Trouble::new(code, error)
+}
+
+fn list(args: &JsonArgs) -> Result<Code, Trouble> {
     let stop = Stop::new();
     signals::install(&stop)?;
     let rows = [host(), guests(&stop)?];

@@ -1,12 +1,12 @@
 //! `plug`: file systems whose plug is pulled while they are written to, and what came back.
 
+use super::lab::guest_trouble;
 use crate::args::PlugArgs;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
-use fsdyno_host::guest::GuestError;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::signals;
-use fsdyno_lab::{GuestLab, GuestLabError};
+use fsdyno_lab::GuestLab;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Contender, Cut, FilesystemKind, GuestSize, Nanos, Recovery, Stop};
 use fsdyno_recipes as recipes;
@@ -21,7 +21,7 @@ pub fn plug(args: &PlugArgs) -> Result<Code, Trouble> {
         memory: args.guest_memory,
     };
     let work = std::path::absolute(&args.work_dir)?;
-    let lab = GuestLab::for_cuts(size, work.clone(), journal, stop).map_err(trouble)?;
+    let lab = GuestLab::for_cuts(size, work.clone(), journal, stop).map_err(guest_trouble)?;
     if args.again.is_empty() {
         return pull(args, &lab, &contenders, &work);
     }
@@ -35,7 +35,7 @@ pub fn plug(args: &PlugArgs) -> Result<Code, Trouble> {
     let acknowledged = args.acknowledged.unwrap_or_default();
     let recovery = lab
         .again(contender, args.seed, acknowledged, &images)
-        .map_err(trouble)?;
+        .map_err(guest_trouble)?;
     output::json(&recovery)?;
     Ok(code(std::iter::once(&recovery)))
 }
@@ -59,7 +59,7 @@ fn pull(
                     cuts.push(cut);
                 }
                 Err(error) => {
-                    ended = Err(trouble(error));
+                    ended = Err(guest_trouble(error));
                     break 'all;
                 }
             }
@@ -103,15 +103,6 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
         }
     }
     Ok(all)
-}
-
-fn trouble(error: GuestLabError) -> Trouble {
-    let code = match &error {
-        GuestLabError::Guest(GuestError::NoKernel) => Code::Missing,
-        GuestLabError::Stopped => Code::Interrupted,
-        _ => Code::Failure,
-    };
-    Trouble::new(code, error)
 }
 
 /// A line for each cut that did not come back whole, with the command that shows it again.

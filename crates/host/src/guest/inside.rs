@@ -14,9 +14,13 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The line to the host.
 const LINE: &str = "/dev/ttyS0";
+
+/// The terminal of the guest.
+const CONSOLE: &str = "/dev/tty0";
 
 /// Something the guest could not do to settle in.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +110,24 @@ pub fn channel() -> Result<File, Unsettled> {
     attributes.make_raw();
     tcsetattr(&line, OptionalActions::Now, &attributes).map_err(failed())?;
     Ok(File::from(line))
+}
+
+/// Runs a shell on the console of the guest, until the user leaves it.
+pub fn shell() -> Result<(), Unsettled> {
+    let console = || {
+        let file = fs::OpenOptions::new().read(true).write(true).open(CONSOLE);
+        file.map_err(Unsettled::at(format!("open {CONSOLE}")))
+    };
+    // In a session of its own with that terminal, so that Ctrl-C reaches what it runs.
+    Command::new("setsid")
+        .args(["--ctty", "--wait", "sh", "-i"])
+        .env("PS1", "guest# ")
+        .stdin(console()?)
+        .stdout(console()?)
+        .stderr(console()?)
+        .status()
+        .map(drop)
+        .map_err(Unsettled::at("run a shell"))
 }
 
 /// Ends the guest. What is mounted has been unmounted by those who mounted it.

@@ -10,6 +10,7 @@ use fsdyno_model::{Bytes, Need};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -155,8 +156,46 @@ impl Uml {
         PathBuf::from(format!("/dev/ubd{letter}"))
     }
 
-    /// The words after the program, but for the line to the guest.
-    fn words(&self, setting: &Setting<'_>) -> Result<Vec<OsString>, GuestError> {
+    /// Runs a guest on this terminal until it ends.
+    pub fn on_terminal(
+        &self,
+        setting: &Setting<'_>,
+        journal: &Journal,
+    ) -> Result<ExitStatus, GuestError> {
+        let mut words = self.words(setting, "fd:0,fd:1")?;
+        words.insert(0, "quiet".into());
+        let mut command = self.command(setting, &words);
+        die_with_parent(&mut command);
+        let directory = setting.scratch.join(NAME);
+        let entry = journal.declare(Resource::Guest { directory })?;
+        // A guest makes the terminal raw, and one that dies leaves it so.
+        let terminal = io::stdin();
+        let before = tcgetattr(&terminal);
+        let status = command
+            .status()
+            .map_err(GuestError::host(format!("start {}", self.kernel.display())));
+        if let Ok(before) = before {
+            let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
+        }
+        entry.done()?;
+        status
+    }
+
+    fn command(&self, setting: &Setting<'_>, words: &[OsString]) -> Command {
+        let mut command = Command::new(&self.kernel);
+        command
+            .args(words)
+            .env_clear()
+            .env("HOME", setting.scratch)
+            .env("PATH", path())
+            .env("TMPDIR", memory_place(setting))
+            .current_dir("/");
+        command
+    }
+
+    /// The words after the program, but for the line to the guest. `console` is its input and
+    /// output.
+    fn words(&self, setting: &Setting<'_>, console: &str) -> Result<Vec<OsString>, GuestError> {
         let joined = |name: &str, path: &Path| {
             if path
                 .as_os_str()
@@ -181,7 +220,7 @@ impl Uml {
             // A guest that panics ends at once, and says why.
             "panic=-1".to_owned(),
             "con=null".to_owned(),
-            "con0=null,fd:1".to_owned(),
+            format!("con0={console}"),
             "ssl=null".to_owned(),
             format!("umid={NAME}"),
         ]
@@ -244,7 +283,7 @@ impl Guest {
         setting: &Setting<'_>,
         journal: &Journal,
     ) -> Result<(Self, UnixStream), GuestError> {
-        let mut words = uml.words(setting)?;
+        let mut words = uml.words(setting, "null,fd:1")?;
         let line = |cause: rustix::io::Errno| GuestError::host("make a line")(cause.into());
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
@@ -255,14 +294,8 @@ impl Guest {
         .map_err(line)?;
         let place = words.iter().position(|word| word == "--").unwrap_or(0);
         words.insert(place, format!("ssl0=fd:{}", theirs.as_raw_fd()).into());
-        let mut command = Command::new(&uml.kernel);
+        let mut command = uml.command(setting, &words);
         command
-            .args(&words)
-            .env_clear()
-            .env("HOME", setting.scratch)
-            .env("PATH", path())
-            .env("TMPDIR", memory_place(setting))
-            .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -425,7 +458,7 @@ mod tests {
             scratch: Path::new("/s"),
             init,
         };
-        let words = uml().words(&setting)?;
+        let words = uml().words(&setting, "null,fd:1")?;
         Ok(words
             .into_iter()
             .map(|word| word.into_string().unwrap())

@@ -61,6 +61,16 @@ impl Voice {
     }
 }
 
+/// Runs a shell on the terminal of the guest, then ends it.
+pub fn shell() -> Result<(), ServeError> {
+    if !inside::is_first() {
+        return Err(ServeError::NoGuest);
+    }
+    inside::settle()?;
+    inside::shell()?;
+    Err(inside::power_off().into())
+}
+
 /// Does what the host asks for, until it says to leave; then ends the guest.
 pub fn serve() -> Result<(), ServeError> {
     if !inside::is_first() {

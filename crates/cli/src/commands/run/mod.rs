@@ -12,9 +12,8 @@ use begin::{programs_to_name, request};
 use fsdyno_host::journal::{self, CleanUp, Journal, Undo};
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::missing::Lack;
-use fsdyno_lab::{GuestLab, GuestLabError, HostLab, Labs, Preflight};
+use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
 
-use fsdyno_host::guest::GuestError;
 use fsdyno_model::{Availability, LabChoice, Outcome, Plan, RunInfo, Stop, StopReason};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
@@ -183,7 +182,7 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
     let journal = Journal::open(&state).map_err(Trouble::failure)?;
     let guest = plan.uses(LabChoice::Uml).then(|| {
         let lab = GuestLab::new(plan, &preflight, journal.clone(), stop.clone());
-        lab.map_err(guest_trouble)
+        lab.map_err(crate::commands::lab::guest_trouble)
     });
     let guest = guest.transpose()?;
     let host = plan
@@ -192,15 +191,6 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
     let labs = Labs { host, guest };
     nobody_can_run(&labs, plan)?;
     Ok(labs)
-}
-
-fn guest_trouble(error: GuestLabError) -> Trouble {
-    let code = match &error {
-        GuestLabError::Guest(GuestError::NoKernel) => Code::Missing,
-        GuestLabError::Stopped => Code::Interrupted,
-        _ => Code::Failure,
-    };
-    Trouble::new(code, error)
 }
 
 /// Refuses a run in which every cell would be skipped.

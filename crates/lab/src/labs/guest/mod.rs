@@ -114,6 +114,33 @@ impl GuestLab {
         })
     }
 
+    /// Runs a shell in a guest on this terminal, with so many empty disks of that size.
+    pub fn shell(
+        size: GuestSize,
+        (scratch, disk): (PathBuf, Bytes),
+        disks: u32,
+        journal: Journal,
+    ) -> Result<(), GuestLabError> {
+        let lab = Self::empty(size, (scratch, disk), journal, Stop::new())?;
+        let scratch = Scratch::create(&lab.place("shell"), &lab.journal)?;
+        let mut images = Vec::new();
+        for number in 0..disks {
+            let path = scratch.path().join(format!("disk{number}.img"));
+            images.push(Image::create(&path, disk, &lab.journal)?);
+        }
+        let paths: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
+        let [program, word] = &lab.init;
+        let setting = Setting {
+            memory: lab.size.memory,
+            disks: &as_images(&paths),
+            scratch: scratch.path(),
+            init: &[program.clone(), word.clone(), "shell".into()],
+        };
+        // However the guest ended, the user has left it.
+        lab.uml.on_terminal(&setting, &lab.journal)?;
+        Ok(())
+    }
+
     /// What is missing in a guest for the plan.
     pub fn missing(&self) -> &Missing {
         &self.missing
