@@ -3,6 +3,7 @@
 mod asking;
 mod bad_requests;
 mod broken_plans;
+mod labs;
 mod plan_files;
 mod programs;
 mod requests;

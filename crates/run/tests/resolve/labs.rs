@@ -1,0 +1,88 @@
+//! Labs: where contenders run, asked for or chosen.
+
+use crate::asking::*;
+use fsdyno_model::{Bytes, LabChoice};
+use fsdyno_run::resolve::{Catalogue, Request, resolve};
+
+fn asked(fs: &str) -> Request {
+    request(|r| r.fs = vec![fs.to_owned()])
+}
+
+/// The labs of all contenders where the host lacks some file systems.
+fn chosen(request: &Request, lacking: &[&str], guests: bool) -> Vec<LabChoice> {
+    let catalogue = Catalogue {
+        lacking: lacking.iter().map(|name| (*name).to_owned()).collect(),
+        guests,
+        ..catalogue()
+    };
+    let plan = resolve(request, &catalogue).unwrap();
+    assert_eq!(plan.guest.is_some(), plan.uses(LabChoice::Uml));
+    plan.contenders.iter().map(|c| c.lab).collect()
+}
+
+#[test]
+fn the_host_is_taken_where_it_suffices_and_a_guest_for_all_where_it_does_not() {
+    let (host, uml) = (LabChoice::Host, LabChoice::Uml);
+    for (fs, lacking, guests, expected) in [
+        ("ext4,xfs", &[][..], true, vec![host, host]),
+        ("ext4,jfs", &["jfs"], true, vec![uml, uml]),
+        ("ext4,jfs", &["jfs"], false, vec![host, host]),
+        // What lives in memory needs no device, and goes along.
+        ("tmpfs,jfs", &["jfs"], true, vec![uml, uml]),
+        ("dir:/tmp", &["dir"], true, vec![host]),
+    ] {
+        assert_eq!(chosen(&asked(fs), lacking, guests), expected, "{fs}");
+    }
+    // A device that is named is one of the host.
+    let named = request(|r| {
+        r.fs = vec!["jfs".into()];
+        r.on = Some("/dev/sdz".into());
+    });
+    assert_eq!(chosen(&named, &["jfs"], true), [host]);
+    let on_host = request(|r| {
+        r.fs = vec!["jfs".into()];
+        r.lab = Some(host);
+    });
+    assert_eq!(chosen(&on_host, &["jfs"], true), [host]);
+}
+
+#[test]
+fn a_plan_file_says_the_lab_and_the_command_line_goes_before_it() {
+    let text = "lab = \"uml\"\nguest_memory = \"1G\"\ncontenders = [\"ext4\"]\n";
+    let (_held, path) = written(text);
+    let from_file = plan(&request(|r| r.plan = Some(path.clone())));
+    assert!(from_file.uses(LabChoice::Uml));
+    assert_eq!(from_file.guest.unwrap().memory, Bytes(1 << 30));
+    let smaller = plan(&request(|r| {
+        r.plan = Some(path.clone());
+        r.guest_memory = Some(Bytes(128 << 20));
+    }));
+    assert_eq!(smaller.guest.unwrap().memory, Bytes(128 << 20));
+    // Another lab is another plan.
+    assert_ne!(from_file.hash(), smaller.hash());
+    assert_ne!(from_file.hash(), plan(&asked("ext4")).hash());
+}
+
+#[test]
+fn what_cannot_be_in_a_guest_is_refused_with_the_way_out() {
+    let in_guest = |change: fn(&mut Request)| {
+        told(&request(|r| {
+            r.lab = Some(LabChoice::Uml);
+            change(r);
+        }))
+    };
+    let text = in_guest(|r| r.on = Some("/dev/sdz".into()));
+    assert!(text.contains("a device is named"), "{text}");
+    let text = in_guest(|r| r.fs = vec!["dir:/tmp".into()]);
+    assert!(text.contains("directory of this machine"), "{text}");
+    let text = in_guest(|r| r.guest_memory = Some(Bytes(1 << 20)));
+    assert!(
+        text.contains("1.00 MiB") && text.contains("64.0 MiB"),
+        "{text}"
+    );
+    let text = told(&request(|r| r.guest_memory = Some(Bytes(1 << 30))));
+    assert!(text.contains("--lab uml"), "{text}");
+    let (_held, path) = written("lab = \"umll\"\n");
+    let text = told(&request(|r| r.plan = Some(path)));
+    assert!(text.contains("umll") && text.contains("uml"), "{text}");
+}
