@@ -1,12 +1,28 @@
 //! F2FS, a log for flash.
 
-use super::{Check, Filesystem, block_requirements, make_first, mount_first, on_first};
+use super::plain_data::Plain;
 use crate::mkfs_words::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
-use std::path::Path;
+use fsdyno_model::Bytes;
 
 /// F2FS, as mkfs.f2fs makes it.
-pub struct F2fs;
+pub static F2FS: Plain = Plain {
+    name: "f2fs",
+    title: "a log written in segments, for flash",
+    // Not quiet: what it prints are segments and features, which are stored with the run.
+    mkfs: &["mkfs.f2fs", "-f"],
+    grammar: &MKFS,
+    options: OPTIONS,
+    foreign: &[],
+    // Less leaves no room beside what mkfs.f2fs keeps back for its cleaner.
+    smallest: Bytes(128 << 20),
+    describe: &["dump.f2fs"],
+    // It only reports.
+    check: Some((&["fsck.f2fs", "--dry-run"], &[0])),
+    replay: None,
+    // `-f`: all inconsistencies are mended.
+    repair: Some((&["fsck.f2fs", "-f"], &[0])),
+    package: "f2fs-tools",
+};
 
 /// How mkfs.f2fs reads its options (f2fs-tools 1.15, mkfs.f2fs(8)).
 static MKFS: MkfsGrammar = MkfsGrammar {
@@ -84,77 +100,3 @@ const OPTIONS: &[&str] = &[
     "memory",
     "errors",
 ];
-
-impl Filesystem for F2fs {
-    fn name(&self) -> &'static str {
-        "f2fs"
-    }
-
-    fn title(&self) -> &'static str {
-        "a log written in segments, for flash"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn requirements(&self) -> Vec<Requirement> {
-        block_requirements("f2fs", "mkfs.f2fs", "fsck.f2fs", "f2fs-tools")
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        OPTIONS
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&MKFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        // Less leaves no room beside what mkfs.f2fs keeps back for its cleaner.
-        Bytes(128 << 20)
-    }
-
-    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        // Not quiet: what it prints are segments and features, which are stored with the run.
-        make_first(&["mkfs.f2fs", "-f"], contender, devices)
-    }
-
-    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-        mount_first("f2fs", Vec::new(), contender, devices, target)
-    }
-
-    fn describe(
-        &self,
-        _contender: &Contender,
-        devices: &[String],
-        _target: &Path,
-    ) -> Vec<(String, Step)> {
-        let superblock = on_first(&["dump.f2fs"], devices);
-        vec![("dump.f2fs".to_owned(), superblock)]
-    }
-
-    /// It only reports.
-    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["fsck.f2fs", "--dry-run"], devices),
-            clean: &[0],
-        })
-    }
-
-    /// `-f`: all inconsistencies are mended.
-    fn repair(&self, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["fsck.f2fs", "-f"], devices),
-            clean: &[0],
-        })
-    }
-
-    fn version(&self) -> Option<Step> {
-        Some(Step::command(["mkfs.f2fs", "-V"]))
-    }
-}

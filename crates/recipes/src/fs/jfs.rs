@@ -1,12 +1,29 @@
 //! JFS, of AIX and OS/2.
 
-use super::{Check, Filesystem, block_requirements, make_first, mount_first, on_first};
+use super::plain_data::Plain;
 use crate::mkfs_words::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
-use std::path::Path;
+use fsdyno_model::Bytes;
 
 /// JFS, as mkfs.jfs makes it.
-pub struct Jfs;
+pub static JFS: Plain = Plain {
+    name: "jfs",
+    title: "extents, inodes made as needed, metadata journal",
+    mkfs: &["mkfs.jfs", "-q"],
+    grammar: &MKFS,
+    options: OPTIONS,
+    foreign: &[],
+    // mkfs.jfs refuses less.
+    smallest: Bytes(16 << 20),
+    describe: &["jfs_tune", "-l"],
+    // `-n` opens read-only and reports; 0 means clean (`jfs_fsck(8)`).
+    check: Some((&["jfs_fsck", "-n", "-f"], &[0])),
+    // The kernel does not replay the journal of JFS: its program does, before each mount. `-a` is
+    // what a boot runs: it goes on to a full check and repair only where the replay fails.
+    replay: Some((&["jfs_fsck", "-a"], &[0, 1])),
+    // `-f`: forced, and repaired without a question. 1 means errors were corrected.
+    repair: Some((&["jfs_fsck", "-f"], &[0, 1])),
+    package: "jfsutils",
+};
 
 /// How mkfs.jfs reads its options (jfsutils 1.1.15, `jfs_mkfs(8)`).
 static MKFS: MkfsGrammar = MkfsGrammar {
@@ -37,84 +54,3 @@ const OPTIONS: &[&str] = &[
     "discard",
     "nodiscard",
 ];
-
-impl Filesystem for Jfs {
-    fn name(&self) -> &'static str {
-        "jfs"
-    }
-
-    fn title(&self) -> &'static str {
-        "extents, inodes made as needed, metadata journal"
-    }
-
-    fn kind(&self) -> FilesystemKind {
-        FilesystemKind::Block
-    }
-
-    fn requirements(&self) -> Vec<Requirement> {
-        block_requirements("jfs", "mkfs.jfs", "jfs_fsck", "jfsutils")
-    }
-
-    fn mount_options(&self) -> &'static [&'static str] {
-        OPTIONS
-    }
-
-    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
-        Some(&MKFS)
-    }
-
-    fn layouts(&self) -> &'static [&'static str] {
-        &["single"]
-    }
-
-    fn smallest_bytes(&self) -> Bytes {
-        // jfs_mkfs refuses less.
-        Bytes(16 << 20)
-    }
-
-    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        make_first(&["mkfs.jfs", "-q"], contender, devices)
-    }
-
-    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
-        mount_first("jfs", Vec::new(), contender, devices, target)
-    }
-
-    fn describe(
-        &self,
-        _contender: &Contender,
-        devices: &[String],
-        _target: &Path,
-    ) -> Vec<(String, Step)> {
-        let superblock = on_first(&["jfs_tune", "-l"], devices);
-        vec![("jfs_tune".to_owned(), superblock)]
-    }
-
-    /// `-n` opens read-only and reports; 0 means clean (`jfs_fsck(8)`).
-    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["jfs_fsck", "-n", "-f"], devices),
-            clean: &[0],
-        })
-    }
-
-    /// The kernel does not replay the journal of JFS: its program does, before each mount.
-    fn replay(&self, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["jfs_fsck", "--replay_journal_only"], devices),
-            clean: &[0, 1],
-        })
-    }
-
-    /// `-f`: forced, and repaired without a question. 1 means errors were corrected.
-    fn repair(&self, devices: &[String]) -> Option<Check> {
-        Some(Check {
-            step: on_first(&["jfs_fsck", "-f"], devices),
-            clean: &[0, 1],
-        })
-    }
-
-    fn version(&self) -> Option<Step> {
-        Some(Step::command(["mkfs.jfs", "-V"]))
-    }
-}

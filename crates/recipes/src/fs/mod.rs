@@ -10,6 +10,7 @@ mod ext_family;
 mod f2fs;
 mod jfs;
 mod nilfs2;
+mod plain_data;
 mod reiserfs;
 mod tmpfs;
 mod xfs;
@@ -130,10 +131,10 @@ pub static ALL: &[&dyn Filesystem] = &[
     &ext4::EXT4,
     &xfs::Xfs,
     &btrfs::Btrfs,
-    &reiserfs::Reiserfs,
-    &jfs::Jfs,
-    &f2fs::F2fs,
-    &nilfs2::Nilfs2,
+    &reiserfs::REISERFS,
+    &jfs::JFS,
+    &f2fs::F2FS,
+    &nilfs2::NILFS2,
     &tmpfs::Tmpfs,
     &dir::Dir,
 ];
