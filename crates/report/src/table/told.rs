@@ -1,6 +1,6 @@
 //! What programs report of themselves: figures beside the times, phase by phase.
 
-use crate::words;
+use crate::words::{self, Scale};
 use fsdyno_model::units::three_digits;
 use fsdyno_model::{Better, ResultSet, Sample};
 
@@ -98,7 +98,7 @@ fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Told> {
         }
     }
     let one = |(name, unit, better): (&str, &str, Better)| {
-        let figures: Vec<Vec<(u32, f64)>> = samples
+        let mut figures: Vec<Vec<(u32, f64)>> = samples
             .iter()
             .map(|of| {
                 of.iter()
@@ -106,15 +106,28 @@ fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Told> {
                     .collect()
             })
             .collect();
+        let unit = readable(&mut figures, unit);
         Told {
             phase: phase.to_owned(),
             name: words::printable(name),
-            unit: words::printable(unit),
+            unit,
             better,
             values: (0..figures.len()).map(|at| value(&figures, at)).collect(),
         }
     };
     names.into_iter().map(one).collect()
+}
+
+/// Brings times in nanoseconds into the unit in which they are read best; the unit.
+fn readable(figures: &mut [Vec<(u32, f64)>], unit: &str) -> String {
+    if unit != "ns" {
+        return words::printable(unit);
+    }
+    let scale = Scale::of_times(figures.iter().flatten().map(|(_, time)| *time));
+    for (_, time) in figures.iter_mut().flatten() {
+        *time /= scale.ns();
+    }
+    scale.unit().to_owned()
 }
 
 fn named(sample: &Sample, name: &str, unit: &str) -> Option<f64> {
@@ -143,4 +156,19 @@ fn value(figures: &[Vec<(u32, f64)>], at: usize) -> Option<ToldValue> {
         n: own.len(),
         ratio: ratio.map(|ratios| ratios.median),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_the_unit_in_which_they_are_read_best() {
+        let mut figures = vec![vec![(0, 2.5e9), (1, 4e9)], vec![(0, 1e9)]];
+        assert_eq!(readable(&mut figures, "ns"), "s");
+        assert_eq!(figures, [vec![(0, 2.5), (1, 4.0)], vec![(0, 1.0)]]);
+        let mut rates = vec![vec![(0, 2.5e9)]];
+        assert_eq!(readable(&mut rates, "KiB/s"), "KiB/s");
+        assert_eq!(rates, [[(0, 2.5e9)]]);
+    }
 }
