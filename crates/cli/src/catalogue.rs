@@ -4,7 +4,7 @@ use fsdyno_host::guest;
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools::{self, Form, Given, Parameter, Program};
 use fsdyno_load::{datasets, engines, workloads};
-use fsdyno_model::{Availability, Need};
+use fsdyno_model::{Availability, Need, Requirement};
 use fsdyno_run::resolve::{
     Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
     ParameterGiven,
@@ -27,21 +27,24 @@ pub fn catalogue() -> Catalogue {
     }
 }
 
-/// File systems that need what this user or this kernel has not, and a guest may have. Programs
-/// are the same in both.
+/// File systems and layouts that need what this user or this kernel has not, and a guest may have.
+/// Programs are the same in both.
 fn lacking() -> Vec<String> {
     let missed = |need: &Need| probe(need) != Availability::Available;
     let no_devices = missed(&Need::LoopDevices);
-    let outside = |need: &Need| matches!(need, Need::Root | Need::KernelFilesystem(_));
-    let recipes = fsdyno_recipes::fs::ALL.iter();
-    recipes
-        .filter(|recipe| {
-            let requirements = recipe.requirements();
-            let mut needs = requirements.iter().map(|one| &one.need);
-            no_devices || needs.any(|need| outside(need) && missed(need))
-        })
-        .map(|recipe| recipe.name().to_owned())
-        .collect()
+    let of_kernel = |requirement: &Requirement| match &requirement.need {
+        need @ (Need::Root | Need::KernelFilesystem(_) | Need::KernelModule(_)) => missed(need),
+        Need::Program { .. } | Need::LoopDevices => false,
+    };
+    let filesystems = fsdyno_recipes::fs::ALL
+        .iter()
+        .filter(|recipe| no_devices || recipe.requirements().iter().any(of_kernel))
+        .map(|recipe| recipe.name());
+    let layouts = fsdyno_recipes::layouts::ALL
+        .iter()
+        .filter(|layout| layout.requirements().iter().any(of_kernel))
+        .map(|layout| layout.name);
+    filesystems.chain(layouts).map(str::to_owned).collect()
 }
 
 fn entry(kind: &workloads::PhaseKind) -> KindEntry {

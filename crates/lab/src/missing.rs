@@ -3,7 +3,7 @@
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools;
 use fsdyno_model::{Availability, Cell, Contender, Outcome, Plan, Requirement, Workload};
-use fsdyno_recipes::layouts;
+use fsdyno_recipes::layouts::{self, Layout};
 use serde::{Deserialize, Serialize};
 
 /// What is missing, if anything: the requirement and how it was missed.
@@ -24,7 +24,8 @@ impl Missing {
         let of_contender = |contender: &Contender| {
             let recipe = fsdyno_recipes::find(&contender.filesystem)?;
             let mut requirements = recipe.requirements();
-            requirements.extend(layouts::requirements(&contender.layout));
+            let layout = layouts::find(&contender.layout.name);
+            requirements.extend(layout.into_iter().flat_map(Layout::requirements));
             first_missing(requirements)
         };
         let contenders = plan.contenders.iter();

@@ -4,6 +4,7 @@ mod states;
 
 use crate::exit::{Code, Trouble};
 use crate::output;
+use fsdyno_host::guest;
 use fsdyno_host::probe::probe;
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Availability, Need, Requirement};
@@ -63,12 +64,23 @@ fn findings() -> Vec<Finding> {
     let programs = fsdyno_load::tools::ALL
         .iter()
         .filter_map(|program| program.requirement());
-    let own = [Requirement::new(
-        Need::LoopDevices,
-        "image files as devices",
-    )];
+    let layouts = fsdyno_recipes::layouts::ALL
+        .iter()
+        .flat_map(|layout| layout.requirements());
+    let own = [
+        Requirement::new(Need::LoopDevices, "image files as devices"),
+        Requirement::new(
+            guest::uml::need(),
+            "guests: other kernels, without root (--lab uml)",
+        ),
+    ];
     let mut unlocks: BTreeMap<Need, Vec<String>> = BTreeMap::new();
-    for requirement in recipes.chain(engines).chain(programs).chain(own) {
+    for requirement in recipes
+        .chain(layouts)
+        .chain(engines)
+        .chain(programs)
+        .chain(own)
+    {
         let list = unlocks.entry(requirement.need).or_default();
         if !list.contains(&requirement.unlocks) {
             list.push(requirement.unlocks);

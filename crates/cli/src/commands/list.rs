@@ -82,7 +82,7 @@ fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
             .collect(),
         Listed::Layouts => fsdyno_recipes::layouts::ALL
             .iter()
-            .map(|layout| Item::new(layout.name, layout.title, Vec::new()))
+            .map(|layout| Item::new(layout.name, layout.title, layout.requirements()))
             .collect(),
         Listed::Engines => fsdyno_load::engines::ALL
             .iter()

@@ -51,12 +51,15 @@ pub fn of(fs: &dyn Filesystem) -> impl Iterator<Item = &'static Layout> {
         .filter(move |layout| own.contains(&layout.name) || (layout.below && on_blocks))
 }
 
-/// What a layout needs beside what its file system does.
-pub fn requirements(choice: &LayoutChoice) -> Vec<Requirement> {
-    find(&choice.name)
-        .filter(|layout| layout.below)
-        .map(md::requirements)
-        .unwrap_or_default()
+impl Layout {
+    /// What it needs beside what its file system does.
+    pub fn requirements(&self) -> Vec<Requirement> {
+        if self.below {
+            md::requirements(self)
+        } else {
+            Vec::new()
+        }
+    }
 }
 
 /// How devices are joined below the file system, under a name that nothing else has; none where

@@ -13,7 +13,7 @@ pub struct Catalogue {
     pub engines: Vec<String>,
     /// The generated datasets.
     pub datasets: Vec<DatasetEntry>,
-    /// File systems that this machine cannot make and mount for this user, and a guest may.
+    /// File systems and layouts that this machine cannot make for this user, and a guest may.
     pub lacking: Vec<String>,
     /// Whether guests can be started here.
     pub guests: bool,

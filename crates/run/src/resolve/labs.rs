@@ -86,7 +86,8 @@ pub fn assign(
 fn fitting(contenders: &[Contender], place: Option<&Place>, catalogue: &Catalogue) -> LabChoice {
     let movable = |contender: &Contender| !is_directory(contender);
     let lacking = |contender: &Contender| {
-        on_blocks(contender) && catalogue.lacking.contains(&contender.filesystem)
+        let lacks = |name: &String| catalogue.lacking.contains(name);
+        on_blocks(contender) && (lacks(&contender.filesystem) || lacks(&contender.layout.name))
     };
     let named = matches!(place, Some(Place::Block(_)));
     if catalogue.guests

@@ -30,6 +30,7 @@ fn the_host_is_taken_where_it_suffices_and_a_guest_for_all_where_it_does_not() {
         // What lives in memory needs no device, and goes along.
         ("tmpfs,jfs", &["jfs"], true, vec![uml, uml]),
         ("dir:/tmp", &["dir"], true, vec![host]),
+        ("ext4@raid0x2,xfs", &["raid0"], true, vec![uml, uml]),
     ] {
         assert_eq!(chosen(&asked(fs), lacking, guests), expected, "{fs}");
     }
