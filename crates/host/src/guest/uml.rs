@@ -97,28 +97,13 @@ pub struct Uml {
     pub modules: Option<PathBuf>,
 }
 
-/// A disk of a guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Disk {
-    /// An image file, read and written.
-    Image(PathBuf),
-    /// An image file that is only read; what is written goes to another file, which the kernel
-    /// makes.
-    Over {
-        /// What is only read.
-        image: PathBuf,
-        /// Where what is written goes.
-        written: PathBuf,
-    },
-}
-
 /// What a guest is started with.
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
     /// Its memory.
     pub memory: Bytes,
-    /// Its disks, in order.
-    pub disks: &'a [Disk],
+    /// Its disks: image files, in order.
+    pub disks: &'a [PathBuf],
     /// A directory of ours, for what the kernel keeps while it runs.
     pub scratch: &'a Path,
     /// The first process: a program and its words.
@@ -230,15 +215,7 @@ impl Uml {
         folder.push("/");
         words.push(folder);
         for (number, disk) in setting.disks.iter().enumerate() {
-            let name = format!("ubd{number}=");
-            words.push(match disk {
-                Disk::Image(image) => joined(&name, image)?,
-                Disk::Over { image, written } => {
-                    let mut word = joined(&name, written)?;
-                    word.push(joined(",", image)?);
-                    word
-                }
-            });
+            words.push(joined(&format!("ubd{number}="), disk)?);
         }
         // What the kernel does not know becomes the environment of the first process.
         words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
@@ -451,7 +428,7 @@ mod tests {
         }
     }
 
-    fn words(disks: &[Disk], init: &[OsString]) -> Result<Vec<String>, GuestError> {
+    fn words(disks: &[PathBuf], init: &[OsString]) -> Result<Vec<String>, GuestError> {
         let setting = Setting {
             memory: Bytes(64 << 20),
             disks,
@@ -467,17 +444,11 @@ mod tests {
 
     #[test]
     fn a_guest_is_told_its_disks_its_place_and_its_first_process() {
-        let disks = [
-            Disk::Image("/s/a.img".into()),
-            Disk::Over {
-                image: "/s/b.img".into(),
-                written: "/s/b.cow".into(),
-            },
-        ];
+        let disks = ["/s/a.img", "/s/b.img"].map(PathBuf::from);
         let told = words(&disks, &["/bin/fsdyno".into(), "guest".into()]).unwrap();
         for word in [
             "ubd0=/s/a.img",
-            "ubd1=/s/b.cow,/s/b.img",
+            "ubd1=/s/b.img",
             "uml_dir=/s/",
             "mem=67108864",
         ] {
@@ -490,9 +461,7 @@ mod tests {
     #[test]
     fn a_path_that_the_command_line_cannot_carry_is_refused_by_name() {
         for disk in ["/my disks/a.img", "/a,b.img"] {
-            let error = words(&[Disk::Image(disk.into())], &[])
-                .unwrap_err()
-                .to_string();
+            let error = words(&[disk.into()], &[]).unwrap_err().to_string();
             assert!(
                 error.contains(disk) && error.contains("--work-dir"),
                 "{error}"

@@ -15,28 +15,31 @@ const TOLD: usize = 5;
 /// operations that were acknowledged.
 pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
     let mut script = Script::new(seed);
-    let mut last: BTreeMap<u32, Operation> = BTreeMap::new();
-    for _ in 0..acknowledged {
+    let mut last: BTreeMap<u32, (u64, Operation)> = BTreeMap::new();
+    for number in 1..=acknowledged {
         let operation = script.next();
-        last.insert(operation.file, operation);
+        last.insert(operation.file, (number, operation));
     }
-    let stands = script.live().clone();
-    let made = script.made();
     let later: Vec<Operation> = (0..UNDER_WAY).map(|_| script.next()).collect();
     let mut judgement = Judgement::default();
-    for file in 1..=made {
+    let mut told = Vec::new();
+    for (file, (number, operation)) in last {
         judgement.files += 1;
-        let state = stands.get(&file).copied();
         let found = Seen::of(root, file);
-        if may_be(file, state, &later, &found) {
+        if may_be(file, operation.after, &later, &found) {
             continue;
         }
-        let loss = loss(file, state, last.get(&file), &found);
+        let loss = loss(file, &operation, &found);
         *judgement.lost.entry(loss).or_default() += 1;
-        if judgement.told.len() < TOLD {
-            judgement.told.push(in_words(file, state, loss, &found));
-        }
+        told.push((number, in_words(file, (number, operation), loss, &found)));
     }
+    // The oldest first: it tells since when nothing is durable.
+    told.sort_unstable();
+    judgement.told = told
+        .into_iter()
+        .map(|(_, words)| words)
+        .take(TOLD)
+        .collect();
     judgement
 }
 
@@ -128,9 +131,9 @@ fn half_done(file: u32, operation: &Operation, seen: &Seen) -> bool {
     }
 }
 
-/// How it was lost.
-fn loss(file: u32, state: Option<State>, last: Option<&Operation>, seen: &Seen) -> Loss {
-    let Some(state) = state else {
+/// How it was lost, whose last acknowledged operation was that.
+fn loss(file: u32, last: &Operation, seen: &Seen) -> Loss {
+    let Some(state) = last.after else {
         return if seen.copies.is_empty() {
             Loss::Unreadable
         } else {
@@ -147,18 +150,18 @@ fn loss(file: u32, state: Option<State>, last: Option<&Operation>, seen: &Seen) 
     if bytes.is_empty() {
         return Loss::Empty;
     }
-    let before = last.and_then(|operation| operation.before);
     let was = |state: State| *directory == state.directory && is_content(file, &state, bytes);
     // Shorter is older: files only grow within a generation.
     let shorter = begins(file, state.generation, bytes);
-    if before.is_some_and(was) || shorter {
+    if last.before.is_some_and(was) || shorter {
         Loss::Stale
     } else {
         Loss::Torn
     }
 }
 
-fn in_words(file: u32, state: Option<State>, loss: Loss, seen: &Seen) -> String {
+/// A loss in words: what was acknowledged, as which operation, and what is there.
+fn in_words(file: u32, last: (u64, Operation), loss: Loss, seen: &Seen) -> String {
     let found = match (seen.copies.as_slice(), &seen.unreadable) {
         (_, Some(error)) => error.to_string(),
         ([], None) => "nothing is there".to_owned(),
@@ -169,13 +172,13 @@ fn in_words(file: u32, state: Option<State>, loss: Loss, seen: &Seen) -> String 
             each.collect::<Vec<_>>().join(", ")
         }
     };
-    match state {
-        Some(state) => format!(
-            "f{file} {loss}: {} bytes in d{} were acknowledged, {found}",
-            state.length, state.directory
-        ),
-        None => format!("f{file} {loss}: its removal was acknowledged, {found}"),
-    }
+    let (number, operation) = last;
+    let act = operation.act.name();
+    let promised = operation.after.map_or_else(
+        || "its end".to_owned(),
+        |state| format!("{} bytes in d{}", state.length, state.directory),
+    );
+    format!("f{file} {loss}: operation {number} ({act}) promised {promised}; {found}")
 }
 
 #[cfg(test)]

@@ -42,6 +42,19 @@ pub(super) enum Act {
     Remove,
 }
 
+impl Act {
+    /// The name, as told.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Append => "append",
+            Self::Replace => "replace",
+            Self::Move => "move",
+            Self::Remove => "remove",
+        }
+    }
+}
+
 /// What an operation makes of which file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Operation {
@@ -75,11 +88,13 @@ impl Script {
     }
 
     /// The files that stand, by number.
+    #[cfg(test)]
     pub fn live(&self) -> &BTreeMap<u32, State> {
         &self.live
     }
 
     /// How many files were made so far.
+    #[cfg(test)]
     pub fn made(&self) -> u32 {
         self.made
     }

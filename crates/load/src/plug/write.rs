@@ -17,11 +17,7 @@ pub fn write(
     seed: u64,
     acknowledged: &mut dyn FnMut(u64) -> io::Result<()>,
 ) -> io::Result<()> {
-    for number in 0..DIRECTORIES {
-        fs::create_dir(directory(root, number))?;
-    }
-    fs::create_dir(root.join("beside"))?;
-    sync(root)?;
+    prepare(root)?;
     let mut script = Script::new(seed);
     let mut buffer = Vec::new();
     for done in 1.. {
@@ -31,6 +27,18 @@ pub fn write(
         acknowledged(done)?;
     }
     Ok(())
+}
+
+/// Makes the directories durable: each of them, and each name in the directory above it. Without
+/// the last, that of the root itself, nobody has promised that there is a way to any file.
+fn prepare(root: &Path) -> io::Result<()> {
+    let numbered = (0..DIRECTORIES).map(|number| directory(root, number));
+    for made in numbered.chain([root.join("beside")]) {
+        fs::create_dir(&made)?;
+        sync(&made)?;
+    }
+    sync(root)?;
+    root.parent().map_or(Ok(()), sync)
 }
 
 /// Makes a directory, or a file by its path, durable.

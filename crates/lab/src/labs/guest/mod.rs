@@ -132,7 +132,7 @@ impl GuestLab {
         let [program, word] = &lab.init;
         let setting = Setting {
             memory: lab.size.memory,
-            disks: &as_images(&paths),
+            disks: &paths,
             scratch: scratch.path(),
             init: &[program.clone(), word.clone(), "shell".into()],
         };
