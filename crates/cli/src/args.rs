@@ -257,6 +257,9 @@ pub struct PlugArgs {
     /// The memory of a guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,
+    /// Keep the images of all cuts
+    #[arg(long, conflicts_with = "again")]
+    pub keep: bool,
     /// Bring back again what a cut left in these images, which stay as they are
     #[arg(
         long,

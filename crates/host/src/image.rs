@@ -5,8 +5,10 @@
 
 use crate::journal::{Entry, Journal, JournalError, Resource, remove_tree};
 use fsdyno_model::Bytes;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io;
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -71,6 +73,21 @@ impl Image {
         Ok(Self { made })
     }
 
+    /// Copies an image file to one of that name, which must not exist; holes stay holes.
+    pub fn copy(original: &Path, path: &Path, journal: &Journal) -> Result<Self, ImageError> {
+        let refused = |cause| ImageError::Refused {
+            act: "copy".to_owned(),
+            path: original.to_owned(),
+            cause,
+        };
+        let from = File::open(original).map_err(refused)?;
+        let size = from.metadata().map_err(refused)?.len();
+        let copy = Self::create(path, Bytes(size), journal)?;
+        let to = OpenOptions::new().write(true).open(copy.path());
+        copy_data(&from, &to.map_err(refused)?).map_err(refused)?;
+        Ok(copy)
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.made.path
@@ -119,6 +136,27 @@ impl Scratch {
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.made.path
+    }
+}
+
+/// Copies what is not a hole to the same place in another file.
+fn copy_data(from: &File, to: &File) -> io::Result<()> {
+    let mut end = 0;
+    loop {
+        let begin = match seek(from, SeekFrom::Data(end)) {
+            Ok(begin) => begin,
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        end = seek(from, SeekFrom::Hole(begin))?;
+        seek(from, SeekFrom::Start(begin))?;
+        seek(to, SeekFrom::Start(begin))?;
+        let (mut reader, mut writer) = (from.take(end - begin), to);
+        let copied = io::copy(&mut reader, &mut writer)?;
+        if copied < end - begin {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
     }
 }
 
@@ -194,7 +232,7 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{FileExt, MetadataExt};
 
     #[test]
     fn an_image_is_sparse_journalled_and_gone_on_drop() {
@@ -210,6 +248,25 @@ mod tests {
         drop(image);
         assert!(!path.exists());
         assert_eq!(std::fs::read_to_string(journal.path()).unwrap(), "");
+    }
+
+    #[test]
+    fn a_copy_has_the_same_bytes_and_holes() {
+        let ground = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&ground.path().join("state")).unwrap();
+        let original = ground.path().join("original");
+        let file = File::create(&original).unwrap();
+        file.set_len(64 << 20).unwrap();
+        // At the beginning, twice in the midst, and with a hole at the end.
+        for (at, text) in [(0, "first"), (3 << 20, "second"), ((40 << 20) + 7, "third")] {
+            file.write_all_at(text.as_bytes(), at).unwrap();
+        }
+        let copy = Image::copy(&original, &ground.path().join("copy"), &journal).unwrap();
+        assert!(std::fs::read(&original).unwrap() == std::fs::read(copy.path()).unwrap());
+        let blocks = std::fs::metadata(copy.path()).unwrap().blocks();
+        assert!(blocks * 512 < 1 << 20, "{blocks}");
+        let error = Image::copy(&original, copy.path(), &journal).unwrap_err();
+        assert!(matches!(error, ImageError::Exists { .. }), "{error}");
     }
 
     #[test]

@@ -68,12 +68,17 @@ pub struct Recovery {
     /// From the wish to mount it to its being mounted: what its own programs do before each mount
     /// after a crash, and the repair where there was one, included.
     pub took_ns: Nanos,
-    /// Why it could not be mounted as it was, and had to be repaired first.
+    /// What had to correct it before it could be mounted: its checker, where each boot runs that.
+    pub corrected_by: Option<String>,
+    /// Why it could not be mounted even so, and had to be repaired first.
     pub refused: Option<String>,
     /// Why it could not be mounted at all.
     pub beyond_repair: Option<String>,
     /// What became of what was acknowledged; none where it could not be mounted.
     pub judgement: Option<Judgement>,
+    /// The same before its checker ran, where that has to run by design and the kernel mounts it
+    /// all the same.
+    pub as_left: Option<Judgement>,
     /// Whether its checker found nothing, after mount and unmount; none where it has none.
     pub clean: Option<bool>,
     /// What the checker found.
@@ -81,9 +86,16 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Whether it came back by itself, whole, with all that was acknowledged.
+    /// Whether it could be mounted and nothing had to be corrected first. A journal that is
+    /// replayed is no correction.
+    pub fn is_unaided(&self) -> bool {
+        self.judgement.is_some() && self.refused.is_none() && self.corrected_by.is_none()
+    }
+
+    /// Whether it came back as its design promises, whole, with all that was acknowledged. What has
+    /// no journal needs its checker; what has one does not.
     pub fn is_whole(&self) -> bool {
-        self.refused.is_none()
+        (self.is_unaided() || (self.as_left.is_some() && self.refused.is_none()))
             && self.clean != Some(false)
             && self.judgement.as_ref().is_some_and(|j| j.losses() == 0)
     }

@@ -8,8 +8,9 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::signals;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Contender, Cut, FilesystemKind, GuestSize, Nanos, Recovery, Stop};
+use fsdyno_model::{Contender, Cut, FilesystemKind, GuestSize, Judgement, Nanos, Recovery, Stop};
 use fsdyno_recipes as recipes;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub fn plug(args: &PlugArgs) -> Result<Code, Trouble> {
@@ -53,7 +54,7 @@ fn pull(
     'all: for number in 1..=args.cuts {
         for contender in contenders {
             let seed = args.seed.wrapping_add(u64::from(number) - 1);
-            match lab.cut(contender, number, seed, work) {
+            match lab.cut(contender, number, seed, work, args.keep) {
                 Ok(cut) => {
                     tell(args, contender, &cut);
                     cuts.push(cut);
@@ -105,29 +106,42 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
     Ok(all)
 }
 
-/// A line for each cut that did not come back whole, with the command that shows it again.
+/// What came of a cut, and where its images were kept the command that shows it again.
 fn tell(args: &PlugArgs, contender: &Contender, cut: &Cut) {
     let head = format!(
         "cut {} of {}: {} after {} and {} operations",
         cut.number, args.cuts, cut.contender, cut.after_ns, cut.acknowledged
     );
     let Recovery {
+        corrected_by,
         refused,
         beyond_repair,
         judgement,
         found,
         ..
     } = &cut.recovery;
+    let corrected = corrected_by.as_ref();
+    let corrected = corrected.map(|by| format!("corrected by `{by}` before it was mounted"));
     if cut.recovery.is_whole() {
-        eprintln!("{head}: whole");
-        return;
+        let how = corrected.as_ref().map(|corrected| format!(", {corrected}"));
+        eprintln!("{head}: whole{}", how.unwrap_or_default());
+    } else {
+        eprintln!("{head}:");
     }
-    eprintln!("{head}:");
-    for text in refused.iter().chain(beyond_repair).chain(found) {
+    let corrected = corrected.filter(|_| !cut.recovery.is_whole());
+    for text in corrected
+        .iter()
+        .chain(refused)
+        .chain(beyond_repair)
+        .chain(found)
+    {
         eprintln!("  {text}");
     }
     for text in judgement.iter().flat_map(|judgement| &judgement.told) {
         eprintln!("  {text}");
+    }
+    if cut.images.is_empty() {
+        return;
     }
     let images: Vec<String> = cut.images.iter().map(|i| i.display().to_string()).collect();
     let seed = cut.seed.to_string();
@@ -147,77 +161,123 @@ fn tell(args: &PlugArgs, contender: &Contender, cut: &Cut) {
     eprintln!("  {}", shell_line(&again.map(str::to_owned)));
 }
 
+/// What the columns mean, and what they cannot show.
+const LEGEND: &[u8] = b"
+UNAIDED: mounted without a repair; a journal that is replayed is none. CLEAN: its
+checker found nothing after that. RECOVERY: until it was mounted, the median.
+LOST: of which something acknowledged by fsync is gone. The disk of a guest keeps
+all that was sent to it, flushed or not: what a disk with a cache of its own would
+lose is not seen here.
+";
+
 fn table(contenders: &[Contender], cuts: &[Cut]) -> Result<(), Trouble> {
     let head = [
         "CONTENDER",
         "CUTS",
-        "MOUNTED",
+        "UNAIDED",
         "CLEAN",
         "RECOVERY",
-        "ACKNOWLEDGED",
+        "LONGEST",
+        "OPERATIONS",
         "LOST",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for contender in contenders {
-        let of: Vec<&Cut> = cuts
-            .iter()
-            .filter(|c| c.contender == contender.label)
-            .collect();
-        rows.push(row(contender, &of));
+        let of = cuts.iter().filter(|c| c.contender == contender.label);
+        rows.push(row(contender, &of.collect::<Vec<_>>()));
     }
     output::rows(&rows, output::width())?;
-    output::bytes(
-        b"\nMounted: as it was left, without a repair. Clean: the checker found nothing after that.\n\
-          Recovery: median and longest time to be mounted. Lost: files of which something\n\
-          acknowledged by fsync is gone. The disk of a guest keeps all that was sent to it, flushed\n\
-          or not: what a disk with a cache of its own would lose is not seen here.\n",
-    )?;
-    Ok(())
+    for contender in contenders {
+        let of = cuts.iter().filter(|c| c.contender == contender.label);
+        for line in details(of) {
+            output::bytes(format!("\n{}: {line}\n", contender.label).as_bytes())?;
+        }
+    }
+    output::bytes(LEGEND)
 }
 
 fn row(contender: &Contender, cuts: &[&Cut]) -> Vec<String> {
+    let recoveries: Vec<&Recovery> = cuts.iter().map(|cut| &cut.recovery).collect();
     let count = cuts.len();
-    let mounted = cuts.iter().filter(|cut| cut.recovery.refused.is_none());
-    let mounted = mounted
-        .filter(|cut| cut.recovery.judgement.is_some())
-        .count();
-    let checked = cuts.iter().filter_map(|cut| cut.recovery.clean);
+    let unaided = recoveries.iter().filter(|one| one.is_unaided()).count();
+    let checked = recoveries.iter().filter_map(|one| one.clean);
     let clean = checked.clone().filter(|clean| *clean).count();
-    let clean = match checked.count() {
-        0 => "no checker".to_owned(),
-        checked => format!("{clean} of {checked}"),
+    let clean = if checked.count() == 0 {
+        "no checker".to_owned()
+    } else {
+        clean.to_string()
     };
-    let mut times: Vec<Nanos> = cuts.iter().map(|cut| cut.recovery.took_ns).collect();
+    let mut times: Vec<Nanos> = recoveries.iter().map(|one| one.took_ns).collect();
     times.sort_unstable();
     let time = |at: usize| times.get(at).map(ToString::to_string).unwrap_or_default();
-    let mut lost: Vec<String> = Vec::new();
-    let judged = || {
-        cuts.iter()
-            .filter_map(|cut| cut.recovery.judgement.as_ref())
-    };
-    let mut by_kind = std::collections::BTreeMap::new();
-    for (loss, files) in judged().flat_map(|judgement| &judgement.lost) {
-        *by_kind.entry(*loss).or_insert(0) += files;
-    }
-    lost.extend(
-        by_kind
-            .iter()
-            .map(|(loss, files)| format!("{files} {loss}")),
-    );
-    let unjudged = count - judged().count();
-    lost.extend((unjudged > 0).then(|| format!("all, {unjudged} times")));
     let acknowledged: u64 = cuts.iter().map(|cut| cut.acknowledged).sum();
     vec![
         contender.label.clone(),
         count.to_string(),
-        format!("{mounted} of {count}"),
+        unaided.to_string(),
         clean,
-        format!("{} / {}", time(count / 2), time(count.saturating_sub(1))),
+        time(count / 2),
+        time(count.saturating_sub(1)),
         acknowledged.to_string(),
-        if lost.is_empty() {
-            "nothing".to_owned()
-        } else {
-            lost.join(", ")
-        },
+        lost(&recoveries),
     ]
+}
+
+/// How many files were lost.
+fn lost(recoveries: &[&Recovery]) -> String {
+    let judged = recoveries.iter().filter_map(|one| one.judgement.as_ref());
+    let unjudged = recoveries.len() - judged.clone().count();
+    let mut lost = Vec::new();
+    match judged.map(Judgement::losses).sum() {
+        0 => {}
+        1 => lost.push("1 file".to_owned()),
+        files => lost.push(format!("{files} files")),
+    }
+    match unjudged {
+        0 => {}
+        1 => lost.push("all, once".to_owned()),
+        times => lost.push(format!("all, {times} times")),
+    }
+    if lost.is_empty() {
+        lost.push("nothing".to_owned());
+    }
+    lost.join("; ")
+}
+
+/// What a column is too narrow for: how files were lost, and how before the checker ran that has
+/// to run before what has no journal is mounted.
+fn details<'a>(cuts: impl Iterator<Item = &'a Cut> + Clone) -> Vec<String> {
+    let lost = by_kind(
+        cuts.clone()
+            .filter_map(|cut| cut.recovery.judgement.as_ref()),
+    );
+    let as_left: Vec<&Judgement> = cuts
+        .filter_map(|cut| cut.recovery.as_left.as_ref())
+        .collect();
+    let mut lines = Vec::new();
+    if !lost.is_empty() {
+        lines.push(format!("lost: {lost}"));
+    }
+    if !as_left.is_empty() {
+        let count = as_left.len();
+        let before = by_kind(as_left.into_iter());
+        let before = if before.is_empty() {
+            "nothing"
+        } else {
+            &before
+        };
+        lines.push(format!(
+            "mounted before its checker, reading only, {count} times: {before} lost"
+        ));
+    }
+    lines
+}
+
+fn by_kind<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
+    let mut files = BTreeMap::new();
+    for (loss, count) in judgements.flat_map(|judgement| &judgement.lost) {
+        *files.entry(*loss).or_insert(0) += count;
+    }
+    let each = files.iter().map(|(loss, count)| format!("{count} {loss}"));
+    each.collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,8 @@ use fsdyno_host::command;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_load::plug;
-use fsdyno_model::{Bytes, Contender, Nanos, Recovery, Step, Stop};
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{Bytes, Contender, Judgement, Nanos, Recovery, Step, Stop};
 use fsdyno_recipes::{Check, Filesystem};
 use std::fs;
 use std::io;
@@ -37,10 +38,8 @@ impl<'a> Ground<'a> {
         })
     }
 
-    fn mount(&self) -> Result<Mounted, String> {
-        let steps = self
-            .recipe
-            .mount(self.contender, &self.devices, &self.target);
+    fn mount(&self, contender: &Contender) -> Result<Mounted, String> {
+        let steps = self.recipe.mount(contender, &self.devices, &self.target);
         let mut mounted = None;
         for step in &steps {
             if let Step::Mount {
@@ -59,12 +58,47 @@ impl<'a> Ground<'a> {
         mounted.ok_or_else(|| "its recipe mounts nothing".to_owned())
     }
 
+    /// Where files were written.
+    fn root(&self) -> PathBuf {
+        self.target.join("ground")
+    }
+
+    /// Looks at one whose checker has to run by design as it was left, if the kernel lets us.
+    fn judge_as_left(&self, seed: u64, acknowledged: u64) -> Result<Option<Judgement>, String> {
+        if self.recipe.check_at_boot(&self.devices).is_none() {
+            return Ok(None);
+        }
+        let mut contender = self.contender.clone();
+        // Nothing may be written to what is not checked yet.
+        contender.mount.push("ro".to_owned());
+        let Ok(mounted) = self.mount(&contender) else {
+            return Ok(None);
+        };
+        let judgement = plug::judge(&self.root(), seed, acknowledged);
+        mounted.unmount().map_err(|e| e.to_string())?;
+        Ok(Some(judgement))
+    }
+
+    /// What a boot would do before it mounts: whether it had to correct anything.
+    fn boot(&self, recovery: &mut Recovery) -> Result<(), String> {
+        let replay = self.recipe.replay(&self.devices);
+        for Check { step, clean } in replay
+            .into_iter()
+            .chain(self.recipe.check_at_boot(&self.devices))
+        {
+            if program(&step, clean)? != 0 {
+                recovery.corrected_by = Some(shell_line(&step.argv()));
+            }
+        }
+        Ok(())
+    }
+
     /// Mounts it after a crash; repaired where it cannot be mounted as it is.
     fn come_back(&self, recovery: &mut Recovery) -> Result<Mounted, String> {
-        if let Some(Check { step, clean }) = self.recipe.replay(&self.devices) {
-            program(&step, clean)?;
-        }
-        let refused = match self.mount() {
+        let mounted = self
+            .boot(recovery)
+            .and_then(|()| self.mount(self.contender));
+        let refused = match mounted {
             Ok(mounted) => return Ok(mounted),
             Err(refused) => refused,
         };
@@ -73,18 +107,18 @@ impl<'a> Ground<'a> {
             return Err(format!("{refused}; nothing repairs it as a routine"));
         };
         program(&step, clean)?;
-        self.mount()
+        self.mount(self.contender)
     }
 }
 
-/// Runs a program; a status outside `good` is an error, in its words.
-fn program(step: &Step, good: &[i32]) -> Result<(), String> {
+/// Runs a program: its status. One outside `good` is an error, in its words.
+fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
     let argv = step.argv();
     let finished = command::run(&argv, &Stop::new()).map_err(|e| e.to_string())?;
-    if finished.status.is_some_and(|status| good.contains(&status)) {
-        return Ok(());
+    match finished.status {
+        Some(status) if good.contains(&status) => Ok(status),
+        _ => Err(finished.failure(&argv)),
     }
-    Err(finished.failure(&argv))
 }
 
 /// Makes the contender and writes until the plug is pulled; why it ended before.
@@ -100,8 +134,8 @@ pub(super) fn write(
         for step in ground.recipe.make(contender, &ground.devices) {
             program(&step, &[0])?;
         }
-        let mounted = ground.mount()?;
-        let root = ground.target.join("ground");
+        let mounted = ground.mount(contender)?;
+        let root = ground.root();
         fs::create_dir(&root).map_err(|e| format!("mkdir {}: {e}", root.display()))?;
         Ok((ground, mounted, root))
     };
@@ -123,15 +157,17 @@ pub(super) fn recover(
     place: &Path,
 ) -> Result<Recovery, String> {
     let ground = Ground::of(contender, place)?;
-    let mut recovery = Recovery::default();
+    let mut recovery = Recovery {
+        as_left: ground.judge_as_left(seed, acknowledged)?,
+        ..Recovery::default()
+    };
     let began = Instant::now();
     let mounted = ground.come_back(&mut recovery);
     recovery.took_ns = Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
     match mounted {
         Err(reason) => recovery.beyond_repair = Some(reason),
         Ok(mounted) => {
-            let root = ground.target.join("ground");
-            recovery.judgement = Some(plug::judge(&root, seed, acknowledged));
+            recovery.judgement = Some(plug::judge(&ground.root(), seed, acknowledged));
             mounted.unmount().map_err(|e| e.to_string())?;
         }
     }

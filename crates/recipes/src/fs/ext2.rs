@@ -12,4 +12,5 @@ pub static EXT2: Ext = Ext {
     options: SHARED,
     // Below it mke2fs finds no room for its own inodes.
     smallest: Bytes(128 << 10),
+    journal: false,
 };

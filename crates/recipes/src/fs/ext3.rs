@@ -13,4 +13,5 @@ pub static EXT3: Ext = Ext {
     mkfs: "mkfs.ext3",
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
+    journal: true,
 };

@@ -25,4 +25,5 @@ pub static EXT4: Ext = Ext {
     mkfs: "mkfs.ext4",
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
+    journal: true,
 };

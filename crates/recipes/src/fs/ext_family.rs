@@ -21,6 +21,8 @@ pub struct Ext {
     pub options: &'static [&'static str],
     /// The smallest device it can be made on.
     pub smallest: Bytes,
+    /// Whether mkfs gives it a journal.
+    pub journal: bool,
 }
 
 /// mke2fs makes smaller ones, but without the journal that sets these apart from ext2.
@@ -215,6 +217,15 @@ impl Filesystem for Ext {
         Some(Check {
             step: on_first(&["e2fsck", "-fn"], devices),
             clean: &[0],
+        })
+    }
+
+    /// `e2fsck -y`, as where `fsck.repair=yes`: preening (`-p`) stops at blocks that two files claim,
+    /// which a cut leaves often, and waits for an administrator.
+    fn check_at_boot(&self, devices: &[String]) -> Option<Check> {
+        (!self.journal).then(|| Check {
+            step: on_first(&["e2fsck", "-y"], devices),
+            clean: &[0, 1],
         })
     }
 

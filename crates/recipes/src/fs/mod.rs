@@ -89,8 +89,15 @@ pub trait Filesystem: Sync {
         None
     }
 
-    /// What has to run before each mount after a crash, by design; none where the kernel does all.
+    /// What replays its journal before it is mounted; none where the kernel does. Status 1 means
+    /// that it had to correct more (fsck(8)).
     fn replay(&self, _devices: &[String]) -> Option<Check> {
+        None
+    }
+
+    /// What each boot runs before it mounts one that was not unmounted, since there is no journal to
+    /// replay; none where there is. Status 1 means that it corrected something (fsck(8)).
+    fn check_at_boot(&self, _devices: &[String]) -> Option<Check> {
         None
     }
 

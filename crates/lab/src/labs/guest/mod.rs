@@ -12,7 +12,7 @@ use crate::preflight::Preflight;
 use crate::procedure::Halt;
 use crate::talk::Task;
 use conversation::{Conversation, Silence};
-use fsdyno_host::guest::uml::{Disk, MOST_DISKS, Setting};
+use fsdyno_host::guest::uml::{MOST_DISKS, Setting};
 use fsdyno_host::guest::{Guest, GuestError, Uml};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
@@ -182,7 +182,7 @@ impl GuestLab {
     fn start(
         &self,
         scratch: &Path,
-        disks: &[Disk],
+        disks: &[PathBuf],
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
         let setting = Setting {
             memory: self.size.memory,
@@ -205,7 +205,7 @@ impl GuestLab {
         let images = self.images(notes, plan, cell, scratch.path())?;
         let disks: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
         let (guest, line) = self
-            .start(scratch.path(), &as_images(&disks))
+            .start(scratch.path(), &disks)
             .map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let mut conversation = Conversation::new(guest, line, &self.stop)
@@ -278,11 +278,6 @@ impl GuestLab {
         }
         Ok(images)
     }
-}
-
-/// Image files as disks that are read and written.
-fn as_images(images: &[PathBuf]) -> Vec<Disk> {
-    images.iter().cloned().map(Disk::Image).collect()
 }
 
 impl Lab for GuestLab {

@@ -2,9 +2,8 @@
 //! not sent to its disk; another guest brings back what is left.
 
 use super::conversation::{Conversation, Silence};
-use super::{GuestLab, GuestLabError, LAST_LINES, as_images};
+use super::{GuestLab, GuestLabError, LAST_LINES};
 use crate::talk::Task;
-use fsdyno_host::guest::uml::Disk;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_load::datasets::seed::Seed;
@@ -31,13 +30,14 @@ impl GuestLab {
         Self::empty(size, (scratch, DISK), journal, stop)
     }
 
-    /// Pulls the plug once. The images stay in `keep` where it did not come back whole.
+    /// Pulls the plug once. The images stay in `keep` where it did not come back whole, or `always`.
     pub fn cut(
         &self,
         contender: &Contender,
         number: u32,
         seed: u64,
         keep: &Path,
+        always: bool,
     ) -> Result<Cut, GuestLabError> {
         let scratch = Scratch::create(&self.place(&format!("cut-{number}")), &self.journal)?;
         let mut images = Vec::new();
@@ -48,7 +48,7 @@ impl GuestLab {
         let disks: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
         let (acknowledged, after) = self.written(contender, seed, scratch.path(), &disks)?;
         let recovery = self.recovered(contender, seed, acknowledged, scratch.path(), &disks)?;
-        let images = if recovery.is_whole() {
+        let images = if recovery.is_whole() && !always {
             Vec::new()
         } else {
             keep_all(images, contender, seed, keep)?
@@ -84,7 +84,7 @@ impl GuestLab {
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<(u64, Duration), GuestLabError> {
-        let (guest, line) = self.start(scratch, &as_images(disks))?;
+        let (guest, line) = self.start(scratch, disks)?;
         let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
         let longer = Seed::new(seed).part("moment").below(u64::from(u32::MAX));
         let longer = WRITING.1.mul_f64(longer as f64 / f64::from(u32::MAX));
@@ -116,14 +116,16 @@ impl GuestLab {
         seed: u64,
         acknowledged: u64,
         scratch: &Path,
-        disks: &[PathBuf],
+        images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
-        // Beside the images, which stay as the cut left them.
-        let over = |(number, image): (usize, &PathBuf)| Disk::Over {
-            image: image.clone(),
-            written: scratch.join(format!("recovery{number}.cow")),
-        };
-        let disks: Vec<Disk> = disks.iter().enumerate().map(over).collect();
+        // On copies: the images stay as the cut left them. The guest could lay its own writes over
+        // an image, but such a disk gives checkers that read past the cache what it held before.
+        let mut copies = Vec::new();
+        for (number, image) in images.iter().enumerate() {
+            let path = scratch.join(format!("copy{number}.img"));
+            copies.push(Image::copy(image, &path, &self.journal)?);
+        }
+        let disks: Vec<PathBuf> = copies.iter().map(|copy| copy.path().to_owned()).collect();
         let (guest, line) = self.start(scratch, &disks)?;
         let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
         let heard = conversation.ready().and_then(|_| {
