@@ -1,0 +1,151 @@
+//! Plugs that are pulled on guests: what came back, and that the judge is right about it.
+//! Skips by name where there is no such kernel.
+
+mod support;
+
+use serde_json::Value;
+use support::{Home, Said, have};
+
+/// The kernel of a guest.
+const KERNEL: &str = "linux.uml";
+
+/// Pulls plugs in a home.
+fn plug(home: &Home, more: &[&str]) -> Said {
+    let work = home.work().display().to_string();
+    let base = ["plug", "--work-dir", &work, "--guest-memory", "256M"];
+    home.fsdyno(&[&base, more].concat())
+}
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err))
+}
+
+/// The cuts of a run, each of which wrote something that was judged.
+fn cuts(said: &Said) -> Vec<Value> {
+    let cuts = json(said).as_array().unwrap().clone();
+    for cut in &cuts {
+        assert!(cut["acknowledged"].as_u64().unwrap() > 0, "{cut}");
+        let recovery = &cut["recovery"];
+        assert!(
+            recovery["judgement"]["files"].as_u64().unwrap() > 0,
+            "{cut}"
+        );
+        assert!(recovery["took_ns"].as_u64().unwrap() > 0, "{cut}");
+        assert_eq!(recovery["refused"], Value::Null, "{cut}");
+        assert_eq!(recovery["clean"], true, "{cut}");
+    }
+    cuts
+}
+
+#[test]
+fn what_has_a_journal_comes_back_unaided_and_whole() {
+    let test = "what_has_a_journal_comes_back_unaided";
+    if !have(&[KERNEL, "mkfs.ext4"], test) {
+        return;
+    }
+    let home = Home::new();
+    let said = plug(&home, &["--fs", "ext4", "--cuts", "2", "--json"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let cuts = cuts(&said);
+    assert_eq!(cuts.len(), 2);
+    for cut in cuts {
+        let recovery = &cut["recovery"];
+        assert_eq!(recovery["corrected_by"], Value::Null, "{cut}");
+        assert_eq!(recovery["as_left"], Value::Null, "{cut}");
+        assert_eq!(
+            recovery["judgement"]["lost"],
+            serde_json::json!({}),
+            "{cut}"
+        );
+    }
+    // No image, no process and no directory stays.
+    assert!(home.left_in_work().is_empty());
+    home.assert_cleanable();
+}
+
+#[test]
+fn what_has_no_journal_keeps_its_promises_until_its_checker_has_to_mend_it() {
+    let test = "what_has_no_journal_keeps_its_promises";
+    if !have(&[KERNEL, "mkfs.ext2", "e2fsck"], test) {
+        return;
+    }
+    let home = Home::new();
+    let said = plug(&home, &["--fs", "ext2", "--cuts", "1", "--json"]);
+    let cuts = cuts(&said);
+    let recovery = &cuts[0]["recovery"];
+    let by = recovery["corrected_by"].as_str().unwrap();
+    assert!(by.starts_with("e2fsck -y"), "{by}");
+    assert!(recovery["as_left"]["files"].as_u64().unwrap() > 0);
+    assert_eq!(
+        recovery["as_left"]["lost"],
+        serde_json::json!({}),
+        "{recovery}"
+    );
+    // Its checker may harm what was whole: that is a loss, and its image stays.
+    let lost = recovery["judgement"]["lost"].as_object().unwrap();
+    assert_eq!(said.code, Some(i32::from(!lost.is_empty())), "{}", said.err);
+    assert_eq!(home.left_in_work().len(), usize::from(!lost.is_empty()));
+}
+
+#[test]
+fn a_kept_image_is_judged_again_alike_and_what_it_never_held_is_missed() {
+    let test = "a_kept_image_is_judged_again_alike";
+    if !have(&[KERNEL, "mkfs.ext4"], test) {
+        return;
+    }
+    let home = Home::new();
+    let cut = ["--fs", "ext4", "--cuts", "1", "--seed", "5"];
+    let said = plug(&home, &[&cut[..], &["--keep", "--json"]].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let cut = &json(&said)[0];
+    let image = cut["images"][0].as_str().unwrap();
+    let before = std::fs::read(image).unwrap();
+    let acknowledged = cut["acknowledged"].as_u64().unwrap();
+    // It is told how to see it again.
+    let told = format!("--seed 5 --acknowledged {acknowledged} --again {image}");
+    assert!(said.err.contains(&told), "{}", said.err);
+    let again = |acknowledged: u64| {
+        let acknowledged = acknowledged.to_string();
+        let words = [
+            "--fs",
+            "ext4",
+            "--seed",
+            "5",
+            "--acknowledged",
+            &acknowledged,
+        ];
+        plug(&home, &[&words[..], &["--again", image]].concat())
+    };
+    for _ in 0..2 {
+        let same = again(acknowledged);
+        assert_eq!(same.code, Some(0), "{}{}", same.out, same.err);
+        assert_eq!(json(&same)["judgement"], cut["recovery"]["judgement"]);
+    }
+    // A judge who sees no loss must see one where more is said to have been acknowledged.
+    let more = again(acknowledged + 50);
+    assert_eq!(more.code, Some(1), "{}{}", more.out, more.err);
+    let lost = &json(&more)["judgement"]["lost"];
+    assert!(lost["missing"].as_u64().unwrap() > 0, "{lost}");
+    assert!(
+        std::fs::read(image).unwrap() == before,
+        "the image was written to"
+    );
+    assert_eq!(home.left_in_work().len(), 1);
+}
+
+#[test]
+fn what_has_no_plug_is_refused_by_name() {
+    let home = Home::new();
+    for (fs, expected) in [
+        (
+            "tmpfs",
+            "tmpfs: the plug is pulled on file systems that lie on disks",
+        ),
+        ("ext4@raid0x2", "ext4@raid0x2: the plug is pulled"),
+        ("ext5", "ext5"),
+    ] {
+        let said = plug(&home, &["--fs", fs]);
+        assert_eq!(said.code, Some(2), "{fs}: {}{}", said.out, said.err);
+        assert!(said.err.contains(expected), "{fs}: {}", said.err);
+    }
+}
