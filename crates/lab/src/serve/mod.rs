@@ -1,7 +1,7 @@
 //! Inside a guest: the first process, which does what it is told and ends.
 //!
 //! A guest runs one cell on the host lab of its own kernel; its disks are the devices. Or it writes
-//! until the plug is pulled, and another brings back what that left ([`plug`]).
+//! until the plug is pulled, and another brings back what that left (`plug`).
 
 mod plug;
 
