@@ -1,6 +1,6 @@
 //! Writing that is cut off, and what must have survived: for pulling the plug.
 //!
-//! A [`script`] of a seed says what is done, one operation after the other; [`write`] does it, and
+//! A script of a seed says what is done, one operation after the other; [`write()`] does it, and
 //! tells of each operation once it is acknowledged: every fsync it takes has returned. After the
 //! cut, [`judge`] does the script again on paper and looks at what is there. What was acknowledged
 //! must be there, whole; the operations that may have been under way may have happened or not,
