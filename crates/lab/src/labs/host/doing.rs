@@ -2,15 +2,16 @@
 //! back in the reverse order of its making, whatever happens.
 
 use super::caches;
-use super::doubts;
 use super::fragments;
+use super::sampling;
 use super::states;
+use super::verified;
 use crate::job::Job;
 use crate::labs::Below;
-use crate::labs::notes::{Notes, elapsed};
+use crate::labs::notes::Notes;
 use crate::procedure::{Halt, Hands};
 use fsdyno_host::arrays::Array;
-use fsdyno_host::counters::{self, BlockCounters};
+use fsdyno_host::counters;
 use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
@@ -20,15 +21,11 @@ use fsdyno_host::{cache, command, quiesce};
 use fsdyno_load::datasets::DatasetError;
 use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError};
-use fsdyno_load::trees;
 use fsdyno_load::workloads::Needs;
-use fsdyno_model::{
-    CacheEvidence, CpuUse, Failure, FilesystemKind, PhasePlan, Sample, Stage, Step, Stop, Warning,
-    WarningKind,
-};
-use fsdyno_recipes::{Check, layouts};
+use fsdyno_model::{CacheEvidence, Failure, PhasePlan, Stage, Step, Stop, Warning, WarningKind};
+use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long counters must stand still after mkfs, filling and laying, and how long that is waited for.
 pub(super) const SETTLED: (Duration, Duration) =
@@ -37,22 +34,22 @@ pub(super) const SETTLED: (Duration, Duration) =
 /// A cell being carried out.
 pub(super) struct Doing<'a, 'n> {
     pub(super) notes: &'a mut Notes<'n>,
-    journal: &'a Journal,
+    pub(super) journal: &'a Journal,
     /// Tells the directories of this process apart.
-    tag: String,
+    pub(super) tag: String,
     pub(super) stop: &'a Stop,
-    base: &'a Path,
-    released: &'a [Released],
+    pub(super) base: &'a Path,
+    pub(super) released: &'a [Released],
     /// What keeps data of the devices in memory below them.
     pub(super) below: Option<&'a mut dyn Below>,
     // Given back from top to bottom.
     pub(super) mounted: Option<Mounted>,
     tree: Option<Scratch>,
-    array: Option<(Array, Vec<Step>)>,
-    loops: Vec<Loop>,
-    images: Vec<Image>,
-    scratch: Vec<Scratch>,
-    target: PathBuf,
+    pub(super) array: Option<(Array, Vec<Step>)>,
+    pub(super) loops: Vec<Loop>,
+    pub(super) images: Vec<Image>,
+    pub(super) scratch: Vec<Scratch>,
+    pub(super) target: PathBuf,
     /// The steps that mount it, to mount it again.
     pub(super) mount_steps: Vec<Step>,
     /// The kernel names of the devices whose counters tell of this cell.
@@ -139,79 +136,12 @@ impl<'a, 'n> Doing<'a, 'n> {
             });
     }
 
-    /// Makes one image file and attaches it.
-    fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, Halt> {
-        let path = scratch.join(format!("disk{number}.img"));
-        let create = Step::CreateImage {
-            path: path.clone(),
-            size: job.image_bytes,
-        };
-        let image = self
-            .notes
-            .by_call(&create, || {
-                Image::create(&path, job.image_bytes, self.journal)
-            })
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
-        self.images.push(image);
-        let attach = Step::AttachLoop {
-            image: path.clone(),
-            variable: format!("LOOP{number}"),
-        };
-        let device = self
-            .notes
-            .by_call(&attach, || Loop::attach(&path, self.journal))
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
-        if !device.direct_io() {
-            self.notes.warn(Warning::new(
-                WarningKind::Device,
-                format!(
-                    "the file system under {} has no direct I/O",
-                    self.base.display()
-                ),
-                "its page cache hides the disk: choose another place with --work-dir",
-            ));
-        }
-        self.watched.push(device.name().to_owned());
-        let name = device.device().display().to_string();
-        self.loops.push(device);
-        Ok(name)
-    }
-
-    /// Joins the devices where their layout does that below the file system.
-    fn join(&mut self, job: &Job<'_>, devices: Vec<String>) -> Result<Vec<String>, Halt> {
-        let name = job.name(&self.tag);
-        let Some(joined) = layouts::joined(&job.contender.layout, &devices, &name) else {
-            return Ok(devices);
-        };
-        let array = Array::declare(Path::new(&joined.device), self.journal)
-            .map_err(|e| self.notes.halt(e.to_string(), None))?;
-        self.array = Some((array, joined.part));
-        for step in &joined.join {
-            self.program(&step.argv(), &[0])?;
-        }
-        Ok(vec![joined.device])
-    }
-
-    /// Parts what was joined.
-    fn part(&mut self) -> Result<(), Halt> {
-        let Some((array, steps)) = self.array.take() else {
-            return Ok(());
-        };
-        let mut array = Some(array);
-        for step in &steps {
-            if let (Step::StopArray { .. }, Some(array)) = (step, array.take()) {
-                self.notes
-                    .by_call(step, || array.stop())
-                    .map_err(|e| self.notes.halt(e.to_string(), None))?;
-            } else {
-                self.program(&step.argv(), &[0])?;
-            }
-        }
-        Ok(())
-    }
-
     /// Runs a program; a status outside `good` is a failure.
-    fn program(&mut self, argv: &[String], good: &[i32]) -> Result<command::Finished, Halt> {
+    pub(super) fn program(
+        &mut self,
+        argv: &[String],
+        good: &[i32],
+    ) -> Result<command::Finished, Halt> {
         let finished = command::run(argv, self.stop).map_err(|error| self.notes.not_run(&error))?;
         self.notes.program(argv, &finished);
         if finished.status.is_some_and(|status| good.contains(&status)) {
@@ -306,20 +236,6 @@ impl<'a, 'n> Doing<'a, 'n> {
             other => self.notes.halt(other.to_string(), other.errno()),
         }
     }
-
-    /// The counters that stand around a phase.
-    fn counters(&self) -> Result<(Option<BlockCounters>, counters::MachineCpu), Halt> {
-        let failed = |e: std::io::Error| {
-            self.notes
-                .halt(format!("cannot read the counters: {e}"), e.raw_os_error())
-        };
-        let block = if self.watched.is_empty() {
-            None
-        } else {
-            Some(counters::block(&self.watched).map_err(failed)?)
-        };
-        Ok((block, counters::machine_cpu().map_err(failed)?))
-    }
 }
 
 /// The name of the journal without its ending: unique on this machine.
@@ -337,42 +253,7 @@ impl Hands for Doing<'_, '_> {
     }
 
     fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, Halt> {
-        if job.recipe.kind() == FilesystemKind::Directory {
-            return Ok(Vec::new());
-        }
-        let tag = &self.tag;
-        let path = job.scratch(self.base, tag);
-        self.target = job.target(self.base, tag);
-        // The mount point is given back before the directory it lies in.
-        for directory in [&path, &self.target] {
-            let step = Step::MakeDirectory {
-                path: directory.clone(),
-            };
-            let scratch = self
-                .notes
-                .by_call(&step, || Scratch::create(directory, self.journal))
-                .map_err(|e| self.notes.halt(e.to_string(), None))?;
-            self.scratch.insert(0, scratch);
-        }
-        if job.recipe.kind() == FilesystemKind::Memory {
-            return Ok(Vec::new());
-        }
-        let count = job.contender.layout.devices;
-        if self.released.is_empty() {
-            let devices = (0..count).map(|number| self.image(job, &path, number));
-            let devices = devices.collect::<Result<Vec<_>, _>>()?;
-            return self.join(job, devices);
-        }
-        let mut devices = Vec::new();
-        for released in self.released.iter().take(count as usize) {
-            // Between two cells somebody may have taken the device into use.
-            released
-                .recheck()
-                .map_err(|refusal| self.notes.halt(refusal.to_string(), None))?;
-            self.watched.push(released.portrait().identity.name.clone());
-            devices.push(released.device().display().to_string());
-        }
-        self.join(job, devices)
+        self.provide(job)
     }
 
     fn target(&self) -> PathBuf {
@@ -460,107 +341,11 @@ impl Hands for Doing<'_, '_> {
     }
 
     fn phase(&mut self, job: &Job<'_>, number: u32, evidence: CacheEvidence) -> Result<(), Halt> {
-        let phase = &job.workload.phases[number as usize];
-        let space = |root: &Path| counters::space_used(root).unwrap_or_default();
-        let space_before = space(&self.ground.root);
-        let (block_before, cpu_before) = self.counters()?;
-        let facts = job.prepared.dataset.facts();
-        let request = measure::Request {
-            phase,
-            engine: &job.plan.engine,
-            copy_method: job.plan.copy_method,
-            ground: &mut self.ground,
-            facts: Some((facts.files, facts.directories, facts.bytes.0)),
-            stop: self.stop,
-        };
-        let measured = measure::run(request).map_err(|error| self.load_failed(&error))?;
-        let (_, cpu_after) = self.counters()?;
-        if measured.durable_ns.is_none() && job.touches_files() {
-            // A phase that only reads may still write time stamps: they count as its traffic,
-            // while its time ended with the reading.
-            self.sync()?;
-        }
-        let (block_after, _) = self.counters()?;
-        for tool in &measured.commands {
-            self.notes.tool(tool);
-        }
-        let machine = cpu_after.since(&cpu_before);
-        let device = block_after
-            .zip(block_before)
-            .map(|(after, before)| after.since(&before));
-        let mut sample = Sample {
-            phase: number,
-            label: phase.label.clone(),
-            kind: phase.kind.clone(),
-            engine: measured.engine.to_owned(),
-            method: measured.method,
-            cache: evidence,
-            return_ns: measured.return_ns,
-            durable_ns: measured.durable_ns,
-            tally: measured.tally,
-            cpu: CpuUse {
-                user_ns: measured.user_ns,
-                system_ns: measured.system_ns,
-                machine_busy_ns: machine.busy_ns,
-                steal_ns: machine.steal_ns,
-            },
-            device,
-            space_before,
-            space_after: space(&self.ground.root),
-            fragmentation: None,
-            figures: measured.figures,
-            warnings: measured.warnings,
-        };
-        sample.fragmentation = fragments::after(self, job, phase)?;
-        let doubts = doubts::about(&sample, job);
-        sample.warnings.extend(doubts);
-        self.notes.sample(sample);
-        Ok(())
+        sampling::measure(self, job, number, evidence)
     }
 
     fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), Halt> {
-        let start = Instant::now();
-        let newest = self.ground.newest().cloned().unwrap_or_default();
-        let (original, result) = if needs == Needs::Archive {
-            let archive = self.ground.archive.clone().unwrap_or_default();
-            let result = trees::compare_archive(&archive, &newest, self.stop);
-            (archive, result)
-        } else {
-            let count = self.ground.trees.len();
-            let original = self.ground.trees[count.saturating_sub(2)].clone();
-            let result = trees::compare(&original, &newest, self.stop);
-            (original, result)
-        };
-        let comparison = match result {
-            Err(_) if self.stop.requested() => return Err(Halt::Stopped),
-            Err(error) => return Err(self.notes.halt(error.to_string(), None)),
-            Ok(comparison) => comparison,
-        };
-        if comparison.total > 0 {
-            let message = format!(
-                "{} is not what {} is: {} differences, the first: {}",
-                newest.display(),
-                original.display(),
-                comparison.total,
-                comparison
-                    .differences
-                    .first()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
-            );
-            return Err(self.notes.halt(message, None));
-        }
-        let text = format!(
-            "{} in {}: {} files, {} directories, {} equal, compared in {}",
-            job.contender.label,
-            newest.display(),
-            comparison.files,
-            comparison.directories,
-            comparison.bytes,
-            elapsed(start),
-        );
-        self.notes.effective("tree comparison", text);
-        Ok(())
+        verified::compare(self, job, needs)
     }
 
     fn unmount(&mut self) -> Result<(), Halt> {

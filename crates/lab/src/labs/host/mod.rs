@@ -1,10 +1,13 @@
 //! The host lab: a cell runs right here, on this kernel.
 
 mod caches;
+mod devices;
 mod doing;
 mod doubts;
 pub(crate) mod fragments;
+mod sampling;
 mod states;
+mod verified;
 
 use crate::job::Job;
 use crate::labs::notes::Notes;

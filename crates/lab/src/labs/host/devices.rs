@@ -1,0 +1,126 @@
+//! The devices of a cell: image files on loop devices, or those that the user named; joined below
+//! the file system where its layout asks for it.
+
+use super::doing::Doing;
+use crate::job::Job;
+use crate::procedure::Halt;
+use fsdyno_host::arrays::Array;
+use fsdyno_host::image::{Image, Scratch};
+use fsdyno_host::loops::Loop;
+use fsdyno_model::{FilesystemKind, Step, Warning, WarningKind};
+use fsdyno_recipes::layouts;
+use std::path::Path;
+
+impl Doing<'_, '_> {
+    /// Provides the devices of a contender: made, or those that the guard released, joined where
+    /// its layout does that.
+    pub(super) fn provide(&mut self, job: &Job<'_>) -> Result<Vec<String>, Halt> {
+        if job.recipe.kind() == FilesystemKind::Directory {
+            return Ok(Vec::new());
+        }
+        let tag = &self.tag;
+        let path = job.scratch(self.base, tag);
+        self.target = job.target(self.base, tag);
+        // The mount point is given back before the directory it lies in.
+        for directory in [&path, &self.target] {
+            let step = Step::MakeDirectory {
+                path: directory.clone(),
+            };
+            let scratch = self
+                .notes
+                .by_call(&step, || Scratch::create(directory, self.journal))
+                .map_err(|e| self.notes.halt(e.to_string(), None))?;
+            self.scratch.insert(0, scratch);
+        }
+        if job.recipe.kind() == FilesystemKind::Memory {
+            return Ok(Vec::new());
+        }
+        let count = job.contender.layout.devices;
+        if self.released.is_empty() {
+            let devices = (0..count).map(|number| self.image(job, &path, number));
+            let devices = devices.collect::<Result<Vec<_>, _>>()?;
+            return self.join(job, devices);
+        }
+        let mut devices = Vec::new();
+        for released in self.released.iter().take(count as usize) {
+            // Between two cells somebody may have taken the device into use.
+            released
+                .recheck()
+                .map_err(|refusal| self.notes.halt(refusal.to_string(), None))?;
+            self.watched.push(released.portrait().identity.name.clone());
+            devices.push(released.device().display().to_string());
+        }
+        self.join(job, devices)
+    }
+
+    /// Makes one image file and attaches it.
+    fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, Halt> {
+        let path = scratch.join(format!("disk{number}.img"));
+        let create = Step::CreateImage {
+            path: path.clone(),
+            size: job.image_bytes,
+        };
+        let image = self
+            .notes
+            .by_call(&create, || {
+                Image::create(&path, job.image_bytes, self.journal)
+            })
+            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        self.images.push(image);
+        let attach = Step::AttachLoop {
+            image: path.clone(),
+            variable: format!("LOOP{number}"),
+        };
+        let device = self
+            .notes
+            .by_call(&attach, || Loop::attach(&path, self.journal))
+            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        if !device.direct_io() {
+            self.notes.warn(Warning::new(
+                WarningKind::Device,
+                format!(
+                    "the file system under {} has no direct I/O",
+                    self.base.display()
+                ),
+                "its page cache hides the disk: choose another place with --work-dir",
+            ));
+        }
+        self.watched.push(device.name().to_owned());
+        let name = device.device().display().to_string();
+        self.loops.push(device);
+        Ok(name)
+    }
+
+    /// Joins the devices where their layout does that below the file system.
+    fn join(&mut self, job: &Job<'_>, devices: Vec<String>) -> Result<Vec<String>, Halt> {
+        let name = job.name(&self.tag);
+        let Some(joined) = layouts::joined(&job.contender.layout, &devices, &name) else {
+            return Ok(devices);
+        };
+        let array = Array::declare(Path::new(&joined.device), self.journal)
+            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        self.array = Some((array, joined.part));
+        for step in &joined.join {
+            self.program(&step.argv(), &[0])?;
+        }
+        Ok(vec![joined.device])
+    }
+
+    /// Parts what was joined.
+    pub(super) fn part(&mut self) -> Result<(), Halt> {
+        let Some((array, steps)) = self.array.take() else {
+            return Ok(());
+        };
+        let mut array = Some(array);
+        for step in &steps {
+            if let (Step::StopArray { .. }, Some(array)) = (step, array.take()) {
+                self.notes
+                    .by_call(step, || array.stop())
+                    .map_err(|e| self.notes.halt(e.to_string(), None))?;
+            } else {
+                self.program(&step.argv(), &[0])?;
+            }
+        }
+        Ok(())
+    }
+}

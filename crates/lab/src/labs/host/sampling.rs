@@ -1,0 +1,90 @@
+//! A phase between its counters: what it took, and what it cost.
+
+use super::doing::Doing;
+use super::{doubts, fragments};
+use crate::job::Job;
+use crate::procedure::Halt;
+use fsdyno_host::counters::{self, BlockCounters};
+use fsdyno_load::measure;
+use fsdyno_model::{CacheEvidence, CpuUse, Sample};
+use std::path::Path;
+
+/// Runs a phase and keeps its sample.
+pub(super) fn measure(
+    hands: &mut Doing<'_, '_>,
+    job: &Job<'_>,
+    number: u32,
+    evidence: CacheEvidence,
+) -> Result<(), Halt> {
+    let phase = &job.workload.phases[number as usize];
+    let space = |root: &Path| counters::space_used(root).unwrap_or_default();
+    let space_before = space(&hands.ground.root);
+    let (block_before, cpu_before) = counters(hands)?;
+    let facts = job.prepared.dataset.facts();
+    let request = measure::Request {
+        phase,
+        engine: &job.plan.engine,
+        copy_method: job.plan.copy_method,
+        ground: &mut hands.ground,
+        facts: Some((facts.files, facts.directories, facts.bytes.0)),
+        stop: hands.stop,
+    };
+    let measured = measure::run(request).map_err(|error| hands.load_failed(&error))?;
+    let (_, cpu_after) = counters(hands)?;
+    if measured.durable_ns.is_none() && job.touches_files() {
+        // A phase that only reads may still write time stamps: they count as its traffic,
+        // while its time ended with the reading.
+        hands.sync()?;
+    }
+    let (block_after, _) = counters(hands)?;
+    for tool in &measured.commands {
+        hands.notes.tool(tool);
+    }
+    let machine = cpu_after.since(&cpu_before);
+    let device = block_after
+        .zip(block_before)
+        .map(|(after, before)| after.since(&before));
+    let mut sample = Sample {
+        phase: number,
+        label: phase.label.clone(),
+        kind: phase.kind.clone(),
+        engine: measured.engine.to_owned(),
+        method: measured.method,
+        cache: evidence,
+        return_ns: measured.return_ns,
+        durable_ns: measured.durable_ns,
+        tally: measured.tally,
+        cpu: CpuUse {
+            user_ns: measured.user_ns,
+            system_ns: measured.system_ns,
+            machine_busy_ns: machine.busy_ns,
+            steal_ns: machine.steal_ns,
+        },
+        device,
+        space_before,
+        space_after: space(&hands.ground.root),
+        fragmentation: None,
+        figures: measured.figures,
+        warnings: measured.warnings,
+    };
+    sample.fragmentation = fragments::after(hands, job, phase)?;
+    let doubts = doubts::about(&sample, job);
+    sample.warnings.extend(doubts);
+    hands.notes.sample(sample);
+    Ok(())
+}
+
+/// The counters that stand around a phase.
+fn counters(hands: &Doing<'_, '_>) -> Result<(Option<BlockCounters>, counters::MachineCpu), Halt> {
+    let failed = |e: std::io::Error| {
+        hands
+            .notes
+            .halt(format!("cannot read the counters: {e}"), e.raw_os_error())
+    };
+    let block = if hands.watched.is_empty() {
+        None
+    } else {
+        Some(counters::block(&hands.watched).map_err(failed)?)
+    };
+    Ok((block, counters::machine_cpu().map_err(failed)?))
+}
