@@ -8,7 +8,9 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::signals;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Contender, Cut, FilesystemKind, GuestSize, Judgement, Nanos, Recovery, Stop};
+use fsdyno_model::{
+    Contender, Cut, FilesystemKind, GrammarError, GuestSize, Judgement, Nanos, Recovery, Stop,
+};
 use fsdyno_recipes as recipes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,6 +68,10 @@ fn pull(
             }
         }
     }
+    if cuts.is_empty() {
+        // There is nothing to tell but why.
+        return ended.map(|()| Code::Ok);
+    }
     if args.json {
         output::json(&cuts)?;
     } else {
@@ -88,7 +94,7 @@ fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
 fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
     let mut all = Vec::new();
     for list in lists {
-        let parsed = Contender::parse_list(list, &recipes::kind_of).map_err(Trouble::usage)?;
+        let parsed = Contender::parse_list(list, &recipes::kind_of).map_err(unknown)?;
         for contender in parsed {
             recipes::validate(&contender).map_err(Trouble::usage)?;
             recipes::check_options(&contender).map_err(Trouble::usage)?;
@@ -104,6 +110,20 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
         }
     }
     Ok(all)
+}
+
+/// A list that cannot be read, with the names near to one that is none.
+fn unknown(error: GrammarError) -> Trouble {
+    let GrammarError::UnknownFilesystem { name } = &error else {
+        return Trouble::usage(error);
+    };
+    let near = recipes::nearest(name, recipes::names().into_iter());
+    let known = if near.is_empty() {
+        format!("the file systems are {}", recipes::names().join(", "))
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    Trouble::usage(format!("{error}; {known}"))
 }
 
 /// What came of a cut, and where its images were kept the command that shows it again.
@@ -146,19 +166,15 @@ fn tell(args: &PlugArgs, contender: &Contender, cut: &Cut) {
     let images: Vec<String> = cut.images.iter().map(|i| i.display().to_string()).collect();
     let seed = cut.seed.to_string();
     let acknowledged = cut.acknowledged.to_string();
-    let again = [
-        "fsdyno",
-        "plug",
-        "--fs",
-        &contender.label,
-        "--seed",
-        &seed,
-        "--acknowledged",
-        &acknowledged,
-        "--again",
-        &images.join(","),
-    ];
-    eprintln!("  {}", shell_line(&again.map(str::to_owned)));
+    let (label, images) = (&contender.label, images.join(","));
+    let mut again = vec!["fsdyno", "plug", "--fs", label, "--seed", &seed];
+    again.extend(["--acknowledged", &acknowledged, "--again", &images]);
+    let memory = args.guest_memory.0.to_string();
+    if args.guest_memory != GuestSize::default().memory {
+        again.extend(["--guest-memory", &memory]);
+    }
+    let again: Vec<String> = again.into_iter().map(str::to_owned).collect();
+    eprintln!("  {}", shell_line(&again));
 }
 
 /// What the columns mean, and what they cannot show.
