@@ -433,11 +433,13 @@ fn published_tables_are_listed_shown_and_laid_beside_a_run() {
         ("ufs-async-2004", "fsdyno run classic-2004 --fs ext2"),
         (
             "btrfs-2008",
-            "fsdyno run classic-2008 --fs btrfs,ext2,ext3,xfs",
+            "fsdyno run classic-2008 --fs btrfs,ext2,ext3,reiserfs:notail,xfs,reiserfs@raid0x2,\
+             xfs@raid0x2",
         ),
         (
             "atime-2007",
-            "fsdyno run atime-2007 --fs ext3:strictatime,ext3:noatime",
+            "fsdyno run atime-2007 --fs reiserfs:strictatime,reiserfs:noatime,ext3:strictatime,\
+             ext3:noatime",
         ),
         ("btrfs-2009", "did you mean btrfs-2008"),
     ] {

@@ -78,7 +78,8 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
     if format == Format::Terminal {
         let table = read(published)?;
         let command = today(&table, &catalogue()).unwrap_or_else(|| none_today(&table));
-        output::bytes(format!("\nToday: {command}\n").as_bytes())?;
+        let line = format!("Today: {command}");
+        output::bytes(format!("\n{}\n", in_width(&line, output::width())).as_bytes())?;
     }
     Ok(Code::Ok)
 }
@@ -120,8 +121,18 @@ fn read(published: &Published) -> Result<Table, Trouble> {
         .map_err(|e: PublishedError| Trouble::failure(e))
 }
 
+/// A line with a command in it, which goes on in the next line where it is too long: the shell
+/// takes both for one.
+fn in_width(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.replacen(" --fs ", " \\\n  --fs ", 1)
+}
+
 /// The command that measures today what the table tells of: its suite, on those of its contenders
-/// that there are recipes for, or on those that may stand in their place; none where there is no such suite, or nothing of it is laid beside.
+/// that there are recipes for, or on those that may stand in their place; none where there is no
+/// such suite, or nothing of it is laid beside.
 fn today(table: &Table, catalogue: &Catalogue) -> Option<String> {
     if table.lines.is_empty() || suite::find(&table.suite)?.read(catalogue).is_err() {
         return None;
