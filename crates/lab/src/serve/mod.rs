@@ -132,12 +132,14 @@ pub fn serve() -> Result<(), ServeError> {
 /// What the host is told first.
 fn ready() -> Word {
     let name = rustix::system::uname();
-    let of_kernel = [name.sysname(), name.release(), name.version()];
+    let of_kernel = [name.sysname(), name.release()];
     let kernel = of_kernel.map(|part| part.to_string_lossy()).join(" ");
+    let build = name.version().to_string_lossy().into_owned();
     let about = rustix::system::sysinfo();
     let memory = about.totalram as u64;
     Word::Ready {
         kernel,
+        build,
         processors: thread::available_parallelism().map_or(1, |n| n.get() as u64),
         memory: memory.saturating_mul(u64::from(about.mem_unit)),
     }

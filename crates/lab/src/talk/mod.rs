@@ -58,8 +58,10 @@ pub enum Task {
 pub enum Word {
     /// The guest has started.
     Ready {
-        /// Its kernel, as uname(1) tells it.
+        /// Its kernel and release, as uname(1) tells them.
         kernel: String,
+        /// The version of the kernel: when it was built.
+        build: String,
         /// Its processors.
         processors: u64,
         /// The memory its kernel has, bytes.

@@ -97,10 +97,11 @@ impl<'a> Conversation<'a> {
         match self.next(START)? {
             Word::Ready {
                 kernel,
+                build,
                 processors,
                 memory,
             } => Ok(format!(
-                "{kernel}, User-mode Linux, {processors} processor{}, {} of memory",
+                "{kernel} (User-mode Linux), {build}, {processors} processor{}, {} of memory",
                 if processors == 1 { "" } else { "s" },
                 Bytes(memory)
             )),
