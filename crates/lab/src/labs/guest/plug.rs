@@ -180,9 +180,37 @@ fn keep_all(
     let label: String = contender.label.chars().map(plain).collect();
     let mut kept = Vec::new();
     for (number, image) in images.into_iter().enumerate() {
-        let name = keep.join(format!("fsdyno-plug-{label}-{seed}-disk{number}.img"));
+        let name = free_name(keep, &format!("fsdyno-plug-{label}-{seed}-disk{number}"));
         image.keep(&name)?;
         kept.push(name);
     }
     Ok(kept)
+}
+
+/// A name for an image that nothing has yet: an earlier series may have kept one of the same cut.
+fn free_name(keep: &Path, stem: &str) -> PathBuf {
+    let mut name = keep.join(format!("{stem}.img"));
+    let mut number = 1;
+    while name.symlink_metadata().is_ok() {
+        number += 1;
+        name = keep.join(format!("{stem}-{number}.img"));
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_is_kept_already_gives_way_to_no_other() {
+        let ground = tempfile::tempdir().unwrap();
+        let mut names = Vec::new();
+        for _ in 0..3 {
+            let name = free_name(ground.path(), "cut");
+            std::fs::write(&name, "").unwrap();
+            names.push(name.file_name().unwrap().to_string_lossy().into_owned());
+        }
+        assert_eq!(names, ["cut.img", "cut-2.img", "cut-3.img"]);
+    }
 }
