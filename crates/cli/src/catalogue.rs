@@ -22,8 +22,16 @@ pub fn catalogue() -> Catalogue {
             .map(|engine| engine.name.to_owned())
             .collect(),
         datasets: datasets::ALL.iter().map(|set| dataset(set)).collect(),
+        ..Catalogue::default()
+    }
+}
+
+/// The same, with what this machine lacks: for those who choose a lab.
+pub fn catalogue_here() -> Catalogue {
+    Catalogue {
         lacking: lacking(),
         guests: probe(&guest::uml::need()) == Availability::Available,
+        ..catalogue()
     }
 }
 

@@ -16,7 +16,7 @@ pub mod options;
 mod validate;
 
 pub use error::RecipeError;
-pub use fs::{Check, Filesystem, find, kind_of, names};
+pub use fs::{Check, Filesystem, find, kind_of, names, on_blocks};
 pub use layouts::Layout;
 pub use mkfs_words::MkfsGrammar;
 pub use nearest::nearest;

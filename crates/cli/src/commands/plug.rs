@@ -8,10 +8,9 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::signals;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{
-    Contender, Cut, FilesystemKind, GrammarError, GuestSize, Judgement, Nanos, Recovery, Stop,
-};
+use fsdyno_model::{Contender, Cut, GuestSize, Judgement, Nanos, Recovery, Stop};
 use fsdyno_recipes as recipes;
+use fsdyno_run::resolve::{Judge, ResolveError};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -92,38 +91,29 @@ fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
 }
 
 fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
+    let here = std::env::current_dir()?;
+    let judge = Judge {
+        base: &here,
+        unchecked_options: false,
+    };
     let mut all = Vec::new();
     for list in lists {
-        let parsed = Contender::parse_list(list, &recipes::kind_of).map_err(unknown)?;
-        for contender in parsed {
-            recipes::validate(&contender).map_err(Trouble::usage)?;
-            recipes::check_options(&contender).map_err(Trouble::usage)?;
-            let on_blocks = recipes::kind_of(&contender.filesystem) == Some(FilesystemKind::Block);
-            let joined = recipes::layouts::find(&contender.layout.name).is_some_and(|l| l.below);
-            if !on_blocks || joined {
-                return Err(Trouble::usage(format!(
-                    "{}: the plug is pulled on file systems that lie on disks themselves",
-                    contender.label
-                )));
-            }
-            all.push(contender);
-        }
+        let list = judge.list(list).map_err(ResolveError::argument("--fs"));
+        all.extend(list.map_err(Trouble::usage)?);
     }
-    Ok(all)
-}
-
-/// A list that cannot be read, with the names near to one that is none.
-fn unknown(error: GrammarError) -> Trouble {
-    let GrammarError::UnknownFilesystem { name } = &error else {
-        return Trouble::usage(error);
+    let joined = |contender: &Contender| {
+        recipes::layouts::find(&contender.layout.name).is_some_and(|layout| layout.below)
     };
-    let near = recipes::nearest(name, recipes::names().into_iter());
-    let known = if near.is_empty() {
-        format!("the file systems are {}", recipes::names().join(", "))
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
-    Trouble::usage(format!("{error}; {known}"))
+    match all
+        .iter()
+        .find(|one| !recipes::on_blocks(one) || joined(one))
+    {
+        None => Ok(all),
+        Some(contender) => Err(Trouble::usage(format!(
+            "{}: the plug is pulled on file systems that lie on disks themselves",
+            contender.label
+        ))),
+    }
 }
 
 /// What came of a cut, and where its images were kept the command that shows it again.

@@ -16,9 +16,7 @@ use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::guest::inside;
 use fsdyno_host::guest::uml::Uml;
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{
-    Bytes, Cell, CellRecord, Contender, DeviceChoice, FilesystemKind, Nanos, Plan, Stop,
-};
+use fsdyno_model::{Bytes, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan, Stop};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -209,12 +207,12 @@ fn run(
 
 /// The disks of the guest that are the devices of a contender.
 fn disks(contender: &Contender) -> Vec<PathBuf> {
-    let kind = fsdyno_recipes::kind_of(&contender.filesystem);
-    let count = match kind {
-        Some(FilesystemKind::Block) => contender.layout.devices as usize,
-        _ => 0,
-    };
-    (0..count).map(Uml::disk).collect()
+    if !fsdyno_recipes::on_blocks(contender) {
+        return Vec::new();
+    }
+    (0..contender.layout.devices as usize)
+        .map(Uml::disk)
+        .collect()
 }
 
 /// Has the guard release disks of the guest: image files that were made for this guest alone.

@@ -156,6 +156,11 @@ pub fn kind_of(name: &str) -> Option<FilesystemKind> {
     find(name).map(Filesystem::kind)
 }
 
+/// Whether a contender lives on block devices.
+pub fn on_blocks(contender: &Contender) -> bool {
+    kind_of(&contender.filesystem) == Some(FilesystemKind::Block)
+}
+
 /// The names of all file systems, in the order they are listed.
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|fs| fs.name()).collect()

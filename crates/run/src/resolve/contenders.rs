@@ -109,11 +109,6 @@ pub fn told_apart(contenders: &[Contender]) -> Result<(), (usize, Complaint)> {
     Ok(())
 }
 
-/// Whether a contender lives on block devices.
-pub fn on_blocks(contender: &Contender) -> bool {
-    recipes::kind_of(&contender.filesystem) == Some(FilesystemKind::Block)
-}
-
 /// Whether there are as many devices as each contender is made of.
 pub fn have_devices(contenders: &[Contender], device: &DeviceChoice) -> Result<(), Complaint> {
     let DeviceChoice::Block { paths } = device else {
@@ -121,7 +116,7 @@ pub fn have_devices(contenders: &[Contender], device: &DeviceChoice) -> Result<(
     };
     let short = contenders
         .iter()
-        .filter(|contender| on_blocks(contender))
+        .filter(|contender| recipes::on_blocks(contender))
         .find(|contender| contender.layout.devices as usize > paths.len());
     match short {
         None => Ok(()),

@@ -32,7 +32,7 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// An argument and what is wrong with it, for `map_err`.
-    pub(super) fn argument<E: Into<Complaint>>(argument: &'static str) -> impl Fn(E) -> Self {
+    pub fn argument<E: Into<Complaint>>(argument: &'static str) -> impl Fn(E) -> Self {
         move |error| Self::Argument {
             argument,
             complaint: error.into(),

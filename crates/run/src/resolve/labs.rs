@@ -3,7 +3,6 @@
 
 use super::catalogue::Catalogue;
 use super::complaint::Complaint;
-use super::contenders::on_blocks;
 use super::place::Place;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, LabChoice};
 use fsdyno_recipes as recipes;
@@ -87,7 +86,8 @@ fn fitting(contenders: &[Contender], place: Option<&Place>, catalogue: &Catalogu
     let movable = |contender: &Contender| !is_directory(contender);
     let lacking = |contender: &Contender| {
         let lacks = |name: &String| catalogue.lacking.contains(name);
-        on_blocks(contender) && (lacks(&contender.filesystem) || lacks(&contender.layout.name))
+        recipes::on_blocks(contender)
+            && (lacks(&contender.filesystem) || lacks(&contender.layout.name))
     };
     let named = matches!(place, Some(Place::Block(_)));
     if catalogue.guests

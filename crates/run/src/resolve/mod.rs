@@ -23,6 +23,7 @@ mod work;
 
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
 pub use complaint::Complaint;
+pub use contenders::Judge;
 pub use counting::Counting;
 pub use error::{PlanFileError, ResolveError};
 pub use parameters::{ParameterEntry, ParameterForm, ParameterGiven, engine_of, parameters_of};

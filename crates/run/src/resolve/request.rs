@@ -2,7 +2,7 @@
 
 use super::catalogue::Catalogue;
 use super::complaint::Complaint;
-use super::contenders::{Judge, absolute, have_devices, on_blocks, told_apart};
+use super::contenders::{Judge, absolute, have_devices, told_apart};
 use super::counting::Counting;
 use super::error::ResolveError;
 use super::labs::{self, Said};
@@ -371,7 +371,7 @@ fn device(
     place: Option<Place>,
     here: &Path,
 ) -> DeviceChoice {
-    if !contenders.iter().any(on_blocks) {
+    if !contenders.iter().any(fsdyno_recipes::on_blocks) {
         return DeviceChoice::None;
     }
     let on_loop = |size| DeviceChoice::Loop {

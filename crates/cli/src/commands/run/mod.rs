@@ -5,7 +5,7 @@ mod devices;
 mod listener;
 
 use crate::args::RunArgs;
-use crate::catalogue::catalogue;
+use crate::catalogue::catalogue_here;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
 use begin::{programs_to_name, request};
@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, Trouble> {
 }
 
 fn fresh(args: &RunArgs, store_path: &Path, stop: &Stop) -> Result<Code, Trouble> {
-    let plan = resolve(&request(args), &catalogue()).map_err(begin::plan_trouble)?;
+    let plan = resolve(&request(args), &catalogue_here()).map_err(begin::plan_trouble)?;
     let preflight = preflight(&plan)?;
     if args.dry_run {
         return say(&plan, &preflight);

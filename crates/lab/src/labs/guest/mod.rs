@@ -17,8 +17,7 @@ use fsdyno_host::guest::{Guest, GuestError, Uml};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, Cell, CellRecord, Effective, Event, FilesystemKind, GuestSize, Outcome, Plan, Stage,
-    Step, Stop,
+    Bytes, Cell, CellRecord, Effective, Event, GuestSize, Outcome, Plan, Stage, Step, Stop,
 };
 use std::ffi::OsString;
 use std::io;
@@ -123,16 +122,11 @@ impl GuestLab {
     ) -> Result<(), GuestLabError> {
         let lab = Self::empty(size, (scratch, disk), journal, Stop::new())?;
         let scratch = Scratch::create(&lab.place("shell"), &lab.journal)?;
-        let mut images = Vec::new();
-        for number in 0..disks {
-            let path = scratch.path().join(format!("disk{number}.img"));
-            images.push(Image::create(&path, disk, &lab.journal)?);
-        }
-        let paths: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
+        let images = lab.empty_disks(scratch.path(), disks)?;
         let [program, word] = &lab.init;
         let setting = Setting {
             memory: lab.size.memory,
-            disks: &paths,
+            disks: &paths_of(&images),
             scratch: scratch.path(),
             init: &[program.clone(), word.clone(), "shell".into()],
         };
@@ -203,7 +197,7 @@ impl GuestLab {
         let scratch = notes.by_call(&step, || Scratch::create(&place, &self.journal));
         let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
         let images = self.images(notes, plan, cell, scratch.path())?;
-        let disks: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
+        let disks = paths_of(&images);
         let (guest, line) = self
             .start(scratch.path(), &disks)
             .map_err(|e| notes.halt(e.to_string(), None))?;
@@ -246,6 +240,13 @@ impl GuestLab {
         conversation.record(disks, &mut |event| notes.hear(event))
     }
 
+    /// So many empty images.
+    fn empty_disks(&self, scratch: &Path, count: u32) -> Result<Vec<Image>, ImageError> {
+        (0..count)
+            .map(|number| Image::create(&disk(scratch, number), self.image_bytes, &self.journal))
+            .collect()
+    }
+
     /// One image a device of the contender.
     fn images(
         &self,
@@ -255,18 +256,17 @@ impl GuestLab {
         scratch: &Path,
     ) -> Result<Vec<Image>, Halt> {
         let contender = &plan.contenders[cell.contender as usize];
-        let kind = fsdyno_recipes::kind_of(&contender.filesystem);
-        if kind != Some(FilesystemKind::Block) {
+        if !fsdyno_recipes::on_blocks(contender) {
             return Ok(Vec::new());
         }
-        let count = contender.layout.devices as usize;
-        if count > MOST_DISKS {
+        let count = contender.layout.devices;
+        if count as usize > MOST_DISKS {
             let message = format!("a guest has at most {MOST_DISKS} disks, not {count}");
             return Err(notes.halt(message, None));
         }
         let mut images = Vec::new();
         for number in 0..count {
-            let path = scratch.join(format!("disk{number}.img"));
+            let path = disk(scratch, number);
             let step = Step::CreateImage {
                 path: path.clone(),
                 size: self.image_bytes,
@@ -278,6 +278,15 @@ impl GuestLab {
         }
         Ok(images)
     }
+}
+
+/// Where the image of a disk lies.
+fn disk(scratch: &Path, number: u32) -> PathBuf {
+    scratch.join(format!("disk{number}.img"))
+}
+
+fn paths_of(images: &[Image]) -> Vec<PathBuf> {
+    images.iter().map(|image| image.path().to_owned()).collect()
 }
 
 impl Lab for GuestLab {

@@ -2,7 +2,7 @@
 //! not sent to its disk; another guest brings back what is left.
 
 use super::conversation::{Conversation, Silence};
-use super::{GuestLab, GuestLabError, LAST_LINES};
+use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
 use crate::talk::Task;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
@@ -40,12 +40,8 @@ impl GuestLab {
         always: bool,
     ) -> Result<Cut, GuestLabError> {
         let scratch = Scratch::create(&self.place(&format!("cut-{number}")), &self.journal)?;
-        let mut images = Vec::new();
-        for disk in 0..contender.layout.devices {
-            let path = scratch.path().join(format!("disk{disk}.img"));
-            images.push(Image::create(&path, self.image_bytes, &self.journal)?);
-        }
-        let disks: Vec<PathBuf> = images.iter().map(|i| i.path().to_owned()).collect();
+        let images = self.empty_disks(scratch.path(), contender.layout.devices)?;
+        let disks = paths_of(&images);
         let (acknowledged, after) = self.written(contender, seed, scratch.path(), &disks)?;
         let recovery = self.recovered(contender, seed, acknowledged, scratch.path(), &disks)?;
         let images = if recovery.is_whole() && !always {
