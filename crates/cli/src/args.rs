@@ -1,7 +1,7 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fsdyno_model::{Bytes, CopyMethod, Fill, LabChoice, Nanos};
+use fsdyno_model::{Bytes, CopyMethod, Fill, LabChoice, Nanos, NoLab};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -480,10 +480,8 @@ fn copy_method(text: &str) -> Result<CopyMethod, String> {
 }
 
 fn lab(text: &str) -> Result<LabChoice, String> {
-    LabChoice::from_name(text).ok_or_else(|| {
-        let names: Vec<_> = LabChoice::ALL.iter().map(|lab| lab.name()).collect();
-        format!("the labs are {}", names.join(", "))
-    })
+    text.parse()
+        .map_err(|error: NoLab| format!("{error}; the labs are {}", LabChoice::FORMS.join(", ")))
 }
 
 fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {

@@ -1,56 +1,99 @@
-//! Where a cell runs: on this kernel, or in a guest that has one of its own.
+//! Where a cell runs: on this kernel, in a guest that has one of its own, or on another machine.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
-/// A lab, by name.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
+/// A lab. As text, it is its name; another machine is named after it: `ssh:USER@HOST`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum LabChoice {
     /// This machine and its kernel.
     #[default]
     Host,
     /// A guest of User-mode Linux: a kernel that runs as a program, without root.
     Uml,
+    /// A guest of QEMU: a whole machine, with the kernel of a distribution.
+    Qemu,
+    /// Another machine: what ssh(1) takes as its destination.
+    Ssh(String),
 }
 
-impl LabChoice {
-    /// All labs.
-    pub const ALL: [Self; 2] = [Self::Host, Self::Uml];
+/// A word that names no lab.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no lab")]
+pub struct NoLab(pub String);
 
-    /// The name, as typed and stored.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Uml => "uml",
-        }
-    }
+impl LabChoice {
+    /// The forms of all labs, as typed.
+    pub const FORMS: [&'static str; 4] = ["host", "uml", "qemu", "ssh:USER@HOST"];
 
     /// What it is, in one line.
-    pub fn title(self) -> &'static str {
+    pub fn title(&self) -> &'static str {
         match self {
             Self::Host => "this machine and its kernel",
             Self::Uml => "a guest of User-mode Linux: another kernel, without root",
+            Self::Qemu => "a guest of QEMU: a whole machine, with the kernel of a distribution",
+            Self::Ssh(_) => "another machine, by its own shell and programs",
         }
-    }
-
-    /// The lab of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|lab| lab.name() == name)
     }
 
     /// Whether it is that of this machine, as where nobody says.
     pub fn is_host(&self) -> bool {
         *self == Self::Host
     }
+
+    /// Whether each cell has a guest of its own, with a kernel of its own.
+    pub fn is_guest(&self) -> bool {
+        matches!(self, Self::Uml | Self::Qemu)
+    }
+}
+
+impl FromStr for LabChoice {
+    type Err = NoLab;
+
+    fn from_str(text: &str) -> Result<Self, NoLab> {
+        match text {
+            "host" => Ok(Self::Host),
+            "uml" => Ok(Self::Uml),
+            "qemu" => Ok(Self::Qemu),
+            _ => {
+                let destination = text.strip_prefix("ssh:").unwrap_or_default();
+                // What begins with a dash would be an option of ssh.
+                let sound = !destination.is_empty()
+                    && !destination.starts_with('-')
+                    && !destination.contains(|c: char| c == '/' || c.is_whitespace());
+                sound
+                    .then(|| Self::Ssh(destination.to_owned()))
+                    .ok_or_else(|| NoLab(text.to_owned()))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for LabChoice {
+    type Error = NoLab;
+
+    fn try_from(text: String) -> Result<Self, NoLab> {
+        text.parse()
+    }
+}
+
+impl From<LabChoice> for String {
+    fn from(lab: LabChoice) -> Self {
+        lab.to_string()
+    }
 }
 
 impl fmt::Display for LabChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        match self {
+            Self::Host => f.pad("host"),
+            Self::Uml => f.pad("uml"),
+            Self::Qemu => f.pad("qemu"),
+            Self::Ssh(destination) => f.pad(&format!("ssh:{destination}")),
+        }
     }
 }
 
@@ -71,5 +114,45 @@ impl Default for GuestSize {
         Self {
             memory: Bytes(512 << 20),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_is_read_from_its_text_and_a_destination_is_no_option() {
+        for text in [
+            "host",
+            "uml",
+            "qemu",
+            "ssh:root@bsd",
+            "ssh:bsd",
+            "ssh:me@10.0.0.1",
+        ] {
+            assert_eq!(text.parse::<LabChoice>().unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "vm",
+            "ssh:",
+            "ssh",
+            "ssh:-oProxyCommand=x",
+            "ssh:a b",
+            "ssh:a/b",
+        ] {
+            assert_eq!(text.parse::<LabChoice>(), Err(NoLab(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_lab_is_stored_by_its_text() {
+        let stored = serde_json::to_string(&LabChoice::Uml).unwrap();
+        assert_eq!(stored, r#""uml""#);
+        assert_eq!(
+            serde_json::from_str::<LabChoice>(&stored).unwrap(),
+            LabChoice::Uml
+        );
     }
 }

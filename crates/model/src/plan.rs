@@ -58,8 +58,19 @@ impl Plan {
     pub const SCHEMA: u32 = 1;
 
     /// Whether any contender runs in that lab.
-    pub fn uses(&self, lab: LabChoice) -> bool {
-        self.contenders.iter().any(|contender| contender.lab == lab)
+    pub fn uses(&self, lab: &LabChoice) -> bool {
+        self.labs().contains(&lab)
+    }
+
+    /// The labs that contenders run in, each once, in the order they are first named.
+    pub fn labs(&self) -> Vec<&LabChoice> {
+        let mut labs: Vec<&LabChoice> = Vec::new();
+        for contender in &self.contenders {
+            if !labs.contains(&&contender.lab) {
+                labs.push(&contender.lab);
+            }
+        }
+        labs
     }
 
     /// The hash that names this plan: equal plans have equal hashes.

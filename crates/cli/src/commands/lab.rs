@@ -18,7 +18,7 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct Row {
-    lab: &'static str,
+    lab: LabChoice,
     availability: Availability,
     about: String,
     /// What can be run in it, and what not, with what is missing for it.
@@ -78,7 +78,7 @@ fn list(args: &JsonArgs) -> Result<Code, Trouble> {
             }
         };
         let about = format!("{}{help}", row.about);
-        lines.push([row.lab, state, &about].map(str::to_owned).to_vec());
+        lines.push(vec![row.lab.to_string(), state.to_owned(), about]);
         if !row.runs.is_empty() {
             let runs = format!("runs {}", row.runs.join(", "));
             lines.push(["", "", &runs].map(str::to_owned).to_vec());
@@ -116,13 +116,8 @@ fn guests(stop: &Stop) -> Result<Row, Trouble> {
     let plan = everything();
     if availability != Availability::Available {
         let nothing = Missing::default();
-        return Ok(row(
-            lab,
-            availability,
-            lab.title().to_owned(),
-            &plan,
-            nothing,
-        ));
+        let about = lab.title().to_owned();
+        return Ok(row(lab, availability, about, &plan, nothing));
     }
     let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
     let survey = GuestLab::survey(&plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
@@ -148,7 +143,7 @@ fn row(
         }
     }
     Row {
-        lab: lab.name(),
+        lab,
         availability,
         about,
         runs,

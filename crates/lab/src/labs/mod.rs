@@ -6,8 +6,7 @@ pub(crate) mod notes;
 
 use crate::missing::Missing;
 use fsdyno_model::{Cell, CellRecord, Event, LabChoice, Plan};
-use guest::GuestLab;
-use host::HostLab;
+use std::collections::BTreeMap;
 
 /// A place where cells run, as the conductor sees it.
 pub trait Lab {
@@ -24,6 +23,12 @@ pub trait Lab {
     fn stop_requested(&self) -> bool;
 }
 
+/// A lab that has looked what it has for the plan it was made for.
+pub trait Surveyed: Lab {
+    /// What is missing, each contender seen as if it ran here.
+    fn missing(&self) -> &Missing;
+}
+
 /// What lies below the devices of a lab and keeps their data in memory, as the host of a guest
 /// does.
 pub trait Below {
@@ -35,41 +40,29 @@ pub trait Below {
 }
 
 /// All labs that a plan uses: each cell runs where its contender says.
-pub struct Labs {
-    /// This machine.
-    pub host: Option<HostLab>,
-    /// Guests.
-    pub guest: Option<GuestLab>,
-}
+#[derive(Default)]
+pub struct Labs(BTreeMap<LabChoice, Box<dyn Surveyed>>);
 
 impl Labs {
-    /// What is missing for a plan, each contender seen from its own lab. A program is missing for
-    /// a workload where it is in the first lab there is: all see the same programs.
-    pub fn missing(&self, plan: &Plan) -> Missing {
-        let host = self.host.as_ref().map(HostLab::missing);
-        let guest = self.guest.as_ref().map(GuestLab::missing);
-        let of = |number: usize, lab: LabChoice| {
-            let seen = match lab {
-                LabChoice::Host => host,
-                LabChoice::Uml => guest,
-            };
-            seen?.contenders.get(number)?.clone()
-        };
-        let contenders = plan.contenders.iter().enumerate();
-        Missing {
-            contenders: contenders.map(|(n, c)| of(n, c.lab)).collect(),
-            workloads: host
-                .or(guest)
-                .map(|seen| seen.workloads.clone())
-                .unwrap_or_default(),
-        }
+    /// Takes up a lab.
+    pub fn add(&mut self, choice: LabChoice, lab: impl Surveyed + 'static) {
+        self.0.insert(choice, Box::new(lab));
     }
 
-    /// The lab of a contender. A plan uses no lab that was not made for it.
-    fn of(&mut self, lab: LabChoice) -> Option<&mut dyn Lab> {
-        match lab {
-            LabChoice::Host => self.host.as_mut().map(|lab| lab as &mut dyn Lab),
-            LabChoice::Uml => self.guest.as_mut().map(|lab| lab as &mut dyn Lab),
+    /// What is missing for a plan, each contender seen from its own lab. A program is missing for
+    /// a workload where it is in the first lab there is.
+    pub fn missing(&self, plan: &Plan) -> Missing {
+        let contenders = plan.contenders.iter().enumerate();
+        let seen = contenders.map(|(number, contender)| {
+            let lab = self.0.get(&contender.lab)?;
+            lab.missing().contenders.get(number)?.clone()
+        });
+        let first = self.0.values().next();
+        Missing {
+            contenders: seen.collect(),
+            workloads: first
+                .map(|lab| lab.missing().workloads.clone())
+                .unwrap_or_default(),
         }
     }
 }
@@ -81,12 +74,12 @@ impl Lab for Labs {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
-        let lab = plan.contenders.get(cell.contender as usize)?.lab;
-        self.of(lab)?.run_cell(plan, cell, emit)
+        // A plan uses no lab that was not made for it.
+        let contender = plan.contenders.get(cell.contender as usize)?;
+        self.0.get_mut(&contender.lab)?.run_cell(plan, cell, emit)
     }
 
     fn stop_requested(&self) -> bool {
-        let host = self.host.as_ref().is_some_and(Lab::stop_requested);
-        host || self.guest.as_ref().is_some_and(Lab::stop_requested)
+        self.0.values().any(|lab| lab.stop_requested())
     }
 }

@@ -8,7 +8,7 @@ use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, LabChoice};
 use fsdyno_recipes as recipes;
 
 /// What was said of labs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
     /// The lab.
     pub lab: Option<LabChoice>,
@@ -18,10 +18,8 @@ pub struct Said {
 
 /// The lab of that name.
 pub fn lab(name: &str) -> Result<LabChoice, Complaint> {
-    LabChoice::from_name(name).ok_or_else(|| {
-        let names = LabChoice::ALL.into_iter().map(LabChoice::name);
-        Complaint::unknown("lab", name, names)
-    })
+    name.parse()
+        .map_err(|_| Complaint::unknown("lab", name, LabChoice::FORMS.into_iter()))
 }
 
 /// The memory of a guest, where a kernel starts in it.
@@ -73,7 +71,7 @@ pub fn assign(
                 "leave out the directory, or the lab",
             ));
         }
-        contender.lab = lab;
+        contender.lab = lab.clone();
     }
     let default = GuestSize::default();
     Ok(Some(GuestSize {

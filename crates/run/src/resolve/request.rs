@@ -327,7 +327,10 @@ fn guest(
     let memory = request.guest_memory.map(labs::memory).transpose();
     let memory = memory.map_err(ResolveError::argument("--guest-memory"))?;
     let said = Said {
-        lab: request.lab.or(layers.pick(|layer| layer.lab)),
+        lab: request
+            .lab
+            .clone()
+            .or(layers.pick(|layer| layer.lab.clone())),
         memory: memory.or(layers.pick(|layer| layer.guest_memory)),
     };
     let argument = if request.lab.is_some() || request.guest_memory.is_none() {

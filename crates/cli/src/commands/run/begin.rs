@@ -32,7 +32,7 @@ pub fn request(args: &RunArgs) -> Request {
         fragments: args
             .fragments
             .map(|above| above.map_or(Counting::All, Counting::Above)),
-        lab: args.lab,
+        lab: args.lab.clone(),
         guest_memory: args.guest_memory,
         fill: args.fill.clone(),
         age: args.age.clone(),

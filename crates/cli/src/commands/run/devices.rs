@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Refuses a plan whose kind of device is not to be had here.
 pub fn require(plan: &Plan) -> Result<(), Trouble> {
     // A plan whose contenders need no block devices was resolved to have none; guests make theirs.
-    if plan.device == DeviceChoice::None || !plan.uses(LabChoice::Host) {
+    if plan.device == DeviceChoice::None || !plan.uses(&LabChoice::Host) {
         return Ok(());
     }
     let mut needs = vec![Need::Root];

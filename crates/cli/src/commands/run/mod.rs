@@ -180,15 +180,16 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
         eprintln!("fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run");
     }
     let journal = Journal::open(&state).map_err(Trouble::failure)?;
-    let guest = plan.uses(LabChoice::Uml).then(|| {
+    let mut labs = Labs::default();
+    if plan.uses(&LabChoice::Uml) {
         let lab = GuestLab::new(plan, &preflight, journal.clone(), stop.clone());
-        lab.map_err(crate::commands::lab::guest_trouble)
-    });
-    let guest = guest.transpose()?;
-    let host = plan
-        .uses(LabChoice::Host)
-        .then(|| HostLab::new(plan, preflight, journal, released, stop.clone()));
-    let labs = Labs { host, guest };
+        let lab = lab.map_err(crate::commands::lab::guest_trouble)?;
+        labs.add(LabChoice::Uml, lab);
+    }
+    if plan.uses(&LabChoice::Host) {
+        let lab = HostLab::new(plan, preflight, journal, released, stop.clone());
+        labs.add(LabChoice::Host, lab);
+    }
     nobody_can_run(&labs, plan)?;
     Ok(labs)
 }

@@ -4,9 +4,9 @@
 mod conversation;
 mod plug;
 
-use crate::labs::Lab;
 use crate::labs::host::hint;
 use crate::labs::notes::Notes;
+use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::Halt;
@@ -133,11 +133,6 @@ impl GuestLab {
         // However the guest ended, the user has left it.
         lab.uml.on_terminal(&setting, &lab.journal)?;
         Ok(())
-    }
-
-    /// What is missing in a guest for the plan.
-    pub fn missing(&self) -> &Missing {
-        &self.missing
     }
 
     /// Asks a guest what it is, and what is missing.
@@ -287,6 +282,12 @@ fn disk(scratch: &Path, number: u32) -> PathBuf {
 
 fn paths_of(images: &[Image]) -> Vec<PathBuf> {
     images.iter().map(|image| image.path().to_owned()).collect()
+}
+
+impl Surveyed for GuestLab {
+    fn missing(&self) -> &Missing {
+        &self.missing
+    }
 }
 
 impl Lab for GuestLab {

@@ -11,7 +11,7 @@ mod verified;
 
 use crate::job::Job;
 use crate::labs::notes::Notes;
-use crate::labs::{Below, Lab};
+use crate::labs::{Below, Lab, Surveyed};
 use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt};
@@ -62,11 +62,6 @@ impl HostLab {
         self.below = Some(below);
         self
     }
-
-    /// What is missing here for the plan.
-    pub fn missing(&self) -> &Missing {
-        &self.missing
-    }
 }
 
 /// What fails on an image file that cannot grow fails with an error of the device: say why.
@@ -85,6 +80,12 @@ pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
             "; {place}, where the image files lie, is full ({free} free): choose another \
              directory with --work-dir"
         );
+    }
+}
+
+impl Surveyed for HostLab {
+    fn missing(&self) -> &Missing {
+        &self.missing
     }
 }
 
