@@ -82,6 +82,7 @@ const RUN_HELP: &str = "\
 Contenders, typed short:
   NAME[MKFS OPTIONS]@LAYOUT:MOUNT OPTIONS, all but the name optional
   ext4   ext4:noatime,data=writeback   ext3[-O ^dir_index]   btrfs@pool2:compress=zstd
+  uml/reiserfs:notail   host/ext4: the lab it runs in, where it is not that of --lab
 
   A comma begins the next contender where the name of a file system follows; else it goes on
   with the mount options before it. The first contender is the baseline of all ratios.
@@ -147,8 +148,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub scale: Option<f64>,
 
-    /// Where cells run: host, or uml, guests with a kernel of their own that need no root
-    /// [default: host, where this user and this kernel suffice]
+    /// Where cells run: host, or uml, guests with a kernel of their own that need no root; a
+    /// contender may say its own, `uml/NAME` [default: host, where this user and kernel suffice]
     #[arg(long, value_name = "LAB", value_parser = lab)]
     pub lab: Option<LabChoice>,
 

@@ -13,8 +13,7 @@
 //! dir:/mnt/nfs                 an existing directory, nothing made or mounted
 //! ```
 //!
-//! In a list, a comma (or a blank, or `;`) begins the next contender where the name of a file
-//! system follows; else it goes on with the mount options of the contender before it.
+//! The lab before it, and lists of them, are read by [`Typed`](crate::typed::Typed).
 
 use crate::lab::LabChoice;
 use crate::state::GroundState;
@@ -99,21 +98,6 @@ pub enum GrammarError {
 }
 
 impl Contender {
-    /// Reads a list in short form. `kind_of` tells which names are file systems, and of what kind.
-    pub fn parse_list(
-        text: &str,
-        kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
-    ) -> Result<Vec<Self>, GrammarError> {
-        let mut contenders: Vec<Self> = Vec::new();
-        for part in split_list(text, kind_of)? {
-            contenders.push(Self::parse(&part, kind_of)?);
-        }
-        if contenders.is_empty() {
-            return Err(GrammarError::Empty);
-        }
-        Ok(contenders)
-    }
-
     /// Reads one contender in short form.
     pub fn parse(
         text: &str,
@@ -246,62 +230,6 @@ fn parse_layout(text: &str) -> Option<LayoutChoice> {
     })
 }
 
-/// Cuts a list into contenders; see the module for the rule of the comma.
-fn split_list(
-    text: &str,
-    kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
-) -> Result<Vec<String>, GrammarError> {
-    let mut parts: Vec<String> = Vec::new();
-    // Whether the part before may take up what follows a comma.
-    let mut open = false;
-    for (separator, token) in tokens(text) {
-        let name_end = token.find(['[', '@', ':']).unwrap_or(token.len());
-        let known = kind_of(&token[..name_end]).is_some();
-        match parts.last_mut() {
-            Some(part) if separator == ',' && open && !known => {
-                part.push(',');
-                part.push_str(token);
-            }
-            _ if token.is_empty() => {
-                return Err(GrammarError::Malformed {
-                    text: text.to_owned(),
-                    what: "there is an empty place between two commas".to_owned(),
-                });
-            }
-            _ => {
-                open = token.contains(':');
-                parts.push(token.to_owned());
-            }
-        }
-    }
-    Ok(parts)
-}
-
-/// The tokens of a list with the separator before each; brackets keep blanks and commas together.
-fn tokens(text: &str) -> Vec<(char, &str)> {
-    let text = text.trim();
-    let mut tokens = Vec::new();
-    let (mut depth, mut start, mut separator) = (0_u32, 0, ' ');
-    for (at, c) in text.char_indices() {
-        match c {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            ',' | ';' | ' ' if depth == 0 => {
-                if c == ',' || !text[start..at].is_empty() {
-                    tokens.push((separator, &text[start..at]));
-                    separator = c;
-                }
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    if !text.is_empty() {
-        tokens.push((separator, &text[start..]));
-    }
-    tokens
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,48 +244,9 @@ mod tests {
         }
     }
 
-    fn labels(text: &str) -> Vec<String> {
-        Contender::parse_list(text, &kind_of)
-            .unwrap_or_else(|e| panic!("{text}: {e}"))
-            .into_iter()
-            .map(|c| c.label)
-            .collect()
-    }
-
-    #[test]
-    fn a_comma_goes_on_with_options_until_a_file_system_follows() {
-        for (text, expected) in [
-            ("ext4,xfs", vec!["ext4", "xfs"]),
-            (
-                "ext4:noatime,data=writeback,xfs",
-                vec!["ext4:noatime,data=writeback", "xfs"],
-            ),
-            (
-                "ext4:strictatime,ext4:noatime",
-                vec!["ext4:strictatime", "ext4:noatime"],
-            ),
-            (
-                "btrfs@pool2,btrfs:compress=zstd",
-                vec!["btrfs@pool2", "btrfs:compress=zstd"],
-            ),
-            (
-                "ext3[-O ^dir_index,extents],xfs",
-                vec!["ext3[-O ^dir_index,extents]", "xfs"],
-            ),
-            ("dir:/a,dir:/b", vec!["dir:/a", "dir:/b"]),
-            (
-                "ext4 xfs; btrfs, tmpfs",
-                vec!["ext4", "xfs", "btrfs", "tmpfs"],
-            ),
-        ] {
-            assert_eq!(labels(text), expected, "{text}");
-        }
-    }
-
     #[test]
     fn every_part_lands_in_its_field() {
-        let all = &Contender::parse_list("btrfs[-n 16k]@pool2:noatime,compress=zstd", &kind_of)
-            .unwrap()[0];
+        let all = Contender::parse("btrfs[-n 16k]@pool2:noatime,compress=zstd", &kind_of).unwrap();
         assert_eq!(all.filesystem, "btrfs");
         assert_eq!(all.mkfs, ["-n", "16k"]);
         assert_eq!(
@@ -373,9 +262,7 @@ mod tests {
     #[test]
     fn bad_input_names_the_thing() {
         for (text, expected) in [
-            ("", "no contender named"),
-            ("ext4,xsf", "`xsf` is no file system"),
-            ("ext4,,xfs", "empty place"),
+            ("xsf", "`xsf` is no file system"),
             ("ext3[-O x", "no matching `]`"),
             ("ext4@", "write a layout like @pool2"),
             ("ext4@pool0", "write a layout like @pool2"),
@@ -383,7 +270,7 @@ mod tests {
             ("dir", "name the directory"),
             ("dir:", "name the directory"),
         ] {
-            let error = Contender::parse_list(text, &kind_of)
+            let error = Contender::parse(text, &kind_of)
                 .expect_err(text)
                 .to_string();
             assert!(error.contains(expected), "{text}: {error}");

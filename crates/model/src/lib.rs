@@ -20,6 +20,7 @@ pub mod search_path;
 pub mod state;
 pub mod step;
 pub mod stop;
+pub mod typed;
 pub mod units;
 pub mod warning;
 
@@ -37,5 +38,6 @@ pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Sample, Tally
 pub use state::{Fill, FillError, GroundState};
 pub use step::Step;
 pub use stop::Stop;
+pub use typed::Typed;
 pub use units::{Bytes, Nanos};
 pub use warning::{Warning, WarningKind};

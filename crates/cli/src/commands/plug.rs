@@ -8,7 +8,7 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::signals;
 use fsdyno_lab::GuestLab;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Contender, Cut, GuestSize, Judgement, Nanos, Recovery, Stop};
+use fsdyno_model::{Contender, Cut, GuestSize, Judgement, LabChoice, Nanos, Recovery, Stop, Typed};
 use fsdyno_recipes as recipes;
 use fsdyno_run::resolve::{Judge, ResolveError};
 use std::collections::BTreeMap;
@@ -101,6 +101,13 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
         let list = judge.list(list).map_err(ResolveError::argument("--fs"));
         all.extend(list.map_err(Trouble::usage)?);
     }
+    if let Some((lab, label)) = all.iter().find_map(no_cuts_in) {
+        return Err(Trouble::usage(format!(
+            "{label}: the plug is pulled on guests of the lab {}, and there is none in {lab}",
+            LabChoice::Uml
+        )));
+    }
+    let all: Vec<Contender> = all.into_iter().map(|typed| typed.contender).collect();
     let joined = |contender: &Contender| {
         recipes::layouts::find(&contender.layout.name).is_some_and(|layout| layout.below)
     };
@@ -114,6 +121,12 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
             contender.label
         ))),
     }
+}
+
+/// The lab that was said of a contender and whose plug cannot be pulled.
+fn no_cuts_in(typed: &Typed) -> Option<(&LabChoice, &str)> {
+    let lab = typed.lab.as_ref().filter(|lab| **lab != LabChoice::Uml)?;
+    Some((lab, &typed.contender.label))
 }
 
 /// What came of a cut, and where its images were kept the command that shows it again.

@@ -50,19 +50,25 @@ impl Labs {
     }
 
     /// What is missing for a plan, each contender seen from its own lab. A program is missing for
-    /// a workload where it is in the first lab there is.
+    /// a workload where it is in all of them.
     pub fn missing(&self, plan: &Plan) -> Missing {
         let contenders = plan.contenders.iter().enumerate();
         let seen = contenders.map(|(number, contender)| {
             let lab = self.0.get(&contender.lab)?;
             lab.missing().contenders.get(number)?.clone()
         });
-        let first = self.0.values().next();
+        let everywhere = |number: usize| {
+            let mut lacks = self
+                .0
+                .values()
+                .map(|lab| lab.missing().workloads.get(number));
+            let first = lacks.next()??.clone()?;
+            let all = lacks.all(|lack| lack.is_some_and(Option::is_some));
+            all.then_some(first)
+        };
         Missing {
             contenders: seen.collect(),
-            workloads: first
-                .map(|lab| lab.missing().workloads.clone())
-                .unwrap_or_default(),
+            workloads: (0..plan.workloads.len()).map(everywhere).collect(),
         }
     }
 }

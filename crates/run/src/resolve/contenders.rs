@@ -2,9 +2,12 @@
 
 use super::complaint::Complaint;
 use super::entry::ContenderTable;
+use super::labs;
 use super::planfile::named;
 use super::states;
-use fsdyno_model::{Contender, DeviceChoice, FilesystemKind, GrammarError, LayoutChoice};
+use fsdyno_model::{
+    Contender, DeviceChoice, FilesystemKind, GrammarError, LabChoice, LayoutChoice, Typed,
+};
 use fsdyno_recipes as recipes;
 use std::path::{Path, PathBuf};
 
@@ -19,22 +22,19 @@ pub struct Judge<'a> {
 
 impl Judge<'_> {
     /// Contenders in short form.
-    pub fn list(&self, text: &str) -> Result<Vec<Contender>, Complaint> {
-        let contenders =
-            Contender::parse_list(text, &recipes::kind_of).map_err(|error| match error {
-                GrammarError::UnknownFilesystem { name } => {
-                    Complaint::unknown("file system", &name, recipes::names().into_iter())
-                }
-                error => Complaint::from(error),
-            })?;
-        contenders
-            .into_iter()
-            .map(|contender| self.judged(contender))
+    pub fn list(&self, text: &str) -> Result<Vec<Typed>, Complaint> {
+        let typed = Typed::parse_list(text, &recipes::kind_of).map_err(|error| match error {
+            GrammarError::UnknownFilesystem { name } => of_nothing(&name),
+            error => Complaint::from(error),
+        })?;
+        let typed = typed.into_iter();
+        typed
+            .map(|typed| self.judged(typed.contender, typed.lab))
             .collect()
     }
 
     /// A contender in long form. Without a label it is called by its short form.
-    pub fn table(&self, table: ContenderTable) -> Result<Contender, Complaint> {
+    pub fn table(&self, table: ContenderTable) -> Result<Typed, Complaint> {
         let mut contender = Contender::plain(table.filesystem.get_ref());
         contender.mkfs = table.mkfs;
         contender.mount = table.mount;
@@ -43,29 +43,30 @@ impl Judge<'_> {
             devices: table.devices.unwrap_or(1),
         };
         contender.directory = table.directory.map(PathBuf::from);
-        contender.label = contender.short_form();
+        let lab = table.lab.as_ref().map(|lab| labs::lab(lab.get_ref()));
+        let typed = self.judged(contender, lab.transpose()?)?;
         let fill = table.fill.as_deref().map(states::fill).transpose()?;
         let state = states::state(fill, table.age.unwrap_or(0))?;
-        let mut contender = states::in_state(self.judged(contender)?, state)?;
+        let mut contender = states::in_state(typed.contender, state)?;
         if let Some(label) = table.label {
             contender.label = named("contender", &label)?;
         }
-        Ok(contender)
+        Ok(Typed { contender, ..typed })
     }
 
     /// A directory as a contender.
-    pub fn directory(&self, path: &Path) -> Result<Contender, Complaint> {
+    pub fn directory(&self, path: &Path) -> Result<Typed, Complaint> {
         let name = recipes::fs::ALL
             .iter()
             .find(|fs| fs.kind() == FilesystemKind::Directory)
             .map_or("", |fs| fs.name());
         let mut contender = Contender::plain(name);
         contender.directory = Some(path.to_owned());
-        self.judged(contender)
+        self.judged(contender, None)
     }
 
     /// The contender with its directory made absolute, where the recipes find nothing wrong.
-    fn judged(&self, mut contender: Contender) -> Result<Contender, Complaint> {
+    fn judged(&self, mut contender: Contender, lab: Option<LabChoice>) -> Result<Typed, Complaint> {
         if recipes::find(&contender.filesystem).is_none() {
             let names = recipes::names().into_iter();
             return Err(Complaint::unknown(
@@ -80,9 +81,18 @@ impl Judge<'_> {
         }
         if let Some(directory) = &contender.directory {
             contender.directory = Some(absolute(self.base, directory));
-            contender.label = contender.short_form();
         }
-        Ok(contender)
+        Ok(Typed::new(contender, lab))
+    }
+}
+
+/// What is wrong with a name that is that of no file system: it is, or what stands before it is no
+/// lab.
+fn of_nothing(name: &str) -> Complaint {
+    let split = name.split_once('/');
+    match split.filter(|(_, rest)| recipes::kind_of(rest).is_some()) {
+        Some((lab, _)) => labs::no_lab(lab),
+        None => Complaint::unknown("file system", name, recipes::names().into_iter()),
     }
 }
 
@@ -93,20 +103,23 @@ pub fn absolute(base: &Path, path: &Path) -> PathBuf {
 }
 
 /// Whether every contender has a label of its own; else the place of the second of two.
-pub fn told_apart(contenders: &[Contender]) -> Result<(), (usize, Complaint)> {
-    for (place, contender) in contenders.iter().enumerate() {
-        if contenders[..place]
-            .iter()
-            .any(|c| c.label == contender.label)
-        {
-            let complaint = Complaint::wrong(
-                format!("the contender `{}` is named twice", contender.label),
-                "to run one twice, write both in a plan file, each with a `label` of its own",
-            );
-            return Err((place, complaint));
+pub fn told_apart(contenders: &[Typed]) -> Result<(), (usize, Complaint)> {
+    let label = |typed: &Typed| typed.contender.label.clone();
+    for (place, typed) in contenders.iter().enumerate() {
+        let mut before = contenders[..place].iter();
+        if before.any(|other| label(other) == label(typed)) {
+            return Err((place, named_twice(&label(typed))));
         }
     }
     Ok(())
+}
+
+/// What is wrong with a contender that stands there already.
+pub fn named_twice(label: &str) -> Complaint {
+    Complaint::wrong(
+        format!("the contender `{label}` is named twice"),
+        "to run one twice, write both in a plan file, each with a `label` of its own",
+    )
 }
 
 /// Whether there are as many devices as each contender is made of.

@@ -53,6 +53,7 @@ pub struct ContenderTable {
     pub directory: Option<String>,
     pub fill: Option<String>,
     pub age: Option<u32>,
+    pub lab: Option<Spanned<String>>,
 }
 
 /// A workload.

@@ -1,16 +1,18 @@
-//! Where contenders run: as asked for, else on the host, else, where only another kernel or another
-//! user could, in a guest.
+//! Where contenders run: as said of each; else as said of the plan; else on the host, or, where only
+//! another kernel or another user could, all of whom nothing is said in a guest.
 
 use super::catalogue::Catalogue;
 use super::complaint::Complaint;
+use super::contenders::named_twice;
 use super::place::Place;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, LabChoice};
+use fsdyno_model::typed::in_lab;
+use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, LabChoice, Typed};
 use fsdyno_recipes as recipes;
 
-/// What was said of labs.
+/// What was said of labs for a whole plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
-    /// The lab.
+    /// The lab of contenders that name none.
     pub lab: Option<LabChoice>,
     /// The memory of a guest.
     pub memory: Option<Bytes>,
@@ -18,8 +20,12 @@ pub struct Said {
 
 /// The lab of that name.
 pub fn lab(name: &str) -> Result<LabChoice, Complaint> {
-    name.parse()
-        .map_err(|_| Complaint::unknown("lab", name, LabChoice::FORMS.into_iter()))
+    name.parse().map_err(|_| no_lab(name))
+}
+
+/// What is wrong with a name of no lab.
+pub fn no_lab(name: &str) -> Complaint {
+    Complaint::unknown("lab", name, LabChoice::FORMS.into_iter())
 }
 
 /// The memory of a guest, where a kernel starts in it.
@@ -33,66 +39,116 @@ pub fn memory(size: Bytes) -> Result<Bytes, Complaint> {
     ))
 }
 
-/// Puts all contenders into one lab; the size of its guests, where there are any.
+/// Puts every contender into its lab; with the size of guests, where there are any.
 ///
-/// All into one, because figures of two kernels are not compared.
+/// Those of whom nothing is said go into one lab, because figures of two kernels are not compared:
+/// nobody gets them apart without having asked.
 pub fn assign(
-    contenders: &mut [Contender],
+    typed: Vec<Typed>,
     said: Said,
     place: Option<&Place>,
     catalogue: &Catalogue,
-) -> Result<Option<GuestSize>, Complaint> {
-    let lab = said
+) -> Result<(Vec<Contender>, Option<GuestSize>), Complaint> {
+    let others = said
         .lab
-        .unwrap_or_else(|| fitting(contenders, place, catalogue));
-    if lab == LabChoice::Host {
-        return match said.memory {
-            None => Ok(None),
-            Some(_) => Err(Complaint::wrong(
-                "nothing of this plan runs in a guest, so that no memory can be given to one",
-                "leave the memory out, or ask for guests: --lab uml",
-            )),
-        };
+        .unwrap_or_else(|| fitting(&typed, place, catalogue));
+    let mut contenders = Vec::new();
+    for Typed { contender, lab } in typed {
+        let lab = lab.unwrap_or_else(|| others.clone());
+        contenders.push(Contender { lab, ..contender });
+    }
+    for contender in &contenders {
+        suits(contender, place)?;
+    }
+    one_machine(&contenders, place)?;
+    once_in_each(&contenders)?;
+    let guest = guest(&contenders, said.memory)?;
+    Ok((contenders, guest))
+}
+
+/// Refuses a contender whose lab has not what it is to work on.
+fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), Complaint> {
+    let Contender { lab, label, .. } = contender;
+    if !lab.is_guest() {
+        // What is named is named as that machine knows it.
+        return Ok(());
     }
     if matches!(place, Some(Place::Block(_))) {
         return Err(Complaint::wrong(
-            "a guest works on image files, and a device is named",
+            format!(
+                "`{label}` is to run in a guest, which works on image files, and a device is named"
+            ),
             "leave out the device, or the lab",
         ));
     }
-    for contender in contenders {
-        if is_directory(contender) {
-            let message = format!(
-                "`{}` is a directory of this machine, and a guest works on its own disks",
-                contender.label
-            );
-            return Err(Complaint::wrong(
-                message,
-                "leave out the directory, or the lab",
-            ));
-        }
-        contender.lab = lab.clone();
+    if is_directory(contender) {
+        return Err(Complaint::wrong(
+            format!("`{label}` is a directory of this machine, and a guest works on its own disks"),
+            "leave out the directory, or the lab",
+        ));
     }
-    let default = GuestSize::default();
-    Ok(Some(GuestSize {
-        memory: said.memory.unwrap_or(default.memory),
-    }))
+    Ok(())
 }
 
-/// The lab where nobody says: the host, unless some contenders can only run in a guest.
-fn fitting(contenders: &[Contender], place: Option<&Place>, catalogue: &Catalogue) -> LabChoice {
-    let movable = |contender: &Contender| !is_directory(contender);
+/// Refuses a device that would have to be one of two machines.
+fn one_machine(contenders: &[Contender], place: Option<&Place>) -> Result<(), Complaint> {
+    if !matches!(place, Some(Place::Block(_))) {
+        return Ok(());
+    }
+    let mut on_it = contenders.iter().filter(|one| recipes::on_blocks(one));
+    let Some(first) = on_it.next() else {
+        return Ok(());
+    };
+    match on_it.find(|other| other.lab != first.lab) {
+        None => Ok(()),
+        Some(other) => Err(Complaint::wrong(
+            format!(
+                "a device is named, which is one of {} or of {}, and not of both",
+                first.lab, other.lab
+            ),
+            "leave out the device, or the contenders of one of the two",
+        )),
+    }
+}
+
+/// Refuses a contender that is there twice: once in the lab of the plan, and once in the same lab by
+/// name.
+fn once_in_each(contenders: &[Contender]) -> Result<(), Complaint> {
+    for one in contenders {
+        let by_name = in_lab(&one.lab, &one.label);
+        let mut others = contenders.iter();
+        if others.any(|other| other.lab == one.lab && other.label == by_name) {
+            return Err(named_twice(&by_name));
+        }
+    }
+    Ok(())
+}
+
+/// The size of guests, where there are any.
+fn guest(contenders: &[Contender], memory: Option<Bytes>) -> Result<Option<GuestSize>, Complaint> {
+    let guests = contenders.iter().any(|contender| contender.lab.is_guest());
+    match memory {
+        Some(_) if !guests => Err(Complaint::wrong(
+            "nothing of this plan runs in a guest, so that no memory can be given to one",
+            "leave the memory out, or ask for guests: --lab uml",
+        )),
+        Some(memory) => Ok(Some(GuestSize { memory })),
+        None => Ok(guests.then(GuestSize::default)),
+    }
+}
+
+/// The lab of those of whom nothing is said: the host, unless some of them can only run in a guest,
+/// and all of them can.
+fn fitting(typed: &[Typed], place: Option<&Place>, catalogue: &Catalogue) -> LabChoice {
+    let unsaid = typed.iter().filter(|typed| typed.lab.is_none());
+    let mut unsaid = unsaid.map(|typed| &typed.contender);
     let lacking = |contender: &Contender| {
         let lacks = |name: &String| catalogue.lacking.contains(name);
         recipes::on_blocks(contender)
             && (lacks(&contender.filesystem) || lacks(&contender.layout.name))
     };
     let named = matches!(place, Some(Place::Block(_)));
-    if catalogue.guests
-        && !named
-        && contenders.iter().all(movable)
-        && contenders.iter().any(lacking)
-    {
+    if catalogue.guests && !named && !unsaid.clone().any(is_directory) && unsaid.any(lacking) {
         LabChoice::Uml
     } else {
         LabChoice::Host

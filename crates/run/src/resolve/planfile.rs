@@ -24,7 +24,7 @@ use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
 use super::states;
-use fsdyno_model::{Bytes, Contender, CopyMethod, DatasetChoice, Fill, LabChoice, Nanos, Workload};
+use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, Fill, LabChoice, Nanos, Typed, Workload};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -69,8 +69,8 @@ pub struct PlanFile {
     pub fills: Vec<Fill>,
     /// How aged they are.
     pub ages: Vec<u32>,
-    /// Who competes.
-    pub contenders: Vec<Contender>,
+    /// Who competes, and where, as far as that is said of each.
+    pub contenders: Vec<Typed>,
     /// What they do.
     pub workloads: Vec<Workload>,
 }
@@ -182,7 +182,7 @@ impl Reader<'_> {
     fn contenders(
         &self,
         written: Vec<Spanned<ShortOr<super::entry::ContenderTable>>>,
-    ) -> Understood<(Vec<Contender>, Vec<Range<usize>>)> {
+    ) -> Understood<(Vec<Typed>, Vec<Range<usize>>)> {
         let (mut contenders, mut places) = (Vec::new(), Vec::new());
         for entry in written {
             let span = entry.span();
@@ -192,6 +192,10 @@ impl Reader<'_> {
                 ShortOr::Long(table) => {
                     if fsdyno_recipes::find(table.filesystem.get_ref()).is_none() {
                         at = table.filesystem.span();
+                    } else if let Some(lab) = &table.lab
+                        && labs::lab(lab.get_ref()).is_err()
+                    {
+                        at = lab.span();
                     }
                     self.judge.table(table).map(|contender| vec![contender])
                 }

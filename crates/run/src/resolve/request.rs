@@ -13,7 +13,7 @@ use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use fsdyno_model::{
-    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, LabChoice, Nanos, Plan, Workload,
+    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, LabChoice, Nanos, Plan, Typed, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -94,8 +94,8 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     };
     let layers = Layers::read(request, catalogue)?;
     let place = place(request, &layers, judge)?;
-    let mut contenders = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
-    let guest = guest(request, &layers, &mut contenders, place.as_ref(), catalogue)?;
+    let typed = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
+    let (contenders, guest) = in_labs(request, &layers, typed, place.as_ref(), catalogue)?;
     let device = device(request, &contenders, place, &here);
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
     let scale = scale(request, &layers)?;
@@ -288,7 +288,7 @@ fn contenders(
     place: Option<&Place>,
     judge: Judge<'_>,
     catalogue: &Catalogue,
-) -> Result<Vec<Contender>, ResolveError> {
+) -> Result<Vec<Typed>, ResolveError> {
     let (argument, contenders) = if let Some(Place::Directories(paths)) = place {
         let directories = paths.iter().map(|path| judge.directory(path));
         let directories = directories.collect::<Result<_, _>>();
@@ -316,14 +316,14 @@ fn contenders(
     Ok(contenders)
 }
 
-/// Puts contenders into the lab asked for, or one where they can run.
-fn guest(
+/// Puts contenders into the labs asked for, or one where they can run; the size of its guests.
+fn in_labs(
     request: &Request,
     layers: &Layers,
-    contenders: &mut [Contender],
+    typed: Vec<Typed>,
     place: Option<&Place>,
     catalogue: &Catalogue,
-) -> Result<Option<GuestSize>, ResolveError> {
+) -> Result<(Vec<Contender>, Option<GuestSize>), ResolveError> {
     let memory = request.guest_memory.map(labs::memory).transpose();
     let memory = memory.map_err(ResolveError::argument("--guest-memory"))?;
     let said = Said {
@@ -333,20 +333,21 @@ fn guest(
             .or(layers.pick(|layer| layer.lab.clone())),
         memory: memory.or(layers.pick(|layer| layer.guest_memory)),
     };
-    let argument = if request.lab.is_some() || request.guest_memory.is_none() {
-        "--lab"
-    } else {
-        "--guest-memory"
+    let of_one = typed.iter().any(|typed| typed.lab.is_some());
+    let argument = match (&request.lab, request.guest_memory) {
+        (None, Some(_)) => "--guest-memory",
+        (None, None) if of_one && !request.fs.is_empty() => "--fs",
+        _ => "--lab",
     };
-    labs::assign(contenders, said, place, catalogue).map_err(ResolveError::argument(argument))
+    labs::assign(typed, said, place, catalogue).map_err(ResolveError::argument(argument))
 }
 
 /// The contenders in the states asked for.
 fn in_states(
     request: &Request,
     layers: &Layers,
-    contenders: Vec<Contender>,
-) -> Result<Vec<Contender>, ResolveError> {
+    contenders: Vec<Typed>,
+) -> Result<Vec<Typed>, ResolveError> {
     let fills = if request.fill.is_empty() {
         layers.pick(|layer| (!layer.fills.is_empty()).then(|| layer.fills.clone()))
     } else {

@@ -1,7 +1,7 @@
 //! States before the workload as axes of a plan: every contender in every state.
 
 use super::complaint::Complaint;
-use fsdyno_model::{Contender, FilesystemKind, Fill, GroundState};
+use fsdyno_model::{Contender, FilesystemKind, Fill, GroundState, Typed};
 use fsdyno_recipes as recipes;
 
 /// A fill as it is written.
@@ -19,10 +19,10 @@ pub fn state(fill: Option<Fill>, age: u32) -> Result<GroundState, Complaint> {
 /// Each contender in each state, told by its label; those that have a state of their own stay
 /// as they are.
 pub fn multiply(
-    contenders: Vec<Contender>,
+    contenders: Vec<Typed>,
     fills: &[Fill],
     ages: &[u32],
-) -> Result<Vec<Contender>, Complaint> {
+) -> Result<Vec<Typed>, Complaint> {
     if fills.is_empty() && ages.is_empty() {
         return Ok(contenders);
     }
@@ -38,13 +38,15 @@ pub fn multiply(
         }
     }
     let mut all = Vec::new();
-    for contender in contenders {
-        if !contender.state.is_fresh() {
-            all.push(contender);
+    for typed in contenders {
+        if !typed.contender.state.is_fresh() {
+            all.push(typed);
             continue;
         }
         for state in &states {
-            all.push(in_state(contender.clone(), state.clone())?);
+            let contender = in_state(typed.contender.clone(), state.clone())?;
+            let lab = typed.lab.clone();
+            all.push(Typed { contender, lab });
         }
     }
     Ok(all)

@@ -16,7 +16,10 @@ fn chosen(request: &Request, lacking: &[&str], guests: bool) -> Vec<String> {
         ..catalogue()
     };
     let plan = resolve(request, &catalogue).unwrap();
-    assert_eq!(plan.guest.is_some(), plan.uses(&LabChoice::Uml));
+    assert_eq!(
+        plan.guest.is_some(),
+        plan.labs().iter().any(|lab| lab.is_guest())
+    );
     plan.contenders.iter().map(|c| c.lab.to_string()).collect()
 }
 
@@ -45,6 +48,91 @@ fn the_host_is_taken_where_it_suffices_and_a_guest_for_all_where_it_does_not() {
         r.lab = Some(LabChoice::Host);
     });
     assert_eq!(chosen(&on_host, &["jfs"], true), [host]);
+}
+
+#[test]
+fn a_lab_said_of_one_goes_before_that_of_the_plan_and_nobody_else_follows_it() {
+    let (host, uml, qemu) = ("host", "uml", "qemu");
+    for (fs, lab, lacking, expected) in [
+        ("ext4,uml/ext4", None, &[][..], vec![host, uml]),
+        (
+            "uml/ext4,xfs,host/xfs",
+            Some(LabChoice::Qemu),
+            &[],
+            vec![uml, qemu, host],
+        ),
+        // What is lacking on the host is asked of those alone who may be put elsewhere.
+        ("ext4,uml/jfs", None, &["jfs"], vec![host, uml]),
+        ("host/ext4,xfs,jfs", None, &["jfs"], vec![host, uml, uml]),
+        ("host/dir:/tmp,jfs", None, &["jfs"], vec![host, uml]),
+        (
+            "ssh:me@bsd/dir:/mnt,ssh:me@bsd/ext4",
+            None,
+            &[],
+            vec!["ssh:me@bsd"; 2],
+        ),
+    ] {
+        let asked = request(|r| {
+            r.fs = vec![fs.to_owned()];
+            r.lab = lab;
+        });
+        assert_eq!(chosen(&asked, lacking, true), expected, "{fs}");
+    }
+    let labels = |fs: &str| -> Vec<String> {
+        let plan = plan(&asked(fs));
+        plan.contenders.into_iter().map(|c| c.label).collect()
+    };
+    assert_eq!(
+        labels("ext4,uml/ext4:noatime"),
+        ["ext4", "uml/ext4:noatime"]
+    );
+}
+
+#[test]
+fn a_plan_file_says_the_lab_of_one_in_either_form() {
+    let text = "contenders = [\"uml/ext4\", { filesystem = \"xfs\", lab = \"uml\" }, \"xfs\",\n\
+                { filesystem = \"xfs\", lab = \"uml\", label = \"mine\", fill = \"50%\" }]\n";
+    let (_held, path) = written(text);
+    let plan = plan(&request(|r| r.plan = Some(path)));
+    let told = plan.contenders.iter();
+    let told: Vec<String> = told.map(|c| format!("{} {}", c.lab, c.label)).collect();
+    assert_eq!(
+        told,
+        ["uml uml/ext4", "uml uml/xfs", "host xfs", "uml mine"]
+    );
+    assert!(plan.guest.is_some());
+}
+
+#[test]
+fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
+    let text = told(&request(|r| {
+        r.fs = vec!["ext4,uml/ext4".into()];
+        r.lab = Some(LabChoice::Uml);
+    }));
+    assert!(text.contains("`uml/ext4` is named twice"), "{text}");
+    let on = |fs: &str| {
+        request(|r| {
+            r.fs = vec![fs.to_owned()];
+            r.on = Some("/dev/sdz".into());
+        })
+    };
+    let text = told(&on("ext4,ssh:me@bsd/ext4"));
+    assert!(text.contains("one of host or of ssh:me@bsd"), "{text}");
+    // A device is one of the machine that has it.
+    let there = plan(&on("ssh:me@bsd/ext4,ssh:me@bsd/xfs"));
+    assert!(there.uses(&LabChoice::Ssh("me@bsd".into())) && there.guest.is_none());
+    let text = told(&on("ext4,uml/xfs"));
+    assert!(
+        text.contains("--fs") && text.contains("`uml/xfs`"),
+        "{text}"
+    );
+    let text = told(&asked("uml/dir:/tmp"));
+    assert!(text.contains("directory of this machine"), "{text}");
+    let text = told(&asked("umll/ext4"));
+    assert!(
+        text.contains("`umll` is no lab") && text.contains("uml?"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -5,18 +5,24 @@ use crate::places;
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::probe::probe;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
-use fsdyno_model::{Availability, Bytes, DeviceChoice, LabChoice, Need, Plan};
+use fsdyno_model::{Availability, Bytes, Contender, DeviceChoice, Need, Plan};
+use fsdyno_recipes as recipes;
 use std::path::PathBuf;
 
 /// Refuses a plan whose kind of device is not to be had here.
 pub fn require(plan: &Plan) -> Result<(), Trouble> {
-    // A plan whose contenders need no block devices was resolved to have none; guests make theirs.
-    if plan.device == DeviceChoice::None || !plan.uses(&LabChoice::Host) {
+    // Other labs make their own, and what lies on none needs none.
+    let here = |contender: &Contender| contender.lab.is_host() && recipes::on_blocks(contender);
+    if !plan.contenders.iter().any(here) {
         return Ok(());
     }
     let mut needs = vec![Need::Root];
     if matches!(plan.device, DeviceChoice::Loop { .. }) {
         needs.push(Need::LoopDevices);
+    }
+    if plan.labs().len() > 1 && probe(&Need::Root) != Availability::Available {
+        // The cells of this machine are skipped for it, and those of other labs run.
+        return Ok(());
     }
     for need in needs {
         if let Availability::Missing { reason, remedy } = probe(&need) {

@@ -1,0 +1,261 @@
+//! Contenders as they are typed: what competes, and the lab it is to run in, where that is said.
+//!
+//! ```text
+//! [ LAB "/" ] CONTENDER
+//!
+//! uml/reiserfs:notail             in a guest, whatever the others do
+//! host/ext4                       on this machine
+//! ssh:root@bsd/dir:/mnt/soft      a directory of another machine
+//! ext4                            where the plan says, or where it can run
+//! ```
+//!
+//! What stands before the first `/` is a lab only where it reads as one: `dir:/mnt/nfs` has none.
+//! What a contender itself is made of is read by [`Contender::parse`].
+
+use crate::contender::{Contender, FilesystemKind, GrammarError};
+use crate::lab::LabChoice;
+
+/// A contender with what was said of its lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typed {
+    /// What competes. Its label begins with the lab where one was said; its own lab is still to be
+    /// chosen.
+    pub contender: Contender,
+    /// The lab that was said; none where nothing was, which is not the same as the host.
+    pub lab: Option<LabChoice>,
+}
+
+impl Typed {
+    /// A contender of that lab, called by its short form behind it.
+    pub fn new(mut contender: Contender, lab: Option<LabChoice>) -> Self {
+        contender.label = match &lab {
+            Some(lab) => in_lab(lab, &contender.short_form()),
+            None => contender.short_form(),
+        };
+        Self { contender, lab }
+    }
+
+    /// Reads a list in short form. `kind_of` tells which names are file systems, and of what kind.
+    pub fn parse_list(
+        text: &str,
+        kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
+    ) -> Result<Vec<Self>, GrammarError> {
+        let parts = split_list(text, kind_of)?;
+        if parts.is_empty() {
+            return Err(GrammarError::Empty);
+        }
+        let typed = parts.iter().map(|part| Self::parse(part, kind_of));
+        typed.collect()
+    }
+
+    /// Reads one contender in short form.
+    pub fn parse(
+        text: &str,
+        kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
+    ) -> Result<Self, GrammarError> {
+        let (lab, rest) = split_lab(text);
+        Ok(Self::new(Contender::parse(rest, kind_of)?, lab))
+    }
+}
+
+/// What something is called that is said to be in a lab: `uml/ext4`.
+pub fn in_lab(lab: &LabChoice, name: &str) -> String {
+    format!("{lab}/{name}")
+}
+
+/// The lab before a contender, and the contender.
+fn split_lab(text: &str) -> (Option<LabChoice>, &str) {
+    let split = text.split_once('/');
+    let lab = split.and_then(|(before, rest)| Some((before.parse().ok()?, rest)));
+    lab.map_or((None, text), |(lab, rest)| (Some(lab), rest))
+}
+
+/// Cuts a list into contenders: a comma (or a blank, or `;`) begins the next one where a lab or the
+/// name of a file system follows; else it goes on with the mount options of the one before it.
+fn split_list(
+    text: &str,
+    kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
+) -> Result<Vec<String>, GrammarError> {
+    let mut parts: Vec<String> = Vec::new();
+    // Whether the part before may take up what follows a comma.
+    let mut open = false;
+    for (separator, token) in tokens(text) {
+        let (lab, contender) = split_lab(token);
+        let name_end = contender.find(['[', '@', ':']).unwrap_or(contender.len());
+        let begins = lab.is_some() || kind_of(&contender[..name_end]).is_some();
+        match parts.last_mut() {
+            Some(part) if separator == ',' && open && !begins => {
+                part.push(',');
+                part.push_str(token);
+            }
+            _ if token.is_empty() => {
+                return Err(GrammarError::Malformed {
+                    text: text.to_owned(),
+                    what: "there is an empty place between two commas".to_owned(),
+                });
+            }
+            _ => {
+                open = contender.contains(':');
+                parts.push(token.to_owned());
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// The tokens of a list with the separator before each; brackets keep blanks and commas together.
+fn tokens(text: &str) -> Vec<(char, &str)> {
+    let text = text.trim();
+    let mut tokens = Vec::new();
+    let (mut depth, mut start, mut separator) = (0_u32, 0, ' ');
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            ',' | ';' | ' ' if depth == 0 => {
+                if c == ',' || !text[start..at].is_empty() {
+                    tokens.push((separator, &text[start..at]));
+                    separator = c;
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if !text.is_empty() {
+        tokens.push((separator, &text[start..]));
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kind_of(name: &str) -> Option<FilesystemKind> {
+        match name {
+            "ext3" | "ext4" | "xfs" | "btrfs" => Some(FilesystemKind::Block),
+            "tmpfs" => Some(FilesystemKind::Memory),
+            "dir" => Some(FilesystemKind::Directory),
+            _ => None,
+        }
+    }
+
+    fn labels(text: &str) -> Vec<String> {
+        Typed::parse_list(text, &kind_of)
+            .unwrap_or_else(|e| panic!("{text}: {e}"))
+            .into_iter()
+            .map(|typed| typed.contender.label)
+            .collect()
+    }
+
+    #[test]
+    fn a_comma_goes_on_with_options_until_a_file_system_follows() {
+        for (text, expected) in [
+            ("ext4,xfs", vec!["ext4", "xfs"]),
+            (
+                "ext4:noatime,data=writeback,xfs",
+                vec!["ext4:noatime,data=writeback", "xfs"],
+            ),
+            (
+                "ext4:strictatime,ext4:noatime",
+                vec!["ext4:strictatime", "ext4:noatime"],
+            ),
+            (
+                "btrfs@pool2,btrfs:compress=zstd",
+                vec!["btrfs@pool2", "btrfs:compress=zstd"],
+            ),
+            (
+                "ext3[-O ^dir_index,extents],xfs",
+                vec!["ext3[-O ^dir_index,extents]", "xfs"],
+            ),
+            ("dir:/a,dir:/b", vec!["dir:/a", "dir:/b"]),
+            (
+                "ext4 xfs; btrfs, tmpfs",
+                vec!["ext4", "xfs", "btrfs", "tmpfs"],
+            ),
+        ] {
+            assert_eq!(labels(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_lab_is_what_stands_before_the_first_slash_where_it_reads_as_one() {
+        let ssh = |destination: &str| LabChoice::Ssh(destination.to_owned());
+        for (text, lab, form) in [
+            ("ext4", None, "ext4"),
+            ("host/ext4", Some(LabChoice::Host), "ext4"),
+            ("uml/xfs:noatime", Some(LabChoice::Uml), "xfs:noatime"),
+            ("qemu/btrfs@pool2", Some(LabChoice::Qemu), "btrfs@pool2"),
+            ("dir:/mnt/nfs", None, "dir:/mnt/nfs"),
+            ("host/dir:/mnt/nfs", Some(LabChoice::Host), "dir:/mnt/nfs"),
+            (
+                "ssh:root@bsd/dir:/mnt/soft",
+                Some(ssh("root@bsd")),
+                "dir:/mnt/soft",
+            ),
+            ("ssh:a@[::1]/ext4", Some(ssh("a@[::1]")), "ext4"),
+        ] {
+            let typed = Typed::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(typed.lab, lab, "{text}");
+            assert_eq!(typed.contender.short_form(), form);
+            assert_eq!(typed.contender.label, text);
+        }
+    }
+
+    #[test]
+    fn in_a_list_a_lab_begins_the_next_contender() {
+        for (text, expected) in [
+            ("ext4,uml/ext4", vec!["ext4", "uml/ext4"]),
+            (
+                "ext4:noatime,sync,uml/xfs:noatime,sync,btrfs",
+                vec!["ext4:noatime,sync", "uml/xfs:noatime,sync", "btrfs"],
+            ),
+            (
+                "ssh:root@bsd/ext4,ssh:root@bsd/dir:/a/b,xfs",
+                vec!["ssh:root@bsd/ext4", "ssh:root@bsd/dir:/a/b", "xfs"],
+            ),
+        ] {
+            assert_eq!(labels(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_lists_name_the_thing() {
+        for (text, expected) in [
+            ("", "no contender named"),
+            ("ext4,xsf", "`xsf` is no file system"),
+            ("ext4,,xfs", "empty place"),
+            ("ext4,uml/", "`` is no file system"),
+            // It would be taken for a mount option where a file system alone begins the next.
+            ("ext4:noatime,uml/xsf", "`xsf` is no file system"),
+            ("vm/ext4", "`vm/ext4` is no file system"),
+            ("ssh:-oX/ext4", "`ssh` is no file system"),
+        ] {
+            let error = Typed::parse_list(text, &kind_of)
+                .expect_err(text)
+                .to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_typed_contender_is_called_reads_back_to_it(
+            name in prop::sample::select(vec!["ext4", "xfs", "btrfs", "tmpfs"]),
+            mkfs in prop::collection::vec("-?[a-zA-Z0-9^=_/]{1,8}", 0..3),
+            mount in prop::collection::vec("[a-z]{1,8}(=[a-z0-9/]{1,4})?", 0..3),
+            lab in prop::option::of(prop_oneof![
+                Just(LabChoice::Host),
+                Just(LabChoice::Uml),
+                Just(LabChoice::Qemu),
+                "[a-z@.:\\[\\]0-9]{1,12}".prop_map(LabChoice::Ssh),
+            ]),
+        ) {
+            let contender = Contender { mkfs, mount, ..Contender::plain(name) };
+            let typed = Typed::new(contender, lab);
+            prop_assert_eq!(&Typed::parse(&typed.contender.label, &kind_of).unwrap(), &typed);
+        }
+    }
+}
