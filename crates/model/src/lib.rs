@@ -33,7 +33,7 @@ pub use lab::{GuestSize, LabChoice, NoLab};
 pub use plan::{CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};
-pub use result::{ResultSet, RunInfo, StopReason};
+pub use result::{LabShare, ResultSet, RunInfo, StopReason};
 pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Sample, Tally};
 pub use state::{Fill, FillError, GroundState};
 pub use step::Step;

@@ -1,6 +1,7 @@
 //! A run as it is read back from the store: what every report is made from.
 
 use crate::cell::{CellRecord, Effective, Outcome};
+use crate::lab::LabChoice;
 use crate::plan::Plan;
 use crate::provenance::Provenance;
 use crate::sample::Sample;
@@ -61,6 +62,24 @@ impl fmt::Display for StopReason {
     }
 }
 
+/// The contenders of one lab with one kernel: those whose figures may be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabShare {
+    /// The lab.
+    pub lab: LabChoice,
+    /// Its kernel, where it is known.
+    pub kernel: Option<String>,
+    /// What its guest told of itself, the kernel first; none on the host.
+    pub guest: Option<String>,
+    /// The contenders, by their places in the plan.
+    pub contenders: Vec<usize>,
+}
+
+/// The kernel in what a guest told of itself.
+fn kernel_in(guest: &str) -> &str {
+    guest.split(',').next().unwrap_or(guest)
+}
+
 impl ResultSet {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 1;
@@ -100,12 +119,205 @@ impl ResultSet {
 
     /// The kernel under test: of the guest where there is one, else of the host.
     pub fn kernel(&self) -> &str {
-        let of_guest = self.guest().and_then(|text| text.split(',').next());
+        let of_guest = self.guest().map(kernel_in);
         of_guest.unwrap_or(&self.run.provenance.kernel)
+    }
+
+    /// Who may be compared with whom: the contenders of each lab and kernel, in the order of the
+    /// plan. Figures of two kernels are not compared: their system calls cost differently.
+    pub fn labs(&self) -> Vec<LabShare> {
+        let mut shares: Vec<LabShare> = Vec::new();
+        for (at, contender) in self.run.plan.contenders.iter().enumerate() {
+            let guest = self.guest_of(at, &contender.lab);
+            let kernel = guest.map_or_else(
+                || {
+                    contender
+                        .lab
+                        .is_host()
+                        .then_some(self.run.provenance.kernel.as_str())
+                },
+                |text| Some(kernel_in(text)),
+            );
+            let known = shares
+                .iter_mut()
+                .find(|share| share.lab == contender.lab && share.kernel.as_deref() == kernel);
+            if let Some(share) = known {
+                share.contenders.push(at);
+                continue;
+            }
+            shares.push(LabShare {
+                lab: contender.lab.clone(),
+                kernel: kernel.map(str::to_owned),
+                guest: guest.map(str::to_owned),
+                contenders: vec![at],
+            });
+        }
+        shares
+    }
+
+    /// The guest in which the cells of a contender ran, as the first of them tells it; where none
+    /// came so far, as that of any other of its lab.
+    fn guest_of(&self, contender: usize, lab: &LabChoice) -> Option<&str> {
+        let told = |wanted: &dyn Fn(usize) -> bool| {
+            let cells = self.cells.iter();
+            let mut cells = cells.filter(|record| wanted(record.cell.contender as usize));
+            cells.find_map(|record| {
+                let mut told = record.effective.iter();
+                let guest = told.find(|effective| effective.source == Effective::GUEST)?;
+                Some(guest.text.as_str())
+            })
+        };
+        let contenders = &self.run.plan.contenders;
+        let alike = |at: usize| contenders.get(at).is_some_and(|other| other.lab == *lab);
+        told(&|at| at == contender).or_else(|| told(&alike))
+    }
+
+    /// The same run with these contenders alone, in this order.
+    #[must_use]
+    pub fn only(&self, contenders: &[usize]) -> Self {
+        let mut set = Self {
+            schema: self.schema,
+            run: self.run.clone(),
+            cells: Vec::new(),
+        };
+        let all = &self.run.plan.contenders;
+        let kept = contenders.iter().filter_map(|at| all.get(*at).cloned());
+        set.run.plan.contenders = kept.collect();
+        for record in &self.cells {
+            let place = record.cell.contender as usize;
+            let place = contenders.iter().position(|at| *at == place);
+            if let Some(place) = place.and_then(|place| u32::try_from(place).ok()) {
+                let mut record = record.clone();
+                record.cell.contender = place;
+                set.cells.push(record);
+            }
+        }
+        set
     }
 
     /// The cells that were not measured.
     pub fn unmeasured(&self) -> impl Iterator<Item = &CellRecord> {
         self.cells.iter().filter(|r| r.outcome != Outcome::Measured)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Cell;
+    use crate::contender::Contender;
+    use crate::plan::{CopyMethod, DeviceChoice};
+    use crate::units::{Bytes, Nanos};
+
+    fn record(index: u32, contender: u32, guest: Option<&str>) -> CellRecord {
+        let effective = guest.map(|text| Effective {
+            source: Effective::GUEST.into(),
+            text: text.into(),
+        });
+        CellRecord {
+            cell: Cell {
+                index,
+                block: 0,
+                contender,
+                workload: 0,
+            },
+            outcome: Outcome::Measured,
+            started_unix_ns: 0,
+            took_ns: Nanos(1),
+            samples: Vec::new(),
+            commands: Vec::new(),
+            effective: effective.into_iter().collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn run(labs: &[LabChoice], cells: Vec<CellRecord>) -> ResultSet {
+        let contender = |(at, lab): (usize, &LabChoice)| Contender {
+            lab: lab.clone(),
+            ..Contender::plain(&format!("c{at}"))
+        };
+        let plan = Plan {
+            schema: Plan::SCHEMA,
+            name: "test".into(),
+            seed: 1,
+            scale: 1.0,
+            contenders: labs.iter().enumerate().map(contender).collect(),
+            workloads: Vec::new(),
+            repeats: 1,
+            budget: None,
+            device: DeviceChoice::None,
+            work_dir: None,
+            engine: "sync".into(),
+            copy_method: CopyMethod::default(),
+            verify: false,
+            check: false,
+            fragments: false,
+            fragments_floor: Bytes(0),
+            guest: None,
+        };
+        ResultSet {
+            schema: ResultSet::SCHEMA,
+            run: RunInfo {
+                id: "test".into(),
+                started_unix_ns: 0,
+                ended_unix_ns: None,
+                stop: None,
+                plan,
+                plan_hash: String::new(),
+                provenance: Provenance {
+                    kernel: "Linux 6.1".into(),
+                    ..Provenance::default()
+                },
+                command_line: Vec::new(),
+            },
+            cells,
+        }
+    }
+
+    #[test]
+    fn contenders_are_apart_by_lab_and_by_kernel_and_nowhere_else() {
+        use LabChoice::{Host, Uml};
+        let (old, new) = (
+            "Linux 6.1 (uml), one, 512 MiB",
+            "Linux 6.12 (uml), one, 512 MiB",
+        );
+        let cells = vec![
+            record(0, 0, None),
+            record(1, 1, Some(old)),
+            record(2, 2, None),
+            record(3, 3, Some(new)),
+            record(4, 4, None), // its guest never came so far
+        ];
+        let set = run(&[Host, Uml, Host, Uml, Uml], cells);
+        let shares = set.labs();
+        let told: Vec<_> = shares
+            .iter()
+            .map(|share| (share.kernel.as_deref().unwrap(), &share.contenders[..]))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("Linux 6.1", &[0, 2][..]),
+                ("Linux 6.1 (uml)", &[1, 4]),
+                ("Linux 6.12 (uml)", &[3]),
+            ]
+        );
+        let share = set.only(&shares[1].contenders);
+        let labels: Vec<&str> = share
+            .run
+            .plan
+            .contenders
+            .iter()
+            .map(|c| c.label.as_str())
+            .collect();
+        assert_eq!(labels, ["c1", "c4"]);
+        let cells: Vec<_> = share
+            .cells
+            .iter()
+            .map(|r| (r.cell.index, r.cell.contender))
+            .collect();
+        assert_eq!(cells, [(1, 0), (4, 1)]);
+        // Before anything ran, a lab is one.
+        assert_eq!(run(&[Uml, Uml], Vec::new()).labs().len(), 1);
     }
 }

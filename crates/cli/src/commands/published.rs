@@ -92,7 +92,7 @@ pub fn against(
     options: &Options,
 ) -> Result<Vec<u8>, Trouble> {
     let table = read(find(name)?)?;
-    let against = Against::of(set, &table).map_err(|error| {
+    let against = Against::in_each_lab(set, &table).map_err(|error| {
         let way = today(&table, &catalogue()).map_or_else(
             || none_today(&table),
             |command| format!("what would match: {command}"),

@@ -1,8 +1,10 @@
 //! Every raw sample, one row each, and one row for each cell that was not measured (RFC 4180).
-//! Units stand in the names of the columns; what is not known is empty.
+//! Units stand in the names of the columns; what is not known is empty. A run of several labs has
+//! two columns more behind all others: the lab and the kernel, without which figures that must not
+//! be compared would look alike.
 
 use crate::ReportError;
-use fsdyno_model::{CellRecord, Fragmentation, Outcome, ResultSet, Sample};
+use fsdyno_model::{CellRecord, Fragmentation, LabShare, Outcome, ResultSet, Sample};
 
 /// The columns, in order. `row` is `sample` or `outcome`.
 const COLUMNS: [&str; 54] = [
@@ -62,6 +64,9 @@ const COLUMNS: [&str; 54] = [
     "figures",
 ];
 
+/// What comes behind them where a run has several labs.
+const LAB_COLUMNS: [&str; 2] = ["lab", "kernel"];
+
 /// Columns that say which cell a row belongs to and how it ended.
 const CELL_COLUMNS: usize = 18;
 
@@ -77,22 +82,39 @@ fn rows(set: &ResultSet) -> Result<Vec<u8>, csv::Error> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
-    writer.write_record(COLUMNS)?;
+    let labs = set.labs();
+    let labs = if labs.len() > 1 { &labs[..] } else { &[] };
+    let apart = (!labs.is_empty()).then_some(LAB_COLUMNS);
+    writer.write_record(COLUMNS.into_iter().chain(apart.into_iter().flatten()))?;
     for record in &set.cells {
+        let of_lab = of_lab(labs, record);
         for sample in &record.samples {
             let mut row = cell(set, record, "sample");
             row.extend(figures(sample));
+            row.extend(of_lab.clone());
             writer.write_record(&row)?;
         }
         if record.outcome != Outcome::Measured {
             let mut row = cell(set, record, "outcome");
             row.resize(COLUMNS.len(), String::new());
+            row.extend(of_lab);
             writer.write_record(&row)?;
         }
     }
     writer
         .into_inner()
         .map_err(|e| csv::Error::from(e.into_error()))
+}
+
+/// Lab and kernel of a cell, where there are several.
+fn of_lab(labs: &[LabShare], record: &CellRecord) -> Vec<String> {
+    let contender = record.cell.contender as usize;
+    let mut shares = labs.iter();
+    let share = shares.find(|share| share.contenders.contains(&contender));
+    share.map_or_else(Vec::new, |share| {
+        let kernel = share.kernel.as_deref().unwrap_or_default();
+        vec![safe(&share.lab.to_string()), safe(kernel)]
+    })
 }
 
 fn cell(set: &ResultSet, record: &CellRecord, row: &str) -> Vec<String> {

@@ -28,6 +28,9 @@ const COLUMNS: [&str; 18] = [
     "rank_correlation",
 ];
 
+/// What comes behind them where a run has several labs.
+const LAB_COLUMN: &str = "lab";
+
 /// Why a format that only runs have is refused.
 const ONLY_RUNS: &str = "it shows the figures of a run, alone: choose another format";
 
@@ -53,22 +56,34 @@ pub fn published(
     }
 }
 
-/// Writes a run beside a published table.
+/// Writes a run beside a published table: lab by lab, where it has several. JSON is an array then.
 pub fn against(
-    against: &Against,
+    against: &[Against],
     format: Format,
     options: &Options,
 ) -> Result<Vec<u8>, ReportError> {
     let trouble = |why: String| ReportError::Published {
-        table: against.table.clone(),
+        table: against
+            .first()
+            .map_or_else(String::new, |of| of.table.clone()),
         format,
         why,
     };
+    let one_by_one = |write: &dyn Fn(&Against) -> Vec<u8>| {
+        let pages: Vec<Vec<u8>> = against.iter().map(write).collect();
+        pages.join(&b"\n\n"[..])
+    };
     match format {
-        Format::Terminal => Ok(terminal::against(against, options)),
-        Format::Markdown => Ok(markdown::published::against(against, options.clock)),
+        Format::Terminal => Ok(one_by_one(&|of| terminal::against(of, options))),
+        Format::Markdown => Ok(one_by_one(&|of| {
+            markdown::published::against(of, options.clock)
+        })),
         Format::Csv => csv(against).map_err(|e| trouble(e.to_string())),
-        Format::Json => json(against).map_err(|e| trouble(e.to_string())),
+        Format::Json => match against {
+            [one] => json(one),
+            several => json(&several),
+        }
+        .map_err(|e| trouble(e.to_string())),
         Format::Html => html::against(against, options).map_err(|e| trouble(e.to_string())),
         Format::BonnieCsv => Err(trouble(ONLY_RUNS.to_owned())),
     }
@@ -80,13 +95,17 @@ fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     Ok(bytes)
 }
 
-fn csv(against: &Against) -> Result<Vec<u8>, ::csv::Error> {
+fn csv(all: &[Against]) -> Result<Vec<u8>, ::csv::Error> {
     let mut writer = ::csv::WriterBuilder::new()
         .terminator(::csv::Terminator::CRLF)
         .from_writer(Vec::new());
-    writer.write_record(COLUMNS)?;
+    let apart = all.iter().any(|against| against.lab.is_some());
+    writer.write_record(COLUMNS.into_iter().chain(apart.then_some(LAB_COLUMN)))?;
     let known = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    for line in &against.lines {
+    let lines = all
+        .iter()
+        .flat_map(|one| one.lines.iter().map(move |line| (one, line)));
+    for (against, line) in lines {
         for entry in &line.entries {
             let pair = &against.contenders[entry.contender];
             let row: [String; COLUMNS.len()] = [
@@ -109,7 +128,8 @@ fn csv(against: &Against) -> Result<Vec<u8>, ::csv::Error> {
                 entry.rank_now.to_string(),
                 known(line.rank_correlation),
             ];
-            writer.write_record(&row)?;
+            let lab = against.lab.as_deref().map(safe);
+            writer.write_record(row.into_iter().chain(lab))?;
         }
     }
     writer

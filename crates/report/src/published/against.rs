@@ -4,6 +4,7 @@
 use super::conclusions::{Told, told};
 use super::{Competitor, Line, Table, Today};
 use crate::figures::{Blocked, FEWEST, leading, verdict};
+use crate::table::{Lab, labs};
 use crate::words;
 use fsdyno_model::{Better, ResultSet, Sample};
 use fsdyno_stats::{Summary, Verdict, midranks, rank_correlation, ratio_paired};
@@ -20,6 +21,9 @@ pub struct Against {
     pub plan: String,
     /// When the run began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
+    /// The lab, where the run has several: each is laid beside the table by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<String>,
     /// The kernel of the run.
     pub kernel: String,
     /// The engine of the run.
@@ -148,8 +152,33 @@ impl Against {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Lays a run beside a table.
-    pub fn of(set: &ResultSet, table: &Table) -> Result<Self, NothingShared> {
+    /// Lays a run beside a table, each lab by itself. What a lab has that shares nothing with the
+    /// table is told with the first that does.
+    pub fn in_each_lab(set: &ResultSet, table: &Table) -> Result<Vec<Self>, NothingShared> {
+        let (mut beside, mut apart, mut why) = (Vec::new(), Vec::new(), None);
+        for (lab, share) in labs::shares(set) {
+            match Self::of(&share, table) {
+                Ok(against) => beside.push(Self {
+                    lab: lab.as_ref().map(Lab::heading),
+                    ..against
+                }),
+                Err(nothing) => {
+                    let contenders = share.run.plan.contenders.iter();
+                    apart.extend(contenders.map(|c| words::printable(&c.label)));
+                    why = why.or(Some(nothing));
+                }
+            }
+        }
+        match (beside.first_mut(), why) {
+            (None, Some(nothing)) => return Err(nothing),
+            (Some(first), _) => first.only_now.contenders.extend(apart),
+            (None, None) => {}
+        }
+        Ok(beside)
+    }
+
+    /// Lays a run of one lab beside a table.
+    fn of(set: &ResultSet, table: &Table) -> Result<Self, NothingShared> {
         let nothing = |what| NothingShared {
             run: set.run.id.clone(),
             table: table.name.clone(),
@@ -178,6 +207,7 @@ impl Against {
             run: words::printable(&run.id),
             plan: words::printable(&run.plan.name),
             started_unix_ns: run.started_unix_ns,
+            lab: None,
             kernel: words::printable(set.kernel()),
             engine: words::printable(&run.plan.engine),
             scale: run.plan.scale,

@@ -1,6 +1,7 @@
 //! How a table, and a run beside it, are put into words: the same in every format.
 
 use super::{Against, Beside, Entry, Table, same_unit};
+use crate::table::labs;
 use crate::words;
 use fsdyno_model::Nanos;
 use fsdyno_stats::chance_of_order;
@@ -41,6 +42,13 @@ impl Table {
 impl Against {
     /// What it is, in a line.
     pub fn heading(&self) -> String {
+        let lab = self.lab.as_ref();
+        let lab = lab.map_or_else(String::new, |lab| format!("; {lab}"));
+        format!("{}{lab}", self.heading_of_all())
+    }
+
+    /// The same, of all labs of the run.
+    pub fn heading_of_all(&self) -> String {
         let date = words::date(self.started_unix_ns);
         format!("{} of {date} beside {}", self.plan, self.table)
     }
@@ -58,6 +66,7 @@ impl Against {
                 ),
             ),
         ];
+        facts.extend(self.lab.as_ref().map(|_| ("labs", labs::WHY.to_owned())));
         facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
         let others = self.contenders.iter().filter(|pair| pair.instead);
         let others: Vec<String> = others

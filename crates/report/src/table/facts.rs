@@ -9,7 +9,7 @@ use fsdyno_model::{Bytes, DeviceChoice, Provenance, ResultSet, RunInfo};
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     let mut facts = of_run(&set.run);
     facts.extend(states(set).map(|text| ("state", text)));
-    facts.extend(guest(set).map(|text| ("guest", text)));
+    facts.extend(guests(set).map(|text| ("guest", text)));
     facts.extend(of_machine(&set.run.provenance));
     facts.push(("command", shell_line(&set.run.command_line)));
     for (_, text) in &mut facts {
@@ -33,13 +33,16 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
     })
 }
 
-/// The guest in which cells ran, and what that means for their figures.
-fn guest(set: &ResultSet) -> Option<String> {
-    let about = set.guest()?;
-    Some(format!(
-        "{about}; its system calls cost more than those of a kernel on bare hardware: compare its \
-         figures with each other, not with those of a host"
-    ))
+/// The guests in which cells ran, one for each lab that has them, and what that means for their
+/// figures.
+fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
+    let told = set.labs().into_iter().filter_map(|share| share.guest);
+    told.map(|about| {
+        format!(
+            "{about}; its system calls cost more than those of a kernel on bare hardware: compare \
+             its figures with each other, not with those of a host"
+        )
+    })
 }
 
 fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {

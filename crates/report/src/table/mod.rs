@@ -1,7 +1,8 @@
 //! The comparison all formats show: rows are the phases of workloads, columns the contenders.
 //!
 //! Figures and their meaning live here; characters, colours and layout live in
-//! [`formats`](crate::formats). The first contender is the baseline.
+//! [`formats`](crate::formats). The first contender is the baseline; where a run has several labs,
+//! the first of each ([`labs`]).
 
 pub mod cells;
 pub mod conclusion;
@@ -10,6 +11,7 @@ pub mod doubts;
 pub mod facts;
 pub mod fragments;
 pub mod glance;
+pub mod labs;
 mod phases;
 pub mod proof;
 mod series;
@@ -23,6 +25,7 @@ pub use conclusion::conclusion;
 pub use costs::Cost;
 pub use doubts::{Doubt, Unmeasured};
 pub use fragments::Fragments;
+pub use labs::{Comparisons, Lab};
 pub use proof::Proof;
 pub use speed::{Line, Measure, Standing, Value};
 pub use states::State;
@@ -30,15 +33,19 @@ pub use told::{Told, ToldValue};
 
 use crate::figures::FEWEST;
 use crate::words;
-use fsdyno_model::{CacheState, ResultSet};
+use fsdyno_model::{CacheState, Contender, ResultSet};
 use fsdyno_stats::geometric_mean;
 use words::Scale;
 
-/// A run as a reader compares it.
+/// The contenders of one lab, compared.
 #[derive(Debug, Clone)]
 pub struct Comparison {
+    /// The lab, where the run has others beside it.
+    pub lab: Option<Lab>,
     /// The labels of the contenders, fit to print; the first is the baseline.
     pub contenders: Vec<String>,
+    /// The names of their file systems, fit to print.
+    pub filesystems: Vec<String>,
     /// One table per workload.
     pub workloads: Vec<WorkloadTable>,
     /// How many figures stand behind a median: fewest and most.
@@ -56,12 +63,6 @@ pub struct Comparison {
     pub states: Vec<State>,
     /// How files lay on the devices.
     pub fragments: Fragments,
-    /// The warnings, deduplicated.
-    pub doubts: Vec<Doubt>,
-    /// Cells that were not measured, deduplicated.
-    pub unmeasured: Vec<Unmeasured>,
-    /// How the cells of the plan ended.
-    pub cells: CellCounts,
     /// What the figures allow to be said, in plain words: a sentence each.
     pub conclusion: Vec<String>,
 }
@@ -95,14 +96,14 @@ pub struct PhaseTable {
 }
 
 impl Comparison {
-    /// Compares the contenders of a run.
-    pub fn of(set: &ResultSet) -> Self {
+    /// Compares the contenders of a run of one lab.
+    fn of(set: &ResultSet) -> Self {
         let plan = &set.run.plan;
-        let contenders: Vec<String> = plan
-            .contenders
-            .iter()
-            .map(|c| words::printable(&c.label))
-            .collect();
+        let named = |name: fn(&Contender) -> &String| -> Vec<String> {
+            let contenders = plan.contenders.iter();
+            contenders.map(|c| words::printable(name(c))).collect()
+        };
+        let contenders = named(|contender| &contender.label);
         let mut workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
             .map(|workload| WorkloadTable::of(set, workload))
             .collect();
@@ -115,10 +116,9 @@ impl Comparison {
         }
         let (overall, overall_phases) = overall(&workloads, contenders.len());
         let proofs = proof::proofs(set);
-        let mut doubts = doubts::doubts(set);
-        doubts.extend(series::doubts(&workloads, &contenders));
-        doubts.extend(surroundings::doubts(set, &doubts));
         Self {
+            lab: None,
+            filesystems: named(|contender| &contender.filesystem),
             conclusion: conclusion(set, &contenders),
             repeats,
             overall,
@@ -127,9 +127,6 @@ impl Comparison {
             states: states::states(&proofs, workloads.len(), contenders.len()),
             proofs,
             fragments: Fragments::of(set),
-            doubts,
-            unmeasured: doubts::unmeasured(set),
-            cells: CellCounts::of(set),
             contenders,
             workloads,
         }

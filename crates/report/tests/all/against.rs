@@ -82,13 +82,21 @@ fn table(name: &str) -> Table {
     find(name).unwrap().read().unwrap()
 }
 
+/// A run of one lab beside a table.
+fn alone(set: &ResultSet, table: &Table) -> Against {
+    let mut against = Against::in_each_lab(set, table).unwrap();
+    assert_eq!(against.len(), 1);
+    against.remove(0)
+}
+
 fn text(against: &Against, format: Format, options: &Options) -> String {
-    String::from_utf8(render_against(against, format, options).unwrap()).unwrap()
+    String::from_utf8(render_against(std::slice::from_ref(against), format, options).unwrap())
+        .unwrap()
 }
 
 #[test]
 fn a_run_is_laid_beside_a_table_character_by_character() {
-    let against = Against::of(&mixed(), &table("btrfs-2008")).unwrap();
+    let against = alone(&mixed(), &table("btrfs-2008"));
     insta::assert_snapshot!(
         "against_terminal",
         text(&against, Format::Terminal, &wide(80))
@@ -103,7 +111,7 @@ fn a_run_is_laid_beside_a_table_character_by_character() {
 
 #[test]
 fn ratios_ranks_and_their_correlation_are_of_those_that_both_have() {
-    let against = Against::of(&mixed(), &table("btrfs-2008")).unwrap();
+    let against = alone(&mixed(), &table("btrfs-2008"));
     let line = |label: &str| against.lines.iter().find(|l| l.label == label).unwrap();
     let copy = line("portage copy");
     let ranks: Vec<_> = copy
@@ -131,7 +139,7 @@ fn ratios_ranks_and_their_correlation_are_of_those_that_both_have() {
 
 #[test]
 fn a_conclusion_holds_is_reversed_or_cannot_be_said() {
-    let against = Against::of(&mixed(), &table("btrfs-2008")).unwrap();
+    let against = alone(&mixed(), &table("btrfs-2008"));
     let of = |begin: &str| {
         let mut told = against.conclusions.iter();
         told.find(|t| t.says.starts_with(begin)).unwrap()
@@ -166,7 +174,7 @@ fn the_other_way_round_is_reversed_and_too_few_repeats_say_nothing() {
     let times: &[&[u64]] = &[&[2000, 1000]];
     let of = |repeats| {
         let set = run(&["ext2", "ext3"], &workloads, times, repeats);
-        let against = Against::of(&set, &table("btrfs-2008")).unwrap();
+        let against = alone(&set, &table("btrfs-2008"));
         let mut told = against.conclusions.iter();
         let told = told.find(|t| t.says.contains("the journal costs")).unwrap();
         (told.holding, told.today())
@@ -185,7 +193,7 @@ fn the_other_way_round_is_reversed_and_too_few_repeats_say_nothing() {
 #[test]
 fn one_contender_alone_is_told_without_ratio_or_rank() {
     let set = run(&["ext4", "ext2"], &[work("iso", &["copy"])], &[&[9, 10]], 3);
-    let against = Against::of(&set, &table("btrfs-2008")).unwrap();
+    let against = alone(&set, &table("btrfs-2008"));
     let text = text(&against, Format::Terminal, &wide(80));
     assert!(
         !text.contains("base") && !text.contains("Spearman"),
@@ -199,7 +207,7 @@ fn another_file_system_may_stand_in_the_place_of_one_that_is_not_there_and_is_to
     let workloads = [work("music", &["copy"])];
     let at = |contenders: &[&str], times: &[u64]| {
         let set = run(contenders, &workloads, &[times], 3);
-        Against::of(&set, &table("zfs-two-disks-2008")).unwrap()
+        alone(&set, &table("zfs-two-disks-2008"))
     };
     let against = at(&["btrfs@pool2", "ext4", "btrfs"], &[100, 100, 200]);
     let pairs: Vec<_> = against
@@ -228,7 +236,7 @@ fn what_shares_nothing_is_refused_with_what_is_missing() {
     let of = |contenders: &[&str], workload: Workload| {
         let times: Vec<u64> = vec![10; contenders.len()];
         let set = run(contenders, &[workload], &[&times], 3);
-        Against::of(&set, &table("btrfs-2008"))
+        Against::in_each_lab(&set, &table("btrfs-2008"))
             .unwrap_err()
             .to_string()
     };
@@ -249,7 +257,7 @@ fn what_shares_nothing_is_refused_with_what_is_missing() {
     warm.phases[0].cache = CacheState::AsLeft;
     assert!(of(&["ext2"], warm).ends_with("no phase of the table"));
     let set = run(&["ext2"], &[work("iso", &["copy"])], &[], 0);
-    let error = Against::of(&set, &table("btrfs-2008")).unwrap_err();
+    let error = Against::in_each_lab(&set, &table("btrfs-2008")).unwrap_err();
     assert!(error.to_string().ends_with("was measured"), "{error}");
 }
 
@@ -318,7 +326,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
             ..Fragmentation::default()
         });
     }
-    let against = Against::of(&set, &published.read().unwrap()).unwrap();
+    let against = alone(&set, &published.read().unwrap());
     let write = &against.lines[0];
     assert_eq!(
         (write.entries[0].rank_then, write.entries[0].rank_now),
@@ -342,7 +350,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
     for record in &mut set.cells {
         record.samples[0].fragmentation.as_mut().unwrap().floor = Bytes(0);
     }
-    let against = Against::of(&set, &published.read().unwrap()).unwrap();
+    let against = alone(&set, &published.read().unwrap());
     assert_eq!(against.lines.len(), 1);
     assert_eq!(against.only_then.phases, ["out fragments"]);
 }
@@ -368,7 +376,7 @@ fn of_two_phases_of_one_kind_each_is_laid_beside_its_own_by_its_label() {
         let cpu = Figure::new("cpu", seconds, "%", Better::Lower);
         sample.figures = vec![rate, cpu];
     }
-    let against = Against::of(&set, &table).unwrap();
+    let against = alone(&set, &table);
     let told: Vec<_> = against
         .lines
         .iter()
@@ -393,7 +401,7 @@ fn of_two_phases_of_one_kind_each_is_laid_beside_its_own_by_its_label() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     use unicode_width::UnicodeWidthStr;
-    let against = Against::of(&mixed(), &table("btrfs-2008")).unwrap();
+    let against = alone(&mixed(), &table("btrfs-2008"));
     for (width, clock) in [60, 80, 120]
         .into_iter()
         .flat_map(|w| [(w, false), (w, true)])
@@ -418,7 +426,7 @@ fn no_line_is_wider_than_the_terminal() {
 fn the_page_asks_for_nothing_and_lets_no_label_in_as_markup() {
     let mut set = mixed();
     set.run.plan.contenders[0].label = "<script>alert(1)</script>".into();
-    let against = Against::of(&set, &table("btrfs-2008")).unwrap();
+    let against = alone(&set, &table("btrfs-2008"));
     let page = text(&against, Format::Html, &wide(80));
     let table = render_published(find("atime-2007").unwrap(), Format::Html, &wide(80)).unwrap();
     let table = String::from_utf8(table).unwrap();

@@ -1,11 +1,11 @@
 //! The paragraph on top says what the figures say, and no more.
 
 use crate::fixture::one_phase;
-use fsdyno_report::table::Comparison;
+use fsdyno_report::table::Comparisons;
 
 fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
-    let said = Comparison::of(&one_phase(labels, times))
-        .conclusion
+    let said = Comparisons::of(&one_phase(labels, times))
+        .conclusions()
         .join(" ");
     assert!(said.contains(expected), "{said}");
 }
@@ -43,7 +43,7 @@ fn from_six_repeats_on_the_interval_is_told_and_not_every_block_is_claimed() {
         record.cell.workload = workload;
         set.cells.push(record);
     }
-    let said = Comparison::of(&set).conclusion.join(" ");
+    let said = Comparisons::of(&set).conclusions().join(" ");
     let expected = "xfs was the fastest in 4 of 4 phases (a / copy, b / copy, c / copy, d / copy): \
                     it took 20-24 % less time than the next, by 95 % intervals.";
     assert_eq!(said, expected);

@@ -4,11 +4,11 @@ use crate::fixture::{self, one_phase};
 use crate::{text, wide};
 use fsdyno_model::{DatasetChoice, DeviceChoice, ResultSet, WarningKind};
 use fsdyno_report::Format;
-use fsdyno_report::table::{Comparison, Doubt};
+use fsdyno_report::table::{Comparisons, Doubt};
 
 /// The doubt of that kind; there is at most one.
 fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<Doubt> {
-    let doubts = Comparison::of(set).doubts;
+    let doubts = Comparisons::of(set).doubts;
     let mut found = doubts.into_iter().filter(|doubt| doubt.kind == kind);
     let first = found.next();
     assert_eq!(found.next(), None);
@@ -28,7 +28,7 @@ fn a_series_that_rises_is_told_once_with_its_largest() {
     let expected = "copy at xfs: time to return rose by 57 % of its median from the first to the \
                     last of 5 blocks";
     assert_eq!(doubt.message, expected);
-    let comparison = Comparison::of(&set);
+    let comparison = Comparisons::of(&set).labs.remove(0);
     let line = comparison.lines().last().unwrap();
     let marked: Vec<bool> = line.values.iter().flatten().map(|v| v.doubted).collect();
     assert_eq!(marked, [true, true, false]);
@@ -100,7 +100,7 @@ fn a_phase_that_did_not_begin_warm_is_doubted() {
     cache.doubt = Some("after the pass only 0 of at least 313 pages were in memory".into());
     let doubt = of_kind(&set, WarningKind::CacheUnproven).unwrap();
     assert_eq!(doubt.places, ["xfs grep warm"]);
-    let comparison = Comparison::of(&set);
+    let comparison = Comparisons::of(&set).labs.remove(0);
     let marked: Vec<bool> = comparison
         .lines()
         .flat_map(|line| line.values.iter().flatten().map(|v| v.doubted))

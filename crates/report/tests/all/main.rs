@@ -8,6 +8,7 @@ mod fixture;
 mod fragments;
 mod glance;
 mod goldens;
+mod labs;
 mod page;
 mod terminal;
 mod told;

@@ -1,12 +1,12 @@
 //! What the page must not do: ask, run, break, or grow without bounds.
 
-use crate::fixture::{self, empty, many, single};
+use crate::fixture::{self, empty, many, mixed_labs, single};
 use crate::{text, wide};
 use fsdyno_report::{Format, render};
 
 #[test]
 fn the_page_asks_for_nothing_and_runs_nothing_of_others() {
-    for set in [fixture::run(), many(), single(), empty()] {
+    for set in [fixture::run(), many(), single(), empty(), mixed_labs()] {
         let page = text(&set, Format::Html, &wide(80));
         for outside in ["http:", "https:", "src=", "<link", "@import", "url("] {
             assert!(!page.contains(outside), "{outside}");
@@ -29,7 +29,7 @@ fn the_page_asks_for_nothing_and_runs_nothing_of_others() {
 
 #[test]
 fn every_opened_element_of_the_page_is_closed() {
-    for set in [fixture::run(), many(), single(), empty()] {
+    for set in [fixture::run(), many(), single(), empty(), mixed_labs()] {
         let page = text(&set, Format::Html, &wide(80));
         for element in [
             "table", "tbody", "tr", "td", "th", "svg", "g", "section", "details", "ul",

@@ -1,13 +1,20 @@
 //! What a terminal must bear: any width, no colour, hostile text.
 
-use crate::fixture::{self, empty, many, repeated, single};
+use crate::fixture::{self, empty, many, mixed_labs, repeated, single};
 use crate::{text, wide};
 use fsdyno_report::{Format, Options};
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     use unicode_width::UnicodeWidthStr;
-    for set in [fixture::run(), many(), repeated(), single(), empty()] {
+    for set in [
+        fixture::run(),
+        many(),
+        repeated(),
+        single(),
+        empty(),
+        mixed_labs(),
+    ] {
         for width in [60, 72, 80, 100, 120, 200] {
             for clock in [false, true] {
                 let options = Options {

@@ -1,6 +1,6 @@
 //! The columns of the tables of costs.
 
-use super::view::times;
+use super::part::times;
 use crate::table::Cost;
 use crate::table::costs::grouped;
 use fsdyno_model::DeviceUse;

@@ -1,6 +1,6 @@
 //! The first tables: a row for each time, one unit and one group of rows for each workload.
 
-use super::view::{Figure, figures};
+use super::part::{Figure, figures};
 use crate::table::Comparison;
 use crate::table::glance::{Figures, Row};
 use serde::Serialize;

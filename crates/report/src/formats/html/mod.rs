@@ -7,6 +7,7 @@ mod costs;
 mod fragments;
 mod glance;
 mod notes;
+mod part;
 mod published;
 mod view;
 
@@ -18,7 +19,8 @@ use serde::Serialize;
 
 /// Writes the page.
 pub fn render(set: &ResultSet, options: &Options) -> Result<Vec<u8>, ReportError> {
-    fill("report.html", &view::Page::of(set, options)).map_err(|source| ReportError::Page {
+    let page = view::Page::of(set, options).and_then(|page| fill("report.html", &page));
+    page.map_err(|source| ReportError::Page {
         run: set.run.id.clone(),
         source,
     })
@@ -31,7 +33,7 @@ pub fn published(table: &Table, options: &Options) -> Result<Vec<u8>, minijinja:
 }
 
 /// Writes the page of a run beside a published table.
-pub fn against(against: &Against, options: &Options) -> Result<Vec<u8>, minijinja::Error> {
+pub fn against(against: &[Against], options: &Options) -> Result<Vec<u8>, minijinja::Error> {
     let page = published::Page::of_against(against, options.clock);
     fill("published.html", &page)
 }
@@ -40,13 +42,14 @@ fn fill(template: &str, page: &impl Serialize) -> Result<Vec<u8>, minijinja::Err
     let mut environment = Environment::new();
     // What is put into the page is escaped; style and script are included as they are.
     environment.set_auto_escape_callback(|name| match name {
-        "report.html" | "published.html" => AutoEscape::Html,
+        "report.html" | "lab.html" | "published.html" => AutoEscape::Html,
         _ => AutoEscape::None,
     });
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.add_filter("breakable", breakable);
     environment.add_template("report.html", include_str!("../../../data/report.html"))?;
+    environment.add_template("lab.html", include_str!("../../../data/lab.html"))?;
     let published = include_str!("../../../data/published.html");
     environment.add_template("published.html", published)?;
     environment.add_template("report.css", include_str!("../../../data/report.css"))?;

@@ -1,12 +1,24 @@
 //! The page of a published table, and that of a run beside one: what the template is filled with.
 
 use crate::published::{Against, Holding, Table, telling};
+use crate::table::labs;
 use serde::Serialize;
 
 /// A page of either kind.
 #[derive(Debug, Serialize)]
 pub struct Page {
     title: String,
+    /// Why labs stand apart, where there are several.
+    why: Option<&'static str>,
+    /// The table; or the run beside it, lab by lab.
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Serialize)]
+struct Part {
+    lab: Option<String>,
+    /// What tells its places on the page from those of the others.
+    suffix: String,
     facts: Vec<(&'static str, String)>,
     heading: &'static str,
     legend: String,
@@ -66,8 +78,9 @@ impl Page {
             says: conclusion.says.clone(),
             ..Conclusion::default()
         });
-        Self {
-            title: format!("{}: {} ({})", table.name, table.title, table.year),
+        let part = Part {
+            lab: None,
+            suffix: String::new(),
             facts: table.facts(),
             heading: "Figures",
             legend: "★ best of its row.".to_owned(),
@@ -81,11 +94,36 @@ impl Page {
             tally: String::new(),
             conclusions: conclusions.collect(),
             apart: Vec::new(),
+        };
+        Self {
+            title: format!("{}: {} ({})", table.name, table.title, table.year),
+            why: None,
+            parts: vec![part],
         }
     }
 
     /// The page of a run beside a table.
-    pub fn of_against(against: &Against, clock: bool) -> Self {
+    pub fn of_against(against: &[Against], clock: bool) -> Self {
+        let parts = against.iter().enumerate();
+        let title = match against {
+            [one] => one.heading(),
+            several => several
+                .first()
+                .map_or_else(String::new, Against::heading_of_all),
+        };
+        Self {
+            title,
+            why: against
+                .iter()
+                .any(|of| of.lab.is_some())
+                .then_some(labs::WHY),
+            parts: parts.map(|(at, of)| Part::of(at, of, clock)).collect(),
+        }
+    }
+}
+
+impl Part {
+    fn of(at: usize, against: &Against, clock: bool) -> Self {
         let columns = [
             "then",
             "now",
@@ -118,7 +156,12 @@ impl Page {
             now: told.today(),
         });
         Self {
-            title: against.heading(),
+            lab: against.lab.clone(),
+            suffix: if at == 0 {
+                String::new()
+            } else {
+                format!("-{}", at + 1)
+            },
             facts: against.facts(),
             heading: "Then and now",
             legend: against.legend("★", "≈"),

@@ -7,7 +7,9 @@ mod grid;
 pub mod published;
 
 use crate::Options;
-use crate::table::{Comparison, Cost, Line, Standing, Value, WorkloadTable, facts};
+use crate::table::{
+    Comparison, Comparisons, Cost, Line, Standing, Value, WorkloadTable, facts, labs,
+};
 use crate::words::{self, Scale};
 use fsdyno_model::{DeviceUse, ResultSet};
 use grid::{escape, header, row};
@@ -15,33 +17,56 @@ use std::fmt::Write as _;
 
 /// Writes the report.
 pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
-    let comparison = Comparison::of(set);
+    let comparisons = Comparisons::of(set);
     let mut page = String::new();
-    head(&mut page, set, &comparison);
-    glance::tables(&mut page, &comparison, options.clock);
-    for workload in comparison.workloads.iter().filter(|w| w.measured()) {
-        times(&mut page, &comparison, workload, options.clock);
-        costs(&mut page, &comparison, workload);
+    head(&mut page, set, &comparisons);
+    for comparison in &comparisons.labs {
+        of_lab(&mut page, comparison, options.clock);
     }
-    overall(&mut page, &comparison);
-    fragments::tables(&mut page, &comparison);
-    told(&mut page, &comparison);
-    proofs(&mut page, &comparison);
-    doubts(&mut page, &comparison);
-    unmeasured(&mut page, &comparison);
+    if comparisons.apart() {
+        let _ = write!(page, "\n# {}\n", labs::ALL);
+    }
+    doubts(&mut page, &comparisons);
+    unmeasured(&mut page, &comparisons);
     provenance(&mut page, set);
     page.into_bytes()
 }
 
-fn head(page: &mut String, set: &ResultSet, comparison: &Comparison) {
+/// All tables of one lab, under its name where there are others.
+fn of_lab(page: &mut String, comparison: &Comparison, clock: bool) {
+    if let Some(lab) = &comparison.lab {
+        let _ = write!(page, "\n# {}\n", escape(&lab.heading()));
+    }
+    legend(page, comparison);
+    glance::tables(page, comparison, clock);
+    for workload in comparison.workloads.iter().filter(|w| w.measured()) {
+        times(page, comparison, workload, clock);
+        costs(page, comparison, workload);
+    }
+    overall(page, comparison);
+    fragments::tables(page, comparison);
+    told(page, comparison);
+    proofs(page, comparison);
+}
+
+fn head(page: &mut String, set: &ResultSet, comparisons: &Comparisons) {
+    let mut said = comparisons.conclusions();
+    said.extend(comparisons.apart().then(|| labs::WHY.to_owned()));
     let _ = write!(
         page,
         "# fsdyno: {} of {}\n\n{}\n\n{}.\n",
         escape(&words::printable(&set.run.plan.name)),
         words::date(set.run.started_unix_ns),
-        escape(&comparison.conclusion.join(" ")),
-        comparison.cells.in_words(),
+        said.iter()
+            .map(|text| escape(text))
+            .collect::<Vec<_>>()
+            .join("\n\n"),
+        comparisons.cells.in_words(),
     );
+}
+
+/// What the figures and their marks mean.
+fn legend(page: &mut String, comparison: &Comparison) {
     if comparison.lines().next().is_none() {
         return;
     }
@@ -282,12 +307,12 @@ fn proofs(page: &mut String, comparison: &Comparison) {
     }
 }
 
-fn doubts(page: &mut String, comparison: &Comparison) {
-    if comparison.doubts.is_empty() {
+fn doubts(page: &mut String, comparisons: &Comparisons) {
+    if comparisons.doubts.is_empty() {
         return;
     }
     *page += "\n## Warnings\n\n";
-    for doubt in &comparison.doubts {
+    for doubt in &comparisons.doubts {
         let _ = writeln!(
             page,
             "- **{}** ({}): {}{}. {}",
@@ -308,12 +333,12 @@ fn doubts(page: &mut String, comparison: &Comparison) {
     }
 }
 
-fn unmeasured(page: &mut String, comparison: &Comparison) {
-    if comparison.unmeasured.is_empty() {
+fn unmeasured(page: &mut String, comparisons: &Comparisons) {
+    if comparisons.unmeasured.is_empty() {
         return;
     }
     *page += "\n## Not measured\n\n";
-    for one in &comparison.unmeasured {
+    for one in &comparisons.unmeasured {
         let _ = write!(
             page,
             "- {}: {}",

@@ -14,7 +14,7 @@ mod told;
 
 use crate::Options;
 use crate::published::{Against, Table};
-use crate::table::Comparison;
+use crate::table::{Comparison, Comparisons, labs};
 use fsdyno_model::ResultSet;
 use names::Names;
 use paint::Paint;
@@ -24,20 +24,33 @@ const NARROWEST: usize = 60;
 
 /// Writes the report.
 pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
-    let comparison = Comparison::of(set);
-    let names = Names::of(set);
+    let comparisons = Comparisons::of(set);
     let mut page = Page::new(options);
-    notes::head(&mut page, set, &comparison);
-    glance::tables(&mut page, &comparison, &names, options.clock);
-    speed::tables(&mut page, &comparison, &names, options.clock);
-    told::section(&mut page, &comparison, &names);
-    costs::tables(&mut page, &comparison, &names);
-    fragments::tables(&mut page, &comparison, &names);
-    notes::proofs(&mut page, &comparison);
-    notes::doubts(&mut page, &comparison);
-    notes::unmeasured(&mut page, &comparison);
+    notes::head(&mut page, set, &comparisons);
+    for comparison in &comparisons.labs {
+        of_lab(&mut page, comparison, options.clock);
+    }
+    if comparisons.apart() {
+        page.heading_of_lab(labs::ALL);
+    }
+    notes::doubts(&mut page, &comparisons);
+    notes::unmeasured(&mut page, &comparisons);
     notes::provenance(&mut page, set);
     page.text.into_bytes()
+}
+
+/// All tables of one lab, under its name where there are others.
+fn of_lab(page: &mut Page, comparison: &Comparison, clock: bool) {
+    if let Some(lab) = &comparison.lab {
+        page.heading_of_lab(&lab.heading());
+    }
+    let names = Names::of(comparison);
+    glance::tables(page, comparison, &names, clock);
+    speed::tables(page, comparison, &names, clock);
+    told::section(page, comparison, &names);
+    costs::tables(page, comparison, &names);
+    fragments::tables(page, comparison, &names);
+    notes::proofs(page, comparison);
 }
 
 /// Writes a published table.
@@ -79,6 +92,14 @@ impl Page {
     fn heading(&mut self, heading: &str) {
         self.line("");
         self.heading_first(heading);
+    }
+
+    /// A heading above other headings.
+    fn heading_of_lab(&mut self, heading: &str) {
+        self.line("");
+        self.heading(heading);
+        let rule = self.paint.dim(&"=".repeat(self.width));
+        self.line(&rule);
     }
 
     /// A heading at the top of the page.

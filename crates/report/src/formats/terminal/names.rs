@@ -3,8 +3,7 @@
 
 use super::Page;
 use super::paint::{shortened, width};
-use crate::words;
-use fsdyno_model::ResultSet;
+use crate::table::Comparison;
 
 /// Columns an abbreviation may give to the name of the file system.
 const NAME: usize = 7;
@@ -17,14 +16,14 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn of(set: &ResultSet) -> Self {
-        let (mut full, mut short) = (Vec::new(), Vec::new());
-        for (at, contender) in set.run.plan.contenders.iter().enumerate() {
-            let name = shortened(&words::printable(&contender.filesystem), NAME);
-            full.push(words::printable(&contender.label));
-            short.push(format!("{name} [{}]", letters(at)));
+    pub fn of(comparison: &Comparison) -> Self {
+        let filesystems = comparison.filesystems.iter().enumerate();
+        let short =
+            filesystems.map(|(at, name)| format!("{} [{}]", shortened(name, NAME), letters(at)));
+        Self {
+            full: comparison.contenders.clone(),
+            short: short.collect(),
         }
-        Self { full, short }
     }
 
     /// What to call contender `at` in `columns`: its label, or where it is too wide, the short

@@ -3,13 +3,13 @@
 
 use super::Page;
 use super::paint::{self, left, width};
-use crate::table::{Comparison, facts};
+use crate::table::{Comparison, Comparisons, facts, labs};
 use crate::words;
 use fsdyno_model::ResultSet;
 use std::fmt::Write as _;
 
 /// The title, what the figures allow to be said, and how the cells ended.
-pub fn head(page: &mut Page, set: &ResultSet, comparison: &Comparison) {
+pub fn head(page: &mut Page, set: &ResultSet, comparisons: &Comparisons) {
     let title = format!(
         "fsdyno: {} of {}, run {}",
         words::printable(&set.run.plan.name),
@@ -17,10 +17,16 @@ pub fn head(page: &mut Page, set: &ResultSet, comparison: &Comparison) {
         words::printable(&set.run.id),
     );
     page.heading_first(&title);
+    for said in comparisons.conclusions() {
+        page.line("");
+        page.paragraph(&said, 0);
+    }
+    if comparisons.apart() {
+        page.line("");
+        page.paragraph(labs::WHY, 0);
+    }
     page.line("");
-    page.paragraph(&comparison.conclusion.join(" "), 0);
-    page.line("");
-    page.paragraph(&format!("{}.", comparison.cells.in_words()), 0);
+    page.paragraph(&format!("{}.", comparisons.cells.in_words()), 0);
 }
 
 /// Whether phases began in the cache state asked for.
@@ -41,12 +47,12 @@ pub fn proofs(page: &mut Page, comparison: &Comparison) {
 }
 
 /// The warnings, each once.
-pub fn doubts(page: &mut Page, comparison: &Comparison) {
-    if comparison.doubts.is_empty() {
+pub fn doubts(page: &mut Page, comparisons: &Comparisons) {
+    if comparisons.doubts.is_empty() {
         return;
     }
     page.heading("Warnings");
-    for doubt in &comparison.doubts {
+    for doubt in &comparisons.doubts {
         let mut text = format!("! {}", doubt.kind);
         if !doubt.places.is_empty() {
             let _ = write!(text, " x{}", doubt.count);
@@ -69,12 +75,12 @@ pub fn doubts(page: &mut Page, comparison: &Comparison) {
 }
 
 /// The cells that were not measured.
-pub fn unmeasured(page: &mut Page, comparison: &Comparison) {
-    if comparison.unmeasured.is_empty() {
+pub fn unmeasured(page: &mut Page, comparisons: &Comparisons) {
+    if comparisons.unmeasured.is_empty() {
         return;
     }
     page.heading("Not measured");
-    for one in &comparison.unmeasured {
+    for one in &comparisons.unmeasured {
         for line in paint::wrap(&one.heading(), page.width, 2) {
             let line = page.paint.bad(&line);
             page.line(&line);

@@ -1,0 +1,261 @@
+//! The tables of one lab, as the template takes them: texts and numbers, nothing to decide any more.
+
+use super::bars;
+use super::costs::{COSTS, Cell};
+use super::fragments::Fragments;
+use super::glance::{self, Glance};
+use super::notes::{Proof, State};
+use crate::table::{
+    Comparison, Lab, Measure, PhaseTable, Standing, Told, ToldValue, Value, WorkloadTable,
+};
+use crate::words::{self, Scale};
+use serde::Serialize;
+
+/// Everything of one lab, which is the whole run where there is one.
+#[derive(Debug, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each answers one question of the template"
+)]
+pub struct Part {
+    /// Its heading, where there are others.
+    lab: Option<String>,
+    /// What tells its places on the page from those of the others.
+    suffix: String,
+    /// Whether the controls, which are of all tables of the page, stand here.
+    controls: bool,
+    /// Whether the page tells of cells that were not measured.
+    unmeasured: bool,
+    figures: String,
+    repeated: bool,
+    judged: bool,
+    unjudged: bool,
+    intervals: bool,
+    compares: bool,
+    doubted: bool,
+    writes: bool,
+    baseline: String,
+    contenders: Vec<String>,
+    glance: Vec<Glance>,
+    glance_note: String,
+    overall: Vec<String>,
+    overall_phases: usize,
+    told: Vec<ToldRow>,
+    workloads: Vec<Workload>,
+    cost_headings: Vec<&'static str>,
+    fragments: Fragments,
+    proofs: Vec<Proof>,
+    states: Vec<State>,
+}
+
+/// A figure that a program reported.
+#[derive(Debug, Serialize)]
+struct ToldRow {
+    phase: String,
+    name: String,
+    direction: &'static str,
+    values: Vec<String>,
+}
+
+impl ToldRow {
+    fn of(told: &Told) -> Self {
+        let text = |(at, value): (usize, &Option<ToldValue>)| {
+            value.map_or_else(
+                || "\u{2013}".to_owned(),
+                |v| format!("{} {}", v.in_words(), v.ratio_in_words(at == 0)),
+            )
+        };
+        Self {
+            phase: told.phase.clone(),
+            name: format!("{}, {}", told.name, told.unit),
+            direction: told.direction(),
+            values: told.values.iter().enumerate().map(text).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Workload {
+    name: String,
+    dataset: String,
+    phases: Vec<Phase>,
+}
+
+#[derive(Debug, Serialize)]
+struct Phase {
+    label: String,
+    about: String,
+    unit: &'static str,
+    writes: bool,
+    rows: Vec<Row>,
+    costs: Vec<(String, Vec<Cell>)>,
+}
+
+/// One contender at one phase.
+#[derive(Debug, Serialize)]
+struct Row {
+    contender: String,
+    bars: String,
+    /// To return, and to durable where the phase writes.
+    figures: Vec<Option<Figure>>,
+}
+
+/// A figure in words; `median_ns` and `ratio_value` are what it sorts by.
+#[derive(Debug, Serialize)]
+pub struct Figure {
+    class: &'static str,
+    median: String,
+    median_ns: f64,
+    spread: String,
+    ratio: String,
+    interval: Option<String>,
+    ratio_value: f64,
+    best: bool,
+    doubted: bool,
+}
+
+impl Part {
+    /// Part `at` of the page; the `controls` stand in one of them.
+    pub fn of(
+        at: usize,
+        comparison: &Comparison,
+        (controls, unmeasured): (bool, bool),
+        clock: bool,
+    ) -> Self {
+        Self {
+            lab: comparison.lab.as_ref().map(Lab::heading),
+            suffix: if at == 0 {
+                String::new()
+            } else {
+                format!("-{}", at + 1)
+            },
+            controls,
+            unmeasured,
+            figures: comparison.figures(),
+            repeated: comparison.repeated(),
+            judged: comparison.judged(),
+            unjudged: comparison.unjudged(),
+            intervals: comparison.intervals(),
+            compares: comparison.compares(),
+            doubted: comparison.doubted(),
+            writes: comparison.lines().any(|l| l.measure == Measure::Durable),
+            baseline: comparison.contenders.first().cloned().unwrap_or_default(),
+            glance_note: comparison.glance_note(),
+            glance: glance::tables(comparison, clock),
+            overall: comparison.overall.iter().map(|r| times(*r)).collect(),
+            overall_phases: comparison.overall_phases,
+            told: comparison.told.iter().map(ToldRow::of).collect(),
+            workloads: comparison
+                .workloads
+                .iter()
+                .filter(|w| w.measured())
+                .map(|w| Workload::of(w, &comparison.contenders, clock))
+                .collect(),
+            cost_headings: COSTS.iter().map(|(heading, _)| *heading).collect(),
+            fragments: Fragments::of(comparison),
+            proofs: comparison
+                .proofs
+                .iter()
+                .map(|p| Proof::of(p, comparison.workloads.len()))
+                .collect(),
+            states: comparison.states.iter().map(State::of).collect(),
+            contenders: comparison.contenders.clone(),
+        }
+    }
+}
+
+impl Workload {
+    fn of(workload: &WorkloadTable, contenders: &[String], clock: bool) -> Self {
+        Self {
+            name: workload.name.clone(),
+            dataset: workload.dataset.clone(),
+            phases: workload
+                .phases
+                .iter()
+                .filter(|p| !p.lines.is_empty())
+                .map(|p| Phase::of(p, contenders, clock))
+                .collect(),
+        }
+    }
+}
+
+impl Phase {
+    fn of(phase: &PhaseTable, contenders: &[String], clock: bool) -> Self {
+        let scale = phase.scale(clock);
+        let mut columns: Vec<_> = phase
+            .lines
+            .iter()
+            .map(|line| figures(&line.values, line.measure, scale).into_iter())
+            .collect();
+        let rows = contenders.iter().enumerate().map(|(at, contender)| Row {
+            contender: contender.clone(),
+            bars: bars::bars(phase, at),
+            figures: columns.iter_mut().filter_map(Iterator::next).collect(),
+        });
+        let costs = contenders
+            .iter()
+            .zip(&phase.costs)
+            .filter_map(|(contender, cost)| {
+                let cost = cost.as_ref()?;
+                let cells = COSTS.iter().map(|(_, cell)| cell(cost).into());
+                Some((contender.clone(), cells.collect()))
+            })
+            .collect();
+        Self {
+            label: phase.label.clone(),
+            about: phase.about(),
+            unit: scale.unit(),
+            writes: phase.lines.len() > 1,
+            rows: rows.collect(),
+            costs,
+        }
+    }
+}
+
+pub fn figures(values: &[Option<Value>], measure: Measure, scale: Scale) -> Vec<Option<Figure>> {
+    values
+        .iter()
+        .enumerate()
+        .map(|(at, v)| Some(Figure::of(v.as_ref()?, measure, scale, at == 0)))
+        .collect()
+}
+
+impl Figure {
+    fn of(value: &Value, measure: Measure, scale: Scale, baseline: bool) -> Self {
+        let summary = value.summary;
+        let level = match value.standing {
+            Standing::TooFew => "? ",
+            Standing::Level => "\u{2248} ",
+            Standing::Plain => "",
+        };
+        Self {
+            class: measure.name(),
+            median: scale.show(summary.median),
+            median_ns: summary.median,
+            spread: if summary.n > 1 {
+                scale.span(summary.min, summary.max, "\u{2013}")
+            } else {
+                String::new()
+            },
+            ratio: match value.ratio {
+                Some(_) if baseline => "base".to_owned(),
+                Some(ratio) => format!("{level}{}", times(ratio.median_ratio)),
+                None if baseline => String::new(),
+                None => "\u{2013}".to_owned(),
+            },
+            interval: value
+                .ratio
+                .filter(|_| !baseline)
+                .and_then(|r| r.interval)
+                .map(|i| format!("{}\u{2013}{}", words::ratio(i.low), words::ratio(i.high))),
+            ratio_value: value.ratio.map_or(f64::MAX, |r| r.median_ratio),
+            best: value.best,
+            doubted: value.doubted,
+        }
+    }
+}
+
+/// `0.78×`.
+pub fn times(ratio: f64) -> String {
+    format!("{}\u{d7}", words::ratio(ratio))
+}

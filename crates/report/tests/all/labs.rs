@@ -1,0 +1,206 @@
+//! A run of several labs: nobody is compared with a contender of another kernel, and the reader is
+//! told so.
+
+use crate::fixture::{self, mixed_labs};
+use crate::{text, wide};
+use fsdyno_model::{Contender, FilesystemKind, LabChoice, ResultSet};
+use fsdyno_report::published::{Against, find};
+use fsdyno_report::table::{Comparison, Comparisons};
+use fsdyno_report::{Format, Options, render, render_against};
+
+#[test]
+fn every_format_shows_labs_apart_character_by_character() {
+    let set = mixed_labs();
+    insta::assert_snapshot!("labs_terminal", text(&set, Format::Terminal, &wide(80)));
+    insta::assert_snapshot!("labs_markdown", text(&set, Format::Markdown, &wide(80)));
+    insta::assert_snapshot!("labs_html", text(&set, Format::Html, &wide(80)));
+    insta::assert_snapshot!("labs_csv", text(&set, Format::Csv, &wide(80)));
+}
+
+/// The ratios and the marks of the fastest on the last line of the first phase.
+fn compared(lab: &Comparison) -> Vec<Option<(f64, bool)>> {
+    let line = lab.workloads[0].phases[0].lines.last().unwrap();
+    let values = line.values.iter().map(|value| {
+        let value = value.as_ref()?;
+        Some((value.ratio?.median_ratio, value.best))
+    });
+    values.collect()
+}
+
+#[test]
+fn each_lab_has_a_baseline_and_a_fastest_of_its_own() {
+    let labs = Comparisons::of(&mixed_labs()).labs;
+    let contenders: Vec<_> = labs.iter().map(|lab| lab.contenders.join(" ")).collect();
+    assert_eq!(
+        contenders,
+        ["ext4 xfs", "uml/ext4 uml/reiserfs:notail uml/jfs"]
+    );
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    let [Some((base, false)), Some((xfs, true))] = compared(&labs[0])[..] else {
+        panic!("{:?}", compared(&labs[0]));
+    };
+    assert!(near(base, 1.0) && near(xfs, 0.78), "{xfs}");
+    // Four times as slow as anybody on the host, and the fastest of its lab.
+    let [Some((base, false)), Some((reiserfs, true)), None] = compared(&labs[1])[..] else {
+        panic!("{:?}", compared(&labs[1]));
+    };
+    assert!(near(base, 1.0) && near(reiserfs, 0.8), "{reiserfs}");
+    let said = Comparisons::of(&mixed_labs()).conclusions();
+    assert!(said[0].starts_with("host: xfs was"), "{}", said[0]);
+    assert!(
+        !said[0].contains("reiserfs") && !said[1].contains("xfs"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn one_lab_is_told_without_a_word_on_labs_even_where_it_is_no_host() {
+    let mut set = mixed_labs().only(&[1, 3]);
+    set.run.plan.contenders[0].label = "ext4".into();
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        let text = text(&set, format, &wide(80));
+        assert!(
+            !text.contains("stands apart") && !text.contains("class=\"lab\""),
+            "{format}"
+        );
+    }
+    assert!(!text(&set, Format::Csv, &wide(80)).contains(",lab,kernel"));
+}
+
+#[test]
+fn two_kernels_of_one_lab_stand_apart_as_well() {
+    let mut set = mixed_labs();
+    let of_reiserfs = set
+        .cells
+        .iter_mut()
+        .filter(|record| record.cell.contender == 3);
+    for effective in of_reiserfs.flat_map(|record| &mut record.effective) {
+        effective.text = effective.text.replace("6.1.0", "6.12.0");
+    }
+    let labs = Comparisons::of(&set).labs;
+    let headings: Vec<_> = labs
+        .iter()
+        .filter_map(|one| Some(one.lab.as_ref()?.heading()))
+        .collect();
+    assert_eq!(
+        headings,
+        [
+            "host: Linux 6.1.0-18-amd64 x86_64",
+            "uml: Linux 6.1.0 (User-mode Linux), 512 MiB",
+            "uml: Linux 6.12.0 (User-mode Linux), 512 MiB",
+        ]
+    );
+}
+
+#[test]
+fn no_place_on_the_page_has_the_name_of_another() {
+    let page = text(&mixed_labs(), Format::Html, &wide(80));
+    let ids: Vec<&str> = page
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let once: std::collections::BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), once.len(), "{ids:?}");
+    assert_eq!(page.matches("<h2 class=\"lab\">").count(), 3);
+    assert_eq!(page.matches("class=\"controls\"").count(), 1);
+}
+
+/// Two of the table on the host, the same two in guests.
+fn beside() -> ResultSet {
+    let labels = ["btrfs", "ext3", "uml/btrfs", "uml/ext3"];
+    let mut iso = fixture::workload("iso");
+    iso.dataset = fsdyno_model::DatasetChoice::Generated("iso".into());
+    iso.phases = vec![fixture::phase(
+        "copy",
+        "copy",
+        fsdyno_model::CacheState::Cold,
+    )];
+    let mut set = fixture::with(&labels, &[iso], 3);
+    fixture::put_into_guests(&mut set);
+    for contender in &mut set.run.plan.contenders {
+        let plain = Contender::parse(&contender.filesystem, &|_| Some(FilesystemKind::Block));
+        *contender = Contender {
+            label: contender.label.clone(),
+            lab: contender.lab.clone(),
+            ..plain.unwrap()
+        };
+    }
+    for (block, contender) in (0..3).flat_map(|b| (0..4).map(move |c| (b, c))) {
+        let speed = [1000, 1500, 6000, 4000][contender as usize];
+        let mut record = fixture::record(&set, block, contender, 0, speed);
+        if set.run.plan.contenders[contender as usize].lab == LabChoice::Uml {
+            record.effective.push(fixture::guest());
+        }
+        set.cells.push(record);
+    }
+    set
+}
+
+#[test]
+fn each_lab_is_laid_beside_a_table_by_itself() {
+    let table = find("btrfs-2008").unwrap().read().unwrap();
+    let against = Against::in_each_lab(&beside(), &table).unwrap();
+    let ratios: Vec<Vec<Option<f64>>> = against
+        .iter()
+        .map(|of| {
+            of.lines[0]
+                .entries
+                .iter()
+                .map(|entry| entry.ratio_now)
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        ratios,
+        [[Some(1.0), Some(1.5)], [Some(1.0), Some(4000.0 / 6000.0)]]
+    );
+    // What was concluded is asked of each lab, and may hold in one alone.
+    let holding = |of: &Against| {
+        of.conclusions
+            .iter()
+            .map(|told| told.holding)
+            .collect::<Vec<_>>()
+    };
+    assert_ne!(holding(&against[0]), holding(&against[1]));
+    let shown = |format| {
+        let bytes = render_against(&against, format, &Options::default()).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    insta::assert_snapshot!("labs_against_terminal", shown(Format::Terminal));
+    let csv = shown(Format::Csv);
+    assert_eq!(
+        csv.lines()
+            .filter(|line| line.contains("uml: Linux"))
+            .count(),
+        2
+    );
+    assert_eq!(csv.matches("rank_correlation,lab").count(), 1);
+    let json: serde_json::Value = serde_json::from_str(&shown(Format::Json)).unwrap();
+    assert_eq!(json.as_array().map(Vec::len), Some(2));
+    for format in [Format::Html, Format::Markdown] {
+        let text = shown(format);
+        assert!(text.contains("uml: Linux"), "{format}");
+    }
+    // A lab that shares nothing is told with the one that does.
+    let mut set = beside();
+    for contender in &mut set.run.plan.contenders[2..] {
+        contender.filesystem = "jfs".into();
+    }
+    let against = Against::in_each_lab(&set, &table).unwrap();
+    assert_eq!(against.len(), 1);
+    let only_now = &against[0].only_now.contenders;
+    assert!(
+        only_now.ends_with(&["uml/btrfs".to_owned(), "uml/ext3".to_owned()]),
+        "{only_now:?}"
+    );
+}
+
+#[test]
+fn json_tells_the_lab_of_each_contender() {
+    let bytes = render(&mixed_labs(), Format::Json, &Options::default()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let contenders = &json["run"]["plan"]["contenders"];
+    assert_eq!(contenders[3]["lab"], "uml");
+    assert_eq!(contenders[0].get("lab"), None);
+}
