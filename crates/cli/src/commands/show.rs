@@ -19,10 +19,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
         return Ok(Code::Ok);
     }
     let mut rows = facts(&set.run);
-    rows.extend(
-        set.guest()
-            .map(|text| vec!["guest".to_owned(), text.to_owned()]),
-    );
+    rows.extend(labs(&set));
     rows.extend(states(&set));
     output::rows(&rows, output::width())?;
     output::bytes(b"\n")?;
@@ -93,6 +90,27 @@ fn facts(run: &RunInfo) -> Vec<Vec<String>> {
         .into_iter()
         .map(|(name, value)| vec![name.to_owned(), value])
         .collect()
+}
+
+/// Where contenders ran, where not all on this machine.
+fn labs(set: &ResultSet) -> Vec<Vec<String>> {
+    let shares = set.labs();
+    let several = shares.len() > 1;
+    let mut rows = Vec::new();
+    for share in shares {
+        if several {
+            let contenders = &set.run.plan.contenders;
+            let labels = share
+                .contenders
+                .iter()
+                .map(|at| contenders[*at].label.as_str());
+            let labels: Vec<&str> = labels.collect();
+            let text = format!("{}: {}", share.lab, labels.join(", "));
+            rows.push(vec!["lab".to_owned(), text]);
+        }
+        rows.extend(share.guest.map(|text| vec!["guest".to_owned(), text]));
+    }
+    rows
 }
 
 /// What was done to contenders before their workloads, cell by cell.

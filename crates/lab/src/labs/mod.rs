@@ -27,6 +27,12 @@ pub trait Lab {
 pub trait Surveyed: Lab {
     /// What is missing, each contender seen as if it ran here.
     fn missing(&self) -> &Missing;
+
+    /// What its guests tell of themselves, kernel and build first, as they will in each cell; none
+    /// where there are no guests, or where that is not the same for all.
+    fn guest(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// What lies below the devices of a lab and keeps their data in memory, as the host of a guest
@@ -47,6 +53,11 @@ impl Labs {
     /// Takes up a lab.
     pub fn add(&mut self, choice: LabChoice, lab: impl Surveyed + 'static) {
         self.0.insert(choice, Box::new(lab));
+    }
+
+    /// What the guests of a lab tell of themselves, where there are any.
+    pub fn guest(&self, choice: &LabChoice) -> Option<&str> {
+        self.0.get(choice)?.guest()
     }
 
     /// What is missing for a plan, each contender seen from its own lab. A program is missing for

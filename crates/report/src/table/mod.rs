@@ -156,6 +156,17 @@ impl Comparison {
             .any(|line| line.values.iter().flatten().count() > 1)
     }
 
+    /// Whether there is any figure.
+    pub fn measured(&self) -> bool {
+        self.lines().next().is_some()
+    }
+
+    /// What heads its tables: its lab, where the run has others beside it, and where there are any.
+    pub fn heading(&self) -> Option<String> {
+        let lab = self.lab.as_ref().filter(|_| self.measured())?;
+        Some(lab.heading())
+    }
+
     /// Whether some contender was measured more than once.
     pub fn repeated(&self) -> bool {
         self.repeats.1 > 1

@@ -108,18 +108,14 @@ pub fn told_apart(contenders: &[Typed]) -> Result<(), (usize, Complaint)> {
     for (place, typed) in contenders.iter().enumerate() {
         let mut before = contenders[..place].iter();
         if before.any(|other| label(other) == label(typed)) {
-            return Err((place, named_twice(&label(typed))));
+            let complaint = Complaint::wrong(
+                format!("the contender `{}` is named twice", label(typed)),
+                "to run one twice, write both in a plan file, each with a `label` of its own",
+            );
+            return Err((place, complaint));
         }
     }
     Ok(())
-}
-
-/// What is wrong with a contender that stands there already.
-pub fn named_twice(label: &str) -> Complaint {
-    Complaint::wrong(
-        format!("the contender `{label}` is named twice"),
-        "to run one twice, write both in a plan file, each with a `label` of its own",
-    )
 }
 
 /// Whether there are as many devices as each contender is made of.

@@ -3,7 +3,6 @@
 
 use super::catalogue::Catalogue;
 use super::complaint::Complaint;
-use super::contenders::named_twice;
 use super::place::Place;
 use fsdyno_model::typed::in_lab;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, LabChoice, Typed};
@@ -75,9 +74,7 @@ fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), Complaint> 
     }
     if matches!(place, Some(Place::Block(_))) {
         return Err(Complaint::wrong(
-            format!(
-                "`{label}` is to run in a guest, which works on image files, and a device is named"
-            ),
+            format!("a guest works on image files, and for `{label}` a device is named"),
             "leave out the device, or the lab",
         ));
     }
@@ -118,7 +115,14 @@ fn once_in_each(contenders: &[Contender]) -> Result<(), Complaint> {
         let by_name = in_lab(&one.lab, &one.label);
         let mut others = contenders.iter();
         if others.any(|other| other.lab == one.lab && other.label == by_name) {
-            return Err(named_twice(&by_name));
+            let Contender { label, lab, .. } = one;
+            return Err(Complaint::wrong(
+                format!("`{label}` runs in the lab {lab}, and is `{by_name}` over again"),
+                format!(
+                    "say where it is to run (`{}`), or leave one out",
+                    in_lab(&LabChoice::Host, label)
+                ),
+            ));
         }
     }
     Ok(())

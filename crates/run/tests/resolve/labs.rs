@@ -109,7 +109,10 @@ fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
         r.fs = vec!["ext4,uml/ext4".into()];
         r.lab = Some(LabChoice::Uml);
     }));
-    assert!(text.contains("`uml/ext4` is named twice"), "{text}");
+    assert!(
+        text.contains("`ext4` runs in the lab uml, and is `uml/ext4`"),
+        "{text}"
+    );
     let on = |fs: &str| {
         request(|r| {
             r.fs = vec![fs.to_owned()];

@@ -14,7 +14,7 @@ use fsdyno_host::{provenance, signals};
 use fsdyno_lab::missing::Lack;
 use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
 
-use fsdyno_model::{Availability, LabChoice, Outcome, Plan, RunInfo, Stop, StopReason};
+use fsdyno_model::{Availability, LabChoice, Outcome, Plan, ResultSet, RunInfo, Stop, StopReason};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
@@ -66,18 +66,40 @@ fn resume(args: &RunArgs, name: &str, store_path: &Path, stop: &Stop) -> Result<
     }
     let store = Store::open(store_path)?;
     let id = store.resolve(name).map_err(Trouble::usage)?;
-    let info = store.load(&id)?.run;
+    let set = store.load(&id)?;
     let done = store.recorded(&id)?;
+    let info = &set.run;
     if args.dry_run {
         return say(&info.plan, &preflight(&info.plan)?);
     }
-    same_machine(&info)?;
+    same_machine(info)?;
     if done.len() == schedule(&info.plan).len() {
         eprintln!("fsdyno: {id} is complete: nothing is left to do");
         return finish(args, &store, &id);
     }
     let lab = lab(args, &info.plan, preflight(&info.plan)?, stop)?;
-    go(args, lab, store, &info, &done)
+    same_guests(&set, &lab)?;
+    go(args, lab, store, info, &done)
+}
+
+/// Refuses to go on with guests of another kernel than those before.
+fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), Trouble> {
+    let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
+    for share in set.labs() {
+        let (Some(then), Some(now)) = (share.guest, labs.guest(&share.lab)) else {
+            continue;
+        };
+        let (then, now) = (of_kernel(&then), of_kernel(now));
+        if then != now {
+            return Err(begun_elsewhere(
+                &set.run,
+                "kernel of its guests",
+                &then,
+                &now,
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses to go on elsewhere: cells of one run are compared with each other.
@@ -91,12 +113,16 @@ fn same_machine(info: &RunInfo) -> Result<(), Trouble> {
     ];
     match facts.into_iter().find(|(_, then, here)| then != here) {
         None => Ok(()),
-        Some((what, then, here)) => Err(Trouble::usage(format!(
-            "{} was begun on another {what} ({then}; this is {here}); figures of the two cannot \
-             be compared within one run: begin a new one",
-            info.id
-        ))),
+        Some((what, then, here)) => Err(begun_elsewhere(info, what, then, here)),
     }
+}
+
+fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> Trouble {
+    Trouble::usage(format!(
+        "{} was begun on another {what} ({then}; this is {here}); figures of the two cannot be \
+         compared within one run: begin a new one",
+        info.id
+    ))
 }
 
 /// Conducts the run into the store, and reports it.

@@ -65,6 +65,8 @@ pub struct GuestLab {
     image_bytes: Bytes,
     journal: Journal,
     stop: Stop,
+    /// What a guest told of itself; empty where none was asked.
+    about: String,
     missing: Missing,
 }
 
@@ -79,7 +81,7 @@ impl GuestLab {
         let place = (preflight.scratch.clone(), preflight.image_bytes);
         let size = plan.guest.unwrap_or_default();
         let mut lab = Self::empty(size, place, journal, stop)?;
-        (_, lab.missing) = lab.look(plan)?;
+        (lab.about, lab.missing) = lab.look(plan)?;
         Ok(lab)
     }
 
@@ -109,6 +111,7 @@ impl GuestLab {
             image_bytes,
             journal,
             stop,
+            about: String::new(),
             missing: Missing::default(),
         })
     }
@@ -287,6 +290,10 @@ fn paths_of(images: &[Image]) -> Vec<PathBuf> {
 impl Surveyed for GuestLab {
     fn missing(&self) -> &Missing {
         &self.missing
+    }
+
+    fn guest(&self) -> Option<&str> {
+        Some(&self.about)
     }
 }
 

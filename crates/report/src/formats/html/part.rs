@@ -6,7 +6,7 @@ use super::fragments::Fragments;
 use super::glance::{self, Glance};
 use super::notes::{Proof, State};
 use crate::table::{
-    Comparison, Lab, Measure, PhaseTable, Standing, Told, ToldValue, Value, WorkloadTable,
+    Comparison, Measure, PhaseTable, Standing, Told, ToldValue, Value, WorkloadTable,
 };
 use crate::words::{self, Scale};
 use serde::Serialize;
@@ -123,7 +123,7 @@ impl Part {
         clock: bool,
     ) -> Self {
         Self {
-            lab: comparison.lab.as_ref().map(Lab::heading),
+            lab: comparison.heading(),
             suffix: if at == 0 {
                 String::new()
             } else {

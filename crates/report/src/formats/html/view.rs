@@ -38,8 +38,7 @@ impl Page {
     /// The page of a run.
     pub fn of(set: &ResultSet, options: &Options) -> Result<Self, minijinja::Error> {
         let comparisons = Comparisons::of(set);
-        let has_times = |one: &Comparison| one.lines().next().is_some();
-        let controls = comparisons.labs.iter().position(has_times);
+        let controls = comparisons.labs.iter().position(Comparison::measured);
         let unmeasured = !comparisons.unmeasured.is_empty();
         let part = |(at, comparison): (usize, &Comparison)| {
             let asked = (controls == Some(at), unmeasured);

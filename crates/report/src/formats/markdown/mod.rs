@@ -34,8 +34,8 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
 
 /// All tables of one lab, under its name where there are others.
 fn of_lab(page: &mut String, comparison: &Comparison, clock: bool) {
-    if let Some(lab) = &comparison.lab {
-        let _ = write!(page, "\n# {}\n", escape(&lab.heading()));
+    if let Some(heading) = comparison.heading() {
+        let _ = write!(page, "\n# {}\n", escape(&heading));
     }
     legend(page, comparison);
     glance::tables(page, comparison, clock);

@@ -41,8 +41,8 @@ pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
 
 /// All tables of one lab, under its name where there are others.
 fn of_lab(page: &mut Page, comparison: &Comparison, clock: bool) {
-    if let Some(lab) = &comparison.lab {
-        page.heading_of_lab(&lab.heading());
+    if let Some(heading) = comparison.heading() {
+        page.heading_of_lab(&heading);
     }
     let names = Names::of(comparison);
     glance::tables(page, comparison, &names, clock);

@@ -1,0 +1,135 @@
+//! Plans that mix labs: cells on this machine and in guests within one run, which is interrupted, and
+//! which a user without root begins. Skips by name where there is no such kernel.
+
+mod support;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::{Home, have, outcomes, root_and};
+
+/// The kernel of a guest, and what makes the file systems.
+const PROGRAMS: [&str; 3] = ["linux.uml", "mkfs.ext4", "mkfs.reiserfs"];
+
+const LIST: &str = "ext4,uml/ext4,uml/reiserfs:notail";
+
+/// A small run of these contenders.
+fn small(home: &Home, fs: &str, repeats: &str) -> Vec<String> {
+    let work = home.work().display().to_string();
+    let words = ["run", "--fs", fs, "--repeats", repeats, "--work-dir", &work];
+    let load = [
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.003",
+        "--workload",
+        "copy,delete",
+    ];
+    words
+        .iter()
+        .chain(&load)
+        .map(|word| (*word).to_owned())
+        .collect()
+}
+
+/// The contenders of the cells that ran in guests, and of those that did not.
+fn by_guest(result: &serde_json::Value) -> (Vec<u64>, Vec<u64>) {
+    let cells = result["cells"].as_array().unwrap().iter();
+    let in_guest = |cell: &&serde_json::Value| {
+        let told = cell["effective"].as_array().unwrap();
+        told.iter().any(|one| one["source"] == "guest")
+    };
+    let (within, without): (Vec<_>, Vec<_>) = cells.partition(in_guest);
+    let contenders = |cells: Vec<&serde_json::Value>| {
+        let mut all: Vec<u64> = cells
+            .iter()
+            .map(|c| c["cell"]["contender"].as_u64().unwrap())
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    (contenders(within), contenders(without))
+}
+
+#[test]
+fn one_run_has_cells_here_and_in_guests_and_goes_on_with_both() {
+    if !root_and(
+        &PROGRAMS,
+        "one_run_has_cells_here_and_in_guests_and_goes_on_with_both",
+    ) {
+        return;
+    }
+    let home = Home::new();
+    let mut child = home.start(&small(&home, LIST, "2"));
+    let deadline = Instant::now() + Duration::from_secs(180);
+    // Off a terminal a line tells of each block.
+    while !home.last_words().contains("block 1 of 2 done") {
+        assert!(Instant::now() < deadline, "{}", home.last_words());
+        assert!(child.try_wait().unwrap().is_none(), "{}", home.last_words());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    child.wait().unwrap();
+    let said = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    assert_eq!(outcomes(&result).len(), 6);
+    assert_eq!(by_guest(&result), (vec![1, 1, 2, 2], vec![0, 0]));
+    let shown = home.fsdyno(&["show", "last"]).out;
+    assert!(
+        shown.contains("uml: uml/ext4, uml/reiserfs:notail"),
+        "{shown}"
+    );
+    // The guest is never told to be so many times as slow as this machine.
+    for heading in [
+        "host: Linux",
+        "uml: Linux",
+        "of another kernel are not compared",
+    ] {
+        assert!(said.out.contains(heading), "{heading}: {}", said.out);
+    }
+    assert!(
+        said.out.contains("half the time of uml/ext4"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("half the time of ext4"), "{}", said.out);
+    assert!(home.left_in_work().is_empty());
+}
+
+#[test]
+fn without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run() {
+    let test = "without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run";
+    if !root_and(&PROGRAMS, test) || !have(&["setpriv"], test) {
+        return;
+    }
+    let home = Home::new();
+    let (nobody, place) = ("65534:65534", home.root.path());
+    let owned = Command::new("chown")
+        .args(["-R", nobody])
+        .arg(place)
+        .status();
+    assert!(owned.unwrap().success());
+    // Where others may go as well, so that the program can be started.
+    let program = place.join("fsdyno");
+    std::fs::copy(env!("CARGO_BIN_EXE_fsdyno"), &program).unwrap();
+    let own = home.command(&small(&home, "host/ext4,uml/ext4", "1"));
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.arg(&program).args(own.get_args());
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let said = support::said(&command.output().unwrap());
+    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("1 cell measured, 1 skipped"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("skipped, needs root"), "{}", said.out);
+    assert!(home.left_in_work().is_empty());
+}
