@@ -85,7 +85,7 @@ Contenders, typed short:
   uml/reiserfs:notail   host/ext4: the lab it runs in, where it is not that of --lab
 
   A comma begins the next contender where the name of a file system follows; else it goes on
-  with the mount options before it. The first contender is the baseline of all ratios.
+  with the mount options before it. The first contender of a lab is the baseline of its ratios.
 
 Devices:
   loop[:SIZE]     sparse image files that fsdyno makes itself (the default)
