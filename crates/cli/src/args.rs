@@ -33,7 +33,7 @@ pub enum Command {
     List(ListArgs),
     /// Every requirement: what it unlocks, whether it is met, how to get it
     Doctor(JsonArgs),
-    /// The runs in the store, newest first
+    /// The runs in the store, and the series of cuts, newest first
     Runs(JsonArgs),
     /// Take over the runs of another store, which is only read: root's, another machine's
     Merge {
@@ -346,7 +346,7 @@ pub enum Listed {
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The run: its name, the beginning of it, or `last`
+    /// The run, or the series of cuts: its name, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// Print every command that a cell really executed
@@ -359,10 +359,11 @@ pub struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// The run: its name, the beginning of it, or `last`
+    /// The run, or the series of cuts: its name, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// terminal, html, csv, json, markdown, or bonnie-csv for the phases of bonnie
+    /// terminal, html, csv, json, markdown, or bonnie-csv for the phases of bonnie; of a series of
+    /// cuts, terminal or json
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: fsdyno_report::Format,
     /// Lay the run beside a published table (`fsdyno published list`)

@@ -41,7 +41,7 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Age(args) => commands::age::age(args),
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => commands::complete::completions(*shell),
-        Command::Plug(args) => commands::plug::plug(args),
+        Command::Plug(args) => commands::plug::plug(args, &store()?),
         Command::Lab(args) => commands::lab::lab(&args.command),
         Command::Man => commands::complete::man(),
         Command::Guest { words } => commands::guest::guest(words),

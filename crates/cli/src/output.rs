@@ -30,7 +30,8 @@ pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), Trouble> {
     bytes(align(rows, width).as_bytes())
 }
 
-fn align(rows: &[Vec<String>], width: usize) -> String {
+/// Rows of words in columns, as [`rows`] writes them.
+pub fn align(rows: &[Vec<String>], width: usize) -> String {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)

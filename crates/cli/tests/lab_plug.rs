@@ -64,6 +64,64 @@ fn what_has_a_journal_comes_back_unaided_and_whole() {
 }
 
 #[test]
+fn a_series_is_in_the_store_and_its_table_is_printed_again() {
+    let test = "a_series_is_in_the_store_and_its_table_is_printed_again";
+    if !have(&[KERNEL, "mkfs.ext4", "mkfs.xfs"], test) {
+        return;
+    }
+    let home = Home::new();
+    let said = plug(&home, &["--fs", "ext4,uml/xfs", "--cuts", "1", "--keep"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let report = home.fsdyno(&["report", "last"]);
+    assert!(
+        report.out.ends_with(&said.out),
+        "{}\n{}",
+        report.out,
+        said.out
+    );
+    let report = home.fsdyno(&["report", "last", "--format", "json"]);
+    let series: Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!(series["info"]["stop"], "complete");
+    let guests = series["cuts"].as_array().unwrap().iter();
+    let guests: Vec<_> = guests.map(|cut| cut["guest"].as_str().unwrap()).collect();
+    assert!(
+        guests.len() == 2 && guests.iter().all(|g| g.starts_with("Linux ")),
+        "{guests:?}"
+    );
+    let shown = home.fsdyno(&["show", "plug"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    // The command that brings a kept cut back is told here as well.
+    let again = shown
+        .out
+        .lines()
+        .filter(|line| line.contains("--again"))
+        .count();
+    assert_eq!(again, 2, "{}", shown.out);
+    let runs = home.fsdyno(&["runs"]);
+    assert!(
+        runs.out.contains("2/2 cuts") && runs.out.contains("complete"),
+        "{}",
+        runs.out
+    );
+    for (arguments, expected) in [
+        (
+            &["report", "last", "--format", "html"][..],
+            "no form in html",
+        ),
+        (
+            &["report", "last", "--against", "btrfs-2008"],
+            "a series of cuts",
+        ),
+        (&["show", "last", "--commands", "0"], "no cells"),
+        (&["run", "--resume", "last"], "no run"),
+    ] {
+        let said = home.fsdyno(arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn what_has_no_journal_keeps_its_promises_until_its_checker_has_to_mend_it() {
     let test = "what_has_no_journal_keeps_its_promises";
     if !have(&[KERNEL, "mkfs.ext2", "e2fsck"], test) {
@@ -143,6 +201,8 @@ fn what_has_no_plug_is_refused_by_name() {
         ),
         ("ext4@raid0x2", "ext4@raid0x2: the plug is pulled"),
         ("ext5", "ext5"),
+        ("host/ext4", "host/ext4: the plug is pulled on guests"),
+        ("ext4,xfs,ext4", "ext4 is named twice"),
     ] {
         let said = plug(&home, &["--fs", fs]);
         assert_eq!(said.code, Some(2), "{fs}: {}{}", said.out, said.err);

@@ -110,6 +110,9 @@ pub struct Cut {
     pub number: u32,
     /// The seed of what was written and of the moment.
     pub seed: u64,
+    /// What the guest that wrote told of itself, its kernel first.
+    #[serde(default)]
+    pub guest: String,
     /// How long it had been written to.
     pub after_ns: Nanos,
     /// How many operations had been acknowledged.

@@ -4,7 +4,8 @@
 //! that anybody can query it with `sqlite3`. What lives here: opening and migrating
 //! ([`Store::open`]), recording ([`Store::begin`], [`Store::record`]), reading
 //! ([`Store::load`], [`Store::runs`]), naming ([`Store::resolve`]), taking over another store
-//! ([`Store::merge`]) and the lock of a live run ([`Store::claim`]). What does not: any reckoning
+//! ([`Store::merge`]) and the lock of a live run ([`Store::claim`]); and the same of series of cuts
+//! ([`Store::begin_series`] ...). What does not: any reckoning
 //! with the figures, and where the store lies (the caller says).
 
 mod claim;
@@ -17,6 +18,7 @@ mod query;
 mod record;
 mod resolve;
 mod row;
+mod series;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +27,8 @@ pub use error::StoreError;
 pub use merge::Merged;
 pub use migrate::{APPLICATION_ID, SCHEMA_VERSION};
 pub use query::RunSummary;
+pub use resolve::Named;
+pub use series::SeriesSummary;
 
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};

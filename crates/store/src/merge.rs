@@ -1,11 +1,12 @@
-//! Taking over the runs of another store.
+//! Taking over the runs of another store, and its series of cuts.
 
 use crate::insert::{exists, insert_cell, insert_run};
 use crate::record::Refusal;
+use crate::series::{insert_whole, series_exists};
 use crate::{Store, StoreError};
 use std::path::Path;
 
-/// What became of the runs of the other store, oldest first.
+/// What became of the runs of the other store, oldest first, and of its series behind them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
     /// Runs taken over.
@@ -42,6 +43,23 @@ impl Store {
                 merged.known.push(id);
             } else {
                 merged.differing.push(id);
+            }
+        }
+        for series in other.series()?.into_iter().rev() {
+            let id = series.id;
+            let theirs = other.load_series(&id)?;
+            let taken = self.write(&format!("taking over series `{id}`"), |transaction| {
+                if exists(transaction, &id)? || series_exists(transaction, &id)? {
+                    return Ok(false);
+                }
+                insert_whole(transaction, &theirs)?;
+                Ok::<_, Refusal>(true)
+            })?;
+            let here = || self.load_series(&id).is_ok_and(|ours| ours == theirs);
+            match taken {
+                true => merged.taken.push(id),
+                false if here() => merged.known.push(id),
+                false => merged.differing.push(id),
             }
         }
         Ok(merged)

@@ -10,9 +10,10 @@ use std::path::Path;
 pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The steps from nothing to the schema of today: step `n` (from 1) leads to version `n`.
-const VERSIONS: [&str; 2] = [
+const VERSIONS: [&str; 3] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
+    include_str!("schema/0003.sql"),
 ];
 
 /// The schema this program writes (`PRAGMA user_version`).

@@ -58,7 +58,7 @@ impl Store {
                 name: fields.take()?,
                 started_unix_ns: fields.number()?,
                 ended_unix_ns: fields.number_or_none()?,
-                stop: stop(fields)?,
+                stop: fields.word_or_none()?,
                 contenders: fields.json()?,
                 cells_recorded: fields.number()?,
                 cells_planned: fields.number()?,
@@ -102,7 +102,7 @@ impl Store {
 }
 
 /// All rows of a query, each read from left to right.
-fn all<T>(
+pub(crate) fn all<T>(
     connection: &Connection,
     query: &str,
     parameters: &[&str],
@@ -135,15 +135,6 @@ fn index(fields: &mut Fields<'_>) -> rusqlite::Result<u32> {
     fields.take()
 }
 
-fn stop(fields: &mut Fields<'_>) -> rusqlite::Result<Option<StopReason>> {
-    match fields.take::<Option<String>>()? {
-        None => Ok(None),
-        Some(word) => serde_json::from_value(word.into())
-            .map(Some)
-            .map_err(|error| fields.unexpected(error.into())),
-    }
-}
-
 fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
     let read = |row: &Row<'_>| {
         let mut fields = Fields::of(row);
@@ -151,7 +142,7 @@ fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
             id: fields.take()?,
             started_unix_ns: fields.number()?,
             ended_unix_ns: fields.number_or_none()?,
-            stop: stop(&mut fields)?,
+            stop: fields.word_or_none()?,
             plan_hash: fields.take()?,
             plan: fields.json()?,
             provenance: fields.json()?,

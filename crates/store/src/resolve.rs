@@ -1,4 +1,4 @@
-//! Names of runs: how a new one is made, and how the one that a user means is found.
+//! Names of runs, and of series of cuts: how a new one is made, and how the one that a user means is found.
 
 use crate::error::fault;
 use crate::{Store, StoreError};
@@ -11,11 +11,40 @@ const LAST: &str = "last";
 /// How many runs an error names.
 const RECENT: usize = 5;
 
+/// What a name means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// A run, by its id.
+    Run(String),
+    /// A series of cuts, by its id.
+    Series(String),
+}
+
 impl Store {
+    /// The run or the series of cuts that `name` means, as [`Store::resolve`] finds runs; `last` is
+    /// what was begun last of both.
+    pub fn resolve_any(&self, name: &str) -> Result<Named, StoreError> {
+        let ids = self.listed(
+            "SELECT id FROM (SELECT id, started_unix_ns, rowid AS place FROM run
+                UNION ALL SELECT id, started_unix_ns, rowid FROM series)
+             ORDER BY started_unix_ns DESC, place DESC",
+        )?;
+        let id = self.meant(name, &ids)?;
+        // A run of that id was there before there were series.
+        if self.ids()?.contains(&id) {
+            return Ok(Named::Run(id));
+        }
+        Ok(Named::Series(id))
+    }
+
     /// The id of the run that `name` means: its id, `last` for the one begun last, or any
     /// beginning, or else any part, that fits one run alone.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
-        let ids = self.ids()?;
+        self.meant(name, &self.ids()?)
+    }
+
+    /// Which of these ids, newest first, a name means.
+    fn meant(&self, name: &str, ids: &[String]) -> Result<String, StoreError> {
         if ids.iter().any(|id| id == name) {
             return Ok(name.to_owned());
         }
@@ -66,11 +95,13 @@ impl Store {
 
     /// The ids of all runs, newest first.
     pub(crate) fn ids(&self) -> Result<Vec<String>, StoreError> {
-        let failed = || fault(&self.path, "listing the runs");
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT id FROM run ORDER BY started_unix_ns DESC, rowid DESC")
-            .map_err(failed())?;
+        self.listed("SELECT id FROM run ORDER BY started_unix_ns DESC, rowid DESC")
+    }
+
+    /// The ids that a query finds.
+    fn listed(&self, query: &str) -> Result<Vec<String>, StoreError> {
+        let failed = || fault(&self.path, "listing what there is");
+        let mut statement = self.connection.prepare_cached(query).map_err(failed())?;
         let ids = statement
             .query_map([], |row| row.get(0))
             .and_then(Iterator::collect);
@@ -84,7 +115,9 @@ pub(crate) fn free_id(
     unix_ns: u64,
 ) -> rusqlite::Result<String> {
     let stem = stem(suite, unix_ns);
-    let mut taken = connection.prepare_cached("SELECT 1 FROM run WHERE id = ?1")?;
+    let mut taken = connection.prepare_cached(
+        "SELECT 1 FROM run WHERE id = ?1 UNION ALL SELECT 1 FROM series WHERE id = ?1",
+    )?;
     let mut id = stem.clone();
     for number in 2_u32.. {
         if !taken.exists([&id])? {

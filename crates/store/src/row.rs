@@ -27,6 +27,11 @@ pub(crate) const COMMAND: &str = "cell, place, stage, stage_phase, argv, by_syst
     took_ns, stdout, stderr";
 pub(crate) const EFFECTIVE: &str = "cell, place, source, text";
 pub(crate) const WARNING: &str = "run, cell, sample, kind, message, advice";
+pub(crate) const SERIES: &str = "id, started_unix_ns, ended_unix_ns, stop, cuts_planned, seed, \
+    guest_memory_bytes, work_dir, contenders, provenance, command_line";
+pub(crate) const CUT: &str = "series, place, contender, number, seed, guest, after_ns, \
+    acknowledged, recovery_ns, corrected_by, refused, beyond_repair, clean, found, lost_files, \
+    judgement, as_left, images";
 
 /// `INSERT` into `table`, one placeholder a column.
 pub(crate) fn insert(table: &str, columns: &str) -> String {
@@ -72,6 +77,20 @@ impl<'r> Fields<'r> {
     pub(crate) fn json<T: DeserializeOwned>(&mut self) -> rusqlite::Result<T> {
         let text: String = self.take()?;
         self.decoded(serde_json::from_str(&text))
+    }
+
+    /// The same, where there is one.
+    pub(crate) fn json_or_none<T: DeserializeOwned>(&mut self) -> rusqlite::Result<Option<T>> {
+        let text: Option<String> = self.take()?;
+        let value = text.map(|text| serde_json::from_str(&text));
+        self.decoded(value.transpose())
+    }
+
+    /// The next column as a word of the model, where there is one.
+    pub(crate) fn word_or_none<T: DeserializeOwned>(&mut self) -> rusqlite::Result<Option<T>> {
+        let word: Option<String> = self.take()?;
+        let value = word.map(|word| serde_json::from_value(Value::String(word)));
+        self.decoded(value.transpose())
     }
 
     /// The next column as a word of the model, under the name that serde gives it.

@@ -14,7 +14,7 @@ pub fn merge(other: &Path, store: &Path) -> Result<Code, Trouble> {
         (&merged.known, "here already, exactly alike"),
         (
             &merged.differing,
-            "left alone, for a run of that name is here and differs",
+            "left alone, for one of that name is here and differs",
         ),
     ] {
         for id in ids {

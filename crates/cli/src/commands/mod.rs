@@ -16,4 +16,5 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod selftest;
+pub mod series;
 pub mod show;

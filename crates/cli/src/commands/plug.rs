@@ -1,20 +1,27 @@
-//! `plug`: file systems whose plug is pulled while they are written to, and what came back.
+//! `plug`: file systems whose plug is pulled while they are written to, and what came back. Each cut is
+//! in the store before anybody hears of it.
 
 use super::lab::guest_trouble;
 use crate::args::PlugArgs;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
 use fsdyno_host::journal::Journal;
-use fsdyno_host::signals;
-use fsdyno_lab::GuestLab;
+use fsdyno_host::{provenance, signals};
+use fsdyno_lab::{GuestLab, GuestLabError};
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Contender, Cut, GuestSize, Judgement, LabChoice, Nanos, Recovery, Stop, Typed};
+use fsdyno_model::{
+    Bytes, Contender, Cut, GuestSize, Judgement, LabChoice, Nanos, Recovery, SeriesInfo, Step,
+    Stop, StopReason, Typed,
+};
 use fsdyno_recipes as recipes;
+use fsdyno_run::conductor::unix_now;
 use fsdyno_run::resolve::{Judge, ResolveError};
+use fsdyno_store::Store;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-pub fn plug(args: &PlugArgs) -> Result<Code, Trouble> {
+pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
     let contenders = contenders(&args.contenders)?;
     let stop = Stop::new();
     signals::install(&stop)?;
@@ -25,7 +32,8 @@ pub fn plug(args: &PlugArgs) -> Result<Code, Trouble> {
     let work = std::path::absolute(&args.work_dir)?;
     let lab = GuestLab::for_cuts(size, work.clone(), journal, stop).map_err(guest_trouble)?;
     if args.again.is_empty() {
-        return pull(args, &lab, &contenders, &work);
+        let mut store = Store::open(store)?;
+        return pull(args, &lab, contenders, work, &mut store);
     }
     let [contender] = contenders.as_slice() else {
         return Err(Trouble::usage(
@@ -46,26 +54,43 @@ pub fn plug(args: &PlugArgs) -> Result<Code, Trouble> {
 fn pull(
     args: &PlugArgs,
     lab: &GuestLab,
-    contenders: &[Contender],
-    work: &Path,
+    contenders: Vec<Contender>,
+    work_dir: PathBuf,
+    store: &mut Store,
 ) -> Result<Code, Trouble> {
+    let mut info = info(args, contenders, work_dir);
+    store.begin_series(&mut info)?;
+    eprintln!("series {} begins", info.id);
+    let SeriesInfo {
+        id,
+        contenders,
+        work_dir,
+        ..
+    } = &info;
     let mut cuts: Vec<Cut> = Vec::new();
     let mut ended = Ok(());
     // One of each, then the next of each: what drifts drifts for all.
     'all: for number in 1..=args.cuts {
         for contender in contenders {
             let seed = args.seed.wrapping_add(u64::from(number) - 1);
-            match lab.cut(contender, number, seed, work, args.keep) {
+            match lab.cut(contender, number, seed, work_dir, args.keep) {
                 Ok(cut) => {
+                    store.record_cut(id, &cut)?;
                     tell(args, contender, &cut);
                     cuts.push(cut);
                 }
                 Err(error) => {
+                    if matches!(error, GuestLabError::Stopped) {
+                        store.end_series(id, StopReason::Interrupted, unix_now())?;
+                    }
                     ended = Err(guest_trouble(error));
                     break 'all;
                 }
             }
         }
+    }
+    if ended.is_ok() {
+        store.end_series(id, StopReason::Complete, unix_now())?;
     }
     if cuts.is_empty() {
         // There is nothing to tell but why.
@@ -74,10 +99,40 @@ fn pull(
     if args.json {
         output::json(&cuts)?;
     } else {
-        table(contenders, &cuts)?;
+        output::bytes(table(contenders, &cuts).as_bytes())?;
     }
     ended?;
     Ok(code(cuts.iter().map(|cut| &cut.recovery)))
+}
+
+/// A series that begins now.
+fn info(args: &PlugArgs, contenders: Vec<Contender>, work_dir: PathBuf) -> SeriesInfo {
+    let versions = contenders.iter().filter_map(|contender| {
+        let Step::Command { argv } = recipes::find(&contender.filesystem)?.version()? else {
+            return None;
+        };
+        Some((argv.first()?.clone(), argv))
+    });
+    let mut programs: Vec<(String, Vec<String>)> = versions.collect();
+    programs.sort();
+    programs.dedup();
+    SeriesInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        cuts_planned: args.cuts,
+        seed: args.seed,
+        guest: GuestSize {
+            memory: args.guest_memory,
+        },
+        provenance: provenance::collect(&programs, &[(work_dir.clone(), "image files")]),
+        command_line: std::env::args_os()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+        contenders,
+        work_dir,
+    }
 }
 
 /// Whether anything acknowledged was lost, or could not be mounted at all.
@@ -107,7 +162,19 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
             LabChoice::Uml
         )));
     }
-    let all: Vec<Contender> = all.into_iter().map(|typed| typed.contender).collect();
+    let all = all.into_iter().map(|typed| Contender {
+        lab: LabChoice::Uml,
+        ..typed.contender
+    });
+    let all: Vec<Contender> = all.collect();
+    let label = |at: usize| &all[at].label;
+    if let Some(twice) = (1..all.len()).find(|&at| (0..at).any(|other| label(other) == label(at))) {
+        let message = format!(
+            "{} is named twice; --cuts N pulls the plug more often",
+            label(twice)
+        );
+        return Err(Trouble::usage(message));
+    }
     let joined = |contender: &Contender| {
         recipes::layouts::find(&contender.layout.name).is_some_and(|layout| layout.below)
     };
@@ -163,8 +230,15 @@ fn tell(args: &PlugArgs, contender: &Contender, cut: &Cut) {
     for text in judgement.iter().flat_map(|judgement| &judgement.told) {
         eprintln!("  {text}");
     }
+    if let Some(again) = again(contender, cut, args.guest_memory) {
+        eprintln!("  {again}");
+    }
+}
+
+/// The command that brings back again what a cut left, where its images were kept.
+pub fn again(contender: &Contender, cut: &Cut, memory: Bytes) -> Option<String> {
     if cut.images.is_empty() {
-        return;
+        return None;
     }
     let images: Vec<String> = cut.images.iter().map(|i| i.display().to_string()).collect();
     let seed = cut.seed.to_string();
@@ -172,16 +246,47 @@ fn tell(args: &PlugArgs, contender: &Contender, cut: &Cut) {
     let (label, images) = (&contender.label, images.join(","));
     let mut again = vec!["fsdyno", "plug", "--fs", label, "--seed", &seed];
     again.extend(["--acknowledged", &acknowledged, "--again", &images]);
-    let memory = args.guest_memory.0.to_string();
-    if args.guest_memory != GuestSize::default().memory {
-        again.extend(["--guest-memory", &memory]);
+    let given = memory.0.to_string();
+    if memory != GuestSize::default().memory {
+        again.extend(["--guest-memory", &given]);
     }
     let again: Vec<String> = again.into_iter().map(str::to_owned).collect();
-    eprintln!("  {}", shell_line(&again));
+    Some(shell_line(&again))
+}
+
+/// How a cut came back, in few words.
+pub fn came_back(cut: &Cut) -> String {
+    let Recovery {
+        corrected_by,
+        refused,
+        beyond_repair,
+        judgement,
+        clean,
+        ..
+    } = &cut.recovery;
+    let mut parts = Vec::new();
+    parts.extend(
+        beyond_repair
+            .as_ref()
+            .map(|why| format!("not at all: {why}")),
+    );
+    parts.extend(refused.as_ref().map(|why| format!("repaired: {why}")));
+    parts.extend(
+        corrected_by
+            .as_ref()
+            .map(|by| format!("corrected by `{by}`")),
+    );
+    parts.extend((*clean == Some(false)).then(|| "its checker found something".to_owned()));
+    let lost = by_kind(judgement.iter());
+    parts.extend((!lost.is_empty()).then(|| format!("lost: {lost}")));
+    if parts.is_empty() {
+        parts.push("whole".to_owned());
+    }
+    parts.join("; ")
 }
 
 /// What the columns mean, and what they cannot show.
-const LEGEND: &[u8] = b"
+const LEGEND: &str = "
 UNAIDED: mounted without a repair; a journal that is replayed is none. CLEAN: its
 checker found nothing after that. RECOVERY: until it was mounted, the median.
 LOST: of which something acknowledged by fsync is gone. The disk of a guest keeps
@@ -189,7 +294,8 @@ all that was sent to it, flushed or not: what a disk with a cache of its own wou
 lose is not seen here.
 ";
 
-fn table(contenders: &[Contender], cuts: &[Cut]) -> Result<(), Trouble> {
+/// The table of a series, with its legend.
+pub fn table(contenders: &[Contender], cuts: &[Cut]) -> String {
     let head = [
         "CONTENDER",
         "CUTS",
@@ -205,14 +311,14 @@ fn table(contenders: &[Contender], cuts: &[Cut]) -> Result<(), Trouble> {
         let of = cuts.iter().filter(|c| c.contender == contender.label);
         rows.push(row(contender, &of.collect::<Vec<_>>()));
     }
-    output::rows(&rows, output::width())?;
+    let mut text = output::align(&rows, output::width());
     for contender in contenders {
         let of = cuts.iter().filter(|c| c.contender == contender.label);
         for line in details(of) {
-            output::bytes(format!("\n{}: {line}\n", contender.label).as_bytes())?;
+            let _ = write!(text, "\n{}: {line}\n", contender.label);
         }
     }
-    output::bytes(LEGEND)
+    text + LEGEND
 }
 
 fn row(contender: &Contender, cuts: &[&Cut]) -> Vec<String> {

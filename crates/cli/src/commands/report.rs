@@ -1,24 +1,34 @@
 //! `report`: a run, from the store alone; or laid beside a published table.
 
-use super::published;
+use super::{published, series};
 use crate::args::ReportArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
-use fsdyno_store::Store;
+use fsdyno_store::{Named, Store};
 use std::path::Path;
 
 pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
-    let set = store.load(&store.resolve(&args.run).map_err(Trouble::usage)?)?;
+    let named = store.resolve_any(&args.run).map_err(Trouble::usage)?;
     let to_file = args.output.is_some();
     let options = fsdyno_report::Options {
         width: output::width(),
         color: output::color() && !to_file,
         clock: args.clock,
     };
-    let bytes = match &args.against {
-        None => fsdyno_report::render(&set, args.format, &options).map_err(Trouble::failure)?,
-        Some(name) => published::against(&set, name, args.format, &options)?,
+    let bytes = match (named, &args.against) {
+        (Named::Series(id), None) => series::report(&store.load_series(&id)?, args.format)?,
+        (Named::Series(id), Some(_)) => {
+            let message = format!("{id} is a series of cuts, and no published table tells of such");
+            return Err(Trouble::usage(message));
+        }
+        (Named::Run(id), None) => {
+            let set = store.load(&id)?;
+            fsdyno_report::render(&set, args.format, &options).map_err(Trouble::failure)?
+        }
+        (Named::Run(id), Some(name)) => {
+            published::against(&store.load(&id)?, name, args.format, &options)?
+        }
     };
     match &args.output {
         None => output::bytes(&bytes)?,

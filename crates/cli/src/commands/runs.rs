@@ -1,19 +1,49 @@
-//! `runs`: what the store holds.
+//! `runs`: what the store holds, runs and series of cuts.
 
 use crate::exit::{Code, Trouble};
 use crate::output;
-use fsdyno_model::Nanos;
-use fsdyno_store::{RunSummary, Store};
+use fsdyno_model::{Nanos, StopReason};
+use fsdyno_store::{RunSummary, SeriesSummary, Store};
+use serde::Serialize;
 use std::path::Path;
 
+/// What the store holds one of.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+enum Entry {
+    Run(RunSummary),
+    Series(SeriesSummary),
+}
+
+impl Entry {
+    fn started_unix_ns(&self) -> u64 {
+        match self {
+            Self::Run(run) => run.started_unix_ns,
+            Self::Series(series) => series.started_unix_ns,
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        match self {
+            Self::Run(run) => row(run),
+            Self::Series(series) => row_of_series(series),
+        }
+    }
+}
+
 pub fn runs(store: &Path, json: bool) -> Result<Code, Trouble> {
-    let runs = Store::open_existing_read_only(store)?.runs()?;
+    let store = Store::open_existing_read_only(store)?;
+    let runs = store.runs()?.into_iter().map(Entry::Run);
+    let mut entries: Vec<Entry> = runs.collect();
+    entries.extend(store.series()?.into_iter().map(Entry::Series));
+    // Stable: of what began at once, each kind stays in its order.
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.started_unix_ns()));
     if json {
-        output::json(&runs)?;
+        output::json(&entries)?;
         return Ok(Code::Ok);
     }
     let mut rows = vec![words(["RUN", "CELLS", "ENDED", "TOOK", "CONTENDERS"])];
-    rows.extend(runs.iter().map(row));
+    rows.extend(entries.iter().map(Entry::row));
     output::rows(&rows, output::width())?;
     Ok(Code::Ok)
 }
@@ -25,17 +55,36 @@ fn row(run: &RunSummary) -> Vec<String> {
             cells = format!("{cells} {count} {what}");
         }
     }
-    let took = run
-        .ended_unix_ns
-        .map(|end| Nanos(end.saturating_sub(run.started_unix_ns)).clock());
     vec![
         run.id.clone(),
         cells,
-        run.stop
-            .map_or("not yet".to_owned(), |stop| stop.to_string()),
-        took.unwrap_or_default(),
+        ended(run.stop),
+        took(run.started_unix_ns, run.ended_unix_ns),
         run.contenders.join(" "),
     ]
+}
+
+fn row_of_series(series: &SeriesSummary) -> Vec<String> {
+    let mut cuts = format!("{}/{} cuts", series.cuts_recorded, series.cuts_planned);
+    if series.losing > 0 {
+        cuts = format!("{cuts} {} losing", series.losing);
+    }
+    vec![
+        series.id.clone(),
+        cuts,
+        ended(series.stop),
+        took(series.started_unix_ns, series.ended_unix_ns),
+        series.contenders.join(" "),
+    ]
+}
+
+fn ended(stop: Option<StopReason>) -> String {
+    stop.map_or("not yet".to_owned(), |stop| stop.to_string())
+}
+
+fn took(started_unix_ns: u64, ended_unix_ns: Option<u64>) -> String {
+    let took = ended_unix_ns.map(|end| Nanos(end.saturating_sub(started_unix_ns)).clock());
+    took.unwrap_or_default()
 }
 
 fn words<const N: usize>(words: [&str; N]) -> Vec<String> {

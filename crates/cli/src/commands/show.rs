@@ -1,16 +1,25 @@
 //! `show`: a run at a glance, or the commands of one of its cells.
 
+use super::series;
 use crate::args::ShowArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CellRecord, Effective, Outcome, ResultSet, RunInfo};
-use fsdyno_store::Store;
+use fsdyno_store::{Named, Store};
 use std::path::Path;
 
 pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
-    let set = store.load(&store.resolve(&args.run).map_err(Trouble::usage)?)?;
+    let set = match store.resolve_any(&args.run).map_err(Trouble::usage)? {
+        Named::Run(id) => store.load(&id)?,
+        Named::Series(id) if args.commands.is_some() => {
+            return Err(Trouble::usage(format!(
+                "{id} is a series of cuts, and has no cells"
+            )));
+        }
+        Named::Series(id) => return series::show(&store.load_series(&id)?, args.json),
+    };
     if let Some(index) = args.commands {
         return commands(&set, index, args.json);
     }

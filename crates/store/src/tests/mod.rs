@@ -5,6 +5,7 @@ mod opening;
 mod round_trip;
 mod scale;
 mod schema_document;
+mod series;
 mod sharing;
 mod specimen;
 

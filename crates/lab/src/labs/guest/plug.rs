@@ -42,7 +42,7 @@ impl GuestLab {
         let scratch = Scratch::create(&self.place(&format!("cut-{number}")), &self.journal)?;
         let images = self.empty_disks(scratch.path(), contender.layout.devices)?;
         let disks = paths_of(&images);
-        let (acknowledged, after) = self.written(contender, seed, scratch.path(), &disks)?;
+        let (guest, acknowledged, after) = self.written(contender, seed, scratch.path(), &disks)?;
         let recovery = self.recovered(contender, seed, acknowledged, scratch.path(), &disks)?;
         let images = if recovery.is_whole() && !always {
             Vec::new()
@@ -53,6 +53,7 @@ impl GuestLab {
             contender: contender.label.clone(),
             number,
             seed,
+            guest,
             after_ns: Nanos(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)),
             acknowledged,
             recovery,
@@ -72,19 +73,20 @@ impl GuestLab {
         self.recovered(contender, seed, acknowledged, scratch.path(), images)
     }
 
-    /// Has a guest write, and kills it; how many operations were acknowledged, and after how long.
+    /// Has a guest write, and kills it; what it told of itself, how many operations were
+    /// acknowledged, and after how long.
     fn written(
         &self,
         contender: &Contender,
         seed: u64,
         scratch: &Path,
         disks: &[PathBuf],
-    ) -> Result<(u64, Duration), GuestLabError> {
+    ) -> Result<(String, u64, Duration), GuestLabError> {
         let (guest, line) = self.start(scratch, disks)?;
         let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
         let longer = Seed::new(seed).part("moment").below(u64::from(u32::MAX));
         let longer = WRITING.1.mul_f64(longer as f64 / f64::from(u32::MAX));
-        let heard = conversation.ready().and_then(|_| {
+        let heard = conversation.ready().and_then(|about| {
             conversation.say(&Task::Write {
                 contender: Box::new(contender.clone()),
                 seed,
@@ -93,14 +95,14 @@ impl GuestLab {
             let first = conversation.acknowledged()?;
             let began = Instant::now();
             let last = conversation.acknowledged_until(began + WRITING.0 + longer)?;
-            Ok((last.unwrap_or(first), began.elapsed()))
+            Ok((about, last.unwrap_or(first), began.elapsed()))
         });
         match heard {
             Err(silence) => Err(self.broken(conversation, &silence)),
-            Ok((last, after)) => {
+            Ok((about, last, after)) => {
                 // Now. What it had said before is still in the line.
                 let rest = conversation.cut();
-                Ok((rest.unwrap_or(last), after))
+                Ok((about, rest.unwrap_or(last), after))
             }
         }
     }

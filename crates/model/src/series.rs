@@ -1,0 +1,56 @@
+//! A series of cuts as it is kept: plugs pulled on some contenders, one of each, then the next of
+//! each.
+
+use crate::contender::Contender;
+use crate::cut::Cut;
+use crate::lab::GuestSize;
+use crate::provenance::Provenance;
+use crate::result::StopReason;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// One series, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// The version of this structure, as JSON carries it.
+    pub schema: u32,
+    /// What was to be done, and where.
+    pub info: SeriesInfo,
+    /// All cuts recorded, in the order they were made.
+    pub cuts: Vec<Cut>,
+}
+
+/// A series without its cuts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesInfo {
+    /// Its name, as that of a run.
+    pub id: String,
+    /// When it began: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// When it ended, if it did.
+    pub ended_unix_ns: Option<u64>,
+    /// Why it ended, if it did.
+    pub stop: Option<StopReason>,
+    /// On whom the plug was to be pulled, each with a label of its own.
+    pub contenders: Vec<Contender>,
+    /// How often on each.
+    pub cuts_planned: u32,
+    /// The seed of the first cut of each; the next one has the next.
+    pub seed: u64,
+    /// The size of its guests.
+    pub guest: GuestSize,
+    /// Where images lay, and those stayed that did not come back whole.
+    pub work_dir: PathBuf,
+    /// Where.
+    pub provenance: Provenance,
+    /// The command line that began it.
+    pub command_line: Vec<String>,
+}
+
+impl Series {
+    /// The version of the structure this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// What its series are called where a run is called by its suite.
+    pub const NAME: &'static str = "plug";
+}

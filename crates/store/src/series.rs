@@ -1,0 +1,294 @@
+//! Series of cuts: recorded cut by cut, and read back whole.
+
+use crate::error::fault;
+use crate::query::all;
+use crate::record::Refusal;
+use crate::resolve::{check_id, free_id};
+use crate::row::{self, Fields, insert, signed};
+use crate::{Store, StoreError};
+use fsdyno_model::{
+    Contender, Cut, GuestSize, Judgement, Recovery, Series, SeriesInfo, StopReason,
+};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+/// A series without what it is made of.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct SeriesSummary {
+    /// Its id.
+    pub id: String,
+    /// When it began: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// When it ended, if it did.
+    pub ended_unix_ns: Option<u64>,
+    /// Why it ended, if it did.
+    pub stop: Option<StopReason>,
+    /// The labels of its contenders.
+    pub contenders: Vec<String>,
+    /// Cuts recorded, of all contenders.
+    pub cuts_recorded: u64,
+    /// Cuts of the whole series.
+    pub cuts_planned: u64,
+    /// Cuts that lost something acknowledged, or after which nothing could be mounted.
+    pub losing: u64,
+}
+
+impl Store {
+    /// Gives a series an id that nothing else has, and records that it begins.
+    pub fn begin_series(&mut self, info: &mut SeriesInfo) -> Result<(), StoreError> {
+        let start = info.started_unix_ns;
+        self.write("beginning a series", |transaction| {
+            info.id = free_id(transaction, Series::NAME, start)?;
+            insert_series(transaction, info)
+        })
+    }
+
+    /// Records a cut, behind those recorded before.
+    pub fn record_cut(&mut self, id: &str, cut: &Cut) -> Result<(), StoreError> {
+        let doing = format!("recording a cut of series `{id}`");
+        let known = self.write(&doing, |transaction| {
+            let Some(info) = info(transaction, id)? else {
+                return Ok(false);
+            };
+            let place: u64 = transaction
+                .prepare_cached("SELECT count(*) FROM cut WHERE series = ?1")?
+                .query_row([id], |row| row.get::<_, i64>(0))?
+                .cast_unsigned();
+            insert_cut(transaction, &info, place, cut)?;
+            Ok::<_, Refusal>(true)
+        })?;
+        self.known(known, id)
+    }
+
+    /// Records that a series ended, when and why.
+    pub fn end_series(
+        &mut self,
+        id: &str,
+        reason: StopReason,
+        at_unix_ns: u64,
+    ) -> Result<(), StoreError> {
+        let known = self.write(&format!("ending series `{id}`"), |transaction| {
+            let changed = transaction.execute(
+                "UPDATE series SET ended_unix_ns = ?2, stop = ?3 WHERE id = ?1",
+                params![id, signed(at_unix_ns), reason.to_string()],
+            )?;
+            Ok::<_, Refusal>(changed > 0)
+        })?;
+        self.known(known, id)
+    }
+
+    /// All series, newest first.
+    pub fn series(&self) -> Result<Vec<SeriesSummary>, StoreError> {
+        const QUERY: &str = "
+            SELECT series.id, started_unix_ns, ended_unix_ns, stop,
+                (SELECT json_group_array(json_extract(value, '$.label'))
+                    FROM json_each(contenders)),
+                count(cut.place), cuts_planned * json_array_length(contenders),
+                count(cut.place) FILTER (WHERE lost_files IS NULL OR lost_files > 0)
+            FROM series LEFT JOIN cut ON cut.series = series.id
+            GROUP BY series.id
+            ORDER BY started_unix_ns DESC, series.rowid DESC";
+        all(&self.connection, QUERY, &[], |fields| {
+            Ok(SeriesSummary {
+                id: fields.take()?,
+                started_unix_ns: fields.number()?,
+                ended_unix_ns: fields.number_or_none()?,
+                stop: fields.word_or_none()?,
+                contenders: fields.json()?,
+                cuts_recorded: fields.number()?,
+                cuts_planned: fields.number()?,
+                losing: fields.number()?,
+            })
+        })
+        .map_err(fault(&self.path, "listing the series"))
+    }
+
+    /// A series, whole, as it stands at one moment.
+    pub fn load_series(&self, id: &str) -> Result<Series, StoreError> {
+        let read = || -> rusqlite::Result<Option<Series>> {
+            let snapshot = self.connection.unchecked_transaction()?;
+            let Some(info) = info(&snapshot, id)? else {
+                return Ok(None);
+            };
+            let query = format!(
+                "SELECT {} FROM cut WHERE series = ?1 ORDER BY place",
+                row::CUT
+            );
+            let cuts = all(&snapshot, &query, &[id], |fields| {
+                read_cut(fields, &info.contenders)
+            })?;
+            Ok(Some(Series {
+                schema: Series::SCHEMA,
+                info,
+                cuts,
+            }))
+        };
+        read()
+            .map_err(fault(&self.path, format!("reading series `{id}`")))?
+            .ok_or_else(|| self.no_such_run(id))
+    }
+
+    fn known(&self, known: bool, id: &str) -> Result<(), StoreError> {
+        if known {
+            Ok(())
+        } else {
+            Err(self.no_such_run(id))
+        }
+    }
+}
+
+pub(crate) fn series_exists(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM series WHERE id = ?1")?
+        .exists([id])
+}
+
+/// All rows of a series.
+pub(crate) fn insert_whole(transaction: &Transaction<'_>, series: &Series) -> Result<(), Refusal> {
+    insert_series(transaction, &series.info)?;
+    for (place, cut) in (0..).zip(&series.cuts) {
+        insert_cut(transaction, &series.info, place, cut)?;
+    }
+    Ok(())
+}
+
+fn insert_series(transaction: &Transaction<'_>, info: &SeriesInfo) -> Result<(), Refusal> {
+    check_id(&info.id)?;
+    let work_dir = info
+        .work_dir
+        .to_str()
+        .ok_or_else(|| StoreError::Unstorable {
+            what: "the directory of the images",
+            why: "it is not UTF-8".to_owned(),
+        })?;
+    transaction
+        .prepare_cached(&insert("series", row::SERIES))?
+        .execute(params![
+            info.id,
+            signed(info.started_unix_ns),
+            info.ended_unix_ns.map(signed),
+            info.stop.map(|reason| reason.to_string()),
+            info.cuts_planned,
+            signed(info.seed),
+            signed(info.guest.memory.0),
+            work_dir,
+            json("the contenders", &info.contenders)?,
+            json("the provenance", &info.provenance)?,
+            json("the argv", &info.command_line)?,
+        ])?;
+    Ok(())
+}
+
+fn insert_cut(
+    transaction: &Transaction<'_>,
+    info: &SeriesInfo,
+    place: u64,
+    cut: &Cut,
+) -> Result<(), Refusal> {
+    let mut contenders = info.contenders.iter();
+    let contender = contenders.position(|one| one.label == cut.contender);
+    let contender = contender.ok_or_else(|| StoreError::Unstorable {
+        what: "a cut",
+        why: format!("its series has no contender `{}`", cut.contender),
+    })?;
+    let Recovery {
+        took_ns,
+        corrected_by,
+        refused,
+        beyond_repair,
+        judgement,
+        as_left,
+        clean,
+        found,
+    } = &cut.recovery;
+    let judged = |judgement: &Option<Judgement>| -> Result<Option<String>, StoreError> {
+        let text = judgement.as_ref().map(|one| json("a judgement", one));
+        text.transpose()
+    };
+    let lost = judgement.as_ref().map(|one| signed(one.losses()));
+    transaction
+        .prepare_cached(&insert("cut", row::CUT))?
+        .execute(params![
+            info.id,
+            signed(place),
+            signed(contender as u64),
+            cut.number,
+            signed(cut.seed),
+            cut.guest,
+            signed(cut.after_ns.0),
+            signed(cut.acknowledged),
+            signed(took_ns.0),
+            corrected_by,
+            refused,
+            beyond_repair,
+            clean,
+            found,
+            lost,
+            judged(judgement)?,
+            judged(as_left)?,
+            json("the paths of images", &cut.images)?,
+        ])?;
+    Ok(())
+}
+
+fn json(what: &'static str, value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Unstorable {
+        what,
+        why: error.to_string(),
+    })
+}
+
+fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo>> {
+    let query = format!("SELECT {} FROM series WHERE id = ?1", row::SERIES);
+    let read = |row: &rusqlite::Row<'_>| {
+        let fields = &mut Fields::of(row);
+        Ok(SeriesInfo {
+            id: fields.take()?,
+            started_unix_ns: fields.number()?,
+            ended_unix_ns: fields.number_or_none()?,
+            stop: fields.word_or_none()?,
+            cuts_planned: fields.take()?,
+            seed: fields.number()?,
+            guest: GuestSize {
+                memory: fields.bytes()?,
+            },
+            work_dir: fields.take::<String>()?.into(),
+            contenders: fields.json()?,
+            provenance: fields.json()?,
+            command_line: fields.json()?,
+        })
+    };
+    connection.query_row(&query, [id], read).optional()
+}
+
+fn read_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Result<Cut> {
+    let (_series, _place): (String, i64) = (fields.take()?, fields.take()?);
+    let contender = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
+    let contender = contenders
+        .get(contender)
+        .ok_or_else(|| fields.unexpected("its series has no such contender".into()))?;
+    let (number, seed, guest) = (fields.take()?, fields.number()?, fields.take()?);
+    let (after_ns, acknowledged) = (fields.nanos()?, fields.number()?);
+    let (took_ns, corrected_by) = (fields.nanos()?, fields.take()?);
+    let (refused, beyond_repair) = (fields.take()?, fields.take()?);
+    let (clean, found) = (fields.take()?, fields.take()?);
+    let _lost: Option<i64> = fields.take()?;
+    Ok(Cut {
+        contender: contender.label.clone(),
+        number,
+        seed,
+        guest,
+        after_ns,
+        acknowledged,
+        recovery: Recovery {
+            took_ns,
+            corrected_by,
+            refused,
+            beyond_repair,
+            judgement: fields.json_or_none()?,
+            as_left: fields.json_or_none()?,
+            clean,
+            found,
+        },
+        images: fields.json()?,
+    })
+}
