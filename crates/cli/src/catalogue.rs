@@ -41,7 +41,10 @@ fn lacking() -> Vec<String> {
     let missed = |need: &Need| probe(need) != Availability::Available;
     let no_devices = missed(&Need::LoopDevices);
     let of_kernel = |requirement: &Requirement| match &requirement.need {
-        need @ (Need::Root | Need::KernelFilesystem(_) | Need::KernelModule(_)) => missed(need),
+        need @ (Need::Root
+        | Need::KernelFilesystem(_)
+        | Need::KernelModule(_)
+        | Need::KernelOption { .. }) => missed(need),
         Need::Program { .. } | Need::LoopDevices => false,
     };
     let filesystems = fsdyno_recipes::fs::ALL

@@ -14,6 +14,7 @@ use exit::{Code, Trouble};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    fsdyno_host::command::this_is_fsdyno();
     let cli = Cli::parse();
     match dispatch(&cli) {
         Ok(code) => code.into(),
@@ -42,6 +43,8 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Phase(args) => commands::phase::phase(args),
         Command::Completions { shell } => commands::complete::completions(*shell),
         Command::Plug(args) => commands::plug::plug(args, &store()?),
+        Command::Newfs(args) => commands::newfs::newfs(args),
+        Command::Fsck(args) => commands::newfs::fsck(args),
         Command::Lab(args) => commands::lab::lab(&args.command),
         Command::Man => commands::complete::man(),
         Command::Guest { words } => commands::guest::guest(words),

@@ -3,7 +3,7 @@
 //! Which program and with what words is not decided here; nor is what its status means.
 
 use crate::probe::search_path;
-use fsdyno_model::step::shell_line;
+use fsdyno_model::step::{OURSELVES, shell_line};
 use fsdyno_model::{Nanos, Stop};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
@@ -13,6 +13,7 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How much of each output is kept: its end.
@@ -110,8 +111,9 @@ pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
     }
     // Directories of a path hold no colon: they were split at it.
     let path = std::env::join_paths(search_path()).unwrap_or_default();
-    let mut command = Command::new(program);
+    let mut command = Command::new(executable(program));
     command
+        .arg0(program)
         .args(&argv[1..])
         .env("LC_ALL", "C")
         .env("PATH", &path)
@@ -154,6 +156,23 @@ pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
         stdout: outputs.stdout.text(),
         stderr: outputs.stderr.text(),
     })
+}
+
+/// Whether this process is fsdyno itself, and not a program that is built with its parts.
+static IS_FSDYNO: AtomicBool = AtomicBool::new(false);
+
+/// Said once by fsdyno's `main`: from now on the program [`OURSELVES`] is this one, whatever is on the
+/// path, and whatever became of its file since it was started.
+pub fn this_is_fsdyno() {
+    IS_FSDYNO.store(true, Ordering::Relaxed);
+}
+
+/// What is executed for a program word.
+fn executable(program: &str) -> &str {
+    if program == OURSELVES && IS_FSDYNO.load(Ordering::Relaxed) {
+        return "/proc/self/exe";
+    }
+    program
 }
 
 /// Whether a program is to be seen at all, with or without permission to run it.

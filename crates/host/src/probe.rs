@@ -2,7 +2,7 @@
 //! It looks, and changes nothing (asking the kernel for a file system may load its module, as
 //! mounting would). What to do about a missing thing is said by [`Need::remedy`].
 
-use crate::guest;
+use crate::{guest, kernel_config};
 use fsdyno_model::search_path::{self, SYSTEM_DIRECTORIES};
 use fsdyno_model::{Availability, Need};
 use rustix::fs::{Access, Mode, OFlags};
@@ -25,6 +25,7 @@ pub fn probe(need: &Need) -> Availability {
         },
         Need::KernelFilesystem(name) => filesystem(name),
         Need::KernelModule(name) => module(name),
+        Need::KernelOption { option, without } => option_of_kernel(option, without),
         Need::LoopDevices => loop_devices(),
     };
     match found {
@@ -106,6 +107,18 @@ fn module(name: &str) -> Result<(), String> {
     loadable(name, name).map_err(|missing| format!("not in /sys/module, and {missing}"))
 }
 
+/// Whether the kernel was built with an option. Where that cannot be known it was not, so that what
+/// needs it is not begun in vain.
+fn option_of_kernel(option: &str, without: &str) -> Result<(), String> {
+    kernel_config::has_option(option, &release()).map_err(|why| format!("{without}: {why}"))
+}
+
+/// The release of the kernel.
+fn release() -> String {
+    let name = rustix::system::uname();
+    name.release().to_string_lossy().into_owned()
+}
+
 /// Whether loop devices can be attached.
 fn loop_devices() -> Result<(), String> {
     const CONTROL: &str = "/dev/loop-control";
@@ -123,13 +136,9 @@ fn loop_devices() -> Result<(), String> {
 
 /// Whether the module `name`, or one that answers to `alias`, is built in or can be loaded.
 fn loadable(name: &str, alias: &str) -> Result<(), String> {
-    let release = rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned();
     let folder = match env::var_os(guest::MODULES) {
         Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from("/lib/modules").join(release),
+        None => PathBuf::from("/lib/modules").join(release()),
     };
     if !folder.is_dir() {
         return Err(format!("there are no modules in {}", folder.display()));

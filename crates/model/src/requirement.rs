@@ -29,6 +29,13 @@ pub enum Need {
     KernelFilesystem(String),
     /// A module of the kernel, built in or to be loaded.
     KernelModule(String),
+    /// An option the kernel has to be built with.
+    KernelOption {
+        /// Its name, without `CONFIG_`.
+        option: String,
+        /// What a kernel without it is like (`f in this kernel only reads`).
+        without: String,
+    },
     /// Loop devices (`/dev/loop-control`).
     LoopDevices,
 }
@@ -56,6 +63,7 @@ impl Need {
             Self::Program { name, .. } => format!("program {name}"),
             Self::KernelFilesystem(name) => format!("kernel file system {name}"),
             Self::KernelModule(name) => format!("kernel module {name}"),
+            Self::KernelOption { option, .. } => format!("kernel option {option}"),
             Self::LoopDevices => "loop devices".to_owned(),
         }
     }
@@ -67,6 +75,9 @@ impl Need {
             Self::Program { package, .. } => format!("apt-get install {package}"),
             Self::KernelFilesystem(name) | Self::KernelModule(name) => {
                 format!("modprobe {name}, or a kernel that has it (--lab)")
+            }
+            Self::KernelOption { .. } => {
+                "a kernel that has it: `fsdyno lab setup` builds one for guests (--lab uml)".to_owned()
             }
             Self::LoopDevices => {
                 "modprobe loop, or name a device with --on /dev/..., or a directory with --on dir:PATH"

@@ -94,6 +94,10 @@ pub enum Step {
     },
 }
 
+/// The program word of commands that fsdyno does itself (`fsdyno newfs`): wherever it runs, also as
+/// the first process of a guest, that is the fsdyno that runs.
+pub const OURSELVES: &str = "fsdyno";
+
 impl Step {
     /// A command from its words.
     pub fn command<I, S>(argv: I) -> Self

@@ -9,6 +9,7 @@ pub mod lab;
 pub mod list;
 pub mod make;
 pub mod merge;
+pub mod newfs;
 pub mod phase;
 pub mod plug;
 pub mod published;

@@ -1,6 +1,7 @@
 //! The recipes: one file a file system, one static value a file. Names of file systems decide
 //! something here and nowhere else.
 
+mod berkeley;
 mod btrfs;
 mod dir;
 mod ext2;
@@ -13,6 +14,8 @@ mod nilfs2;
 mod plain_data;
 mod reiserfs;
 mod tmpfs;
+mod ufs1;
+mod ufs2;
 mod xfs;
 
 use crate::mkfs_words::MkfsGrammar;
@@ -142,6 +145,8 @@ pub static ALL: &[&dyn Filesystem] = &[
     &jfs::JFS,
     &f2fs::F2FS,
     &nilfs2::NILFS2,
+    &ufs1::UFS1,
+    &ufs2::UFS2,
     &tmpfs::Tmpfs,
     &dir::Dir,
 ];

@@ -1,0 +1,103 @@
+//! `newfs` and `fsck`: an empty UFS on a device, and whether one agrees with itself.
+
+use crate::args::{FsckArgs, NewfsArgs};
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::formatting::{OpenError, Purpose, open_unused};
+use fsdyno_ufs::{MakeError, Version, Wish};
+use std::fmt::Write as _;
+use std::io::{BufReader, BufWriter};
+use std::time::SystemTime;
+
+/// Writes are gathered up to so many bytes.
+const GATHERED: usize = 1 << 20;
+
+pub fn newfs(args: &NewfsArgs) -> Result<Code, Trouble> {
+    if args.soft_updates || args.soft_journal {
+        return Err(Trouble::usage(
+            "-U and -j are for soft updates, which exist only in BSD kernels: make the file system on \
+             a machine that runs one, with its own newfs; without them this one is for Linux",
+        ));
+    }
+    let (mut file, bytes) = open_unused(&args.device, Purpose::Format).map_err(not_opened)?;
+    let wish = wish(args);
+    let device = args.device.display();
+    let mut writer = BufWriter::with_capacity(GATHERED, &mut file);
+    let made = fsdyno_ufs::newfs(&mut writer, bytes, &wish);
+    drop(writer);
+    let geometry = made.map_err(|error| match error {
+        MakeError::Geometry(refused) => Trouble::usage(format!("{device}: {refused}")),
+        MakeError::Write { .. } => Trouble::failure(format!("{device}: {error}")),
+    })?;
+    file.sync_all()
+        .map_err(|error| Trouble::failure(format!("{device}: cannot write it out: {error}")))?;
+    let line = format!("{device}: {}\n", geometry.line());
+    output::bytes(line.as_bytes())?;
+    Ok(Code::Ok)
+}
+
+fn wish(args: &NewfsArgs) -> Wish {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap_or_default();
+    let version = match args.version {
+        1 => Version::Ufs1,
+        _ => Version::Ufs2,
+    };
+    Wish {
+        block: args.block,
+        fragment: args.fragment,
+        density: args.density,
+        group_blocks: args.group_blocks,
+        minfree: args.minfree,
+        for_space: args.prefer == "space",
+        file_size: args.file_size,
+        directory_files: args.directory_files,
+        label: args.label.clone(),
+        time: now.as_secs(),
+        id: now.subsec_nanos() ^ std::process::id(),
+        ..Wish::new(version)
+    }
+}
+
+pub fn fsck(args: &FsckArgs) -> Result<Code, Trouble> {
+    let (file, _) = open_unused(&args.device, Purpose::Look).map_err(not_opened)?;
+    let device = args.device.display();
+    let mut reader = BufReader::new(file);
+    let verdict = fsdyno_ufs::check(&mut reader)
+        .map_err(|error| Trouble::failure(format!("{device}: {error}")))?;
+    let mut text = format!("{device}: {}\n", verdict.geometry.line());
+    let free = verdict.free * verdict.geometry.fragment;
+    let (files, directories) = (verdict.files, verdict.directories);
+    // Writing to a string never fails.
+    let _ = writeln!(
+        text,
+        "{files} files, {directories} directories, {free} bytes free"
+    );
+    for contradiction in &verdict.contradictions {
+        let _ = writeln!(text, "{contradiction}");
+    }
+    let told = verdict.contradictions.len() as u64;
+    if verdict.total > told {
+        let _ = writeln!(text, "and {} more", verdict.total - told);
+    }
+    if !verdict.unmounted {
+        let _ = writeln!(text, "it was not unmounted");
+    }
+    if verdict.clean() {
+        let _ = writeln!(text, "it agrees with itself");
+    }
+    output::bytes(text.as_bytes())?;
+    Ok(if verdict.clean() {
+        Code::Ok
+    } else {
+        Code::Failure
+    })
+}
+
+fn not_opened(error: OpenError) -> Trouble {
+    match error {
+        OpenError::InUse { .. } => Trouble::new(Code::Refused, error),
+        OpenError::Kind { .. } => Trouble::usage(error),
+        OpenError::Refused { .. } => Trouble::failure(error),
+    }
+}

@@ -1,0 +1,151 @@
+//! The file or block device that a user names to be formatted or checked by fsdyno itself: opened
+//! here, after it is sure that nobody uses it. What is written to it is not decided here.
+
+use crate::loops;
+use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fstat, fsync, open};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Why it was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It is something else.
+    #[error("{} is {what}; a block device or an existing file (truncate -s SIZE FILE) is possible", path.display())]
+    Kind {
+        /// What was named.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Somebody uses it.
+    #[error("{} is in use: {by}; unmount or detach it first", path.display())]
+    InUse {
+        /// What was named.
+        path: PathBuf,
+        /// By what.
+        by: String,
+    },
+    /// It is not there, or may not be opened.
+    #[error("cannot open {}: {source}{way_out}", path.display())]
+    Refused {
+        /// What was named.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+        /// What helps.
+        way_out: &'static str,
+    },
+}
+
+/// What is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be written over.
+    Format,
+    /// Only to be read.
+    Look,
+}
+
+/// Opens a block device or a file that nobody uses, and tells its size in bytes.
+///
+/// A device is opened exclusively, which the kernel refuses where it, its disk or one of its
+/// partitions is mounted or belongs to something that is made of it. A file is refused while it backs
+/// a loop device.
+pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenError> {
+    let refused = |way_out| {
+        move |source: io::Error| OpenError::Refused {
+            path: path.to_owned(),
+            source,
+            way_out,
+        }
+    };
+    // By its real path, so that what is looked at is what is opened.
+    let real = path.canonicalize().map_err(refused(
+        "; it has to exist, with its size (truncate -s SIZE FILE)",
+    ))?;
+    let mut flags = OFlags::CLOEXEC | OFlags::NONBLOCK;
+    flags |= match purpose {
+        Purpose::Format => OFlags::RDWR,
+        Purpose::Look => OFlags::RDONLY,
+    };
+    let is_device = std::fs::metadata(&real).is_ok_and(|of| kind(&of) == FileType::BlockDevice);
+    if is_device {
+        // Of no meaning for other files.
+        flags |= OFlags::EXCL;
+    }
+    let opened = open(&real, flags, Mode::empty()).map_err(|errno| match errno {
+        Errno::BUSY => OpenError::InUse {
+            path: path.to_owned(),
+            by: "the kernel refuses to open it exclusively (EBUSY), since it or a part of it is \
+                 mounted, swap, or part of an array or pool"
+                .to_owned(),
+        },
+        Errno::ISDIR => OpenError::Kind {
+            path: path.to_owned(),
+            what: "a directory",
+        },
+        Errno::ACCESS | Errno::PERM => refused("; only root may, or its owner")(errno.into()),
+        _ => refused("")(errno.into()),
+    })?;
+    let what =
+        match FileType::from_raw_mode(fstat(&opened).map_err(|e| refused("")(e.into()))?.st_mode) {
+            FileType::BlockDevice if is_device => None,
+            FileType::RegularFile => None,
+            FileType::Directory => Some("a directory"),
+            FileType::CharacterDevice => Some("a character device"),
+            _ => Some("neither a file nor a block device"),
+        };
+    if let Some(what) = what {
+        let path = path.to_owned();
+        return Err(OpenError::Kind { path, what });
+    }
+    if !is_device {
+        let devices = loops::devices_of(&real).map_err(refused(""))?;
+        if let Some(device) = devices.first() {
+            return Err(OpenError::InUse {
+                path: path.to_owned(),
+                by: format!("it backs /dev/{device}"),
+            });
+        }
+    }
+    if is_device {
+        // Files are cached by their own, past the device: while somebody else has it open (a guard
+        // that keeps its lock), what the device's cache has of them may be what was there before.
+        fsync(&opened).map_err(|e| refused("")(e.into()))?;
+        fadvise(&opened, 0, None, Advice::DontNeed).map_err(|e| refused("")(e.into()))?;
+    }
+    let mut file = File::from(opened);
+    let bytes = file.seek(SeekFrom::End(0)).map_err(refused(""))?;
+    file.rewind().map_err(refused(""))?;
+    Ok((file, bytes))
+}
+
+fn kind(of: &std::fs::Metadata) -> FileType {
+    use std::os::unix::fs::MetadataExt;
+    FileType::from_raw_mode(of.mode())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_opened_with_its_size_and_what_is_none_is_refused_by_name() {
+        let here = tempfile::tempdir().unwrap();
+        let file = here.path().join("image");
+        File::create(&file).unwrap().set_len(12_345).unwrap();
+        let (_, bytes) = open_unused(&file, Purpose::Format).unwrap();
+        assert_eq!(bytes, 12_345);
+        for (path, words) in [
+            (here.path(), "is a directory"),
+            (&here.path().join("none"), "truncate -s SIZE"),
+            (Path::new("/dev/null"), "is a character device"),
+        ] {
+            let refused = open_unused(path, Purpose::Format).unwrap_err().to_string();
+            assert!(refused.contains(words), "{refused}");
+            assert!(refused.contains(&path.display().to_string()), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! UFS1, the fast file system of 4.2BSD in the form of 4.4BSD, by Linux's driver. `dirsync` is the
+//! nearest to how BSD mounts it by default ("noasync": data when it suits, metadata at once).
+
+use super::berkeley::Berkeley;
+use fsdyno_model::Bytes;
+
+/// UFS1.
+pub static UFS1: Berkeley = Berkeley {
+    name: "ufs1",
+    title: "the fast file system of BSD: cylinder groups, blocks and fragments, no journal",
+    version: "1",
+    form: "44bsd",
+    smallest: Bytes(1 << 20),
+};

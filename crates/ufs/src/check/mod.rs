@@ -1,0 +1,231 @@
+//! Whether a file system agrees with itself: what its files hold is counted from scratch and put
+//! beside what its maps and sums say. Nothing is repaired.
+
+mod books;
+mod files;
+mod names;
+
+use crate::bytes::{get64, index, put32};
+use crate::geometry::{Geometry, SUPERBLOCK_BYTES, SUPERBLOCK_ROOM, Version};
+use crate::group::{Counts, Maps};
+use crate::superblock;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// So many contradictions are told; of the rest only the number.
+const TOLD: usize = 100;
+
+/// Why nothing could be said.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// There is no superblock where one should be.
+    #[error(
+        "no superblock of a little-endian UFS at byte 65536 or 8192; if it was made in a cut or is \
+         of another kind, nothing here reads it"
+    )]
+    NoSuperblock,
+    /// It could not be read.
+    #[error("cannot read {what}: {source}")]
+    Read {
+        /// What of it.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// How it is divided.
+    pub geometry: Geometry,
+    /// Whether its superblock says that it was unmounted.
+    pub unmounted: bool,
+    /// Files of all kinds but directories.
+    pub files: u64,
+    /// Directories.
+    pub directories: u64,
+    /// Free fragments, those of free blocks among them.
+    pub free: u64,
+    /// The contradictions, the first hundred in words.
+    pub contradictions: Vec<String>,
+    /// How many there are in all.
+    pub total: u64,
+}
+
+impl Verdict {
+    /// Whether it agrees with itself.
+    pub fn clean(&self) -> bool {
+        self.total == 0
+    }
+
+    fn say(&mut self, what: impl FnOnce() -> String) {
+        if self.contradictions.len() < TOLD {
+            self.contradictions.push(what());
+        }
+        self.total += 1;
+    }
+
+    /// Says where two numbers differ that should be the same.
+    fn compare(&mut self, what: impl FnOnce() -> String, said: u64, counted: u64) {
+        if said != counted {
+            self.say(|| format!("{}: {said} written, {counted} counted", what()));
+        }
+    }
+}
+
+/// Reads a file system whole, but for the data of files, and counts.
+pub fn check<D: Read + Seek>(device: &mut D) -> Result<Verdict, CheckError> {
+    let (superblock, geometry) = find_superblock(device)?;
+    let mut disk = Disk {
+        device,
+        fragment: geometry.fragment,
+    };
+    let mut verdict = Verdict {
+        unmounted: superblock[superblock::at::CLEAN] == superblock::CLEAN,
+        files: 0,
+        directories: 0,
+        free: 0,
+        contradictions: Vec::new(),
+        total: 0,
+        geometry: geometry.clone(),
+    };
+    check_places(&superblock, &geometry, &mut verdict);
+    let mut claims = files::Claims::of_tables(&geometry);
+    let groups = books::read_groups(&mut disk, &geometry, &mut verdict)?;
+    let found = files::walk(&mut disk, &geometry, &groups, &mut claims, &mut verdict)?;
+    names::check(&mut disk, &geometry, &found, &mut verdict)?;
+    let directories = found.directories_by_group(&geometry);
+    let sums = books::check(&geometry, &groups, &claims, &directories, &mut verdict);
+    let summary = disk.get(
+        geometry.data_at(),
+        geometry.summary() * geometry.fragment,
+        "the summary of the groups",
+    )?;
+    let mut counted = vec![0; summary.len()];
+    for (number, counts) in sums.iter().enumerate() {
+        for (place, count) in counts.in_order().into_iter().enumerate() {
+            put32(&mut counted, number * 16 + 4 * place, count);
+        }
+    }
+    for (number, (said, right)) in summary.chunks(16).zip(counted.chunks(16)).enumerate() {
+        if said != right && number < sums.len() {
+            verdict.say(|| format!("the summary of group {number} is not what was counted"));
+        }
+    }
+    check_sums(&superblock, &sums, &mut verdict);
+    check_copies(&mut disk, &geometry, &mut verdict)?;
+    Ok(verdict)
+}
+
+fn find_superblock<D: Read + Seek>(device: &mut D) -> Result<(Vec<u8>, Geometry), CheckError> {
+    for version in [Version::Ufs2, Version::Ufs1] {
+        let mut disk = Disk {
+            device,
+            fragment: 1,
+        };
+        let at = version.superblock_at();
+        let Ok(block) = disk.get(at, SUPERBLOCK_ROOM, "the superblock") else {
+            // A device that ends before it.
+            continue;
+        };
+        match superblock::geometry(&block) {
+            Some(geometry) if geometry.version == version => return Ok((block, geometry)),
+            _ => {}
+        }
+    }
+    Err(CheckError::NoSuperblock)
+}
+
+/// Whether what the superblock says beside the sizes follows from them.
+fn check_places(block: &[u8], geometry: &Geometry, verdict: &mut Verdict) {
+    use crate::bytes::get32;
+    use superblock::at;
+    for (name, place, right) in [
+        ("copies", at::COPY, geometry.copy_at()),
+        ("descriptors", at::DESCRIPTOR, geometry.descriptor_at()),
+        ("inodes", at::INODES, geometry.inodes_at()),
+        ("data", at::DATA, geometry.data_at()),
+        ("fragments of a block", at::PARTS, geometry.parts()),
+        (
+            "inodes of a block",
+            at::BLOCK_INODES,
+            geometry.block_inodes(),
+        ),
+    ] {
+        let said = get32(block, place);
+        verdict.compare(|| format!("superblock, {name}"), said, right);
+    }
+    let summary_at = match geometry.version {
+        Version::Ufs1 => get32(block, at::OLD_SUMMARY_AT),
+        Version::Ufs2 => get64(block, at::SUMMARY_AT),
+    };
+    let right = geometry.data_at();
+    verdict.compare(
+        || "superblock, place of the summary".to_owned(),
+        summary_at,
+        right,
+    );
+}
+
+fn check_sums(block: &[u8], groups: &[Counts], verdict: &mut Verdict) {
+    let mut all = Counts::default();
+    for counts in groups {
+        all.add(*counts);
+    }
+    let said = superblock::counts(block).in_order();
+    let names = [
+        "directories",
+        "free blocks",
+        "free inodes",
+        "free fragments of blocks in part free",
+    ];
+    for ((name, said), counted) in names.into_iter().zip(said).zip(all.in_order()) {
+        verdict.compare(|| format!("superblock, {name}"), said, counted);
+    }
+}
+
+/// Whether each group still has its copy of the superblock, for when the first is lost.
+fn check_copies<D: Read + Seek>(
+    disk: &mut Disk<'_, D>,
+    geometry: &Geometry,
+    verdict: &mut Verdict,
+) -> Result<(), CheckError> {
+    for number in 0..geometry.groups {
+        let at = geometry.base(number) + geometry.copy_at();
+        let room = SUPERBLOCK_BYTES.next_multiple_of(geometry.fragment);
+        let block = disk.get(at, room, "a copy of the superblock")?;
+        if superblock::geometry(&block).as_ref() != Some(geometry) {
+            verdict.say(|| format!("group {number} has no copy of the superblock"));
+        }
+    }
+    Ok(())
+}
+
+/// What is read from, in fragments.
+struct Disk<'a, D> {
+    device: &'a mut D,
+    fragment: u64,
+}
+
+impl<D: Read + Seek> Disk<'_, D> {
+    fn get(&mut self, fragment: u64, bytes: u64, what: &str) -> Result<Vec<u8>, CheckError> {
+        let mut got = vec![0; index(bytes)];
+        let read = self
+            .device
+            .seek(SeekFrom::Start(fragment * self.fragment))
+            .and_then(|_| self.device.read_exact(&mut got));
+        read.map_err(|source| CheckError::Read {
+            what: format!("{what} (at fragment {fragment})"),
+            source,
+        })?;
+        Ok(got)
+    }
+}
+
+/// A group as its descriptor tells of it.
+struct Group {
+    /// The descriptor.
+    block: Vec<u8>,
+    /// Where its maps lie.
+    maps: Maps,
+}
