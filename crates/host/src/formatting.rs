@@ -4,8 +4,10 @@
 use crate::loops;
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fstat, fsync, open};
 use rustix::io::Errno;
+use rustix::ioctl::{NoArg, Opcode, ioctl};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// Why it was not opened.
@@ -111,15 +113,27 @@ pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenErr
         }
     }
     if is_device {
-        // Files are cached by their own, past the device: while somebody else has it open (a guard
-        // that keeps its lock), what the device's cache has of them may be what was there before.
-        fsync(&opened).map_err(|e| refused("")(e.into()))?;
-        fadvise(&opened, 0, None, Advice::DontNeed).map_err(|e| refused("")(e.into()))?;
+        forget_cache(&opened).map_err(|e| refused("")(e.into()))?;
     }
     let mut file = File::from(opened);
     let bytes = file.seek(SeekFrom::End(0)).map_err(refused(""))?;
     file.rewind().map_err(refused(""))?;
     Ok((file, bytes))
+}
+
+/// Lets the cache of a device go. Files are cached by their own, past it: while somebody else has the
+/// device open (a guard that keeps its lock), what its cache has of their blocks is what was there
+/// before them.
+fn forget_cache(device: impl AsFd) -> rustix::io::Result<()> {
+    /// `BLKFLSBUF` of `linux/fs.h`.
+    const FLUSH_BUFFERS: Opcode = 0x1261;
+    fsync(&device)?;
+    // SAFETY: the call takes no argument.
+    match unsafe { ioctl(&device, NoArg::<FLUSH_BUFFERS>::new()) } {
+        // Only root may; the advice lets all go that nothing refers to.
+        Err(Errno::ACCESS | Errno::PERM) => fadvise(&device, 0, None, Advice::DontNeed),
+        result => result,
+    }
 }
 
 fn kind(of: &std::fs::Metadata) -> FileType {

@@ -54,6 +54,15 @@ fn slips_are_answered_with_what_was_meant_and_the_way_out() {
 }
 
 #[test]
+fn soft_updates_are_refused_with_the_way_out() {
+    for text in ["ufs1[-U]", "ufs2[-Lname -j]"] {
+        let said = told(text);
+        assert!(said.contains("only in BSD kernels"), "{said}");
+        assert!(said.contains("on a BSD machine"), "{said}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name() {
     for (text, expected) in [
         ("ext4@pool2", "ext4 has no layout `pool`; it has `single`"),
@@ -96,6 +105,10 @@ fn no_option_reaches_another_device_or_file() {
         "btrfs[--rootdir=home]",
         "btrfs[--rootd=home]",
         "btrfs[--root home]",
+        "ufs1[-O 2]",
+        "ufs2[sda]",
+        "ufs2[-U]",
+        "ufs2[-nj]",
     ] {
         assert!(told(text).contains("is refused"), "{text}: {}", told(text));
     }

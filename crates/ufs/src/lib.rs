@@ -3,8 +3,8 @@
 //! and tells what in it contradicts itself. Nothing is opened, mounted or repaired here, and no clock
 //! is read.
 //!
-//! The layout is that of McKusick, Joy, Leffler and Fabry, "A Fast File System for UNIX" (1984), with
-//! the 4.4BSD additions (clusters, short symbolic links) and, for UFS2, McKusick's "Enhancements to
+//! The layout is that of `McKusick`, Joy, Leffler and Fabry, "A Fast File System for UNIX" (1984), with
+//! the 4.4BSD additions (clusters, short symbolic links) and, for UFS2, `McKusick`'s "Enhancements to
 //! the Fast Filesystem To Support Multi-Terabyte Storage Systems" (2003). A file system is a row of
 //! cylinder groups, each with a copy of the superblock, a descriptor with its bitmaps, a table of
 //! inodes, and data:

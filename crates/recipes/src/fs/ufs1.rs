@@ -1,5 +1,6 @@
 //! UFS1, the fast file system of 4.2BSD in the form of 4.4BSD, by Linux's driver. `dirsync` is the
-//! nearest to how BSD mounts it by default ("noasync": data when it suits, metadata at once).
+//! nearest to how BSD mounts it by default ("noasync": data when it suits, metadata at once), where the
+//! driver heeds it.
 
 use super::berkeley::Berkeley;
 use fsdyno_model::Bytes;

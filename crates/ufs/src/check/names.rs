@@ -27,7 +27,7 @@ pub(super) fn check<D: Read + Seek>(
             data.extend(disk.get(*first, parts * geometry.fragment, &what)?);
         }
         let size = found.inodes[ino].size;
-        if size % DIRECTORY_PIECE != 0 || size > data.len() as u64 {
+        if !size.is_multiple_of(DIRECTORY_PIECE) || size > data.len() as u64 {
             verdict.say(|| format!("directory {ino}: a size of {size} bytes"));
         }
         data.truncate(index(size.min(data.len() as u64)));

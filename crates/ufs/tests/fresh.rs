@@ -1,0 +1,255 @@
+//! What `newfs` makes, recounted bit by bit from the bytes alone, and read by the check; for disks of
+//! all sizes.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "what is cast counts bits of one descriptor"
+)]
+
+mod support;
+
+use fsdyno_ufs::{Geometry, GeometryError, MakeError, Version, Wish, check, newfs};
+use proptest::prelude::*;
+use support::Disk;
+
+/// Counts of a group, by bits: directories are not among them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count {
+    blocks: u64,
+    inodes: u64,
+    fragments: u64,
+}
+
+/// What a descriptor says and what its bits say: both as the published layout has them.
+fn recount(disk: &mut Disk, geometry: &Geometry, number: u64) -> Count {
+    let group = (number * geometry.group + geometry.descriptor_at()) * geometry.fragment;
+    let (inode_map, free_map) = (disk.get32(group + 92), disk.get32(group + 96));
+    let (run_at, cluster_map) = (disk.get32(group + 104), disk.get32(group + 108));
+    let inodes = disk.get(group + inode_map, (geometry.group_inodes / 8) as usize);
+    let free = disk.get(group + free_map, geometry.group.div_ceil(8) as usize);
+    let blocks = geometry.group / geometry.parts();
+    let clusters = disk.get(group + cluster_map, blocks.div_ceil(8) as usize);
+    let bit = |bits: &[u8], at: u64| (bits[(at / 8) as usize] >> (at % 8)) & 1 == 1;
+    let mut count = Count::default();
+    count.inodes = (0..geometry.group_inodes)
+        .filter(|at| !bit(&inodes, *at))
+        .count() as u64;
+
+    let (mut runs, mut cluster_runs) = ([0; 8], vec![0; 17]);
+    let (mut run, mut cluster) = (0, 0);
+    let parts = geometry.parts();
+    for at in 0..=geometry.group {
+        let boundary = at % parts == 0;
+        if boundary && run == parts {
+            count.blocks += 1;
+            cluster += 1;
+            run = 0;
+        } else if boundary && at > 0 {
+            cluster_runs[std::mem::take(&mut cluster).min(geometry.cluster) as usize] += 1;
+        }
+        let free = at < geometry.group && bit(&free, at);
+        if run > 0 && (boundary || !free) {
+            runs[run as usize] += 1;
+            count.fragments += run;
+            run = 0;
+        }
+        run += u64::from(free);
+    }
+    cluster_runs[cluster.min(geometry.cluster) as usize] += 1;
+    for (length, runs) in runs.iter().enumerate().skip(1) {
+        assert_eq!(
+            disk.get32(group + 52 + 4 * length as u64),
+            *runs,
+            "{length}"
+        );
+    }
+    for length in 1..=geometry.cluster {
+        let said = disk.get32(group + run_at + 4 * length);
+        assert_eq!(said, cluster_runs[length as usize], "runs of {length}");
+    }
+    for block in 0..geometry.group / parts {
+        let whole = (0..parts).all(|part| bit(&free, block * parts + part));
+        assert_eq!(bit(&clusters, block), whole, "block {block}");
+    }
+    count
+}
+
+/// Makes one on a disk that is full of something, and looks at all of it.
+fn made(wish: &Wish, bytes: u64, before: u8) -> Result<Geometry, MakeError> {
+    let mut disk = Disk::new(bytes, before);
+    let geometry = newfs(&mut disk, bytes, wish)?;
+    let verdict = check(&mut disk).unwrap();
+    assert_eq!(verdict.contradictions, Vec::<String>::new());
+    assert!(verdict.clean() && verdict.unmounted);
+    assert_eq!((verdict.files, verdict.directories), (0, 1));
+    assert_eq!(verdict.geometry, geometry);
+
+    let mut all = Count::default();
+    let summary = geometry.data_at() * geometry.fragment;
+    for number in 0..geometry.groups {
+        let count = recount(&mut disk, &geometry, number);
+        let said = summary + number * 16;
+        assert_eq!(disk.get32(said), u64::from(number == 0));
+        assert_eq!(disk.get32(said + 4), count.blocks);
+        assert_eq!(disk.get32(said + 8), count.inodes);
+        assert_eq!(disk.get32(said + 12), count.fragments);
+        all.blocks += count.blocks;
+        all.inodes += count.inodes;
+        all.fragments += count.fragments;
+    }
+    let free = all.blocks * geometry.parts() + all.fragments;
+    assert_eq!(free, verdict.free);
+    // All is data but the boot area and the tables, and one fragment of it is the root directory.
+    let tables = geometry.groups * (geometry.data_at() - geometry.copy_at());
+    let taken = geometry.copy_at() + tables + geometry.summary() + 1;
+    assert_eq!(geometry.size - free, taken);
+    assert_eq!(all.inodes, geometry.groups * geometry.group_inodes - 3);
+    // Hardly anything of the disk is left out.
+    assert!(bytes - geometry.size * geometry.fragment < bytes / 4 + geometry.block);
+    Ok(geometry)
+}
+
+fn wishes() -> impl Strategy<Value = Wish> {
+    let version = prop_oneof![Just(Version::Ufs1), Just(Version::Ufs2)];
+    let sizes = (12_u32..=16, 0_u32..=3);
+    (
+        version,
+        sizes,
+        9_u32..20,
+        proptest::option::of(40_u64..4000),
+    )
+        .prop_map(|(version, (block, parts), density, group_blocks)| Wish {
+            block: Some(1 << block),
+            fragment: Some((1_u64 << (block - parts)).max(512)),
+            density: Some(1 << density),
+            group_blocks,
+            time: 1_100_000_000,
+            ..Wish::new(version)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_size_and_division_agrees_with_itself(
+        wish in wishes(),
+        bytes in prop_oneof![1_u64 << 20..64 << 20, 64_u64 << 20..300 << 20],
+        before in prop_oneof![Just(0_u8), Just(0xff)],
+    ) {
+        // What was there before fills memory: only on small disks.
+        let before = if bytes < 32 << 20 { before } else { 0 };
+        match made(&wish, bytes, before) {
+            Ok(_) => {}
+            // Blocks of 64 KiB need more than a small disk; groups may be wished too small.
+            Err(MakeError::Geometry(
+                GeometryError::TooSmall { smallest, .. },
+            )) => prop_assert!(smallest > bytes / 2, "{smallest} of {bytes}"),
+            Err(MakeError::Geometry(GeometryError::Groups { blocks, smallest })) => {
+                prop_assert!(blocks < smallest);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn the_defaults_are_those_of_freebsd_on_disks_of_a_few_gibibytes() {
+    for (version, block, fragment) in [(Version::Ufs1, 16_384, 2048), (Version::Ufs2, 32_768, 4096)]
+    {
+        for bytes in [(2 << 30) + 12_345, 4_999_999_999] {
+            let geometry = made(&Wish::new(version), bytes, 0).unwrap();
+            assert_eq!((geometry.block, geometry.fragment), (block, fragment));
+            assert!(geometry.groups >= 4, "{geometry:?}");
+            let inodes = geometry.groups * geometry.group_inodes;
+            let asked = bytes / (4 * fragment);
+            assert!(inodes >= asked && inodes < asked + asked / 4, "{inodes}");
+        }
+    }
+}
+
+#[test]
+fn a_short_last_group_has_room_for_data_or_is_not_made() {
+    let mut short = 0;
+    for fragments in 16_000..16_064 {
+        let wish = Wish {
+            group_blocks: Some(1000),
+            ..Wish::new(Version::Ufs1)
+        };
+        let geometry = made(&wish, fragments * 2048, 0).unwrap();
+        short += u64::from(!geometry.size.is_multiple_of(geometry.group));
+    }
+    assert!(short > 32, "{short}");
+}
+
+#[test]
+fn what_cannot_be_made_is_refused_by_name() {
+    let plain = Wish::new(Version::Ufs2);
+    let told = |wish: Wish, bytes: u64| {
+        let refused = newfs(&mut Disk::new(bytes, 0), bytes, &wish);
+        refused.unwrap_err().to_string()
+    };
+    for (wish, words) in [
+        (
+            Wish {
+                block: Some(3000),
+                ..plain.clone()
+            },
+            "blocks of 3000 bytes",
+        ),
+        (
+            Wish {
+                fragment: Some(1024),
+                block: Some(16_384),
+                ..plain.clone()
+            },
+            "(-f)",
+        ),
+        (
+            Wish {
+                density: Some(0),
+                ..plain.clone()
+            },
+            "(-i)",
+        ),
+        (
+            Wish {
+                minfree: 100,
+                ..plain.clone()
+            },
+            "(-m)",
+        ),
+        (
+            Wish {
+                label: "a/b".into(),
+                ..plain.clone()
+            },
+            "`a/b`",
+        ),
+        (
+            Wish {
+                group_blocks: Some(3),
+                ..plain.clone()
+            },
+            "(-c)",
+        ),
+        (
+            Wish {
+                file_size: 0,
+                ..plain.clone()
+            },
+            "(-g, -h)",
+        ),
+    ] {
+        let said = told(wish, 64 << 20);
+        assert!(said.contains(words), "{said}");
+    }
+    let said = told(plain.clone(), 100_000);
+    assert!(said.starts_with("100000 bytes are too few"), "{said}");
+    let old = Wish {
+        fragment: Some(512),
+        ..Wish::new(Version::Ufs1)
+    };
+    let said = told(old, 3 << 40);
+    assert!(said.contains("too many") && said.contains("-O 2"), "{said}");
+}
