@@ -152,7 +152,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub scale: Option<f64>,
 
-    /// Where cells run: host, or uml, guests with a kernel of their own that need no root; a
+    /// Where cells run: host, or uml or qemu, guests with a kernel of their own that need no root; a
     /// contender may say its own, `uml/NAME` [default: host, where this user and kernel suffice]
     #[arg(long, value_name = "LAB", value_parser = lab)]
     pub lab: Option<LabChoice>,
@@ -259,6 +259,9 @@ pub struct PlugArgs {
     /// Where images lie, and those stay that did not come back whole
     #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
     pub work_dir: PathBuf,
+    /// Whose guests: uml or qemu
+    #[arg(long, value_name = "LAB", default_value = "uml", value_parser = guest_lab)]
+    pub lab: LabChoice,
     /// The memory of a guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,
@@ -292,12 +295,15 @@ pub struct LabArgs {
 pub enum LabCommand {
     /// What each lab has here: its kernel, and which file systems and layouts can be run in it
     List(JsonArgs),
-    /// A shell in a guest, with empty disks `/dev/ubda`, `/dev/ubdb` ...; they go when it ends
+    /// A shell in a guest, with empty disks (`/dev/ubda` or `/dev/vda` ...); they go when it ends
     Shell(ShellArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct ShellArgs {
+    /// Whose guest: uml or qemu
+    #[arg(long, value_name = "LAB", default_value = "uml", value_parser = guest_lab)]
+    pub lab: LabChoice,
     /// How many disks
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=16))]
     pub disks: u32,
@@ -547,6 +553,13 @@ fn copy_method(text: &str) -> Result<CopyMethod, String> {
 fn lab(text: &str) -> Result<LabChoice, String> {
     text.parse()
         .map_err(|error: NoLab| format!("{error}; the labs are {}", LabChoice::FORMS.join(", ")))
+}
+
+/// A lab that has guests.
+fn guest_lab(text: &str) -> Result<LabChoice, String> {
+    let lab = lab(text)?;
+    let refused = format!("`{text}` has no guests; uml and qemu have");
+    lab.is_guest().then_some(lab).ok_or(refused)
 }
 
 fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {

@@ -7,7 +7,7 @@ use crate::job::Job;
 use crate::labs::host::fragments;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt, Hands};
-use fsdyno_host::guest::{PLACE, Uml};
+use fsdyno_host::guest::{self, PLACE};
 use fsdyno_load::datasets::Form;
 use fsdyno_load::ground::SOURCE;
 use fsdyno_load::tools;
@@ -99,7 +99,8 @@ impl Saying {
     fn blocks(&mut self, job: &Job<'_>) -> Vec<String> {
         let count = job.contender.layout.devices;
         if !job.contender.lab.is_host() {
-            let disks = (0..count as usize).map(Uml::disk);
+            let lab = &job.contender.lab;
+            let disks = (0..count as usize).map(|number| guest::disk(lab, number));
             return disks.map(|path| path.display().to_string()).collect();
         }
         if let DeviceChoice::Block { paths } = &job.plan.device {

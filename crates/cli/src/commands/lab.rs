@@ -47,14 +47,14 @@ fn shell(args: &ShellArgs) -> Result<Code, Trouble> {
         memory: args.guest_memory,
     };
     let place = (std::path::absolute(&args.work_dir)?, args.disk_size);
-    GuestLab::shell(size, place, args.disks, journal).map_err(guest_trouble)?;
+    GuestLab::shell(&args.lab, size, place, args.disks, journal).map_err(guest_trouble)?;
     Ok(Code::Ok)
 }
 
 /// What is wrong with guests, with its code.
 pub fn guest_trouble(error: GuestLabError) -> Trouble {
     let code = match &error {
-        GuestLabError::Guest(GuestError::NoKernel) => Code::Missing,
+        GuestLabError::Guest(GuestError::NoKernel | GuestError::Qemu(_)) => Code::Missing,
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     };
@@ -64,7 +64,11 @@ pub fn guest_trouble(error: GuestLabError) -> Trouble {
 fn list(args: &JsonArgs) -> Result<Code, Trouble> {
     let stop = Stop::new();
     signals::install(&stop)?;
-    let rows = [host(), guests(&stop)?];
+    let rows = [
+        host(),
+        guests(LabChoice::Uml, probe(&guest::uml::need()), &stop)?,
+        guests(LabChoice::Qemu, guest::qemu::availability(), &stop)?,
+    ];
     if args.json {
         output::json(&rows)?;
         return Ok(Code::Ok);
@@ -110,9 +114,7 @@ fn host() -> Row {
     )
 }
 
-fn guests(stop: &Stop) -> Result<Row, Trouble> {
-    let lab = LabChoice::Uml;
-    let availability = probe(&guest::uml::need());
+fn guests(lab: LabChoice, availability: Availability, stop: &Stop) -> Result<Row, Trouble> {
     let plan = everything();
     if availability != Availability::Available {
         let nothing = Missing::default();
@@ -120,7 +122,7 @@ fn guests(stop: &Stop) -> Result<Row, Trouble> {
         return Ok(row(lab, availability, about, &plan, nothing));
     }
     let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
-    let survey = GuestLab::survey(&plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
+    let survey = GuestLab::survey(&lab, &plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
     let (about, missing) = survey.map_err(Trouble::failure)?;
     let about = format!("{}: {about}", lab.title());
     Ok(row(lab, availability, about, &plan, missing))

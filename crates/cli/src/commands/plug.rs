@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
-    let contenders = contenders(&args.contenders)?;
+    let contenders = contenders(&args.contenders, &args.lab)?;
     let stop = Stop::new();
     signals::install(&stop)?;
     let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
@@ -30,7 +30,8 @@ pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
         memory: args.guest_memory,
     };
     let work = std::path::absolute(&args.work_dir)?;
-    let lab = GuestLab::for_cuts(size, work.clone(), journal, stop).map_err(guest_trouble)?;
+    let lab =
+        GuestLab::for_cuts(&args.lab, size, work.clone(), journal, stop).map_err(guest_trouble)?;
     if args.again.is_empty() {
         let mut store = Store::open(store)?;
         return pull(args, &lab, contenders, work, &mut store);
@@ -145,7 +146,7 @@ fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
     }
 }
 
-fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
+fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Trouble> {
     let here = std::env::current_dir()?;
     let judge = Judge {
         base: &here,
@@ -156,14 +157,14 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
         let list = judge.list(list).map_err(ResolveError::argument("--fs"));
         all.extend(list.map_err(Trouble::usage)?);
     }
-    if let Some((lab, label)) = all.iter().find_map(no_cuts_in) {
+    if let Some((said, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
         return Err(Trouble::usage(format!(
-            "{label}: the plug is pulled on guests of the lab {}, and there is none in {lab}",
-            LabChoice::Uml
+            "{label}: the plug is pulled on guests of {lab} here, and {said} was said of it; \
+             say --lab"
         )));
     }
     let all = all.into_iter().map(|typed| Contender {
-        lab: LabChoice::Uml,
+        lab: lab.clone(),
         ..typed.contender
     });
     let all: Vec<Contender> = all.collect();
@@ -190,10 +191,10 @@ fn contenders(lists: &[String]) -> Result<Vec<Contender>, Trouble> {
     }
 }
 
-/// The lab that was said of a contender and whose plug cannot be pulled.
-fn no_cuts_in(typed: &Typed) -> Option<(&LabChoice, &str)> {
-    let lab = typed.lab.as_ref().filter(|lab| **lab != LabChoice::Uml)?;
-    Some((lab, &typed.contender.label))
+/// Another lab that was said of a contender.
+fn no_cuts_in<'a>(typed: &'a Typed, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
+    let said = typed.lab.as_ref().filter(|said| *said != lab)?;
+    Some((said, &typed.contender.label))
 }
 
 /// What came of a cut, and where its images were kept the command that shows it again.
@@ -249,6 +250,10 @@ pub fn again(contender: &Contender, cut: &Cut, memory: Bytes) -> Option<String> 
     let given = memory.0.to_string();
     if memory != GuestSize::default().memory {
         again.extend(["--guest-memory", &given]);
+    }
+    let lab = contender.lab.to_string();
+    if contender.lab != LabChoice::Uml {
+        again.extend(["--lab", &lab]);
     }
     let again: Vec<String> = again.into_iter().map(str::to_owned).collect();
     Some(shell_line(&again))

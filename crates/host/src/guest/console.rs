@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 /// How many lines are kept.
 const KEPT: usize = 60;
 
-/// What a kernel says when it cannot go on.
-const DYING: [&str; 3] = ["Kernel panic", "BUG:", "Oops"];
+/// What a kernel says when it cannot go on, and the first process before it.
+const DYING: [&str; 4] = ["Kernel panic", "BUG:", "Oops", "fsdyno: "];
 
 /// The longest line that is kept, bytes: whatever a guest prints, memory stays bounded.
 const LONGEST: u64 = 4 << 10;
@@ -75,7 +75,9 @@ fn keep(mut stream: impl BufRead, kept: &Mutex<VecDeque<String>>) -> io::Result<
 /// Whether a line is of the stack of a kernel that dies: addresses, which tell a user nothing.
 fn is_trace(line: &str) -> bool {
     let address = |word: &str| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    line.starts_with("[<") || line.split_whitespace().all(address)
+    let function = line.strip_prefix("? ").unwrap_or(line);
+    let function = !function.contains(' ') && function.contains("+0x");
+    function || line.starts_with("[<") || line.split_whitespace().all(address)
 }
 
 /// A line without the kernel's level (`<6>`), colours and other controls.

@@ -4,7 +4,8 @@
 //! The root of a guest is the file system of the host, read-only and with the rights of the user
 //! who started it. Nothing here is called on a host.
 
-use super::{MODULES, PLACE};
+use super::{LINE_NAME, MACHINE, MODULES, PLACE, disk as disk_of, entry};
+use fsdyno_model::LabChoice;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -15,12 +16,16 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-/// The line to the host.
+/// The line to the host of User-mode Linux.
 const LINE: &str = "/dev/ttyS0";
 
-/// The terminal of the guest.
-const CONSOLE: &str = "/dev/tty0";
+/// The ports of a guest of QEMU, by name; one is the line to the host.
+const PORTS: &str = "/sys/class/virtio-ports";
+
+/// How long it may take until they are there.
+const PORTS_COME: Duration = Duration::from_secs(60);
 
 /// Something the guest could not do to settle in.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +37,7 @@ pub struct Unsettled {
 }
 
 impl Unsettled {
-    fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
+    pub(super) fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
         let act = act.into();
         |cause| Self {
             act,
@@ -49,6 +54,7 @@ pub fn is_first() -> bool {
 /// Mounts what every program expects, makes [`PLACE`], and teaches the kernel where its modules
 /// lie. Returns the directory that may be worked in.
 pub fn settle() -> Result<PathBuf, Unsettled> {
+    entry::enter_root()?;
     for (fstype, target) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),
@@ -101,22 +107,71 @@ fn teach_modules(place: &Path, modules: &Path) -> io::Result<()> {
     )
 }
 
+/// The lab this guest is of.
+fn lab() -> LabChoice {
+    match std::env::var_os(MACHINE) {
+        Some(_) => LabChoice::Qemu,
+        None => LabChoice::Uml,
+    }
+}
+
+/// A disk of this guest.
+pub fn disk(number: usize) -> PathBuf {
+    disk_of(&lab(), number)
+}
+
 /// Opens the line to the host: bytes as they are, nothing echoed.
 pub fn channel() -> Result<File, Unsettled> {
-    let failed = || Unsettled::at(format!("open {LINE}"));
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let line = open(LINE, flags, Mode::empty()).map_err(failed())?;
+    let opened = |path: &Path| {
+        let line = open(path, flags, Mode::empty());
+        line.map_err(Unsettled::at(format!("open {}", path.display())))
+    };
+    if lab() == LabChoice::Qemu {
+        return opened(&port()?).map(File::from);
+    }
+    let line = opened(Path::new(LINE))?;
+    let failed = || Unsettled::at(format!("make {LINE} raw"));
     let mut attributes = tcgetattr(&line).map_err(failed())?;
     attributes.make_raw();
     tcsetattr(&line, OptionalActions::Now, &attributes).map_err(failed())?;
     Ok(File::from(line))
 }
 
+/// The port that is the line to the host. The kernel finds its ports one after the other.
+fn port() -> Result<PathBuf, Unsettled> {
+    let deadline = Instant::now() + PORTS_COME;
+    loop {
+        let ports = fs::read_dir(PORTS).into_iter().flatten().flatten();
+        let named = |port: &fs::DirEntry| {
+            let name = fs::read_to_string(port.path().join("name"));
+            name.is_ok_and(|name| name.trim() == LINE_NAME)
+        };
+        if let Some(port) = ports.into_iter().find(named) {
+            let device = Path::new("/dev").join(port.file_name());
+            if device.exists() {
+                return Ok(device);
+            }
+        }
+        if Instant::now() >= deadline {
+            let missing = io::Error::from(io::ErrorKind::NotFound);
+            return Err(Unsettled::at(format!("find {LINE_NAME} in {PORTS}"))(
+                missing,
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Runs a shell on the console of the guest, until the user leaves it.
 pub fn shell() -> Result<(), Unsettled> {
+    let terminal = match lab() {
+        LabChoice::Qemu => "/dev/ttyS0",
+        _ => "/dev/tty0",
+    };
     let console = || {
-        let file = fs::OpenOptions::new().read(true).write(true).open(CONSOLE);
-        file.map_err(Unsettled::at(format!("open {CONSOLE}")))
+        let file = fs::OpenOptions::new().read(true).write(true).open(terminal);
+        file.map_err(Unsettled::at(format!("open {terminal}")))
     };
     // In a session of its own with that terminal, so that Ctrl-C reaches what it runs.
     Command::new("setsid")

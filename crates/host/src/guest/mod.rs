@@ -1,16 +1,31 @@
-//! Guests: kernels that run as a program beside this one. Starting and ending them
-//! ([`uml`]), and what the first process inside has to do ([`inside`]).
+//! Guests: kernels that run as a program beside this one, by themselves ([`uml`]) or on a machine
+//! that is made for them ([`qemu`]). Starting and ending them, and what the first process inside
+//! has to do ([`inside`]).
 //!
 //! What is said between host and guest is the business of the lab, as is what runs in one.
 
 mod console;
+mod entry;
+mod initramfs;
 pub mod inside;
+mod kernels;
+mod machine;
+mod newc;
+pub mod qemu;
+pub(crate) mod running;
 pub mod uml;
 
-pub use uml::{Guest, GuestError, Uml};
+pub use machine::{MOST_DISKS, Machine, disk};
+pub use running::{Guest, ended, on_terminal};
+pub use uml::{GuestError, Setting};
+
+pub(crate) use machine::MACHINE;
 
 /// What tells a guest in its environment where the modules of its kernel lie.
 pub(crate) const MODULES: &str = "FSDYNO_MODULES";
 
 /// Where the guest keeps what is its own: a file system in memory.
 pub const PLACE: &str = "/run/fsdyno";
+
+/// What the line to the host is called among the ports of a guest of QEMU.
+pub(crate) const LINE_NAME: &str = "fsdyno";

@@ -229,7 +229,7 @@ fn undo(resource: &Resource) -> Undo {
     match resource {
         Resource::Mount { target } => mounts::unmount_all(target),
         Resource::Array { device } => arrays::clean_up(device),
-        Resource::Guest { directory } => match guest::uml::end_left_behind(directory) {
+        Resource::Guest { directory } => match guest::running::end_left_behind(directory) {
             Ok(true) => Undo::Done,
             Ok(false) => Undo::Gone,
             Err(error) => Undo::Failed(error.to_string()),

@@ -14,7 +14,6 @@ use crate::talk::{Ear, Mouth, Task, Word};
 use fsdyno_host::counters::machine_cpu;
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::guest::inside;
-use fsdyno_host::guest::uml::Uml;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{Bytes, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan, Stop};
 use std::fs::{self, File};
@@ -211,7 +210,7 @@ fn disks(contender: &Contender) -> Vec<PathBuf> {
         return Vec::new();
     }
     (0..contender.layout.devices as usize)
-        .map(Uml::disk)
+        .map(inside::disk)
         .collect()
 }
 

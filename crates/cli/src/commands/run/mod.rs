@@ -207,10 +207,13 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
     }
     let journal = Journal::open(&state).map_err(Trouble::failure)?;
     let mut labs = Labs::default();
-    if plan.uses(&LabChoice::Uml) {
-        let lab = GuestLab::new(plan, &preflight, journal.clone(), stop.clone());
+    for choice in plan.labs().into_iter().filter(|lab| lab.is_guest()) {
+        let lab = GuestLab::new(choice, plan, &preflight, journal.clone(), stop.clone());
         let lab = lab.map_err(crate::commands::lab::guest_trouble)?;
-        labs.add(LabChoice::Uml, lab);
+        if let Some(remark) = lab.remark() {
+            eprintln!("fsdyno: {remark}");
+        }
+        labs.add(choice.clone(), lab);
     }
     if plan.uses(&LabChoice::Host) {
         let lab = HostLab::new(plan, preflight, journal, released, stop.clone());

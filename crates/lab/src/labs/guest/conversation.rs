@@ -3,8 +3,7 @@
 use crate::missing::Missing;
 use crate::talk::{Ear, Mouth, Task, Word};
 use fsdyno_host::cache;
-use fsdyno_host::guest::Guest;
-use fsdyno_host::guest::uml::ended;
+use fsdyno_host::guest::{Guest, ended};
 use fsdyno_model::{Bytes, CellRecord, Event, Nanos, Recovery, Stop};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -73,6 +72,7 @@ impl<'a> Conversation<'a> {
 
     /// The next word that is not a beat.
     fn next(&mut self, patience: Duration) -> Result<Word, Silence> {
+        let patience = self.guest.patience(patience);
         let mut heard = Instant::now();
         loop {
             if self.stop.requested() {
@@ -101,7 +101,8 @@ impl<'a> Conversation<'a> {
                 processors,
                 memory,
             } => Ok(format!(
-                "{kernel} (User-mode Linux), {build}, {processors} processor{}, {} of memory",
+                "{kernel} ({}), {build}, {processors} processor{}, {} of memory",
+                self.guest.about(),
                 if processors == 1 { "" } else { "s" },
                 Bytes(memory)
             )),
@@ -193,7 +194,8 @@ impl<'a> Conversation<'a> {
     pub fn leave(mut self) {
         // Its work is done: however it ends, nothing is lost.
         let _ = self.say(&Task::Leave);
-        let _ = self.guest.wait(LEAVE);
+        let patience = self.guest.patience(LEAVE);
+        let _ = self.guest.wait(patience);
     }
 
     /// How the guest ended, and the last lines of its console.

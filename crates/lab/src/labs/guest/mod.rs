@@ -12,12 +12,12 @@ use crate::preflight::Preflight;
 use crate::procedure::Halt;
 use crate::talk::Task;
 use conversation::{Conversation, Silence};
-use fsdyno_host::guest::uml::{MOST_DISKS, Setting};
-use fsdyno_host::guest::{Guest, GuestError, Uml};
+use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, Cell, CellRecord, Effective, Event, GuestSize, Outcome, Plan, Stage, Step, Stop,
+    Bytes, Cell, CellRecord, Effective, Event, GuestSize, LabChoice, Outcome, Plan, Stage, Step,
+    Stop,
 };
 use std::ffi::OsString;
 use std::io;
@@ -55,9 +55,9 @@ pub enum GuestLabError {
     Stopped,
 }
 
-/// Runs cells in guests of User-mode Linux.
+/// Runs cells in guests of one kind.
 pub struct GuestLab {
-    uml: Uml,
+    machine: Machine,
     size: GuestSize,
     /// The first process of a guest.
     init: [OsString; 2],
@@ -73,6 +73,7 @@ pub struct GuestLab {
 impl GuestLab {
     /// A lab for one plan. A first guest tells what its kernel has of what the plan needs.
     pub fn new(
+        lab: &LabChoice,
         plan: &Plan,
         preflight: &Preflight,
         journal: Journal,
@@ -80,23 +81,33 @@ impl GuestLab {
     ) -> Result<Self, GuestLabError> {
         let place = (preflight.scratch.clone(), preflight.image_bytes);
         let size = plan.guest.unwrap_or_default();
-        let mut lab = Self::empty(size, place, journal, stop)?;
+        let mut lab = Self::empty(lab, size, place, journal, stop)?;
         (lab.about, lab.missing) = lab.look(plan)?;
         Ok(lab)
     }
 
     /// What a guest is, in words, and what it misses of a plan. Nothing of the plan is run.
     pub fn survey(
+        lab: &LabChoice,
         plan: &Plan,
         scratch: PathBuf,
         journal: Journal,
         stop: Stop,
     ) -> Result<(String, Missing), GuestLabError> {
         let size = plan.guest.unwrap_or_default();
-        Self::empty(size, (scratch, Bytes(0)), journal, stop)?.look(plan)
+        let lab = Self::empty(lab, size, (scratch, Bytes(0)), journal, stop)?;
+        let (about, missing) = lab.look(plan)?;
+        let remark = lab.remark().map(|remark| format!("; {remark}"));
+        Ok((about + &remark.unwrap_or_default(), missing))
+    }
+
+    /// Why its guests are not what they could be, where that is so.
+    pub fn remark(&self) -> Option<String> {
+        self.machine.remark()
     }
 
     fn empty(
+        lab: &LabChoice,
         size: GuestSize,
         (scratch, image_bytes): (PathBuf, Bytes),
         journal: Journal,
@@ -104,7 +115,7 @@ impl GuestLab {
     ) -> Result<Self, GuestLabError> {
         let program = std::env::current_exe().map_err(GuestLabError::Program)?;
         Ok(Self {
-            uml: Uml::find()?,
+            machine: Machine::find(lab)?,
             size,
             init: [program.into_os_string(), "guest".into()],
             scratch,
@@ -118,12 +129,13 @@ impl GuestLab {
 
     /// Runs a shell in a guest on this terminal, with so many empty disks of that size.
     pub fn shell(
+        lab: &LabChoice,
         size: GuestSize,
         (scratch, disk): (PathBuf, Bytes),
         disks: u32,
         journal: Journal,
     ) -> Result<(), GuestLabError> {
-        let lab = Self::empty(size, (scratch, disk), journal, Stop::new())?;
+        let lab = Self::empty(lab, size, (scratch, disk), journal, Stop::new())?;
         let scratch = Scratch::create(&lab.place("shell"), &lab.journal)?;
         let images = lab.empty_disks(scratch.path(), disks)?;
         let [program, word] = &lab.init;
@@ -134,7 +146,7 @@ impl GuestLab {
             init: &[program.clone(), word.clone(), "shell".into()],
         };
         // However the guest ended, the user has left it.
-        lab.uml.on_terminal(&setting, &lab.journal)?;
+        guest::on_terminal(&lab.machine, &setting, &lab.journal)?;
         Ok(())
     }
 
@@ -182,7 +194,7 @@ impl GuestLab {
             scratch,
             init: &self.init,
         };
-        Guest::start(&self.uml, &setting, &self.journal)
+        Guest::start(&self.machine, &setting, &self.journal)
     }
 
     /// Makes the disks, starts the guest, and hears it to its end.

@@ -7,8 +7,8 @@ use crate::talk::Task;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_load::datasets::seed::Seed;
-use fsdyno_model::GuestSize;
 use fsdyno_model::{Bytes, Contender, Cut, Nanos, Recovery, Stop};
+use fsdyno_model::{GuestSize, LabChoice};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,12 +22,13 @@ const DISK: Bytes = Bytes(1 << 30);
 impl GuestLab {
     /// A lab for pulling plugs: nothing is looked for before.
     pub fn for_cuts(
+        lab: &LabChoice,
         size: GuestSize,
         scratch: PathBuf,
         journal: Journal,
         stop: Stop,
     ) -> Result<Self, GuestLabError> {
-        Self::empty(size, (scratch, DISK), journal, stop)
+        Self::empty(lab, size, (scratch, DISK), journal, stop)
     }
 
     /// Pulls the plug once. The images stay in `keep` where it did not come back whole, or `always`.

@@ -1,0 +1,184 @@
+//! Cells in guests of QEMU: the kernel of a distribution, on any machine, and guests that die.
+//! Skips by name where there is no such program, or no kernel with its modules.
+
+mod support;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+use support::{Home, have, outcomes};
+
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// Whether guests can be started; says why where they cannot, so that the skip is counted.
+fn guests(test: &str) -> bool {
+    if !have(&[PROGRAM], test) {
+        return false;
+    }
+    let found = fsdyno_host::guest::qemu::availability();
+    let there = found == fsdyno_model::Availability::Available;
+    if !there {
+        println!("SKIP a kernel with its modules for QEMU: {test}");
+    }
+    there
+}
+
+/// A small run in guests.
+fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
+    let work = home.work().display().to_string();
+    let base = ["run", "--lab", "qemu", "--work-dir", &work, "--fs", fs];
+    let all = base.iter().chain(&["--repeats", "1"]).chain(more);
+    all.map(|word| (*word).to_owned()).collect()
+}
+
+/// Processes of guests whose command line names that home.
+fn processes_of(home: &Home) -> usize {
+    let here = home.root.path().display().to_string();
+    let entries = std::fs::read_dir("/proc").unwrap();
+    entries
+        .filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok())
+        .filter(|line| {
+            let line = String::from_utf8_lossy(line);
+            line.contains(PROGRAM) && line.contains(&here)
+        })
+        .count()
+}
+
+/// Waits until something is so. Emulated on a busy machine, all takes long.
+fn until(what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(600);
+    while !so() {
+        assert!(Instant::now() < deadline, "not within ten minutes: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_cell_is_measured_in_a_guest_and_one_that_panics_fails_with_its_last_words() {
+    let test = "a_cell_is_measured_in_a_guest_and_one_that_panics_fails_with_its_last_words";
+    if !guests(test) {
+        return;
+    }
+    let home = Home::new();
+    let plan = home.path("plan.toml");
+    let text = r#"
+[[workload]]
+name = "panics"
+phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
+
+[[workload]]
+name = "lives"
+dataset = "mixed"
+phases = ["copy"]
+"#;
+    std::fs::write(&plan, text).unwrap();
+    let plan = plan.display().to_string();
+    let more = ["--plan", &plan, "--scale", "0.003"];
+    let said = home.fsdyno(&small(&home, "ext4@raid0x2", &more));
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("Kernel panic"), "{}", said.out);
+    let expected = "1 cell measured, 1 failed";
+    assert!(said.out.contains(expected), "{}", said.out);
+    let result = home.result("last");
+    assert_eq!(outcomes(&result).len(), 2);
+    let cells = result["cells"].as_array().unwrap();
+    let measured = cells
+        .iter()
+        .find(|cell| cell["samples"] != serde_json::json!([]));
+    let cell = measured.unwrap();
+    let told = cell["effective"].as_array().unwrap();
+    let guest = told.iter().find(|one| one["source"] == "guest").unwrap();
+    let guest = guest["text"].as_str().unwrap();
+    assert!(
+        guest.starts_with("Linux ") && guest.contains("(QEMU, "),
+        "{guest}"
+    );
+    let sample = &cell["samples"][0];
+    assert_eq!(sample["cache"]["proven"], true, "{sample}");
+    let method = sample["cache"]["method"].as_str().unwrap();
+    assert!(method.contains("the memory of the host"), "{method}");
+    // What is copied cold was read at the disks of the guest.
+    let read = sample["device"]["read_bytes"].as_u64().unwrap();
+    assert!(read > 1 << 20, "{cell}");
+    let shown = home.fsdyno(&["show", "last", "--commands", "0"]);
+    assert!(shown.out.contains("/dev/vdb"), "{}", shown.out);
+    assert!(home.left_in_work().is_empty());
+    assert_eq!(processes_of(&home), 0);
+}
+
+/// Starts a cell that never ends, and returns when it runs.
+fn running(home: &Home) -> std::process::Child {
+    let child = home.start(&small(home, "ext4", &["--exec", "sleep 6000"]));
+    until("the image is made and the guest started", || {
+        let there =
+            |place: &Path| place.join("guest.pid").exists() && place.join("disk0.img").exists();
+        home.left_in_work().iter().any(|place| there(place))
+    });
+    child
+}
+
+#[test]
+fn a_killed_guest_fails_its_cell_and_what_a_killed_run_left_is_cleaned() {
+    let test = "a_killed_guest_fails_its_cell_and_what_a_killed_run_left_is_cleaned";
+    if !guests(test) {
+        return;
+    }
+    let home = Home::new();
+    let mut child = running(&home);
+    let places = home.left_in_work();
+    let number = places.iter().find_map(|place| {
+        let number = std::fs::read_to_string(place.join("guest.pid")).ok()?;
+        Some(number.trim().to_owned())
+    });
+    let number = rustix::process::Pid::from_raw(number.unwrap().parse().unwrap());
+    rustix::process::kill_process(number.unwrap(), rustix::process::Signal::KILL).unwrap();
+    assert_eq!(
+        child.wait().unwrap().code(),
+        Some(1),
+        "{}",
+        home.last_words()
+    );
+    let result = home.result("last");
+    let outcome = result["cells"][0]["outcome"].to_string();
+    assert!(outcome.contains("killed by signal 9"), "{outcome}");
+    assert!(home.left_in_work().is_empty());
+
+    let mut child = running(&home);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.assert_cleanable();
+    until("no process of the guest is left", || {
+        processes_of(&home) == 0
+    });
+}
+
+#[test]
+fn a_lab_without_a_kernel_says_where_it_looked_and_the_way_out() {
+    let test = "a_lab_without_a_kernel_says_where_it_looked_and_the_way_out";
+    if !have(&[PROGRAM], test) {
+        return;
+    }
+    let home = Home::new();
+    // What would be done is told without a guest: with its disks.
+    let said = home.fsdyno(&["run", "--dry-run", "--lab", "qemu", "--fs", "ext4"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("/dev/vda"), "{}", said.out);
+    if installed() {
+        return;
+    }
+    let mut command = home.command(&small(&home, "ext4", &["--exec", "true"]));
+    command.env("XDG_CACHE_HOME", home.root.path());
+    let said = support::said(&command.output().unwrap());
+    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
+    assert!(said.err.contains("no kernel for a guest"), "{}", said.err);
+    assert!(said.err.contains("apt-get download"), "{}", said.err);
+}
+
+/// Whether this machine has any kernel of its own, beside the cache.
+fn installed() -> bool {
+    let names = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_kernel = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.starts_with("vmlinuz") || entry.path().join("vmlinuz").exists()
+    };
+    names("/boot").chain(names("/lib/modules")).any(is_kernel)
+}

@@ -1,0 +1,231 @@
+//! What a guest of QEMU finds in memory when its kernel starts: this program with its libraries as
+//! the first process, the modules it loads, and what it is to become once it sees the root of the
+//! host. What it does with them lies in [`super::entry`].
+
+use super::entry::{ARGUMENTS, ENVIRONMENT, MODULE_FOLDER, ROOT};
+use super::kernels::{self, Kernel, ModulesError};
+use super::newc::Archive;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub enum InitramfsError {
+    /// A part of it could not be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Part {
+        /// The part.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// A module could not.
+    #[error(transparent)]
+    Modules(#[from] ModulesError),
+}
+
+/// What the first process is, and what it finds around it.
+#[derive(Debug)]
+pub struct Orders<'a> {
+    /// The program and its words.
+    pub init: &'a [OsString],
+    /// Its environment, each as `NAME=VALUE`.
+    pub environment: Vec<OsString>,
+}
+
+/// All of it, as an archive.
+pub fn build(kernel: &Kernel, orders: &Orders<'_>) -> Result<Vec<u8>, InitramfsError> {
+    let mut archive = Archive::default();
+    if let Some(program) = orders.init.first() {
+        put_program(&mut archive, Path::new(program))?;
+    }
+    for (number, file) in kernels::modules(kernel)?.iter().enumerate() {
+        // By their names they are loaded in order.
+        let name = format!(
+            "{number:02}-{}.ko",
+            kernels::name_of(&file.to_string_lossy())
+        );
+        let name = Path::new(MODULE_FOLDER).join(name);
+        archive.file(&name, &kernels::content(file)?);
+    }
+    archive.directory(Path::new(ROOT));
+    archive.file(Path::new(ARGUMENTS), &terminated(orders.init));
+    archive.file(Path::new(ENVIRONMENT), &terminated(&orders.environment));
+    Ok(archive.into_bytes())
+}
+
+/// Words, each ended by a zero: no path and no variable holds one.
+fn terminated(words: &[OsString]) -> Vec<u8> {
+    let words = words.iter().map(|word| word.as_bytes());
+    words
+        .flat_map(|word| word.iter().copied().chain([0]))
+        .collect()
+}
+
+/// Puts in the program as `/init`, and what it is linked with: the libraries that this process,
+/// which is the same program, has in memory.
+fn put_program(archive: &mut Archive, program: &Path) -> Result<(), InitramfsError> {
+    let read = |path: &Path| {
+        fs::read(path).map_err(|cause| InitramfsError::Part {
+            path: path.to_owned(),
+            cause,
+        })
+    };
+    let (content, interpreter) = needed_part(read(program)?);
+    archive.file(Path::new("/init"), &content);
+    let Some(interpreter) = interpreter else {
+        return Ok(());
+    };
+    let mapped = read(Path::new("/proc/self/maps"))?;
+    for library in libraries(&mapped) {
+        archive.file(&library, &needed_part(read(&library)?).0);
+        for link in links_to(&library) {
+            archive.link(&link, &library);
+        }
+    }
+    if let Ok(real) = interpreter.canonicalize()
+        && real != interpreter
+        && links_to(&real).iter().all(|link| *link != interpreter)
+    {
+        archive.link(&interpreter, &real);
+    }
+    Ok(())
+}
+
+/// The shared libraries among what is mapped into a process.
+fn libraries(maps: &[u8]) -> BTreeSet<PathBuf> {
+    let lines = maps.split(|byte| *byte == b'\n');
+    lines
+        .filter_map(|line| {
+            let begin = line.iter().position(|byte| *byte == b'/')?;
+            let path = Path::new(OsStr::from_bytes(&line[begin..]));
+            let name = path.file_name()?.as_bytes();
+            let is_library = name.windows(3).any(|part| part == b".so");
+            is_library.then(|| path.to_owned())
+        })
+        .collect()
+}
+
+/// The names beside a library that lead to it: a program asks for it by one of them.
+fn links_to(library: &Path) -> Vec<PathBuf> {
+    let entries = library
+        .parent()
+        .and_then(|folder| fs::read_dir(folder).ok());
+    let links = entries.into_iter().flatten().flatten().filter(|entry| {
+        let target = fs::read_link(entry.path());
+        target.is_ok_and(|target| target.as_os_str() == library.file_name().unwrap_or_default())
+    });
+    links.map(|entry| entry.path()).collect()
+}
+
+/// What of a program is loaded into memory, without what only debuggers read; and the program that
+/// loads its libraries. Of what is no 64-bit ELF file, all.
+fn needed_part(mut file: Vec<u8>) -> (Vec<u8>, Option<PathBuf>) {
+    const LOAD: u64 = 1;
+    const INTERPRETER: u64 = 3;
+    let Some(parts) = segments(&file) else {
+        return (file, None);
+    };
+    let end = |part: &Segment| part.offset.saturating_add(part.length);
+    let loaded = parts.iter().filter(|part| part.kind == LOAD).map(end).max();
+    let interpreter = parts.iter().find(|part| part.kind == INTERPRETER);
+    let interpreter = interpreter.and_then(|part| {
+        let path = file.get(part.offset..end(part))?;
+        let path = path.strip_suffix(&[0]).unwrap_or(path);
+        Some(PathBuf::from(OsString::from_vec(path.to_vec())))
+    });
+    if let Some(loaded) = loaded.filter(|loaded| *loaded < file.len()) {
+        file.truncate(loaded);
+        // The table of sections is gone with them: where it lies, how many there are, their names.
+        file[0x28..0x30].fill(0);
+        file[0x3c..0x40].fill(0);
+    }
+    (file, interpreter)
+}
+
+/// A part of an ELF file.
+struct Segment {
+    kind: u64,
+    offset: usize,
+    length: usize,
+}
+
+/// The program headers of a 64-bit little-endian ELF file (elf(5)).
+fn segments(file: &[u8]) -> Option<Vec<Segment>> {
+    if !file.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let number = |at: usize, length: usize| {
+        let bytes = file.get(at..at.checked_add(length)?)?;
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+        )
+    };
+    let size = |at, length| usize::try_from(number(at, length)?).ok();
+    let (table, each, count) = (size(0x20, 8)?, size(0x36, 2)?, size(0x38, 2)?);
+    let headers = (0..count).map(|n| table.checked_add(n.checked_mul(each)?));
+    headers
+        .map(|at| {
+            let at = at?;
+            Some(Segment {
+                kind: number(at, 4)?,
+                offset: size(at.checked_add(8)?, 8)?,
+                length: size(at.checked_add(0x20)?, 8)?,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_program_without_what_only_debuggers_read_still_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let whole = this.len();
+        let (part, interpreter) = needed_part(this);
+        assert!(part.len() < whole, "{} {whole}", part.len());
+        assert!(interpreter.is_none_or(|path| path.exists()));
+        let copy = folder.path().join("copy");
+        fs::write(&copy, part).unwrap();
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).unwrap();
+        // No program is run while a process of another test, just forked, may hold it open.
+        let listed = (0..100).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            Command::new(&copy).arg("--list").output().ok()
+        });
+        let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+        assert!(listed.contains("still_runs: test"), "{listed}");
+    }
+
+    #[test]
+    fn what_is_no_program_is_left_as_it_is() {
+        for content in [&b"#!/bin/sh\n"[..], b"\x7fELF\x02\x01 cut off", b""] {
+            assert_eq!(needed_part(content.to_vec()), (content.to_vec(), None));
+        }
+    }
+
+    #[test]
+    fn libraries_are_those_of_the_process() {
+        let maps = b"7f00-7f01 r-xp 00000000 08:01 12     /usr/lib/libc.so.6\n\
+            7f01-7f02 r--p 00000000 08:01 12     /usr/lib/libc.so.6\n\
+            7f02-7f03 r--p 00000000 08:01 13     /my programs/fsdyno\n\
+            7f03-7f04 r--p 00000000 00:00 0      [vdso]\n\
+            7f04-7f05 r--p 00000000 08:01 14     /lib64/ld-linux-x86-64.so.2\n";
+        let found: Vec<_> = libraries(maps).into_iter().collect();
+        let expected = ["/lib64/ld-linux-x86-64.so.2", "/usr/lib/libc.so.6"];
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
+}
