@@ -99,7 +99,8 @@ phases = ["copy"]
     // What is copied cold was read at the disks of the guest.
     let read = sample["device"]["read_bytes"].as_u64().unwrap();
     assert!(read > 1 << 20, "{cell}");
-    let shown = home.fsdyno(&["show", "last", "--commands", "0"]);
+    let index = cell["cell"]["index"].to_string();
+    let shown = home.fsdyno(&["show", "last", "--commands", &index]);
     assert!(shown.out.contains("/dev/vdb"), "{}", shown.out);
     assert!(home.left_in_work().is_empty());
     assert_eq!(processes_of(&home), 0);

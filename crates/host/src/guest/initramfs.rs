@@ -2,6 +2,7 @@
 //! the first process, the modules it loads, and what it is to become once it sees the root of the
 //! host. What it does with them lies in [`super::entry`].
 
+use super::elf;
 use super::entry::{ARGUMENTS, ENVIRONMENT, MODULE_FOLDER, ROOT};
 use super::kernels::{self, Kernel, ModulesError};
 use super::newc::Archive;
@@ -126,14 +127,16 @@ fn links_to(library: &Path) -> Vec<PathBuf> {
 /// What of a program is loaded into memory, without what only debuggers read; and the program that
 /// loads its libraries. Of what is no 64-bit ELF file, all.
 fn needed_part(mut file: Vec<u8>) -> (Vec<u8>, Option<PathBuf>) {
-    const LOAD: u64 = 1;
-    const INTERPRETER: u64 = 3;
-    let Some(parts) = segments(&file) else {
+    let Some(parts) = elf::segments(&file) else {
         return (file, None);
     };
-    let end = |part: &Segment| part.offset.saturating_add(part.length);
-    let loaded = parts.iter().filter(|part| part.kind == LOAD).map(end).max();
-    let interpreter = parts.iter().find(|part| part.kind == INTERPRETER);
+    let end = |part: &elf::Segment| part.offset.saturating_add(part.length);
+    let loaded = parts
+        .iter()
+        .filter(|part| part.kind == elf::LOAD)
+        .map(end)
+        .max();
+    let interpreter = parts.iter().find(|part| part.kind == elf::INTERPRETER);
     let interpreter = interpreter.and_then(|part| {
         let path = file.get(part.offset..end(part))?;
         let path = path.strip_suffix(&[0]).unwrap_or(path);
@@ -146,42 +149,6 @@ fn needed_part(mut file: Vec<u8>) -> (Vec<u8>, Option<PathBuf>) {
         file[0x3c..0x40].fill(0);
     }
     (file, interpreter)
-}
-
-/// A part of an ELF file.
-struct Segment {
-    kind: u64,
-    offset: usize,
-    length: usize,
-}
-
-/// The program headers of a 64-bit little-endian ELF file (elf(5)).
-fn segments(file: &[u8]) -> Option<Vec<Segment>> {
-    if !file.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let number = |at: usize, length: usize| {
-        let bytes = file.get(at..at.checked_add(length)?)?;
-        Some(
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
-        )
-    };
-    let size = |at, length| usize::try_from(number(at, length)?).ok();
-    let (table, each, count) = (size(0x20, 8)?, size(0x36, 2)?, size(0x38, 2)?);
-    let headers = (0..count).map(|n| table.checked_add(n.checked_mul(each)?));
-    headers
-        .map(|at| {
-            let at = at?;
-            Some(Segment {
-                kind: number(at, 4)?,
-                offset: size(at.checked_add(8)?, 8)?,
-                length: size(at.checked_add(0x20)?, 8)?,
-            })
-        })
-        .collect()
 }
 
 #[cfg(test)]

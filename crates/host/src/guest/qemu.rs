@@ -9,6 +9,7 @@ use super::kernels::{self, Kernel, NoKernel};
 use super::machine::MACHINE;
 use super::running::{NAME, Start, Tie};
 use super::uml::Setting;
+use super::unpacked;
 use super::{LINE_NAME, MODULES, PLACE};
 use crate::command::die_with_parent;
 use crate::probe;
@@ -22,6 +23,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The program, and the Debian package that holds it.
@@ -97,6 +99,8 @@ impl fmt::Display for Accelerator {
 pub struct Qemu {
     program: PathBuf,
     kernel: Kernel,
+    /// The kernel itself, in memory, where it can be started as it is.
+    unpacked: Option<Arc<OwnedFd>>,
     accelerator: Accelerator,
 }
 
@@ -104,8 +108,11 @@ impl Qemu {
     /// What there is of it here. Whether KVM works is found out by trying: that takes a moment.
     pub fn find() -> Result<Self, QemuError> {
         let (program, kernel) = parts()?;
+        let image = fs::read(&kernel.image).map_err(QemuError::Memory)?;
+        let unpacked = unpacked::kernel(&image).map(|kernel| in_memory(&kernel));
         Ok(Self {
             accelerator: accelerator(&program, &kernel),
+            unpacked: unpacked.transpose()?.map(Arc::new),
             program,
             kernel,
         })
@@ -141,18 +148,20 @@ impl Qemu {
             environment: self.environment(),
         };
         let initramfs = in_memory(&initramfs::build(&self.kernel, &orders)?)?;
+        let mut open = Vec::new();
+        if let Some(kernel) = &self.unpacked {
+            open.push(kernel.try_clone().map_err(QemuError::Memory)?);
+        }
         let line = match tie {
             Tie::Terminal => None,
             Tie::Line(line) => Some(line.as_raw_fd()),
         };
         let mut command = Command::new(&self.program);
-        command
-            .args(self.words(setting, initramfs.as_raw_fd(), line))
-            .current_dir("/");
-        Ok(Start {
-            command,
-            open: vec![initramfs],
-        })
+        let kernel = open.first().map_or(self.kernel.image.clone(), file_of);
+        let words = self.words(setting, (&kernel, &file_of(&initramfs)), line);
+        command.args(words).current_dir("/");
+        open.push(initramfs);
+        Ok(Start { command, open })
     }
 
     /// What the first process finds in its environment.
@@ -177,19 +186,27 @@ impl Qemu {
     }
 
     /// The words after the program.
-    fn words(&self, setting: &Setting<'_>, initramfs: i32, line: Option<i32>) -> Vec<OsString> {
-        let mut words = machine(&self.kernel, &self.accelerator);
+    fn words(
+        &self,
+        setting: &Setting<'_>,
+        (kernel, initramfs): (&Path, &Path),
+        line: Option<i32>,
+    ) -> Vec<OsString> {
+        let mut words = machine(kernel, &self.accelerator);
         let mut say = |option: &str, value: OsString| words.extend([option.into(), value]);
         // What ends it when nobody else does; see `notes`.
         say("-pidfile", notes(setting.scratch).into_os_string());
         let memory = setting.memory.0.div_ceil(1 << 10);
         say("-m", format!("{memory}K").into());
-        say("-initrd", format!("/proc/self/fd/{initramfs}").into());
+        say("-initrd", initramfs.into());
         let clock = match self.accelerator {
             Accelerator::Kvm => "",
             Accelerator::Tcg { .. } => CLOCK,
         };
-        let append = format!("{CONSOLE} {clock} panic=-1 rdinit=/init -- guest");
+        let append = format!(
+            "{CONSOLE} {clock} panic=-1 BOOT_IMAGE=vmlinuz-{} rdinit=/init -- guest",
+            self.kernel.release
+        );
         say("-append", append.into());
         // An interrupt is for the guest.
         say("-chardev", "stdio,id=console,signal=off".into());
@@ -263,7 +280,7 @@ fn parts() -> Result<(PathBuf, Kernel), QemuError> {
 }
 
 /// The machine without what it works on: the same for a trial as for a guest.
-fn machine(kernel: &Kernel, accelerator: &Accelerator) -> Vec<OsString> {
+fn machine(kernel: &Path, accelerator: &Accelerator) -> Vec<OsString> {
     let mut words = ["-nodefaults", "-no-user-config", "-no-reboot"]
         .map(OsString::from)
         .to_vec();
@@ -277,7 +294,7 @@ fn machine(kernel: &Kernel, accelerator: &Accelerator) -> Vec<OsString> {
     };
     say("-accel", OsStr::new(accelerator));
     say("-cpu", OsStr::new(processor));
-    say("-kernel", kernel.image.as_os_str());
+    say("-kernel", kernel.as_os_str());
     words
 }
 
@@ -298,7 +315,7 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     let (heard, said) = io::pipe().map_err(failed)?;
     let mut command = Command::new(program);
     command
-        .args(machine(kernel, &Accelerator::Kvm))
+        .args(machine(&kernel.image, &Accelerator::Kvm))
         .args(["-m", "256M", "-serial", "stdio", "-append"])
         .arg(format!("{CONSOLE} panic=-1"))
         .stdin(Stdio::null())
@@ -329,9 +346,14 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     }
 }
 
+/// The file that a descriptor is of, as the program sees it that finds it open.
+fn file_of(descriptor: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()))
+}
+
 /// A file in memory.
 fn in_memory(content: &[u8]) -> Result<OwnedFd, QemuError> {
-    let memory = memfd_create("initramfs", MemfdFlags::CLOEXEC);
+    let memory = memfd_create("fsdyno", MemfdFlags::CLOEXEC);
     let mut file = File::from(memory.map_err(|error| QemuError::Memory(error.into()))?);
     file.write_all(content).map_err(QemuError::Memory)?;
     Ok(file.into())
@@ -350,6 +372,7 @@ mod tests {
                 release: "6.1".into(),
                 modules: "/lib/modules/6.1".into(),
             },
+            unpacked: None,
             accelerator,
         };
         let setting = Setting {
@@ -358,7 +381,13 @@ mod tests {
             scratch: Path::new("/s"),
             init: &[],
         };
-        let words = qemu.words(&setting, 7, line).into_iter();
+        let words = qemu
+            .words(
+                &setting,
+                (&qemu.kernel.image, Path::new("/proc/self/fd/7")),
+                line,
+            )
+            .into_iter();
         words.map(|word| word.into_string().unwrap()).collect()
     }
 
