@@ -89,7 +89,7 @@ phases = ["copy"]
     let guest = told.iter().find(|one| one["source"] == "guest").unwrap();
     let guest = guest["text"].as_str().unwrap();
     assert!(
-        guest.starts_with("Linux ") && guest.contains("(QEMU, "),
+        guest.starts_with("Linux ") && guest.contains("(QEMU "),
         "{guest}"
     );
     let sample = &cell["samples"][0];

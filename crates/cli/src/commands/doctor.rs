@@ -73,6 +73,10 @@ fn findings() -> Vec<Finding> {
             guest::uml::need(),
             "guests: other kernels, without root (--lab uml)",
         ),
+        Requirement::new(
+            guest::qemu::need(),
+            "guests: the kernel of a distribution (--lab qemu)",
+        ),
     ];
     let mut unlocks: BTreeMap<Need, Vec<String>> = BTreeMap::new();
     for requirement in recipes

@@ -4,7 +4,7 @@
 //! The root of a guest is the file system of the host, read-only and with the rights of the user
 //! who started it. Nothing here is called on a host.
 
-use super::{LINE_NAME, MACHINE, MODULES, PLACE, disk as disk_of, entry};
+use super::{LINE_NAME, MACHINE, MODULES, PLACE, disk as disk_of, qemu};
 use fsdyno_model::LabChoice;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -54,7 +54,7 @@ pub fn is_first() -> bool {
 /// Mounts what every program expects, makes [`PLACE`], and teaches the kernel where its modules
 /// lie. Returns the directory that may be worked in.
 pub fn settle() -> Result<PathBuf, Unsettled> {
-    entry::enter_root()?;
+    qemu::entry::enter_root()?;
     for (fstype, target) in [
         ("proc", "/proc"),
         ("sysfs", "/sys"),

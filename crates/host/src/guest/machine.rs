@@ -35,7 +35,7 @@ impl Machine {
     pub fn about(&self) -> String {
         match self {
             Self::Uml(_) => "User-mode Linux".to_owned(),
-            Self::Qemu(qemu) => format!("QEMU, {}", qemu.accelerator()),
+            Self::Qemu(qemu) => format!("QEMU {}", qemu.accelerator()),
         }
     }
 

@@ -5,17 +5,11 @@
 //! What is said between host and guest is the business of the lab, as is what runs in one.
 
 mod console;
-mod elf;
-mod entry;
-mod initramfs;
 pub mod inside;
-mod kernels;
 mod machine;
-mod newc;
 pub mod qemu;
 pub(crate) mod running;
 pub mod uml;
-mod unpacked;
 
 pub use machine::{MOST_DISKS, Machine, disk};
 pub use running::{Guest, ended, on_terminal};

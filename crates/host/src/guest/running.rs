@@ -198,7 +198,7 @@ pub fn ended(status: ExitStatus) -> String {
 }
 
 /// Leaves one descriptor open in the program.
-fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
+pub(super) fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
     let number = descriptor.as_raw_fd();
     let in_child = move || {
         // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,

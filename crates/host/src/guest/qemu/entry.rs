@@ -1,9 +1,9 @@
 //! The first steps in a guest of QEMU, from what its kernel found in memory to the root of the
 //! host: the modules that takes, the mount, and the first process proper in its place. What that
-//! does lies in [`super::inside`].
+//! does lies in [`crate::guest::inside`].
 
-use super::MACHINE;
-use super::inside::{Unsettled, is_first};
+use crate::guest::MACHINE;
+use crate::guest::inside::{Unsettled, is_first};
 use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_move};

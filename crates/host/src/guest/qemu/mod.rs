@@ -2,36 +2,38 @@
 //! where that works, else emulated (TCG). Its disks are files, its root is the file system of the
 //! host, read-only over 9p, and nobody has to be root.
 
-use super::console::Console;
-use super::entry::TAG;
-use super::initramfs::{self, InitramfsError, Orders};
-use super::kernels::{self, Kernel, NoKernel};
+mod accelerator;
+mod elf;
+pub(super) mod entry;
+mod initramfs;
+mod kernels;
+mod newc;
+mod unpacked;
+
 use super::machine::MACHINE;
 use super::running::{NAME, Start, Tie};
 use super::uml::Setting;
-use super::unpacked;
 use super::{LINE_NAME, MODULES, PLACE};
-use crate::command::die_with_parent;
 use crate::probe;
+pub use accelerator::Accelerator;
+use accelerator::accelerator;
+use entry::TAG;
 use fsdyno_model::{Availability, Need};
+use initramfs::{InitramfsError, Orders};
+use kernels::{Kernel, NoKernel};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// The program, and the Debian package that holds it.
 const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
-
-/// How long a kernel may take to start by the processor itself; it takes a second.
-const TRIAL: Duration = Duration::from_secs(20);
 
 /// What every kernel is told: its console, each line without the time; and that its timer works,
 /// for on a busy host the interrupts of an emulated one come too late for the check.
@@ -73,27 +75,6 @@ pub fn need() -> Need {
     }
 }
 
-/// What runs the instructions of a guest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Accelerator {
-    /// The processor.
-    Kvm,
-    /// QEMU, and why not the processor.
-    Tcg {
-        /// The reason.
-        why: String,
-    },
-}
-
-impl fmt::Display for Accelerator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Kvm => "KVM",
-            Self::Tcg { .. } => "TCG",
-        })
-    }
-}
-
 /// A machine to be started.
 #[derive(Debug, Clone)]
 pub struct Qemu {
@@ -108,11 +89,16 @@ impl Qemu {
     /// What there is of it here. Whether KVM works is found out by trying: that takes a moment.
     pub fn find() -> Result<Self, QemuError> {
         let (program, kernel) = parts()?;
-        let image = fs::read(&kernel.image).map_err(QemuError::Memory)?;
-        let unpacked = unpacked::kernel(&image).map(|kernel| in_memory(&kernel));
+        let accelerator = accelerator(&program, &kernel);
+        let unpacked = match accelerator {
+            // The processor unpacks it in no time.
+            Accelerator::Kvm => None,
+            Accelerator::Tcg { .. } => unpacked::kernel(&read(&kernel.image)?),
+        };
+        let unpacked = unpacked.map(|kernel| in_memory(&kernel)).transpose()?;
         Ok(Self {
-            accelerator: accelerator(&program, &kernel),
-            unpacked: unpacked.transpose()?.map(Arc::new),
+            accelerator,
+            unpacked: unpacked.map(Arc::new),
             program,
             kernel,
         })
@@ -228,10 +214,9 @@ impl Qemu {
             let mut options = OsString::from(options);
             options.push(escaped(disk));
             say("-drive", options);
-            say(
-                "-device",
-                format!("virtio-blk-pci,drive=disk{number}").into(),
-            );
+            // A full disk of the host is an error in the guest, which would else stand still.
+            let device = format!("virtio-blk-pci,drive=disk{number},werror=report,rerror=report");
+            say("-device", device.into());
         }
         words
     }
@@ -298,57 +283,17 @@ fn machine(kernel: &Path, accelerator: &Accelerator) -> Vec<OsString> {
     words
 }
 
-/// KVM, where the kernel starts on it.
-fn accelerator(program: &Path, kernel: &Kernel) -> Accelerator {
-    match try_kvm(program, kernel) {
-        Ok(()) => Accelerator::Kvm,
-        Err(why) => Accelerator::Tcg { why },
-    }
-}
-
-/// Starts the kernel on KVM without a root: where it works, it says that there is none and ends.
-fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
-    const DEVICE: &str = "/dev/kvm";
-    let device = fs::OpenOptions::new().read(true).write(true).open(DEVICE);
-    device.map_err(|error| format!("{DEVICE}: {error}"))?;
-    let failed = |error: io::Error| format!("{}: {error}", program.display());
-    let (heard, said) = io::pipe().map_err(failed)?;
-    let mut command = Command::new(program);
-    command
-        .args(machine(&kernel.image, &Accelerator::Kvm))
-        .args(["-m", "256M", "-serial", "stdio", "-append"])
-        .arg(format!("{CONSOLE} panic=-1"))
-        .stdin(Stdio::null())
-        .stdout(said.try_clone().map_err(failed)?)
-        .stderr(said);
-    die_with_parent(&mut command);
-    let mut child = command.spawn().map_err(failed)?;
-    drop(command);
-    let mut console = Console::of(heard);
-    let deadline = Instant::now() + TRIAL;
-    let ended = loop {
-        match child.try_wait().map_err(failed)? {
-            Some(status) => break Some(status),
-            None if Instant::now() >= deadline => break None,
-            None => std::thread::sleep(Duration::from_millis(20)),
-        }
-    };
-    let _ = child.kill();
-    let _ = child.wait();
-    let last = console.last(1).concat();
-    match ended {
-        Some(status) if status.success() && last.contains("Kernel panic") => Ok(()),
-        Some(status) => Err(format!("on KVM a guest {} ({last})", super::ended(status))),
-        None => Err(format!(
-            "on KVM no guest starts within {} s",
-            TRIAL.as_secs()
-        )),
-    }
-}
-
 /// The file that a descriptor is of, as the program sees it that finds it open.
 fn file_of(descriptor: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, QemuError> {
+    let content = fs::read(path).map_err(|cause| InitramfsError::Part {
+        path: path.to_owned(),
+        cause,
+    });
+    Ok(content?)
 }
 
 /// A file in memory.
@@ -403,7 +348,10 @@ mod tests {
                 "-drive",
                 format!("if=none,id=disk1,{options}/my,, disks/b.img"),
             ),
-            ("-device", "virtio-blk-pci,drive=disk1".to_owned()),
+            (
+                "-device",
+                "virtio-blk-pci,drive=disk1,werror=report,rerror=report".to_owned(),
+            ),
             ("-chardev", "socket,id=line,fd=5".to_owned()),
             ("-initrd", "/proc/self/fd/7".to_owned()),
             ("-kernel", "/boot/vmlinuz-6.1".to_owned()),
