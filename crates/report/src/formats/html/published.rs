@@ -162,7 +162,12 @@ impl Part {
             } else {
                 format!("-{}", at + 1)
             },
-            facts: against.facts(),
+            // Why labs stand apart stands above all of them.
+            facts: {
+                let mut facts = against.facts();
+                facts.retain(|(_, text)| text != labs::WHY);
+                facts
+            },
             heading: "Then and now",
             legend: against.legend("★", "≈"),
             grids: grids.collect(),
