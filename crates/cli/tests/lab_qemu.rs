@@ -60,7 +60,7 @@ fn a_cell_is_measured_in_a_guest_and_one_that_panics_fails_with_its_last_words()
     }
     let home = Home::new();
     let plan = home.path("plan.toml");
-    let text = r#"
+    let phases = r#"
 [[workload]]
 name = "panics"
 phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
@@ -70,7 +70,7 @@ name = "lives"
 dataset = "mixed"
 phases = ["copy"]
 "#;
-    std::fs::write(&plan, text).unwrap();
+    std::fs::write(&plan, phases).unwrap();
     let plan = plan.display().to_string();
     let more = ["--plan", &plan, "--scale", "0.003"];
     let said = home.fsdyno(&small(&home, "ext4@raid0x2", &more));

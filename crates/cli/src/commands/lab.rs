@@ -123,7 +123,19 @@ fn guests(lab: LabChoice, availability: Availability, stop: &Stop) -> Result<Row
     }
     let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
     let survey = GuestLab::survey(&lab, &plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
-    let (about, missing) = survey.map_err(Trouble::failure)?;
+    let (about, missing) = match survey {
+        Ok(told) => told,
+        Err(error @ GuestLabError::Stopped) => return Err(guest_trouble(error)),
+        // The other labs are told all the same.
+        Err(error) => {
+            let availability = Availability::Missing {
+                reason: error.to_string(),
+                remedy: format!("to see it start: fsdyno lab shell --lab {lab}"),
+            };
+            let about = lab.title().to_owned();
+            return Ok(row(lab, availability, about, &plan, Missing::default()));
+        }
+    };
     let about = format!("{}: {about}", lab.title());
     Ok(row(lab, availability, about, &plan, missing))
 }

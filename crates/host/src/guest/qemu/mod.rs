@@ -37,7 +37,7 @@ const PACKAGE: &str = "qemu-system-x86";
 
 /// What every kernel is told: its console, each line without the time; and that its timer works,
 /// for on a busy host the interrupts of an emulated one come too late for the check.
-const CONSOLE: &str = "console=ttyS0 printk.time=0 loglevel=5 no_timer_check";
+const CONSOLE: &str = "console=ttyS0 printk.time=0 loglevel=4 no_timer_check";
 
 /// What a kernel is told that is emulated: which clock to go by. It measures how fast the counter of
 /// its processor runs while it starts, and on a busy host it measures wrongly; this one needs no
