@@ -1,7 +1,9 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fsdyno_model::{Bytes, CopyMethod, Fill, LabChoice, Nanos, NoLab};
+use fsdyno_model::{Bytes, CopyMethod, Fill, KernelChoice, LabChoice, Nanos, NoLab};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -161,6 +163,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "SIZE")]
     pub guest_memory: Option<Bytes>,
 
+    /// The kernel of a guest: packaged, lab (what `fsdyno lab setup` built), or the path of one
+    /// [default: lab where there is one, else packaged]
+    #[arg(long, value_name = "KERNEL", value_parser = kernel())]
+    pub guest_kernel: Option<KernelChoice>,
+
     /// How many blocks: repeats of everything, each in an order of its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeats: Option<u32>,
@@ -231,7 +238,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
-        "fill", "age", "lab", "guest_memory",
+        "fill", "age", "lab", "guest_memory", "guest_kernel",
         "unchecked_options",
     ])]
     pub resume: Option<String>,
@@ -265,6 +272,9 @@ pub struct PlugArgs {
     /// The memory of a guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,
+    /// Its kernel: packaged, lab, or the path of one [default: lab where there is one]
+    #[arg(long, value_name = "KERNEL", value_parser = kernel())]
+    pub guest_kernel: Option<KernelChoice>,
     /// Keep the images of all cuts
     #[arg(long, conflicts_with = "again")]
     pub keep: bool,
@@ -297,6 +307,27 @@ pub enum LabCommand {
     List(JsonArgs),
     /// A shell in a guest, with empty disks (`/dev/ubda` or `/dev/vda` ...); they go when it ends
     Shell(ShellArgs),
+    /// Build the lab kernel: one that has all file systems of the comparisons, from the sources of
+    /// the distribution
+    ///
+    /// It takes some minutes and, for a while, 2 GiB. What was done is gone on with when it is
+    /// started again; what is there already is not built again. The path of the kernel is printed.
+    /// Exit codes: 0 it is there, 1 the build failed, 4 sources or programs are missing, 130
+    /// interrupted.
+    Setup(SetupArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// How many files are compiled at once [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: Option<u32>,
+    /// An archive of kernel sources, in place of the distribution's package
+    #[arg(long, value_name = "FILE")]
+    pub source: Option<PathBuf>,
+    /// Leave the sources and all that was made of them where they are
+    #[arg(long)]
+    pub keep: bool,
 }
 
 #[derive(Debug, Args)]
@@ -313,6 +344,9 @@ pub struct ShellArgs {
     /// The memory of the guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,
+    /// Its kernel: packaged, lab, or the path of one [default: lab where there is one]
+    #[arg(long, value_name = "KERNEL", value_parser = kernel())]
+    pub guest_kernel: Option<KernelChoice>,
     /// Where the disks lie
     #[arg(long, value_name = "DIR", default_value = fsdyno_lab::preflight::DEFAULT_SCRATCH)]
     pub work_dir: PathBuf,
@@ -560,6 +594,23 @@ fn guest_lab(text: &str) -> Result<LabChoice, String> {
     let lab = lab(text)?;
     let refused = format!("`{text}` has no guests; uml and qemu have");
     lab.is_guest().then_some(lab).ok_or(refused)
+}
+
+/// A kernel as typed; a path is one from the current directory, and need not be UTF-8.
+fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
+    OsStringValueParser::new().try_map(|text: OsString| {
+        let choice = text.to_str().map_or_else(
+            || Some(KernelChoice::File(PathBuf::from(&text))),
+            KernelChoice::from_text,
+        );
+        match choice {
+            Some(KernelChoice::File(path)) => std::path::absolute(path)
+                .map(KernelChoice::File)
+                .map_err(|error| error.to_string()),
+            Some(choice) => Ok(choice),
+            None => Err("the kernels are packaged, lab, or a path, as ./linux".to_owned()),
+        }
+    })
 }
 
 fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {

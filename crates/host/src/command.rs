@@ -281,7 +281,7 @@ fn read_ready(tail: &mut Tail, stream: Option<&mut impl Read>) -> io::Result<boo
 }
 
 /// Ends the group of a program: asks first, then kills, and reaps it.
-fn end_group(child: &mut Child) {
+pub(crate) fn end_group(child: &mut Child) {
     let group = pid_of(child);
     let _ = kill_process_group(group, Signal::TERM);
     let deadline = Instant::now() + GRACE;
@@ -298,7 +298,7 @@ fn pid_of(child: &Child) -> Pid {
 }
 
 /// The last lines of a text that say something, on one line.
-fn last_lines(text: &str, count: usize) -> String {
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)

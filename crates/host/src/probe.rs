@@ -101,7 +101,10 @@ fn filesystem(name: &str) -> Result<(), String> {
 /// Whether the kernel has a module, built in, loaded, or to be loaded.
 fn module(name: &str) -> Result<(), String> {
     let known = Path::new("/sys/module").join(name.replace('-', "_"));
-    if known.is_dir() {
+    // One that is built in and takes no parameters shows nowhere there. Those that join devices
+    // tell themselves.
+    let joining = fs::read_to_string("/proc/mdstat").unwrap_or_default();
+    if known.is_dir() || is_personality(&joining, name) {
         return Ok(());
     }
     loadable(name, name).map_err(|missing| format!("not in /sys/module, and {missing}"))
@@ -117,6 +120,15 @@ fn option_of_kernel(option: &str, without: &str) -> Result<(), String> {
 fn release() -> String {
     let name = rustix::system::uname();
     name.release().to_string_lossy().into_owned()
+}
+
+/// Whether `/proc/mdstat` names this way of joining devices.
+fn is_personality(text: &str, name: &str) -> bool {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Personalities :"));
+    let mut words = line.unwrap_or_default().split_whitespace();
+    words.any(|word| word.trim_matches(['[', ']']) == name)
 }
 
 /// Whether loop devices can be attached.
@@ -197,6 +209,13 @@ mod tests {
         ] {
             assert_eq!(names_module(list, name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn what_joins_devices_is_told_by_its_personality() {
+        let text = "Personalities : [linear] [raid0] [raid1] \nunused devices: <none>\n";
+        assert!(is_personality(text, "raid0") && is_personality(text, "linear"));
+        assert!(!is_personality(text, "raid10") && !is_personality("", "raid0"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools;
-use fsdyno_model::{Availability, Cell, Contender, Outcome, Plan, Requirement, Workload};
+use fsdyno_model::{Availability, Cell, Contender, Need, Outcome, Plan, Requirement, Workload};
 use fsdyno_recipes::layouts::{self, Layout};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,19 @@ impl Missing {
             contenders: contenders.map(of_contender).collect(),
             workloads: workloads.map(|w| first_missing(programs(w))).collect(),
         }
+    }
+
+    /// The same, with another way out of what is missing where there is one.
+    #[must_use]
+    pub fn with_ways_out(mut self, way_out: impl Fn(&Need) -> Option<String>) -> Self {
+        for lack in self.contenders.iter_mut().flatten() {
+            if let (requirement, Availability::Missing { remedy, .. }) = lack
+                && let Some(way) = way_out(&requirement.need)
+            {
+                *remedy = way;
+            }
+        }
+        self
     }
 
     /// How a cell ends that cannot run for it; nothing where it can.

@@ -48,10 +48,12 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         made: 0,
     };
     if in_guest {
+        let size = plan.guest.clone().unwrap_or_default();
         saying.lines.push(format!(
-            "# in a guest ({}) with {}, whose disks are image files of {}",
+            "# in a guest ({}) with {} and the kernel {}, whose disks are image files of {}",
             job.contender.lab,
-            plan.guest.unwrap_or_default().memory,
+            size.memory,
+            size.kernel(),
             job.image_bytes
         ));
     }

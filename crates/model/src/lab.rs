@@ -3,6 +3,7 @@
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A lab. As text, it is its name; another machine is named after it: `ssh:USER@HOST`.
@@ -97,14 +98,56 @@ impl fmt::Display for LabChoice {
     }
 }
 
-/// The size of a guest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The kernel of guests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelChoice {
+    /// That of the distribution's package.
+    Packaged,
+    /// The one that was built here.
+    Lab,
+    /// A program of the user's.
+    File(PathBuf),
+}
+
+impl KernelChoice {
+    /// As typed: a name, or the path of a program, which has a slash in it.
+    pub fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "packaged" => Some(Self::Packaged),
+            "lab" => Some(Self::Lab),
+            path if path.contains('/') => Some(Self::File(PathBuf::from(path))),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for KernelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packaged => f.pad("packaged"),
+            Self::Lab => f.pad("lab"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// The size of a guest, and its kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestSize {
     /// Its memory.
     pub memory: Bytes,
+    /// Its kernel; none in runs of before there was a choice, which had that of the package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelChoice>,
 }
 
 impl GuestSize {
+    /// Its kernel.
+    pub fn kernel(&self) -> &KernelChoice {
+        self.kernel.as_ref().unwrap_or(&KernelChoice::Packaged)
+    }
+
     /// Less than a kernel and the tools of today start in.
     pub const LEAST: Bytes = Bytes(64 << 20);
 }
@@ -113,6 +156,7 @@ impl Default for GuestSize {
     fn default() -> Self {
         Self {
             memory: Bytes(512 << 20),
+            kernel: None,
         }
     }
 }

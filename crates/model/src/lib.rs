@@ -30,7 +30,7 @@ pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
 pub use cut::{Cut, Judgement, Loss, Recovery};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
-pub use lab::{GuestSize, LabChoice, NoLab};
+pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};
 pub use plan::{CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};

@@ -6,9 +6,7 @@ use crate::record::Refusal;
 use crate::resolve::{check_id, free_id};
 use crate::row::{self, Fields, insert, signed};
 use crate::{Store, StoreError};
-use fsdyno_model::{
-    Contender, Cut, GuestSize, Judgement, Recovery, Series, SeriesInfo, StopReason,
-};
+use fsdyno_model::{Contender, Cut, Judgement, Recovery, Series, SeriesInfo, StopReason};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// A series without what it is made of.
@@ -169,7 +167,7 @@ fn insert_series(transaction: &Transaction<'_>, info: &SeriesInfo) -> Result<(),
             info.stop.map(|reason| reason.to_string()),
             info.cuts_planned,
             signed(info.seed),
-            signed(info.guest.memory.0),
+            json("the size of guests", &info.guest)?,
             work_dir,
             json("the contenders", &info.contenders)?,
             json("the provenance", &info.provenance)?,
@@ -248,9 +246,7 @@ fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo
             stop: fields.word_or_none()?,
             cuts_planned: fields.take()?,
             seed: fields.number()?,
-            guest: GuestSize {
-                memory: fields.bytes()?,
-            },
+            guest: fields.json()?,
             work_dir: fields.take::<String>()?.into(),
             contenders: fields.json()?,
             provenance: fields.json()?,

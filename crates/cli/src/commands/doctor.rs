@@ -52,6 +52,22 @@ pub fn doctor(json: bool) -> Result<Code, Trouble> {
     Ok(Code::Ok)
 }
 
+/// The kernel for guests that is built here.
+fn lab_kernel() -> Finding {
+    let state = match guest::kernels::lab() {
+        Some(_) => Availability::Available,
+        None => Availability::Missing {
+            reason: "it was not built yet".to_owned(),
+            remedy: "fsdyno lab setup".to_owned(),
+        },
+    };
+    Finding {
+        requirement: "lab kernel".to_owned(),
+        unlocks: vec!["guests that have all file systems of the comparisons".to_owned()],
+        state,
+    }
+}
+
 /// All requirements of recipes, engines and devices, each once, with all that it unlocks; then
 /// the states that come of them.
 fn findings() -> Vec<Finding> {
@@ -96,6 +112,7 @@ fn findings() -> Vec<Finding> {
         state: probe(&need),
     };
     let mut all: Vec<Finding> = unlocks.into_iter().map(finding).collect();
+    all.push(lab_kernel());
     all.extend(states::findings());
     all
 }

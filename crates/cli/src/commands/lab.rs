@@ -3,15 +3,15 @@
 use crate::args::{JsonArgs, LabCommand, ShellArgs};
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
-use fsdyno_host::guest::{self, GuestError};
+use fsdyno_host::guest::{self, GuestError, kernels};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::probe::probe;
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_lab::{GuestLab, GuestLabError, Missing};
 use fsdyno_model::{
-    Availability, Bytes, Contender, CopyMethod, DeviceChoice, FilesystemKind, GuestSize, LabChoice,
-    LayoutChoice, Plan, Stop,
+    Availability, Bytes, Contender, CopyMethod, DeviceChoice, FilesystemKind, GuestSize,
+    KernelChoice, LabChoice, LayoutChoice, Plan, Stop,
 };
 use fsdyno_recipes::layouts;
 use serde::Serialize;
@@ -37,15 +37,24 @@ pub fn lab(command: &LabCommand) -> Result<Code, Trouble> {
     match command {
         LabCommand::List(args) => list(args),
         LabCommand::Shell(args) => shell(args),
+        LabCommand::Setup(args) => super::setup::setup(args),
+    }
+}
+
+/// The size of guests of a lab. Their kernel, where there is a choice, is the one asked for, else the
+/// one there is.
+pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>) -> GuestSize {
+    let kernel = kernel.cloned().or_else(kernels::default);
+    GuestSize {
+        memory,
+        kernel: kernel.filter(|_| *lab == LabChoice::Uml),
     }
 }
 
 /// A shell in a guest. Ctrl-C is the guest's.
 fn shell(args: &ShellArgs) -> Result<Code, Trouble> {
     let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
-    let size = GuestSize {
-        memory: args.guest_memory,
-    };
+    let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let place = (std::path::absolute(&args.work_dir)?, args.disk_size);
     GuestLab::shell(&args.lab, size, place, args.disks, journal).map_err(guest_trouble)?;
     Ok(Code::Ok)
@@ -54,7 +63,9 @@ fn shell(args: &ShellArgs) -> Result<Code, Trouble> {
 /// What is wrong with guests, with its code.
 pub fn guest_trouble(error: GuestLabError) -> Trouble {
     let code = match &error {
-        GuestLabError::Guest(GuestError::NoKernel | GuestError::Qemu(_)) => Code::Missing,
+        GuestLabError::Guest(
+            GuestError::NoKernel | GuestError::NoLabKernel | GuestError::Qemu(_),
+        ) => Code::Missing,
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     };
@@ -66,8 +77,9 @@ fn list(args: &JsonArgs) -> Result<Code, Trouble> {
     signals::install(&stop)?;
     let rows = [
         host(),
-        guests(LabChoice::Uml, probe(&guest::uml::need()), &stop)?,
-        guests(LabChoice::Qemu, guest::qemu::availability(), &stop)?,
+        guests(LabChoice::Uml, Some(KernelChoice::Packaged), &stop)?,
+        guests(LabChoice::Uml, Some(KernelChoice::Lab), &stop)?,
+        guests(LabChoice::Qemu, None, &stop)?,
     ];
     if args.json {
         output::json(&rows)?;
@@ -110,16 +122,50 @@ fn host() -> Row {
         Availability::Available,
         about,
         &plan,
-        Missing::here(&plan),
+        Missing::here(&plan).with_ways_out(|need| kernels::way_out(need, None)),
     )
 }
 
-fn guests(lab: LabChoice, availability: Availability, stop: &Stop) -> Result<Row, Trouble> {
-    let plan = everything();
+/// Whether there is such a kernel for guests of User-mode Linux, and where it lies.
+fn of_kernel(choice: &KernelChoice) -> (Availability, String) {
+    if *choice == KernelChoice::Packaged {
+        let title = "the kernel of the package".to_owned();
+        return (probe(&guest::uml::need()), title);
+    }
+    let title = "the lab kernel";
+    let Some(kernel) = kernels::lab() else {
+        let missing = Availability::Missing {
+            reason: "it was not built yet".to_owned(),
+            remedy: "fsdyno lab setup builds it, in some minutes".to_owned(),
+        };
+        return (missing, title.to_owned());
+    };
+    let age = if kernel.is_current() {
+        ""
+    } else {
+        ", of another configuration than this program would build it by (fsdyno lab setup)"
+    };
+    let title = format!("{title}, {}{age}", kernel.program.display());
+    (Availability::Available, title)
+}
+
+/// What guests have, with one of their kernels where there is a choice.
+fn guests(lab: LabChoice, kernel: Option<KernelChoice>, stop: &Stop) -> Result<Row, Trouble> {
+    let (availability, of_kernel) = match &kernel {
+        Some(choice) => of_kernel(choice),
+        None => (guest::qemu::availability(), String::new()),
+    };
+    let title = match of_kernel.as_str() {
+        "" => lab.title().to_owned(),
+        of_kernel => format!("{}: {of_kernel}", lab.title()),
+    };
+    let mut plan = everything();
+    plan.guest = Some(GuestSize {
+        kernel,
+        ..GuestSize::default()
+    });
     if availability != Availability::Available {
-        let nothing = Missing::default();
-        let about = lab.title().to_owned();
-        return Ok(row(lab, availability, about, &plan, nothing));
+        return Ok(row(lab, availability, title, &plan, Missing::default()));
     }
     let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
     let survey = GuestLab::survey(&lab, &plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
@@ -132,11 +178,10 @@ fn guests(lab: LabChoice, availability: Availability, stop: &Stop) -> Result<Row
                 reason: error.to_string(),
                 remedy: format!("to see it start: fsdyno lab shell --lab {lab}"),
             };
-            let about = lab.title().to_owned();
-            return Ok(row(lab, availability, about, &plan, Missing::default()));
+            return Ok(row(lab, availability, title, &plan, Missing::default()));
         }
     };
-    let about = format!("{}: {about}", lab.title());
+    let about = format!("{title}: {about}");
     Ok(row(lab, availability, about, &plan, missing))
 }
 

@@ -18,4 +18,5 @@ pub mod run;
 pub mod runs;
 pub mod selftest;
 pub mod series;
+pub mod setup;
 pub mod show;

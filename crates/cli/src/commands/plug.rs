@@ -1,7 +1,7 @@
 //! `plug`: file systems whose plug is pulled while they are written to, and what came back. Each cut is
 //! in the store before anybody hears of it.
 
-use super::lab::guest_trouble;
+use super::lab::{guest_size, guest_trouble};
 use crate::args::PlugArgs;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
@@ -10,8 +10,8 @@ use fsdyno_host::{provenance, signals};
 use fsdyno_lab::{GuestLab, GuestLabError};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
-    Bytes, Contender, Cut, GuestSize, Judgement, LabChoice, Nanos, Recovery, SeriesInfo, Step,
-    Stop, StopReason, Typed,
+    Contender, Cut, GuestSize, Judgement, LabChoice, Nanos, Recovery, SeriesInfo, Step, Stop,
+    StopReason, Typed,
 };
 use fsdyno_recipes as recipes;
 use fsdyno_run::conductor::unix_now;
@@ -26,15 +26,13 @@ pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
     let stop = Stop::new();
     signals::install(&stop)?;
     let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
-    let size = GuestSize {
-        memory: args.guest_memory,
-    };
+    let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let work = std::path::absolute(&args.work_dir)?;
-    let lab =
-        GuestLab::for_cuts(&args.lab, size, work.clone(), journal, stop).map_err(guest_trouble)?;
+    let lab = GuestLab::for_cuts(&args.lab, size.clone(), work.clone(), journal, stop)
+        .map_err(guest_trouble)?;
     if args.again.is_empty() {
         let mut store = Store::open(store)?;
-        return pull(args, &lab, contenders, work, &mut store);
+        return pull(args, &lab, (contenders, size, work), &mut store);
     }
     let [contender] = contenders.as_slice() else {
         return Err(Trouble::usage(
@@ -55,11 +53,10 @@ pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
 fn pull(
     args: &PlugArgs,
     lab: &GuestLab,
-    contenders: Vec<Contender>,
-    work_dir: PathBuf,
+    (contenders, size, work_dir): (Vec<Contender>, GuestSize, PathBuf),
     store: &mut Store,
 ) -> Result<Code, Trouble> {
-    let mut info = info(args, contenders, work_dir);
+    let mut info = info(args, contenders, size, work_dir);
     store.begin_series(&mut info)?;
     eprintln!("series {} begins", info.id);
     let SeriesInfo {
@@ -77,7 +74,7 @@ fn pull(
             match lab.cut(contender, number, seed, work_dir, args.keep) {
                 Ok(cut) => {
                     store.record_cut(id, &cut)?;
-                    tell(args, contender, &cut);
+                    tell(&info, contender, &cut);
                     cuts.push(cut);
                 }
                 Err(error) => {
@@ -107,7 +104,12 @@ fn pull(
 }
 
 /// A series that begins now.
-fn info(args: &PlugArgs, contenders: Vec<Contender>, work_dir: PathBuf) -> SeriesInfo {
+fn info(
+    args: &PlugArgs,
+    contenders: Vec<Contender>,
+    guest: GuestSize,
+    work_dir: PathBuf,
+) -> SeriesInfo {
     let versions = contenders.iter().filter_map(|contender| {
         let Step::Command { argv } = recipes::find(&contender.filesystem)?.version()? else {
             return None;
@@ -124,9 +126,7 @@ fn info(args: &PlugArgs, contenders: Vec<Contender>, work_dir: PathBuf) -> Serie
         stop: None,
         cuts_planned: args.cuts,
         seed: args.seed,
-        guest: GuestSize {
-            memory: args.guest_memory,
-        },
+        guest,
         provenance: provenance::collect(&programs, &[(work_dir.clone(), "image files")]),
         command_line: std::env::args_os()
             .map(|a| a.to_string_lossy().into_owned())
@@ -198,10 +198,10 @@ fn no_cuts_in<'a>(typed: &'a Typed, lab: &LabChoice) -> Option<(&'a LabChoice, &
 }
 
 /// What came of a cut, and where its images were kept the command that shows it again.
-fn tell(args: &PlugArgs, contender: &Contender, cut: &Cut) {
+fn tell(info: &SeriesInfo, contender: &Contender, cut: &Cut) {
     let head = format!(
         "cut {} of {}: {} after {} and {} operations",
-        cut.number, args.cuts, cut.contender, cut.after_ns, cut.acknowledged
+        cut.number, info.cuts_planned, cut.contender, cut.after_ns, cut.acknowledged
     );
     let Recovery {
         corrected_by,
@@ -231,13 +231,13 @@ fn tell(args: &PlugArgs, contender: &Contender, cut: &Cut) {
     for text in judgement.iter().flat_map(|judgement| &judgement.told) {
         eprintln!("  {text}");
     }
-    if let Some(again) = again(contender, cut, args.guest_memory) {
+    if let Some(again) = again(contender, cut, &info.guest) {
         eprintln!("  {again}");
     }
 }
 
 /// The command that brings back again what a cut left, where its images were kept.
-pub fn again(contender: &Contender, cut: &Cut, memory: Bytes) -> Option<String> {
+pub fn again(contender: &Contender, cut: &Cut, guest: &GuestSize) -> Option<String> {
     if cut.images.is_empty() {
         return None;
     }
@@ -247,13 +247,18 @@ pub fn again(contender: &Contender, cut: &Cut, memory: Bytes) -> Option<String> 
     let (label, images) = (&contender.label, images.join(","));
     let mut again = vec!["fsdyno", "plug", "--fs", label, "--seed", &seed];
     again.extend(["--acknowledged", &acknowledged, "--again", &images]);
-    let given = memory.0.to_string();
-    if memory != GuestSize::default().memory {
+    let given = guest.memory.0.to_string();
+    if guest.memory != GuestSize::default().memory {
         again.extend(["--guest-memory", &given]);
     }
     let lab = contender.lab.to_string();
     if contender.lab != LabChoice::Uml {
         again.extend(["--lab", &lab]);
+    }
+    // Another kernel may bring back something else.
+    let kernel = guest.kernel.as_ref().map(ToString::to_string);
+    if let Some(kernel) = &kernel {
+        again.extend(["--guest-kernel", kernel]);
     }
     let again: Vec<String> = again.into_iter().map(str::to_owned).collect();
     Some(shell_line(&again))

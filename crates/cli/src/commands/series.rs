@@ -30,7 +30,7 @@ pub fn show(series: &Series, json: bool) -> Result<Code, Trouble> {
     for cut in &series.cuts {
         let mut contenders = series.info.contenders.iter();
         let contender = contenders.find(|one| one.label == cut.contender);
-        let again = contender.and_then(|one| plug::again(one, cut, series.info.guest.memory));
+        let again = contender.and_then(|one| plug::again(one, cut, &series.info.guest));
         if let Some(again) = again {
             let line = format!("\ncut {} of {}:\n  {again}\n", cut.number, cut.contender);
             output::bytes(line.as_bytes())?;

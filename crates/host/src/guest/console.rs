@@ -77,7 +77,10 @@ fn is_trace(line: &str) -> bool {
     let address = |word: &str| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let function = line.strip_prefix("? ").unwrap_or(line);
     let function = !function.contains(' ') && function.contains("+0x");
-    function || line.starts_with("[<") || line.split_whitespace().all(address)
+    function
+        || matches!(line, "Stack:" | "Call Trace:")
+        || line.starts_with("[<")
+        || line.split_whitespace().all(address)
 }
 
 /// A line without the kernel's level (`<6>`), colours and other controls.

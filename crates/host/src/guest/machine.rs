@@ -3,8 +3,8 @@
 use super::qemu::Qemu;
 use super::running::{Start, Tie};
 use super::uml::{GuestError, Setting, Uml};
-use fsdyno_model::LabChoice;
-use std::path::PathBuf;
+use fsdyno_model::{KernelChoice, LabChoice};
+use std::path::{Path, PathBuf};
 
 /// The disks are named by the letters `a` to `p`.
 pub const MOST_DISKS: usize = 16;
@@ -22,12 +22,14 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// The one of a lab, as it is on this machine.
-    pub fn find(lab: &LabChoice) -> Result<Self, GuestError> {
+    /// The one of a lab, as it is on this machine; the kernel is that of User-mode Linux.
+    pub fn find(lab: &LabChoice, kernel: &KernelChoice) -> Result<Self, GuestError> {
         match lab {
             LabChoice::Qemu => Ok(Self::Qemu(Qemu::find()?)),
             // No other lab has guests.
-            LabChoice::Uml | LabChoice::Host | LabChoice::Ssh(_) => Ok(Self::Uml(Uml::find()?)),
+            LabChoice::Uml | LabChoice::Host | LabChoice::Ssh(_) => {
+                Ok(Self::Uml(Uml::find(kernel)?))
+            }
         }
     }
 
@@ -36,6 +38,14 @@ impl Machine {
         match self {
             Self::Uml(_) => "User-mode Linux".to_owned(),
             Self::Qemu(qemu) => format!("QEMU {}", qemu.accelerator()),
+        }
+    }
+
+    /// The program that is its kernel, where it is one.
+    pub fn kernel(&self) -> Option<&Path> {
+        match self {
+            Self::Uml(uml) => Some(&uml.kernel),
+            Self::Qemu(_) => None,
         }
     }
 
@@ -77,7 +87,6 @@ pub fn disk(lab: &LabChoice, number: usize) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn disks_are_named_as_the_guest_names_them() {

@@ -6,6 +6,7 @@
 
 mod console;
 pub mod inside;
+pub mod kernels;
 mod machine;
 pub mod qemu;
 pub(crate) mod running;

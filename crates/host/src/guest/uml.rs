@@ -1,12 +1,12 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
 //! the host, and nobody has to be root.
 
-use super::MODULES;
 use super::qemu::QemuError;
 use super::running::{NAME, Start, Tie};
+use super::{MODULES, kernels};
 use crate::journal::JournalError;
 use crate::probe;
-use fsdyno_model::{Bytes, Need};
+use fsdyno_model::{Bytes, KernelChoice, Need};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -28,8 +28,11 @@ const SHARED_MEMORY: &str = "/dev/shm";
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     /// There is no such program.
-    #[error("no program `{PROGRAM}`; {}", need().remedy())]
+    #[error("no program `{PROGRAM}`; {}, or have a kernel built: fsdyno lab setup", need().remedy())]
     NoKernel,
+    /// No kernel was built here.
+    #[error("no kernel was built here; fsdyno lab setup builds one")]
+    NoLabKernel,
     /// The program did not tell its version.
     #[error("`{} --version` {what}", kernel.display())]
     NoVersion {
@@ -101,9 +104,18 @@ pub struct Setting<'a> {
 }
 
 impl Uml {
-    /// The kernel on this machine.
-    pub fn find() -> Result<Self, GuestError> {
-        let kernel = probe::program(PROGRAM).ok_or(GuestError::NoKernel)?;
+    /// The kernel that was chosen.
+    pub fn find(choice: &KernelChoice) -> Result<Self, GuestError> {
+        Self::at(kernels::program(choice)?)
+    }
+
+    /// The program of the package.
+    pub(super) fn packaged() -> Option<PathBuf> {
+        probe::program(PROGRAM)
+    }
+
+    /// The kernel that is this program.
+    pub(super) fn at(kernel: PathBuf) -> Result<Self, GuestError> {
         let told = Command::new(&kernel)
             .arg("--version")
             .stdin(Stdio::null())

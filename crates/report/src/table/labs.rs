@@ -37,7 +37,7 @@ pub struct Lab {
 
 impl Lab {
     fn of(share: &LabShare, set: &ResultSet) -> Self {
-        let memory = set.run.plan.guest.filter(|_| share.lab.is_guest());
+        let memory = set.run.plan.guest.as_ref().filter(|_| share.lab.is_guest());
         let about = [
             share.kernel.clone(),
             memory.map(|guest| guest.memory.to_string()),

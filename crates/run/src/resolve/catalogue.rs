@@ -2,7 +2,7 @@
 
 use super::complaint::Complaint;
 use super::parameters::ParameterEntry;
-use fsdyno_model::DatasetChoice;
+use fsdyno_model::{DatasetChoice, KernelChoice};
 
 /// What the load offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Catalogue {
     pub lacking: Vec<String>,
     /// Whether guests can be started here.
     pub guests: bool,
+    /// The kernel of guests where nobody names one.
+    pub kernel: Option<KernelChoice>,
 }
 
 /// A kind of phase.

@@ -5,8 +5,9 @@ use super::catalogue::Catalogue;
 use super::complaint::Complaint;
 use super::place::Place;
 use fsdyno_model::typed::in_lab;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, LabChoice, Typed};
+use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, KernelChoice, LabChoice, Typed};
 use fsdyno_recipes as recipes;
+use std::path::Path;
 
 /// What was said of labs for a whole plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct Said {
     pub lab: Option<LabChoice>,
     /// The memory of a guest.
     pub memory: Option<Bytes>,
+    /// The kernel of a guest.
+    pub kernel: Option<KernelChoice>,
 }
 
 /// The lab of that name.
@@ -36,6 +39,18 @@ pub fn memory(size: Bytes) -> Result<Bytes, Complaint> {
         format!("a guest does not start in {size}"),
         format!("the least is {}", GuestSize::LEAST),
     ))
+}
+
+/// The kernel of a guest; a path is seen from `base`.
+pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, Complaint> {
+    match KernelChoice::from_text(text) {
+        Some(KernelChoice::File(path)) => Ok(KernelChoice::File(base.join(path))),
+        Some(choice) => Ok(choice),
+        None => Err(Complaint::wrong(
+            format!("there is no kernel `{text}` for guests"),
+            "packaged, lab (the one `fsdyno lab setup` builds), or the path of one, as ./linux",
+        )),
+    }
 }
 
 /// Puts every contender into its lab; with the size of guests, where there are any.
@@ -61,7 +76,7 @@ pub fn assign(
     }
     one_machine(&contenders, place)?;
     once_in_each(&contenders)?;
-    let guest = guest(&contenders, said.memory)?;
+    let guest = guest(&contenders, said.memory, said.kernel, catalogue)?;
     Ok((contenders, guest))
 }
 
@@ -129,16 +144,34 @@ fn once_in_each(contenders: &[Contender]) -> Result<(), Complaint> {
 }
 
 /// The size of guests, where there are any.
-fn guest(contenders: &[Contender], memory: Option<Bytes>) -> Result<Option<GuestSize>, Complaint> {
-    let guests = contenders.iter().any(|contender| contender.lab.is_guest());
-    match memory {
-        Some(_) if !guests => Err(Complaint::wrong(
+fn guest(
+    contenders: &[Contender],
+    memory: Option<Bytes>,
+    kernel: Option<KernelChoice>,
+    catalogue: &Catalogue,
+) -> Result<Option<GuestSize>, Complaint> {
+    let any = |test: fn(&LabChoice) -> bool| contenders.iter().any(|one| test(&one.lab));
+    let (guests, uml) = (any(LabChoice::is_guest), any(|lab| *lab == LabChoice::Uml));
+    if memory.is_some() && !guests {
+        return Err(Complaint::wrong(
             "nothing of this plan runs in a guest, so that no memory can be given to one",
             "leave the memory out, or ask for guests: --lab uml",
-        )),
-        Some(memory) => Ok(Some(GuestSize { memory })),
-        None => Ok(guests.then(GuestSize::default)),
+        ));
     }
+    if kernel.is_some() && !uml {
+        return Err(Complaint::wrong(
+            "nothing of this plan runs in a guest of User-mode Linux, so that no kernel can be given to one",
+            "leave the kernel out, or ask for such guests: --lab uml",
+        ));
+    }
+    if !guests {
+        return Ok(None);
+    }
+    let default = GuestSize::default();
+    Ok(Some(GuestSize {
+        memory: memory.unwrap_or(default.memory),
+        kernel: kernel.or_else(|| catalogue.kernel.clone()).filter(|_| uml),
+    }))
 }
 
 /// The lab of those of whom nothing is said: the host, unless some of them can only run in a guest,

@@ -24,7 +24,9 @@ use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
 use super::states;
-use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, Fill, LabChoice, Nanos, Typed, Workload};
+use fsdyno_model::{
+    Bytes, CopyMethod, DatasetChoice, Fill, KernelChoice, LabChoice, Nanos, Typed, Workload,
+};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -65,6 +67,8 @@ pub struct PlanFile {
     pub lab: Option<LabChoice>,
     /// The memory of a guest.
     pub guest_memory: Option<Bytes>,
+    /// The kernel of a guest.
+    pub guest_kernel: Option<KernelChoice>,
     /// How full file systems are before a workload.
     pub fills: Vec<Fill>,
     /// How aged they are.
@@ -163,6 +167,9 @@ impl Reader<'_> {
             lab: self.each(written.lab.as_ref(), |name| labs::lab(name))?,
             guest_memory: self.each(written.guest_memory.as_ref(), |text| {
                 labs::memory(text.parse()?)
+            })?,
+            guest_kernel: self.each(written.guest_kernel.as_ref(), |text| {
+                labs::kernel(text, self.judge.base)
             })?,
             fills: self.fills(&written.fill)?,
             ages: written.age,

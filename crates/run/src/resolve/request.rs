@@ -13,7 +13,8 @@ use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use fsdyno_model::{
-    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, LabChoice, Nanos, Plan, Typed, Workload,
+    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, KernelChoice, LabChoice, Nanos, Plan,
+    Typed, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,8 @@ pub struct Request {
     pub lab: Option<LabChoice>,
     /// The memory of a guest (`--guest-memory`).
     pub guest_memory: Option<Bytes>,
+    /// The kernel of a guest (`--guest-kernel`).
+    pub guest_kernel: Option<KernelChoice>,
     /// How full file systems are before a workload (`--fill`), each in `90%:fragmented` form.
     pub fill: Vec<String>,
     /// How aged they are (`--age`).
@@ -332,11 +335,16 @@ fn in_labs(
             .clone()
             .or(layers.pick(|layer| layer.lab.clone())),
         memory: memory.or(layers.pick(|layer| layer.guest_memory)),
+        kernel: request
+            .guest_kernel
+            .clone()
+            .or(layers.pick(|layer| layer.guest_kernel.clone())),
     };
     let of_one = typed.iter().any(|typed| typed.lab.is_some());
-    let argument = match (&request.lab, request.guest_memory) {
-        (None, Some(_)) => "--guest-memory",
-        (None, None) if of_one && !request.fs.is_empty() => "--fs",
+    let argument = match (&request.lab, request.guest_memory, &request.guest_kernel) {
+        (None, Some(_), _) => "--guest-memory",
+        (None, None, Some(_)) => "--guest-kernel",
+        (None, None, None) if of_one && !request.fs.is_empty() => "--fs",
         _ => "--lab",
     };
     labs::assign(typed, said, place, catalogue).map_err(ResolveError::argument(argument))

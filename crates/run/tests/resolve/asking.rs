@@ -89,6 +89,7 @@ pub fn catalogue() -> Catalogue {
         ],
         lacking: Vec::new(),
         guests: true,
+        kernel: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Labs: where contenders run, asked for or chosen.
 
 use crate::asking::*;
-use fsdyno_model::{Bytes, LabChoice};
+use fsdyno_model::{Bytes, KernelChoice, LabChoice};
 use fsdyno_run::resolve::{Catalogue, Request, resolve};
 
 fn asked(fs: &str) -> Request {
@@ -144,15 +144,43 @@ fn a_plan_file_says_the_lab_and_the_command_line_goes_before_it() {
     let (_held, path) = written(text);
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert!(from_file.uses(&LabChoice::Uml));
-    assert_eq!(from_file.guest.unwrap().memory, Bytes(1 << 30));
+    assert_eq!(from_file.guest.as_ref().unwrap().memory, Bytes(1 << 30));
     let smaller = plan(&request(|r| {
         r.plan = Some(path.clone());
         r.guest_memory = Some(Bytes(128 << 20));
     }));
-    assert_eq!(smaller.guest.unwrap().memory, Bytes(128 << 20));
+    assert_eq!(smaller.guest.as_ref().unwrap().memory, Bytes(128 << 20));
     // Another lab is another plan.
     assert_ne!(from_file.hash(), smaller.hash());
     assert_ne!(from_file.hash(), plan(&asked("ext4")).hash());
+}
+
+#[test]
+fn the_kernel_of_guests_is_said_or_the_one_that_is_there_and_a_path_is_seen_from_its_plan() {
+    let (held, path) = written("lab = \"uml\"\nguest_kernel = \"./linux\"\n");
+    let in_plan = |change: fn(&mut Request)| {
+        let mut asked = request(|r| r.plan = Some(path.clone()));
+        change(&mut asked);
+        let catalogue = Catalogue {
+            kernel: Some(KernelChoice::Lab),
+            ..catalogue()
+        };
+        resolve(&asked, &catalogue).unwrap().guest.unwrap().kernel
+    };
+    let beside = KernelChoice::File(held.path().join("./linux"));
+    assert_eq!(in_plan(|_| {}), Some(beside));
+    let said = in_plan(|r| r.guest_kernel = Some(KernelChoice::Packaged));
+    assert_eq!(said, Some(KernelChoice::Packaged));
+    let nothing_said = in_plan(|r| {
+        r.plan = None;
+        r.lab = Some(LabChoice::Uml);
+    });
+    assert_eq!(nothing_said, Some(KernelChoice::Lab));
+    let (_held, path) = written("lab = \"uml\"\nguest_kernel = \"labb\"\n");
+    let text = told(&request(|r| r.plan = Some(path)));
+    assert!(text.contains("labb") && text.contains("packaged"), "{text}");
+    let text = told(&request(|r| r.guest_kernel = Some(KernelChoice::Lab)));
+    assert!(text.contains("--lab uml"), "{text}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ CREATE TABLE series (
     stop               TEXT    CHECK (stop IN ('complete', 'interrupted')),
     cuts_planned       INTEGER NOT NULL,
     seed               INTEGER NOT NULL,
-    guest_memory_bytes INTEGER NOT NULL,
+    guest_size         TEXT    NOT NULL CHECK (json_valid(guest_size)),
     work_dir           TEXT    NOT NULL,
     contenders         TEXT    NOT NULL CHECK (json_valid(contenders)),
     provenance         TEXT    NOT NULL CHECK (json_valid(provenance)),

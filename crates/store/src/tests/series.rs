@@ -23,6 +23,7 @@ fn info(started_unix_ns: u64) -> SeriesInfo {
         seed: u64::MAX,
         guest: GuestSize {
             memory: Bytes(256 << 20),
+            kernel: Some(fsdyno_model::KernelChoice::Lab),
         },
         work_dir: "/var/tmp/a b".into(),
         provenance: Provenance {

@@ -12,7 +12,7 @@ use crate::preflight::Preflight;
 use crate::procedure::Halt;
 use crate::talk::Task;
 use conversation::{Conversation, Silence};
-use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting};
+use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
@@ -80,7 +80,7 @@ impl GuestLab {
         stop: Stop,
     ) -> Result<Self, GuestLabError> {
         let place = (preflight.scratch.clone(), preflight.image_bytes);
-        let size = plan.guest.unwrap_or_default();
+        let size = plan.guest.clone().unwrap_or_default();
         let mut lab = Self::empty(lab, size, place, journal, stop)?;
         (lab.about, lab.missing) = lab.look(plan)?;
         Ok(lab)
@@ -94,7 +94,7 @@ impl GuestLab {
         journal: Journal,
         stop: Stop,
     ) -> Result<(String, Missing), GuestLabError> {
-        let size = plan.guest.unwrap_or_default();
+        let size = plan.guest.clone().unwrap_or_default();
         let lab = Self::empty(lab, size, (scratch, Bytes(0)), journal, stop)?;
         let (about, missing) = lab.look(plan)?;
         let remark = lab.remark().map(|remark| format!("; {remark}"));
@@ -115,7 +115,7 @@ impl GuestLab {
     ) -> Result<Self, GuestLabError> {
         let program = std::env::current_exe().map_err(GuestLabError::Program)?;
         Ok(Self {
-            machine: Machine::find(lab)?,
+            machine: Machine::find(lab, size.kernel())?,
             size,
             init: [program.into_os_string(), "guest".into()],
             scratch,
@@ -165,9 +165,11 @@ impl GuestLab {
             Ok((about, conversation.missing()?))
         });
         match told {
-            Ok(told) => {
+            Ok((about, missing)) => {
                 conversation.leave();
-                Ok(told)
+                // What another kernel has is known here, not in there.
+                let way_out = |need: &_| kernels::way_out(need, self.machine.kernel());
+                Ok((about, missing.with_ways_out(way_out)))
             }
             Err(Silence::Stopped) => Err(GuestLabError::Stopped),
             Err(silence) => Err(GuestLabError::Mute {

@@ -1,0 +1,124 @@
+//! `lab setup`: the lab kernel, built with its progress shown. How it is built is not decided here.
+
+use crate::args::SetupArgs;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::guest::kernels::{Kernels, Order, Progress, SetupError, set_up};
+use fsdyno_host::signals;
+use fsdyno_model::{Nanos, Stop};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Off a terminal, how many lines tell of all that is compiled.
+const LINES: u64 = 10;
+
+/// How often the time that has passed is drawn anew.
+const TICK: Duration = Duration::from_secs(1);
+
+pub fn setup(args: &SetupArgs) -> Result<Code, Trouble> {
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let kernels = Kernels::of_user().ok_or_else(|| {
+        Trouble::usage("cannot tell the cache directory; set HOME, or XDG_CACHE_HOME")
+    })?;
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let order = Order {
+        source: args.source.clone(),
+        jobs: args
+            .jobs
+            .unwrap_or_else(|| u32::try_from(processors).unwrap_or(1)),
+        keep: args.keep,
+    };
+    let mut screen = Screen::new();
+    let made = set_up(&kernels, &order, &stop, &mut |progress| {
+        screen.show(progress);
+    });
+    screen.bar.finish_and_clear();
+    let made = made.map_err(|error| trouble(&error, &stop))?;
+    let identity = &made.kernel.identity;
+    let verb = if made.was_there {
+        "is there".to_owned()
+    } else {
+        format!("was built in {}", screen.elapsed())
+    };
+    eprintln!(
+        "fsdyno: the lab kernel {verb}: Linux {} of {}",
+        identity.release, identity.source
+    );
+    let mut line = made.kernel.program.as_os_str().as_bytes().to_vec();
+    line.push(b'\n');
+    output::bytes(&line)?;
+    Ok(Code::Ok)
+}
+
+/// What went wrong, with its code.
+fn trouble(error: &SetupError, stop: &Stop) -> Trouble {
+    if stop.requested() {
+        let text = "interrupted; what was done is kept: fsdyno lab setup goes on with it";
+        return Trouble::new(Code::Interrupted, text);
+    }
+    let code = match error {
+        SetupError::Tools { .. } | SetupError::Sources(_) => Code::Missing,
+        _ => Code::Failure,
+    };
+    Trouble::new(code, error)
+}
+
+/// Progress on standard error; off a terminal, a line for each step and some for what is compiled.
+struct Screen {
+    bar: ProgressBar,
+    began: Instant,
+    told: u64,
+}
+
+impl Screen {
+    fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{elapsed}  {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(TICK);
+        Self {
+            bar,
+            began: Instant::now(),
+            told: 0,
+        }
+    }
+
+    fn show(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Step(step) => {
+                self.bar.set_message(step.to_owned());
+                if self.bar.is_hidden() {
+                    self.tell(step);
+                }
+            }
+            Progress::Note(note) => self.tell(note),
+            Progress::Object { done, of, name } => {
+                self.bar
+                    .set_message(format!("compiling {} of {of}: {name}", done + 1));
+                if self.bar.is_hidden() && done * LINES / of > self.told {
+                    self.told = done * LINES / of;
+                    self.tell(&format!("{done} of {of} objects compiled"));
+                }
+            }
+        }
+    }
+
+    fn tell(&self, text: &str) {
+        let line = format!("fsdyno: {text} ({})", self.elapsed());
+        if self.bar.is_hidden() {
+            eprintln!("{line}");
+        } else {
+            self.bar.println(line);
+        }
+    }
+
+    fn elapsed(&self) -> String {
+        let ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Nanos(ns).clock()
+    }
+}

@@ -1,0 +1,164 @@
+//! What a lab kernel was built from, kept beside it: the same sources, options and compiler give
+//! the same program.
+
+use fsdyno_model::names::short_hash;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::path::Path;
+
+/// The file in the folder of a kernel.
+const FILE: &str = "identity.json";
+
+/// What a kernel was built from, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The version of this file.
+    pub schema: u32,
+    /// The sources: the package with its version, or the file with its digest.
+    pub source: String,
+    /// The hash of the fragment.
+    pub fragment: String,
+    /// The compiler, as it names itself.
+    pub compiler: String,
+    /// The release the kernel tells.
+    pub release: String,
+    /// The SHA-256 of the program.
+    pub sha256: String,
+    /// What the fragment offers and these sources have not.
+    pub lacks: Vec<String>,
+}
+
+impl Identity {
+    const SCHEMA: u32 = 1;
+
+    /// That of a kernel which is not built yet.
+    pub(super) fn of(source: &str, fragment: &str, compiler: &str) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            source: source.to_owned(),
+            fragment: of_fragment(fragment),
+            compiler: compiler.to_owned(),
+            release: String::new(),
+            sha256: String::new(),
+            lacks: Vec::new(),
+        }
+    }
+
+    /// That of the kernel which came of it.
+    #[must_use]
+    pub(super) fn built(mut self, release: &str, sha256: &str, lacks: &[String]) -> Self {
+        release.clone_into(&mut self.release);
+        sha256.clone_into(&mut self.sha256);
+        lacks.clone_into(&mut self.lacks);
+        self
+    }
+
+    /// A name that no kernel of other sources, options or compiler has.
+    pub fn name(&self) -> String {
+        let Self {
+            source,
+            fragment,
+            compiler,
+            ..
+        } = self;
+        let hash = short_hash(&format!("{source}\n{fragment}\n{compiler}"));
+        let stem = source.split_whitespace().next().unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        let stem: String = stem.chars().filter(|c| plain(*c)).collect();
+        format!("{stem}-{hash}")
+    }
+
+    /// That of the kernel in a folder; none where there is none of a form that is known.
+    pub(super) fn read(folder: &Path) -> Option<Self> {
+        let bytes = fs::read(folder.join(FILE)).ok()?;
+        let identity: Self = serde_json::from_slice(&bytes).ok()?;
+        (identity.schema == Self::SCHEMA).then_some(identity)
+    }
+
+    /// Writes it into a folder, durably.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let mut file = File::create(folder.join(FILE))?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()
+    }
+}
+
+/// The hash of a fragment: of its lines, whatever is said about them.
+pub(super) fn of_fragment(text: &str) -> String {
+    let says = |line: &&str| {
+        let remark = line.starts_with('#') && !line.ends_with(" is not set");
+        !line.is_empty() && !remark
+    };
+    let lines: Vec<&str> = text.lines().filter(says).collect();
+    short_hash(&lines.join("\n"))
+}
+
+/// The SHA-256 of a file.
+pub(super) fn sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut digest = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            length => digest.update(&buffer[..length]),
+        }
+    }
+    let bytes = digest.finalize();
+    Ok(bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_sources_options_or_compilers_make_another_kernel() {
+        let one = Identity::of("linux-source-6.12 6.12.1-1", "CONFIG_A=y\n", "cc 12");
+        let same = "# a remark\n\nCONFIG_A=y\n";
+        assert_eq!(
+            one.name(),
+            Identity::of(&one.source, same, "cc 12").name(),
+            "a remark makes no other kernel"
+        );
+        let others = [
+            Identity::of("linux-source-6.12 6.12.2-1", "CONFIG_A=y\n", "cc 12"),
+            Identity::of(&one.source, "# CONFIG_A is not set\n", "cc 12"),
+            Identity::of(&one.source, "CONFIG_A=y\n", "cc 13"),
+        ];
+        for other in others {
+            assert_ne!(one.name(), other.name());
+        }
+        assert!(
+            one.name().starts_with("linux-source-6.12-"),
+            "{}",
+            one.name()
+        );
+        let odd = Identity::of("../a b", "", "");
+        assert!(!odd.name().contains('/'), "{}", odd.name());
+    }
+
+    #[test]
+    fn an_identity_comes_back_as_it_was_written() {
+        let ground = tempfile::tempdir().unwrap();
+        assert_eq!(Identity::read(ground.path()), None);
+        let lacks = ["old".to_owned()];
+        let one = Identity::of("s", "f", "c").built("6.12", "00ff", &lacks);
+        one.write(ground.path()).unwrap();
+        assert_eq!(Identity::read(ground.path()), Some(one));
+        fs::write(ground.path().join(FILE), "{}").unwrap();
+        assert_eq!(Identity::read(ground.path()), None);
+        fs::write(ground.path().join(FILE), "abc").unwrap();
+        let digest = sha256(&ground.path().join(FILE)).unwrap();
+        assert!(
+            digest.starts_with("ba7816bf8f01cfea") && digest.len() == 64,
+            "{digest}"
+        );
+    }
+}
