@@ -109,6 +109,18 @@ fn a_btrfs_pool_stripes_data_and_names_its_members() {
 }
 
 #[test]
+fn bcachefs_is_told_all_its_devices_by_everybody() {
+    insta::assert_snapshot!(lines("bcachefs[--compression=lz4]@pool2:noatime"), @r#"
+    make: bcachefs format --force --compression=lz4 "$LOOP0" "$LOOP1"
+    mount: mount -i -t bcachefs -o noatime "$LOOP0:$LOOP1" /mnt/t
+    bcachefs show-super: bcachefs show-super "$LOOP0"
+    bcachefs fs usage: bcachefs fs usage /mnt/t
+    check [0]: bcachefs fsck -n "$LOOP0" "$LOOP1"
+    version: bcachefs version
+    "#);
+}
+
+#[test]
 fn profiles_of_the_user_stand_instead_of_those_of_the_pool() {
     for (text, expected) in [
         ("btrfs[-d raid1]@pool3", "-m raid1 -d raid1 "),

@@ -1,6 +1,7 @@
 //! The recipes: one file a file system, one static value a file. Names of file systems decide
 //! something here and nowhere else.
 
+mod bcachefs;
 mod berkeley;
 mod btrfs;
 mod dir;
@@ -145,6 +146,7 @@ pub static ALL: &[&dyn Filesystem] = &[
     &jfs::JFS,
     &f2fs::F2FS,
     &nilfs2::NILFS2,
+    &bcachefs::Bcachefs,
     &ufs1::UFS1,
     &ufs2::UFS2,
     &tmpfs::Tmpfs,

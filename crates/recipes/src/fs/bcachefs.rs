@@ -1,0 +1,260 @@
+//! bcachefs, on one device or over several.
+
+use super::{Check, Filesystem, block_requirements, on_directory, on_first};
+use crate::mkfs_words::MkfsGrammar;
+use crate::options;
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use std::path::Path;
+
+/// bcachefs, as `bcachefs format` makes it.
+pub struct Bcachefs;
+
+/// How `bcachefs format` reads its options (bcachefs(8)).
+static MKFS: MkfsGrammar = MkfsGrammar {
+    short_with_value: "LUl",
+    long_with_value: &[
+        "background_compression",
+        "background_target",
+        "block_size",
+        "btree_node_size",
+        "bucket",
+        "bucket_size",
+        "compression",
+        "data_checksum",
+        "data_replicas",
+        "durability",
+        "errors",
+        "foreground_target",
+        "fs_label",
+        "fs_size",
+        "label",
+        "metadata_checksum",
+        "metadata_replicas",
+        "metadata_target",
+        "promote_target",
+        "replicas",
+        "str_hash",
+        "superblock_size",
+        "uuid",
+        "version",
+    ],
+    refused: &[
+        ("source", "it copies a directory into the file system"),
+        (
+            "encrypted",
+            "it asks for a passphrase, at each mount as well",
+        ),
+        ("help", "it makes nothing"),
+        ("h", "it makes nothing"),
+    ],
+    refused_values: &[],
+};
+
+/// Its options (the kernel's fs/bcachefs/opts.h, those that a mount takes).
+const OPTIONS: &[&str] = &[
+    "errors",
+    "metadata_replicas",
+    "data_replicas",
+    "metadata_replicas_required",
+    "data_replicas_required",
+    "metadata_checksum",
+    "data_checksum",
+    "compression",
+    "background_compression",
+    "str_hash",
+    "metadata_target",
+    "foreground_target",
+    "background_target",
+    "promote_target",
+    "erasure_code",
+    "inodes_32bit",
+    "shard_inode_numbers",
+    "inodes_use_key_cache",
+    "btree_node_mem_ptr_optimization",
+    "gc_reserve_percent",
+    "gc_reserve_bytes",
+    "root_reserve_percent",
+    "wide_macs",
+    "inline_data",
+    "noinline_data",
+    "promote_whole_extents",
+    "acl",
+    "noacl",
+    "usrquota",
+    "grpquota",
+    "prjquota",
+    "degraded",
+    "very_degraded",
+    "no_splitbrain_check",
+    "discard",
+    "nodiscard",
+    "verbose",
+    "journal_flush_delay",
+    "journal_flush_disabled",
+    "journal_reclaim_delay",
+    "move_bytes_in_flight",
+    "move_ios_in_flight",
+    "fsck",
+    "fix_errors",
+    "ratelimit_errors",
+    "nochanges",
+    "norecovery",
+    "journal_transaction_names",
+    "nojournal_transaction_names",
+    "noexcl",
+    "direct_io",
+    "read_only",
+    "reconstruct_alloc",
+    "version_upgrade",
+    "nocow",
+    "no_data_io",
+    "btree_node_prefetch",
+];
+
+/// What compresses, in mkfs as in mount options.
+const COMPRESSIONS: [&str; 2] = ["compression", "background_compression"];
+
+impl Bcachefs {
+    /// A program on all devices: it does not look for the others itself.
+    fn on_all(words: &[&str], devices: &[String]) -> Step {
+        let words = words.iter().map(|word| (*word).to_owned());
+        Step::command(words.chain(devices.iter().cloned()))
+    }
+}
+
+impl Filesystem for Bcachefs {
+    fn name(&self) -> &'static str {
+        "bcachefs"
+    }
+
+    fn title(&self) -> &'static str {
+        "copy on write, checksums, compression, tiers and replicas"
+    }
+
+    fn kind(&self) -> FilesystemKind {
+        FilesystemKind::Block
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        block_requirements("bcachefs", "bcachefs", "bcachefs", "bcachefs-tools")
+    }
+
+    fn mount_options(&self) -> &'static [&'static str] {
+        OPTIONS
+    }
+
+    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
+        Some(&MKFS)
+    }
+
+    fn layouts(&self) -> &'static [&'static str] {
+        &["single", "pool"]
+    }
+
+    fn smallest_bytes(&self) -> Bytes {
+        // A device has 512 buckets at least (BCH_MIN_NR_NBUCKETS), of 512 KiB here.
+        Bytes(256 << 20)
+    }
+
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
+        // Not quiet: what it prints are sizes and features, which are stored with the run. Over
+        // several devices it stripes by itself, with one copy of everything.
+        let mut argv = vec![
+            "bcachefs".to_owned(),
+            "format".to_owned(),
+            "--force".to_owned(),
+        ];
+        argv.extend(contender.mkfs.iter().cloned());
+        argv.extend(devices.iter().cloned());
+        vec![Step::command(argv)]
+    }
+
+    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
+        vec![Step::Mount {
+            fstype: self.name().to_owned(),
+            // All members, as the kernel wants to be told them.
+            source: devices.join(":"),
+            target: target.to_owned(),
+            options: contender.mount.clone(),
+        }]
+    }
+
+    fn describe(
+        &self,
+        _contender: &Contender,
+        devices: &[String],
+        target: &Path,
+    ) -> Vec<(String, Step)> {
+        let superblock = (
+            "bcachefs show-super".to_owned(),
+            on_first(&["bcachefs", "show-super"], devices),
+        );
+        let usage = on_directory("bcachefs fs usage", &["bcachefs", "fs", "usage"], target);
+        [superblock].into_iter().chain(usage).collect()
+    }
+
+    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: Self::on_all(&["bcachefs", "fsck", "-n"], devices),
+            clean: &[0],
+        })
+    }
+
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        // 1: it mended what it found (fsck(8)).
+        Some(Check {
+            step: Self::on_all(&["bcachefs", "fsck", "-y"], devices),
+            clean: &[0, 1],
+        })
+    }
+
+    fn version(&self) -> Option<Step> {
+        Some(Step::command(["bcachefs", "version"]))
+    }
+
+    fn shares_blocks(&self, _contender: &Contender) -> bool {
+        true
+    }
+
+    fn compresses(&self, contender: &Contender) -> bool {
+        let is_set = |value: Option<&str>| !matches!(value, None | Some("none"));
+        let in_mount = |key: &str| {
+            let mut given = contender.mount.iter().rev();
+            given
+                .find(|option| options::key(option) == key)
+                .map(|option| is_set(options::value(option)))
+        };
+        let in_mkfs = |key: &str| {
+            let mut words = contender.mkfs.iter().rev();
+            words.any(|word| {
+                word.strip_prefix("--")
+                    .is_some_and(|rest| options::key(rest) == key && is_set(options::value(rest)))
+            })
+        };
+        // What a mount says goes before what was said when it was made.
+        COMPRESSIONS
+            .iter()
+            .any(|key| in_mount(key).unwrap_or_else(|| in_mkfs(key)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::kind_of;
+
+    #[test]
+    fn compression_is_told_from_both_places_and_the_mount_goes_first() {
+        for (text, compresses) in [
+            ("bcachefs", false),
+            ("bcachefs:compression=zstd", true),
+            ("bcachefs:compression=none", false),
+            ("bcachefs[--compression=lz4]", true),
+            ("bcachefs[--background_compression=zstd]", true),
+            ("bcachefs[--compression=lz4]:compression=none", false),
+        ] {
+            let contender = Contender::parse(text, &kind_of).unwrap();
+            assert_eq!(Bcachefs.compresses(&contender), compresses, "{text}");
+        }
+    }
+}
