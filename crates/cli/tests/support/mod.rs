@@ -45,6 +45,8 @@ impl Home {
             .args(args)
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_STATE_HOME", self.path("state"))
+            // Without the user's lab kernel, so that guests are the same everywhere.
+            .env("XDG_CACHE_HOME", self.path("cache"))
             .env_remove("FSDYNO_STORE")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -141,6 +143,29 @@ pub fn have(programs: &[&str], test: &str) -> bool {
         println!("SKIP program {program}: {test}");
     }
     missing.is_none()
+}
+
+/// The lab kernel of this user, which `./x test` has built: the one that `FSDYNO_LAB_KERNEL` names,
+/// else the newest in the cache. Says so where there is none.
+pub fn lab_kernel(test: &str) -> Option<PathBuf> {
+    let kernel = std::env::var_os("FSDYNO_LAB_KERNEL").map(PathBuf::from);
+    let kernel = kernel.or_else(newest_in_cache);
+    let kernel = kernel.filter(|path| path.exists());
+    if kernel.is_none() {
+        println!("SKIP lab kernel (fsdyno lab setup): {test}");
+    }
+    kernel
+}
+
+fn newest_in_cache() -> Option<PathBuf> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let kernels = cache.or_else(home)?.join("fsdyno/kernels");
+    let programs = std::fs::read_dir(kernels).ok()?.flatten();
+    let programs = programs.map(|entry| entry.path().join("linux"));
+    programs
+        .filter(|path| path.exists())
+        .max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok())
 }
 
 /// The outcomes of all cells of a result, by index.

@@ -1,0 +1,188 @@
+//! Guests of the lab kernel: that it runs what it was built for, that it is taken where it is there,
+//! and that a run stays with the kernel it was begun on. Skips by name where none was built.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::{Home, Said, have, lab_kernel, outcomes};
+
+/// A small run in guests.
+fn run(home: &Home, fs: &str, more: &[&str]) -> Said {
+    let work = home.work().display().to_string();
+    let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
+    let size = ["--guest-memory", "256M"];
+    let all: Vec<&str> = base.iter().chain(&size).chain(more).copied().collect();
+    home.fsdyno(&all)
+}
+
+/// What phases of a tree of a few files need.
+const TREE: [&str; 6] = [
+    "--dataset",
+    "mixed",
+    "--scale",
+    "0.003",
+    "--workload",
+    "copy,delete",
+];
+
+/// Gives the home that kernel, as if it had been built there.
+fn built_here(home: &Home, program: &Path) {
+    let folder = home.path("cache/fsdyno/kernels/one");
+    fs::create_dir_all(&folder).unwrap();
+    let linux = folder.join("linux");
+    let _ = fs::remove_file(&linux);
+    std::os::unix::fs::symlink(program, linux).unwrap();
+    let identity = r#"{ "schema": 1, "source": "linux-source-0 1", "fragment": "an older one",
+        "compiler": "gcc", "release": "0", "sha256": "", "lacks": [] }"#;
+    fs::write(folder.join("identity.json"), identity).unwrap();
+}
+
+#[test]
+fn what_the_lab_kernel_was_built_for_runs_in_it() {
+    let named = "what_the_lab_kernel_was_built_for_runs_in_it";
+    let programs = [
+        "mkfs.reiserfs",
+        "mkfs.jfs",
+        "mkfs.f2fs",
+        "mkfs.nilfs2",
+        "mkfs.xfs",
+        "mkfs.btrfs",
+        "mdadm",
+    ];
+    let Some(kernel) = lab_kernel(named).filter(|_| have(&programs, named)) else {
+        return;
+    };
+    let home = Home::new();
+    let kernel = kernel.display().to_string();
+    let fs = "ext2,ext3,ext4,reiserfs:notail,jfs,xfs,btrfs,f2fs,nilfs2,\
+              ext3@raid0x2,reiserfs@raid0x2,xfs@raid0x2,ext4@raid1x2,ext4@linear2,btrfs@pool2";
+    let own = ["--guest-kernel", &kernel, "--repeats", "1"];
+    let said = run(&home, fs, &[&own[..], &TREE].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    assert_eq!(outcomes(&result).len(), 15);
+    for cell in result["cells"].as_array().unwrap() {
+        let told = cell["effective"].as_array().unwrap();
+        let guest = told.iter().find(|one| one["source"] == "guest").unwrap();
+        let text = guest["text"].as_str().unwrap();
+        assert!(text.contains("-fsdyno (User-mode Linux)"), "{text}");
+        assert_eq!(cell["samples"].as_array().unwrap().len(), 2, "{cell}");
+    }
+    assert!(home.left_in_work().is_empty());
+}
+
+#[test]
+fn a_pool_of_bcachefs_runs_in_the_lab_kernel() {
+    let named = "a_pool_of_bcachefs_runs_in_the_lab_kernel";
+    let Some(kernel) = lab_kernel(named).filter(|_| have(&["bcachefs"], named)) else {
+        return;
+    };
+    let home = Home::new();
+    let kernel = kernel.display().to_string();
+    let own = ["--guest-kernel", &kernel, "--repeats", "1"];
+    let fs = "bcachefs,bcachefs@pool2,bcachefs:compression=lz4";
+    let said = run(&home, fs, &[&own[..], &TREE].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(home.left_in_work().is_empty());
+}
+
+#[test]
+fn a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_words() {
+    let named = "a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_words";
+    let Some(kernel) = lab_kernel(named) else {
+        return;
+    };
+    let home = Home::new();
+    let (kernel, plan) = (kernel.display().to_string(), home.path("plan.toml"));
+    let text = r#"
+repeats = 1
+
+[[workload]]
+name = "panics"
+phases = [{ kind = "exec", command = "echo c > /proc/sysrq-trigger" }]
+
+[[workload]]
+name = "lives"
+phases = [{ kind = "exec", command = "grep -c CONFIG_PSI=y /proc/config.gz; echo x > {dir}/x" }]
+"#;
+    fs::write(&plan, text).unwrap();
+    let plan = plan.display().to_string();
+    let own = ["--guest-kernel", &kernel, "--plan", &plan];
+    let said = run(&home, "ext4", &own);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("Kernel panic"), "{}", said.out);
+    assert!(
+        said.out.contains("1 cell measured, 1 failed"),
+        "{}",
+        said.out
+    );
+    assert!(home.left_in_work().is_empty());
+}
+
+#[test]
+fn a_kernel_that_was_built_is_taken_and_a_run_stays_with_the_one_it_was_begun_on() {
+    let named = "a_kernel_that_was_built_is_taken_and_a_run_stays_with_it";
+    let packaged = Path::new("/usr/bin/linux.uml");
+    let Some(kernel) = lab_kernel(named).filter(|_| have(&["linux.uml"], named)) else {
+        return;
+    };
+    let home = Home::new();
+    // There is none yet.
+    let said = run(&home, "ext4", &["--guest-kernel", "lab"]);
+    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
+    assert!(said.err.contains("fsdyno lab setup"), "{}", said.err);
+    built_here(&home, &kernel);
+    let said = home.fsdyno(&["lab", "list", "--json"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let about = rows[2]["about"].as_str().unwrap();
+    assert!(about.contains("-fsdyno"), "{about}");
+    assert!(about.contains("of another configuration"), "{about}");
+    let runs = rows[2]["runs"].to_string();
+    for name in ["reiserfs", "nilfs2", "@raid1", "@linear"] {
+        assert!(runs.contains(name), "{name}: {runs}");
+    }
+    // A part of a run, in the one that is taken where nobody says.
+    let part = ["--repeats", "3", "--budget", "1ms"];
+    let said = run(&home, "ext4", &[&part[..], &TREE].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let text = home.result("last").to_string();
+    assert!(text.contains("-fsdyno (User-mode Linux)"), "{text}");
+    // Another kernel in its place is not gone on with.
+    built_here(&home, packaged);
+    let said = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(said.err.contains("another kernel"), "{}", said.err);
+    built_here(&home, &kernel);
+    let said = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // The other is there for the asking.
+    let own = ["--repeats", "1", "--guest-kernel", "packaged"];
+    let said = run(&home, "ext4", &[&own[..], &TREE].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let text = home.result("last").to_string();
+    assert!(!text.contains("-fsdyno (User-mode Linux)"), "{text}");
+}
+
+#[test]
+fn a_set_up_that_cannot_be_names_what_is_missing() {
+    let home = Home::new();
+    let missing = home.path("linux-0.tar.xz").display().to_string();
+    let said = home.fsdyno(&["lab", "setup", "--source", &missing]);
+    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
+    assert!(said.err.contains(&missing), "{}", said.err);
+    assert!(said.out.is_empty() && !home.path("cache").exists());
+    for (words, expected) in [
+        (&["lab", "setup", "--jobs", "0"][..], "--jobs"),
+        (&["run", "--guest-kernel", "nix"], "packaged, lab"),
+        (
+            &["run", "--lab", "host", "--guest-kernel", "lab", "--dry-run"],
+            "no kernel can be given",
+        ),
+    ] {
+        let said = home.fsdyno(words);
+        assert_eq!(said.code, Some(2), "{words:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains(expected), "{words:?}: {}", said.err);
+    }
+}
