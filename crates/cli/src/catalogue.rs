@@ -42,13 +42,8 @@ pub fn catalogue_here() -> Catalogue {
 fn lacking() -> Vec<String> {
     let missed = |need: &Need| probe(need) != Availability::Available;
     let no_devices = missed(&Need::LoopDevices);
-    let of_kernel = |requirement: &Requirement| match &requirement.need {
-        need @ (Need::Root
-        | Need::KernelFilesystem(_)
-        | Need::KernelModule(_)
-        | Need::KernelOption { .. }) => missed(need),
-        Need::Program { .. } | Need::LoopDevices => false,
-    };
+    let of_kernel =
+        |requirement: &Requirement| is_of_kernel(&requirement.need) && missed(&requirement.need);
     let filesystems = fsdyno_recipes::fs::ALL
         .iter()
         .filter(|recipe| no_devices || recipe.requirements().iter().any(of_kernel))
@@ -58,6 +53,18 @@ fn lacking() -> Vec<String> {
         .filter(|layout| layout.requirements().iter().any(of_kernel))
         .map(|layout| layout.name);
     filesystems.chain(layouts).map(str::to_owned).collect()
+}
+
+/// Whether another kernel, or another user, can meet a need that is missed here.
+fn is_of_kernel(need: &Need) -> bool {
+    match need {
+        Need::Root
+        | Need::KernelFilesystem(_)
+        | Need::KernelModule(_)
+        | Need::KernelOption { .. } => true,
+        Need::Program { .. } | Need::LoopDevices => false,
+        Need::AnyOf(needs) => needs.iter().all(is_of_kernel),
+    }
 }
 
 fn entry(kind: &workloads::PhaseKind) -> KindEntry {

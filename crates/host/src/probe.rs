@@ -27,6 +27,7 @@ pub fn probe(need: &Need) -> Availability {
         Need::KernelModule(name) => module(name),
         Need::KernelOption { option, without } => option_of_kernel(option, without),
         Need::LoopDevices => loop_devices(),
+        Need::AnyOf(needs) => any_of(needs),
     };
     match found {
         Ok(()) => Availability::Available,
@@ -35,6 +36,18 @@ pub fn probe(need: &Need) -> Availability {
             remedy: need.remedy(),
         },
     }
+}
+
+/// Whether one of these is met.
+fn any_of(needs: &[Need]) -> Result<(), String> {
+    let mut reasons = Vec::new();
+    for need in needs {
+        match probe(need) {
+            Availability::Available => return Ok(()),
+            Availability::Missing { reason, .. } => reasons.push(reason),
+        }
+    }
+    Err(reasons.join("; "))
 }
 
 /// Finds a program on the path, then in the directories of system programs.
@@ -92,10 +105,15 @@ fn filesystem(name: &str) -> Result<(), String> {
     };
     // In a container the modules may lie outside of what is seen here: ask the kernel itself,
     // which loads them with its own eyes. Without privileges this is refused, and tells nothing.
-    if fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC).is_ok() {
+    if ask_kernel(name) {
         return Ok(());
     }
     Err(format!("not in /proc/filesystems, and {missing}"))
+}
+
+/// Asks the kernel for a file system, which it loads where it is a module; whether it has it.
+pub(crate) fn ask_kernel(name: &str) -> bool {
+    fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC).is_ok()
 }
 
 /// Whether the kernel has a module, built in, loaded, or to be loaded.
@@ -254,6 +272,25 @@ mod tests {
         assert!(program("/bin/sh").is_some());
         assert!(program("/bin").is_none());
         assert!(program("/etc/passwd").is_none());
+    }
+
+    #[test]
+    fn any_of_several_will_do_and_where_none_is_there_all_are_named() {
+        let known = Need::KernelFilesystem("proc".into());
+        let unknown = |name: &str| Need::KernelFilesystem(name.into());
+        let met = Need::AnyOf(vec![unknown("no-such-fs"), known]);
+        assert_eq!(probe(&met), Availability::Available);
+        let missed = Need::AnyOf(vec![unknown("no-such-fs"), unknown("nor-this-fs")]);
+        let Availability::Missing { reason, remedy } = probe(&missed) else {
+            panic!("the kernel claims to have one of them");
+        };
+        assert!(reason.contains("; not in /proc/filesystems"), "{reason}");
+        for name in ["no-such-fs", "nor-this-fs"] {
+            assert!(
+                remedy.contains(name) && missed.name().contains(name),
+                "{remedy}"
+            );
+        }
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub enum Need {
     },
     /// Loop devices (`/dev/loop-control`).
     LoopDevices,
+    /// Any of these will do.
+    AnyOf(Vec<Self>),
 }
 
 /// Whether something works here.
@@ -65,6 +67,7 @@ impl Need {
             Self::KernelModule(name) => format!("kernel module {name}"),
             Self::KernelOption { option, .. } => format!("kernel option {option}"),
             Self::LoopDevices => "loop devices".to_owned(),
+            Self::AnyOf(needs) => joined(needs, Self::name),
         }
     }
 
@@ -83,8 +86,15 @@ impl Need {
                 "modprobe loop, or name a device with --on /dev/..., or a directory with --on dir:PATH"
                     .to_owned()
             }
+            Self::AnyOf(needs) => joined(needs, Self::remedy),
         }
     }
+}
+
+/// What is told of each, with `or` between them.
+fn joined(needs: &[Need], told: impl Fn(&Need) -> String) -> String {
+    let told: Vec<String> = needs.iter().map(told).collect();
+    told.join(" or ")
 }
 
 impl Requirement {

@@ -1,6 +1,7 @@
 //! What is to be done, as values: a recipe returns steps, the host executes them, a dry run
 //! prints them. A step knows its shell form, so that what is printed is what is done.
 
+use crate::pool::{Daemon, Pool};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -29,6 +30,29 @@ pub enum Step {
     Unmount {
         /// Where.
         target: PathBuf,
+    },
+    /// Run a program that makes or takes up a pool, which is held from then on.
+    TakePool {
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// What is held.
+        pool: Pool,
+    },
+    /// Unmount a pool and let go of its devices.
+    ReleasePool {
+        /// What is held.
+        pool: Pool,
+    },
+    /// Start a daemon, where nothing does its work already (the shell form does not see others
+    /// who use it).
+    StartDaemon {
+        /// Which.
+        daemon: Daemon,
+    },
+    /// End a daemon that fsdyno started.
+    StopDaemon {
+        /// Which.
+        daemon: Daemon,
     },
     /// Make a sparse image file; it must not exist.
     CreateImage {
@@ -110,12 +134,29 @@ impl Step {
         }
     }
 
+    /// What undoes it, where it leaves something mounted, held or running.
+    pub fn undone_by(&self) -> Option<Self> {
+        match self {
+            Self::Mount { target, .. } => Some(Self::Unmount {
+                target: target.clone(),
+            }),
+            Self::TakePool { pool, .. } => Some(Self::ReleasePool { pool: pool.clone() }),
+            Self::StartDaemon { daemon } => Some(Self::StopDaemon {
+                daemon: daemon.clone(),
+            }),
+            _ => None,
+        }
+    }
+
     /// The words of the command that does the same, before quoting.
     pub fn argv(&self) -> Vec<String> {
         let path = |p: &PathBuf| p.display().to_string();
         let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
         match self {
-            Self::Command { argv } => argv.clone(),
+            Self::Command { argv } | Self::TakePool { argv, .. } => argv.clone(),
+            Self::ReleasePool { pool } => pool.release.clone(),
+            Self::StartDaemon { daemon } => words(&["sh", "-c", &daemon.start_line()]),
+            Self::StopDaemon { daemon } => words(&["sh", "-c", &daemon.stop_line()]),
             Self::Mount {
                 fstype,
                 source,

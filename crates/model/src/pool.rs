@@ -1,0 +1,61 @@
+//! Pools: devices that the programs of a file system hold under a name and mount by themselves,
+//! and the daemon that has to run for them where the kernel does not do its work. What these
+//! programs are is a recipe's to say.
+
+use crate::step::shell_line;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Devices held by programs under a name that nothing else has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// Where these programs mount it.
+    pub target: PathBuf,
+    /// What ends with status 0 while it is held.
+    pub held: Vec<String>,
+    /// What unmounts it and lets go of its devices.
+    pub release: Vec<String>,
+}
+
+/// A daemon without which the programs of a file system do nothing, unless the kernel has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Daemon {
+    /// What starts it, and ends when it answers.
+    pub argv: Vec<String>,
+    /// What ends with status 0 where something answers, be it the daemon or the kernel, and prints
+    /// a line for each pool that is held.
+    pub pools: Vec<String>,
+    /// Where it writes down its process number. Only a daemon that fsdyno started does it there.
+    pub pid_file: PathBuf,
+    /// The directory it wants for its locks.
+    pub locks: PathBuf,
+    /// The file of pools that it takes up when it starts: those of the user.
+    pub takes_up: PathBuf,
+    /// The file system of the kernel that it mounts through.
+    pub mounts_by: String,
+}
+
+impl Daemon {
+    /// The line that starts it where nothing answers, and nothing of the user's would be taken up.
+    pub(crate) fn start_line(&self) -> String {
+        let word = |path: &PathBuf| shell_line(&[path.display().to_string()]);
+        format!(
+            "{} > /dev/null 2>&1 || {{ test ! -e {} && mkdir -p {} && rm -f {} && {}; }}",
+            shell_line(&self.pools),
+            word(&self.takes_up),
+            word(&self.locks),
+            word(&self.pid_file),
+            shell_line(&self.argv),
+        )
+    }
+
+    /// The line that ends it, where fsdyno started it and no pool is held.
+    pub(crate) fn stop_line(&self) -> String {
+        let file = shell_line(&[self.pid_file.display().to_string()]);
+        let pools = shell_line(&self.pools);
+        format!(
+            "if test -e {file} && test -z \"$({pools})\"; then kill -9 \"$(cat {file})\"; \
+             rm -f {file}; fi"
+        )
+    }
+}
