@@ -1,11 +1,11 @@
 //! Undoes what dead processes left behind, as their journals tell it.
 //!
-//! What this can destroy: mounts, loop devices, files and trees that stand in a journal nobody
-//! holds the lock of. Nothing else is touched.
+//! What this can destroy: mounts, pools, loop devices, daemons, files and trees that stand in a
+//! journal nobody holds the lock of. Nothing else is touched.
 
 use super::record::{Record, Resource, standing};
 use super::{JournalError, SUFFIX, is_at, remove_tree};
-use crate::{arrays, guest, loops, mounts};
+use crate::{arrays, daemons, guest, loops, mounts, pools};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -229,6 +229,12 @@ fn undo(resource: &Resource) -> Undo {
     match resource {
         Resource::Mount { target } => mounts::unmount_all(target),
         Resource::Array { device } => arrays::clean_up(device),
+        Resource::Pool {
+            target,
+            held,
+            release,
+        } => pools::clean_up(target, held, release),
+        Resource::Daemon { pid_file } => daemons::clean_up(pid_file),
         Resource::Guest { directory } => match guest::running::end_left_behind(directory) {
             Ok(true) => Undo::Done,
             Ok(false) => Undo::Gone,

@@ -1,7 +1,8 @@
 //! What the journal can hold, and the lines it is written in.
 //!
-//! A line is `make ID KIND PATH` or `gone ID`. The bytes of a path that are not plain ASCII are
-//! written `%XX`, so that any path fits a line and the file can be read by eye.
+//! A line is `make ID KIND PATH` or `gone ID`; that of a pool ends with two commands. The bytes of a
+//! path that are not plain ASCII are written `%XX`, so that any path fits a line and the file can be
+//! read by eye; so are those of a command, whose words end with a zero byte.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -36,6 +37,20 @@ pub enum Resource {
         /// What they are joined to.
         device: PathBuf,
     },
+    /// Devices that programs hold.
+    Pool {
+        /// Where these programs mount them.
+        target: PathBuf,
+        /// What ends with status 0 while they are held.
+        held: Vec<String>,
+        /// What lets go of them.
+        release: Vec<String>,
+    },
+    /// A daemon that fsdyno started.
+    Daemon {
+        /// Where its process number stands.
+        pid_file: PathBuf,
+    },
     /// A guest that runs.
     Guest {
         /// Where its kernel keeps its notes.
@@ -54,7 +69,8 @@ impl Resource {
         match self {
             Self::Directory { path } | Self::Image { path } | Self::Tree { path } => path,
             Self::Loop { image } => image,
-            Self::Mount { target } => target,
+            Self::Mount { target } | Self::Pool { target, .. } => target,
+            Self::Daemon { pid_file } => pid_file,
             Self::Guest { directory } => directory,
             Self::Array { device } => device,
         }
@@ -69,7 +85,17 @@ impl Resource {
             Self::Mount { .. } => "mount",
             Self::Guest { .. } => "guest",
             Self::Array { .. } => "array",
+            Self::Pool { .. } => "pool",
+            Self::Daemon { .. } => "daemon",
             Self::Tree { .. } => "tree",
+        }
+    }
+
+    /// The commands that stand behind its path.
+    fn commands(&self) -> Vec<&[String]> {
+        match self {
+            Self::Pool { held, release, .. } => vec![held, release],
+            _ => Vec::new(),
         }
     }
 
@@ -80,6 +106,7 @@ impl Resource {
             "loop" => Some(Self::Loop { image: path }),
             "mount" => Some(Self::Mount { target: path }),
             "array" => Some(Self::Array { device: path }),
+            "daemon" => Some(Self::Daemon { pid_file: path }),
             "guest" => Some(Self::Guest { directory: path }),
             "tree" => Some(Self::Tree { path }),
             _ => None,
@@ -96,6 +123,8 @@ impl fmt::Display for Resource {
             Self::Mount { .. } => "mount at",
             Self::Guest { .. } => "guest of",
             Self::Array { .. } => "array",
+            Self::Pool { .. } => "pool of",
+            Self::Daemon { .. } => "daemon of",
             Self::Tree { .. } => "files in",
         };
         write!(f, "{what} {}", self.path().display())
@@ -114,11 +143,15 @@ impl Record {
     pub(super) fn line(&self) -> String {
         match self {
             Self::Make(id, resource) => {
-                format!(
-                    "make {id} {} {}\n",
-                    resource.kind(),
-                    escape(resource.path())
-                )
+                let mut line = format!("make {id} {}", resource.kind());
+                let path = resource.path().as_os_str().as_bytes().to_vec();
+                let commands = resource.commands().into_iter().map(zero_ended);
+                for part in [path].into_iter().chain(commands) {
+                    line.push(' ');
+                    line.push_str(&escape(&part));
+                }
+                line.push('\n');
+                line
             }
             Self::Gone(id) => format!("gone {id}\n"),
         }
@@ -129,8 +162,17 @@ impl Record {
         let line = std::str::from_utf8(line).ok()?;
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
+            ["make", id, "pool", path, held, release] => {
+                let words = |text| words_of(&unescape(text)?);
+                let resource = Resource::Pool {
+                    target: path_of(path)?,
+                    held: words(held)?,
+                    release: words(release)?,
+                };
+                Some(Self::Make(id.parse().ok()?, resource))
+            }
             ["make", id, kind, path] => {
-                let resource = Resource::new(kind, unescape(path)?)?;
+                let resource = Resource::new(kind, path_of(path)?)?;
                 Some(Self::Make(id.parse().ok()?, resource))
             }
             ["gone", id] => id.parse().ok().map(Self::Gone),
@@ -159,10 +201,23 @@ pub(super) fn standing(journal: &[u8]) -> Vec<(u64, Resource)> {
     standing
 }
 
-fn escape(path: &Path) -> String {
+/// The words of a command, each ended by a zero byte: what no word can hold.
+fn zero_ended(argv: &[String]) -> Vec<u8> {
+    let words = argv.iter().flat_map(|word| word.bytes().chain([0]));
+    words.collect()
+}
+
+/// The words of a command; none where it has none, or they are no text.
+fn words_of(bytes: &[u8]) -> Option<Vec<String>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let words: Vec<String> = text.split_terminator('\0').map(str::to_owned).collect();
+    (!words.is_empty()).then_some(words)
+}
+
+fn escape(bytes: &[u8]) -> String {
     let plain = |b: u8| b.is_ascii_graphic() && b != b'%';
     let mut text = String::new();
-    for &byte in path.as_os_str().as_bytes() {
+    for &byte in bytes {
         if plain(byte) {
             text.push(char::from(byte));
         } else {
@@ -173,7 +228,7 @@ fn escape(path: &Path) -> String {
     text
 }
 
-fn unescape(text: &str) -> Option<PathBuf> {
+fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -186,7 +241,11 @@ fn unescape(text: &str) -> Option<PathBuf> {
             tail
         };
     }
-    let path = PathBuf::from(OsString::from_vec(bytes));
+    Some(bytes)
+}
+
+fn path_of(text: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(OsString::from_vec(unescape(text)?));
     // Anything else was not written by us: a relative path would be undone somewhere else.
     path.is_absolute().then_some(path)
 }
@@ -208,6 +267,12 @@ mod tests {
             Resource::Mount { target: odd() },
             Resource::Guest { directory: odd() },
             Resource::Array { device: odd() },
+            Resource::Daemon { pid_file: odd() },
+            Resource::Pool {
+                target: odd(),
+                held: vec!["list".into(), "a b".into()],
+                release: vec!["let".into(), String::new(), "go\n".into()],
+            },
             Resource::Tree { path: odd() },
         ] {
             let record = Record::Make(7, resource);

@@ -124,15 +124,7 @@ pub fn mount(
     options: &[String],
     journal: &Journal,
 ) -> Result<Mounted, MountError> {
-    let unusable = |cause| MountError::Target {
-        target: target.to_owned(),
-        cause,
-    };
-    let target = target.canonicalize().map_err(unusable)?;
-    // Before it is declared: a mount of the user's must never stand in the journal.
-    if table::layers(&target).map_err(unusable)? > 0 {
-        return Err(MountError::Occupied { target });
-    }
+    let target = free_target(target)?;
     let entry = journal.declare(Resource::Mount {
         target: target.clone(),
     })?;
@@ -152,6 +144,20 @@ pub fn mount(
         target,
         entry: Some(entry),
     })
+}
+
+/// An existing directory that nothing is mounted on, by its full name. It is looked at before it
+/// is declared: a mount of the user's must never stand in the journal.
+pub(crate) fn free_target(target: &Path) -> Result<PathBuf, MountError> {
+    let unusable = |cause| MountError::Target {
+        target: target.to_owned(),
+        cause,
+    };
+    let target = target.canonicalize().map_err(unusable)?;
+    if table::layers(&target).map_err(unusable)? > 0 {
+        return Err(MountError::Occupied { target });
+    }
+    Ok(target)
 }
 
 impl Mounted {

@@ -1,0 +1,329 @@
+//! Daemons that programs of a file system need: started where nothing does their work already,
+//! shared with other runs, ended by the last of them. One that the user started is used and left
+//! alone.
+//!
+//! What this can end: the process whose number stands in the file that [`Daemon`] names, if its
+//! command line names that file as well.
+
+use crate::guest::inside;
+use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::{command, probe};
+use fsdyno_model::{Daemon, Stop};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a daemon may take until it answers, or is gone.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A daemon that answers, kept for us.
+#[derive(Debug)]
+pub struct Running {
+    daemon: Daemon,
+    /// Shared by all who use it.
+    lock: File,
+    /// Only of a daemon that fsdyno started, this run or another.
+    entry: Option<Entry>,
+}
+
+/// Why there is no daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// It would take up pools of the user's.
+    #[error(
+        "`{program}` would take up the pools that {} lists, which are not fsdyno's: start it \
+         yourself first, and it is used as it is (or move that file away)", file.display()
+    )]
+    TakesUp {
+        /// The program.
+        program: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// It did not come to answer.
+    #[error("`{program}` does not answer: {why}")]
+    Silent {
+        /// The program.
+        program: String,
+        /// What it did instead.
+        why: String,
+    },
+    /// Something it needs could not be made.
+    #[error("cannot {act}: {cause}")]
+    Ground {
+        /// What was attempted.
+        act: String,
+        /// Why it did not work.
+        #[source]
+        cause: io::Error,
+    },
+    /// It could not be ended.
+    #[error("cannot end the daemon of {}: {cause}", pid_file.display())]
+    End {
+        /// Where its process number stands.
+        pid_file: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It could not be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl DaemonError {
+    fn ground<E: Into<io::Error>>(act: String) -> impl FnOnce(E) -> Self {
+        |cause| Self::Ground {
+            act,
+            cause: cause.into(),
+        }
+    }
+}
+
+impl Running {
+    /// Sees to it that something answers.
+    pub fn ensure(daemon: &Daemon, journal: &Journal, stop: &Stop) -> Result<Self, DaemonError> {
+        let place = daemon.pid_file.with_extension("lock");
+        let locked = |lock: &File, how| {
+            flock(lock, how).map_err(DaemonError::ground(format!("lock {}", place.display())))
+        };
+        let lock =
+            open_lock(&place).map_err(DaemonError::ground(format!("open {}", place.display())))?;
+        let mut entry = None;
+        loop {
+            locked(&lock, FlockOperation::LockShared)?;
+            if answers(daemon, stop) {
+                // Nobody ends it while this lock is shared.
+                if entry.is_none() && process_of(&daemon.pid_file).is_some() {
+                    entry = Some(declare(daemon, journal)?);
+                }
+                let daemon = daemon.clone();
+                return Ok(Self {
+                    daemon,
+                    lock,
+                    entry,
+                });
+            }
+            // The shared lock is given up before the exclusive one is had (flock(2)).
+            locked(&lock, FlockOperation::LockExclusive)?;
+            if !answers(daemon, stop) {
+                if entry.is_none() {
+                    entry = Some(declare(daemon, journal)?);
+                }
+                if let Err(error) = start(daemon, stop) {
+                    if let Some(entry) = entry
+                        && end_of(&daemon.pid_file).is_ok()
+                    {
+                        entry.done()?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Ends it, where fsdyno started it and nobody else uses it.
+    pub fn end(mut self) -> Result<(), DaemonError> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), DaemonError> {
+        let Some(entry) = self.entry.take() else {
+            return Ok(());
+        };
+        let last = flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if last && pools(&self.daemon, &Stop::new()).is_none_or(|pools| pools.is_empty()) {
+            end_of(&self.daemon.pid_file).map_err(|cause| DaemonError::End {
+                pid_file: self.daemon.pid_file.clone(),
+                cause,
+            })?;
+        }
+        entry.done()?;
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // What cannot be ended stays in the journal.
+        let _ = self.finish();
+    }
+}
+
+/// Writes down that a daemon of ours is used: the last of those who do ends it.
+fn declare(daemon: &Daemon, journal: &Journal) -> Result<Entry, JournalError> {
+    journal.declare(Resource::Daemon {
+        pid_file: daemon.pid_file.clone(),
+    })
+}
+
+fn open_lock(place: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(open(place, flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+/// The pools that are held, as it prints them; none where nothing answers.
+fn pools(daemon: &Daemon, stop: &Stop) -> Option<String> {
+    let finished = command::run(&daemon.pools, stop).ok()?;
+    finished.success().then_some(finished.stdout)
+}
+
+fn answers(daemon: &Daemon, stop: &Stop) -> bool {
+    pools(daemon, stop).is_some()
+}
+
+/// Starts it, and waits until it answers.
+fn start(daemon: &Daemon, stop: &Stop) -> Result<(), DaemonError> {
+    let program = daemon.argv.first().cloned().unwrap_or_default();
+    let silent = |why: String| DaemonError::Silent {
+        program: program.clone(),
+        why,
+    };
+    if inside::is_first() {
+        hide(&daemon.takes_up)?;
+    }
+    if daemon.takes_up.exists() {
+        let file = daemon.takes_up.clone();
+        return Err(DaemonError::TakesUp { program, file });
+    }
+    fs::create_dir_all(&daemon.locks).map_err(DaemonError::ground(format!(
+        "make {}",
+        daemon.locks.display()
+    )))?;
+    // Of one that died.
+    end_of(&daemon.pid_file).map_err(DaemonError::ground(format!(
+        "end what {} tells of",
+        daemon.pid_file.display()
+    )))?;
+    // Its device appears with the module. Where it cannot be had, the daemon says so.
+    probe::ask_kernel(&daemon.mounts_by);
+    let patience = Instant::now() + PATIENCE;
+    // Not as a child of ours: where we are the first process of a guest, a daemon takes its birth
+    // for done, and stays in the foreground.
+    let between = ["sh", "-c", "\"$@\" || exit", "sh"].map(str::to_owned);
+    let argv: Vec<String> = between.into_iter().chain(daemon.argv.clone()).collect();
+    let started = command::run(&argv, stop).map_err(|error| silent(error.to_string()))?;
+    if !started.success() {
+        return Err(silent(started.failure(&daemon.argv)));
+    }
+    while !answers(daemon, stop) {
+        if Instant::now() >= patience || stop.requested() {
+            return Err(silent(format!(
+                "it was started, and not within {PATIENCE:?}"
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// In a guest, whose root is the host's: the pools that file tells of are those of the host.
+fn hide(file: &Path) -> Result<(), DaemonError> {
+    let Some(directory) = file.parent().filter(|_| file.exists()) else {
+        return Ok(());
+    };
+    // no contender
+    let memory = "tmpfs";
+    mount(memory, directory, memory, MountFlags::empty(), None).map_err(DaemonError::ground(
+        format!("hide {} of the host", file.display()),
+    ))
+}
+
+/// The daemon whose number stands in that file.
+fn process_of(pid_file: &Path) -> Option<Pid> {
+    let text = fs::read_to_string(pid_file).ok()?;
+    let number: i32 = text.trim().parse().ok()?;
+    // A number is given to another process after a while.
+    let line = fs::read(format!("/proc/{number}/cmdline")).ok()?;
+    let ours = pid_file.as_os_str().as_bytes();
+    line.split(|byte| *byte == 0)
+        .any(|word| word == ours)
+        .then(|| Pid::from_raw(number))?
+}
+
+/// Ends the daemon of that file, and removes the file; whether there was one. It holds nothing any
+/// more: asked kindly, it would wait for its threads for seconds.
+fn end_of(pid_file: &Path) -> io::Result<bool> {
+    let found = process_of(pid_file);
+    if let Some(process) = found {
+        match kill_process(process, Signal::KILL) {
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let patience = Instant::now() + PATIENCE;
+        while process_of(pid_file).is_some() {
+            if Instant::now() >= patience {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    match fs::remove_file(pid_file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(found.is_some()),
+    }
+}
+
+/// Undoes what stands in the journal of a dead process, unless others use it.
+pub(crate) fn clean_up(pid_file: &Path) -> Undo {
+    let place = pid_file.with_extension("lock");
+    let ended = open_lock(&place).and_then(|lock| {
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => end_of(pid_file),
+            // Theirs to end.
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    });
+    match ended {
+        Ok(true) => Undo::Done,
+        Ok(false) => Undo::Gone,
+        Err(error) => Undo::Failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_given_the_number_of_a_dead_daemon_is_left_alone() {
+        let ground = tempfile::tempdir().unwrap();
+        let pid_file = ground.path().join("daemon.pid");
+        // This very process, whose command line names no such file.
+        fs::write(&pid_file, std::process::id().to_string()).unwrap();
+        assert_eq!(process_of(&pid_file), None);
+        assert_eq!(clean_up(&pid_file), Undo::Gone);
+        assert!(!pid_file.exists());
+    }
+
+    #[test]
+    fn a_daemon_that_others_use_is_theirs_to_end() {
+        let ground = tempfile::tempdir().unwrap();
+        let pid_file = ground.path().join("daemon.pid");
+        let named = pid_file.display().to_string();
+        let mut daemon = std::process::Command::new("sh")
+            .args(["-c", "read line; :", "sh", &named])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        fs::write(&pid_file, daemon.id().to_string()).unwrap();
+        // Between fork and exec its command line is ours.
+        while process_of(&pid_file).is_none() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let user = open_lock(&pid_file.with_extension("lock")).unwrap();
+        flock(&user, FlockOperation::LockShared).unwrap();
+        assert_eq!(clean_up(&pid_file), Undo::Gone);
+        assert!(daemon.try_wait().unwrap().is_none());
+        drop(user);
+        assert_eq!(clean_up(&pid_file), Undo::Done);
+        daemon.wait().unwrap();
+    }
+}

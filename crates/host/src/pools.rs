@@ -1,0 +1,158 @@
+//! Pools: devices that programs hold and mount. A [`HeldPool`] is a guard: released on drop, in the
+//! journal before it exists. Which programs these are is a recipe's to say.
+
+use crate::command::{self, Finished};
+use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::mounts::{self, MountError, table};
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{Pool, Stop};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a release is tried again while somebody uses what is mounted.
+const BUSY_BOUND: Duration = Duration::from_secs(10);
+
+/// A pool that is about to be held, or is.
+#[derive(Debug)]
+pub struct HeldPool {
+    pool: Pool,
+    // Undone from top to bottom.
+    held: Option<Entry>,
+    mounted: Option<Entry>,
+}
+
+/// Why a pool cannot be held or released.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    /// Its programs cannot be told where to mount it.
+    #[error("cannot mount a pool at {}: its programs take only names that are text; choose \
+        another directory with --work-dir", target.display())]
+    Name {
+        /// Where.
+        target: PathBuf,
+    },
+    /// Something else is there.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// It is still held.
+    #[error("{0}")]
+    Release(String),
+    /// It could not be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl HeldPool {
+    /// Writes down that a pool is about to be held, and mounted at an existing directory that
+    /// nothing is mounted on.
+    pub fn declare(pool: &Pool, journal: &Journal) -> Result<Self, PoolError> {
+        if pool.target.to_str().is_none() {
+            let target = pool.target.clone();
+            return Err(PoolError::Name { target });
+        }
+        let target = mounts::free_target(&pool.target)?;
+        // What is mounted by a daemon that has died is held by nobody, and stays.
+        let mounted = journal.declare(Resource::Mount { target })?;
+        let held = journal.declare(Resource::Pool {
+            target: pool.target.clone(),
+            held: pool.held.clone(),
+            release: pool.release.clone(),
+        })?;
+        Ok(Self {
+            pool: pool.clone(),
+            held: Some(held),
+            mounted: Some(mounted),
+        })
+    }
+
+    /// What is held.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Releases it, and tries again for some seconds while somebody uses it. Nothing comes back
+    /// where it never came to be held.
+    pub fn release(mut self) -> Result<Option<Finished>, PoolError> {
+        let finished = if is_held(&self.pool.held)? {
+            Some(release(&self.pool.release, &self.pool.target)?)
+        } else {
+            None
+        };
+        self.forget()?;
+        Ok(finished)
+    }
+
+    fn forget(&mut self) -> Result<(), JournalError> {
+        for entry in [self.held.take(), self.mounted.take()]
+            .into_iter()
+            .flatten()
+        {
+            entry.done()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for HeldPool {
+    fn drop(&mut self) {
+        if self.held.is_none() {
+            return;
+        }
+        // What cannot be let go of stays in the journal.
+        if !matches!(
+            clean_up(&self.pool.target, &self.pool.held, &self.pool.release),
+            Undo::Failed(_)
+        ) && !matches!(mounts::unmount_all(&self.pool.target), Undo::Failed(_))
+        {
+            let _ = self.forget();
+        }
+    }
+}
+
+/// Releases a pool. Whether fsdyno is to stop is not asked: this is how it stops.
+fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
+    let patience = Instant::now() + BUSY_BOUND;
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let finished = command::run(argv, &Stop::new())
+            .map_err(|error| PoolError::Release(error.to_string()))?;
+        if finished.success() {
+            return match table::layers(target) {
+                Ok(0) => Ok(finished),
+                Ok(_) => Err(PoolError::Release(format!(
+                    "`{}` ended with status 0, and left something mounted at {}",
+                    shell_line(argv),
+                    target.display()
+                ))),
+                Err(error) => Err(PoolError::Release(error.to_string())),
+            };
+        }
+        if Instant::now() >= patience {
+            return Err(PoolError::Release(finished.failure(argv)));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+}
+
+/// Whether it is held. Where a daemon has died, nothing answers, and nothing is.
+fn is_held(argv: &[String]) -> Result<bool, PoolError> {
+    command::run(argv, &Stop::new())
+        .map(|finished| finished.success())
+        .map_err(|error| PoolError::Release(error.to_string()))
+}
+
+/// Undoes what stands in the journal of a dead process.
+pub(crate) fn clean_up(target: &Path, held: &[String], argv: &[String]) -> Undo {
+    let released = is_held(held).and_then(|is_held| {
+        if is_held {
+            release(argv, target)?;
+        }
+        Ok(is_held)
+    });
+    match released {
+        Ok(true) => Undo::Done,
+        Ok(false) => Undo::Gone,
+        Err(error) => Undo::Failed(error.to_string()),
+    }
+}
