@@ -137,20 +137,22 @@ fn mount_words(contender: &Contender, fs: &dyn Filesystem) -> Result<(), RecipeE
     for option in &contender.mount {
         let key = options::key(option);
         let why = if option.contains(',') {
-            "write one option each: the comma separates them"
+            "write one option each: the comma separates them".to_owned()
         } else if key.is_empty() {
-            "it has no name"
+            "it has no name".to_owned()
         } else if fs.foreign_mount_options().contains(&key) {
-            "only the devices of the contender may be named to the kernel"
+            "only the devices of the contender may be named to the kernel".to_owned()
         } else if OTHER_ACTS.contains(&key) {
-            "it does something else than to mount the file system on its device"
+            "it does something else than to mount the file system on its device".to_owned()
+        } else if let Some(why) = fs.refuses(option) {
+            why
         } else {
             continue;
         };
         return Err(RecipeError::MountWord {
             contender: contender.label.clone(),
             option: option.clone(),
-            why: why.to_owned(),
+            why,
         });
     }
     Ok(())

@@ -19,7 +19,13 @@ fn lines(text: &str) -> String {
             let _ = writeln!(lines, "{stage}: {}", step.shell());
         }
     };
-    push("make", &fs.make(&contender, &devices));
+    push(
+        "daemon",
+        fs.daemon()
+            .map(|daemon| Step::StartDaemon { daemon })
+            .as_slice(),
+    );
+    push("make", &fs.make_for(&contender, &devices, target));
     push("mount", &fs.mount(&contender, &devices, target));
     for (source, step) in fs.describe(&contender, &devices, target) {
         push(&source, &[step]);
@@ -27,7 +33,8 @@ fn lines(text: &str) -> String {
     if let Some((source, step)) = fs.free_space(&devices, target) {
         push(&source, &[step]);
     }
-    if let Some(check) = fs.check(&contender, &devices) {
+    push("durable", fs.make_durable(target).as_slice());
+    if let Some(check) = fs.check_for(&contender, &devices, target) {
         push(&format!("check {:?}", check.clean), &[check.step]);
     }
     push("version", fs.version().as_slice());
@@ -204,6 +211,41 @@ fn ufs_is_made_and_checked_by_fsdyno_itself() {
     stat: stat -f /mnt/t
     check [0]: fsdyno fsck "$LOOP0"
     "#);
+}
+
+#[test]
+fn zfs_is_a_pool_that_is_made_exported_and_imported_by_its_own_devices_alone() {
+    insta::assert_snapshot!(lines("zfs[-o ashift=12]@pool2:noatime,recordsize=8k,rw"), @r#"
+    daemon: sh -c 'zpool list -H -o name > /dev/null 2>&1 || { test ! -e /var/lib/zfs/zpool.cache && mkdir -p /run/lock && rm -f /run/fsdyno-zfs-fuse.pid && zfs-fuse --no-kstat-mount --pidfile /run/fsdyno-zfs-fuse.pid; }'
+    make: zpool create -f -o cachefile=none -m /mnt/t -o ashift=12 -O atime=off -O recordsize=8k fsdyno-mnt "$LOOP0" "$LOOP1"
+    make: zpool export fsdyno-mnt
+    mount: sh -c 'mkdir -p "$0" && for device; do for part in "$device" "${device}1" "${device}p1"; do [ ! -b "$part" ] || ln -sf "$part" "$0" || exit; done; done' /mnt/devices "$LOOP0" "$LOOP1"
+    mount: zpool import -f -d /mnt/devices -o cachefile=none fsdyno-mnt
+    zpool status: zpool status fsdyno-mnt
+    zpool get all: zpool get all fsdyno-mnt
+    zfs get all: zfs get all fsdyno-mnt
+    zpool upgrade -v: zpool upgrade -v
+    durable: zfs set fsdyno:durable=yes fsdyno-mnt
+    check [0]: zdb -e -p /mnt/devices -bcc fsdyno-mnt
+    "#);
+}
+
+#[test]
+fn an_import_finds_the_devices_of_its_pool_and_partitions_of_them() {
+    let contender = Contender::parse("zfs", &kind_of).unwrap();
+    let fs = find("zfs").unwrap();
+    let ground = std::env::temp_dir().join(format!("fsdyno-links-{}", std::process::id()));
+    let target = ground.join("mnt");
+    let here = ["/dev/null".to_owned(), "/dev/no-such-device".to_owned()];
+    let link = fs.mount(&contender, &here, &target).remove(0).argv();
+    let status = std::process::Command::new(&link[0])
+        .args(&link[1..])
+        .status();
+    let made = std::fs::read_dir(ground.join("devices")).unwrap().count();
+    std::fs::remove_dir_all(&ground).unwrap();
+    // Neither is a block device.
+    assert!(status.unwrap().success());
+    assert_eq!(made, 0);
 }
 
 #[test]

@@ -22,6 +22,8 @@ fn sound_contenders_pass() {
         "xfs[-m reflink=0,crc=1 -d agcount=4 -lsize=64m]:lazytime,logbsize=256k",
         "btrfs[-n 16k --csum xxhash -d raid10]@pool4:compress-force=zstd:3,nodatacow",
         "tmpfs:size=1g,huge=always",
+        "zfs[-o ashift=12 -o version=23 -O utf8only=on]@pool2:compression=lz4,noatime,copies=2",
+        "zfs@raid0x2:sync=disabled,primarycache=metadata",
         "dir:/srv",
         // Options that fsdyno does not know and that resemble nothing are the kernel's to judge.
         "ext4:journal_path_of_tomorrow=7",
@@ -42,6 +44,8 @@ fn slips_are_answered_with_what_was_meant_and_the_way_out() {
         ("ext4:dat=writeback", "did you mean `data`"),
         ("xfs:logbufsize=4", "did you mean `logbsize` or `logbufs`"),
         ("btrfs:compres=zstd", "did you mean `compress`"),
+        ("zfs:recordsiz=8k", "did you mean `recordsize`"),
+        ("zfs:noatme", "did you mean `noatime`"),
         ("ext4:noatme", "(--unchecked-options passes it"),
         (
             "ext4:noatime,xsf",
@@ -72,6 +76,9 @@ fn what_cannot_be_is_refused_by_name() {
         ("tmpfs[-q]", "tmpfs takes no mkfs options; nothing is made"),
         ("ext4:remount", "does something else than to mount"),
         ("ext4:=5", "has no name"),
+        ("zfs:dirsync", "no property of zfs does that"),
+        ("zfs:ro", "nothing could be laid on it"),
+        ("zfs:compression", "with a value: compression=VALUE"),
     ] {
         assert!(told(text).contains(expected), "{text}: {}", told(text));
     }
@@ -109,6 +116,12 @@ fn no_option_reaches_another_device_or_file() {
         "ufs2[sda]",
         "ufs2[-U]",
         "ufs2[-nj]",
+        "zfs[sdb]",
+        "zfs[mirror]",
+        "zfs[-R home]",
+        "zfs[-m none]",
+        "zfs[-o cachefile=none]",
+        "zfs[-Omountpoint=none]",
     ] {
         assert!(told(text).contains("is refused"), "{text}: {}", told(text));
     }
@@ -119,6 +132,8 @@ fn no_option_reaches_another_device_or_file() {
         "ext4:journal_path=/dev/sdb",
         "btrfs:device=/dev/sdb",
         "ext4:loop",
+        "zfs:mountpoint=/srv",
+        "zfs:sharenfs=on",
     ] {
         assert!(told(text).contains("is refused"), "{text}: {}", told(text));
     }
@@ -159,6 +174,9 @@ fn what_makes_a_copy_free_is_known() {
         ("btrfs:compress=zstd", true, true),
         ("btrfs:compress-force=lzo,noatime", true, true),
         ("btrfs:compress=zstd,compress=no", true, false),
+        ("zfs", true, false),
+        ("zfs:compression=lz4", true, true),
+        ("zfs[-O compression=gzip]:compression=off", true, false),
     ] {
         let contender = Contender::parse(text, &kind_of).unwrap();
         let fs = find(&contender.filesystem).unwrap();

@@ -18,9 +18,10 @@ mod tmpfs;
 mod ufs1;
 mod ufs2;
 mod xfs;
+mod zfs;
 
 use crate::mkfs_words::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
+use fsdyno_model::{Bytes, Contender, Daemon, FilesystemKind, Need, Requirement, Step};
 use std::path::Path;
 
 /// What to do for one kind of file system. Its answers are values: nothing is executed.
@@ -49,6 +50,16 @@ pub trait Filesystem: Sync {
         &[]
     }
 
+    /// Why it cannot have a mount option, where that is known beforehand.
+    fn refuses(&self, _option: &str) -> Option<String> {
+        None
+    }
+
+    /// The daemon that its programs need, unless the kernel does its work.
+    fn daemon(&self) -> Option<Daemon> {
+        None
+    }
+
     /// How its mkfs reads options; none where nothing is made.
     fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
         None
@@ -71,8 +82,19 @@ pub trait Filesystem: Sync {
     /// Making it anew on its devices, whatever was there.
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step>;
 
+    /// Making it, where its programs have to be told where it will stand: nothing else is ever
+    /// mounted there.
+    fn make_for(&self, contender: &Contender, devices: &[String], _target: &Path) -> Vec<Step> {
+        self.make(contender, devices)
+    }
+
     /// Mounting it.
     fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step>;
+
+    /// What has to be done after `syncfs` for all that was written to be durable.
+    fn make_durable(&self, _target: &Path) -> Option<Step> {
+        None
+    }
 
     /// Reading back, while it is mounted, what is in force: each with the name of its source.
     fn describe(
@@ -91,6 +113,16 @@ pub trait Filesystem: Sync {
     /// Checking it after unmount, without writing.
     fn check(&self, _contender: &Contender, _devices: &[String]) -> Option<Check> {
         None
+    }
+
+    /// Checking it, where its checker has to be told where it stood.
+    fn check_for(
+        &self,
+        contender: &Contender,
+        devices: &[String],
+        _target: &Path,
+    ) -> Option<Check> {
+        self.check(contender, devices)
     }
 
     /// What replays its journal before it is mounted; none where the kernel does. Status 1 means
@@ -149,6 +181,7 @@ pub static ALL: &[&dyn Filesystem] = &[
     &bcachefs::Bcachefs,
     &ufs1::UFS1,
     &ufs2::UFS2,
+    &zfs::Zfs,
     &tmpfs::Tmpfs,
     &dir::Dir,
 ];
