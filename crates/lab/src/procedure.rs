@@ -2,7 +2,7 @@
 
 use crate::job::Job;
 use fsdyno_load::workloads::{self, Needs};
-use fsdyno_model::{CacheEvidence, Failure, PhasePlan, Stage, Step};
+use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, Stage, Step};
 use fsdyno_recipes::Check;
 use std::path::PathBuf;
 
@@ -14,6 +14,8 @@ pub trait Hands {
     fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, Halt>;
     /// Where the file system will stand.
     fn target(&self) -> PathBuf;
+    /// Sees to it that a daemon answers which the programs of a recipe need.
+    fn daemon(&mut self, daemon: &Daemon) -> Result<(), Halt>;
     /// Carries out a step of a recipe that makes the file system.
     fn make(&mut self, step: &Step) -> Result<(), Halt>;
     /// Mounts by these steps and keeps them, to mount again.
@@ -61,8 +63,11 @@ pub fn run(hands: &mut dyn Hands, job: &Job<'_>) -> Result<(), Halt> {
     hands.enter(Stage::Device);
     let devices = hands.devices(job)?;
     let target = hands.target();
+    if let Some(daemon) = job.recipe.daemon() {
+        hands.daemon(&daemon)?;
+    }
     hands.enter(Stage::Make);
-    for step in job.recipe.make(job.contender, &devices) {
+    for step in job.recipe.make_for(job.contender, &devices, &target) {
         hands.make(&step)?;
     }
     hands.enter(Stage::Mount);
@@ -87,7 +92,7 @@ pub fn run(hands: &mut dyn Hands, job: &Job<'_>) -> Result<(), Halt> {
     }
     hands.enter(Stage::Unmount);
     hands.unmount()?;
-    if let Some(check) = job.recipe.check(job.contender, &devices)
+    if let Some(check) = job.recipe.check_for(job.contender, &devices, &target)
         && job.plan.check
     {
         hands.enter(Stage::Check);

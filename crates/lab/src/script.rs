@@ -14,7 +14,8 @@ use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
-    CacheEvidence, CacheState, Cell, DeviceChoice, FilesystemKind, PhasePlan, Plan, Stage, Step,
+    CacheEvidence, CacheState, Cell, Daemon, DeviceChoice, FilesystemKind, PhasePlan, Plan, Stage,
+    Step,
 };
 use fsdyno_recipes::{Check, layouts};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
             cell.block + 1
         )],
         steps: Vec::new(),
+        durable: job.recipe.make_durable(&job.target(base, TAG)),
         undo: Vec::new(),
         root: job.ground_root(base, TAG),
         target: job.target(base, TAG),
@@ -66,6 +68,8 @@ struct Saying {
     lines: Vec<String>,
     /// The steps that mount.
     steps: Vec<Step>,
+    /// What has to be done after a `sync`.
+    durable: Option<Step>,
     /// What gives devices back.
     undo: Vec<Step>,
     root: PathBuf,
@@ -140,6 +144,13 @@ impl Saying {
     fn sync(&mut self) {
         let path = self.root.clone();
         self.say(&Step::SyncFilesystem { path });
+        self.make_durable();
+    }
+
+    fn make_durable(&mut self) {
+        if let Some(step) = self.durable.clone() {
+            self.say(&step);
+        }
     }
 
     fn mount_again(&mut self) {
@@ -149,9 +160,8 @@ impl Saying {
     }
 
     fn unmount_now(&mut self) {
-        if !self.steps.is_empty() {
-            let target = self.target.clone();
-            self.say(&Step::Unmount { target });
+        for step in self.steps.clone().iter().filter_map(Step::undone_by) {
+            self.say(&step);
         }
     }
 }
@@ -187,6 +197,15 @@ impl Hands for Saying {
 
     fn target(&self) -> PathBuf {
         self.target.clone()
+    }
+
+    fn daemon(&mut self, daemon: &Daemon) -> Result<(), Halt> {
+        let start = Step::StartDaemon {
+            daemon: daemon.clone(),
+        };
+        self.say(&start);
+        self.undo.splice(0..0, start.undone_by());
+        Ok(())
     }
 
     fn make(&mut self, step: &Step) -> Result<(), Halt> {
@@ -348,8 +367,13 @@ impl Hands for Saying {
             words.extend(["--set", one]);
         }
         self.own(&words);
-        if job.touches_files() && workloads::find(&phase.kind).is_some_and(|kind| !kind.writes) {
-            self.sync();
+        if job.touches_files() {
+            // One that writes does it by itself.
+            if workloads::find(&phase.kind).is_some_and(|kind| kind.writes) {
+                self.make_durable();
+            } else {
+                self.sync();
+            }
         }
         self.count_fragments(job, phase);
         Ok(())

@@ -2,8 +2,10 @@
 
 use super::{disks, release};
 use fsdyno_host::command;
+use fsdyno_host::daemons::Running;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::mounts::{self, Mounted};
+use fsdyno_host::pools::HeldPool;
 use fsdyno_load::plug;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Bytes, Contender, Judgement, Nanos, Recovery, Step, Stop};
@@ -20,6 +22,23 @@ struct Ground<'a> {
     devices: Vec<String>,
     target: PathBuf,
     journal: Journal,
+    /// The daemon of its programs, for as long as this stands.
+    _daemon: Option<Running>,
+}
+
+/// What stands mounted, by the system or by programs.
+enum Standing {
+    Mounted(Mounted),
+    Pool(HeldPool),
+}
+
+impl Standing {
+    fn unmount(self) -> Result<(), String> {
+        match self {
+            Self::Mounted(mounted) => mounted.unmount().map_err(|e| e.to_string()),
+            Self::Pool(pool) => pool.release().map(drop).map_err(|e| e.to_string()),
+        }
+    }
 }
 
 impl<'a> Ground<'a> {
@@ -29,33 +48,60 @@ impl<'a> Ground<'a> {
         let target = place.join("mnt");
         fs::create_dir_all(&target).map_err(|e| format!("mkdir {}: {e}", target.display()))?;
         let devices = disks(contender);
+        let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
+        let daemon = recipe.daemon();
+        let daemon = daemon.map(|daemon| Running::ensure(&daemon, &journal, &Stop::new()));
+        let daemon = daemon.transpose().map_err(|e| e.to_string())?;
         Ok(Self {
             contender,
             recipe,
             devices: devices.iter().map(|d| d.display().to_string()).collect(),
             target,
-            journal: Journal::open(&place.join("journal")).map_err(|e| e.to_string())?,
+            journal,
+            _daemon: daemon,
         })
     }
 
-    fn mount(&self, contender: &Contender) -> Result<Mounted, String> {
+    /// Makes it anew.
+    fn make(&self) -> Result<(), String> {
+        let steps = self
+            .recipe
+            .make_for(self.contender, &self.devices, &self.target);
+        self.carry_out(&steps)?.map_or(Ok(()), Standing::unmount)
+    }
+
+    fn mount(&self, contender: &Contender) -> Result<Standing, String> {
         let steps = self.recipe.mount(contender, &self.devices, &self.target);
-        let mut mounted = None;
-        for step in &steps {
-            if let Step::Mount {
-                fstype,
-                source,
-                target,
-                options,
-            } = step
-            {
-                let done = mounts::mount(fstype, source, target, options, &self.journal);
-                mounted = Some(done.map_err(|e| e.to_string())?);
-            } else {
-                program(step, &[0])?;
+        self.carry_out(&steps)?
+            .ok_or_else(|| "its recipe mounts nothing".to_owned())
+    }
+
+    /// Carries out steps of the recipe; what stands mounted after them.
+    fn carry_out(&self, steps: &[Step]) -> Result<Option<Standing>, String> {
+        let mut standing = None;
+        for step in steps {
+            match step {
+                Step::Mount {
+                    fstype,
+                    source,
+                    target,
+                    options,
+                } => {
+                    let mounted = mounts::mount(fstype, source, target, options, &self.journal);
+                    standing = Some(Standing::Mounted(mounted.map_err(|e| e.to_string())?));
+                }
+                Step::TakePool { pool, .. } => {
+                    let held = HeldPool::declare(pool, &self.journal).map_err(|e| e.to_string())?;
+                    program(step, &[0])?;
+                    standing = Some(Standing::Pool(held));
+                }
+                Step::ReleasePool { .. } => {
+                    standing.take().map_or(Ok(()), Standing::unmount)?;
+                }
+                other => drop(program(other, &[0])?),
             }
         }
-        mounted.ok_or_else(|| "its recipe mounts nothing".to_owned())
+        Ok(standing)
     }
 
     /// Where files were written.
@@ -75,7 +121,7 @@ impl<'a> Ground<'a> {
             return Ok(None);
         };
         let judgement = plug::judge(&self.root(), seed, acknowledged);
-        mounted.unmount().map_err(|e| e.to_string())?;
+        mounted.unmount()?;
         Ok(Some(judgement))
     }
 
@@ -94,7 +140,7 @@ impl<'a> Ground<'a> {
     }
 
     /// Mounts it after a crash; repaired where it cannot be mounted as it is.
-    fn come_back(&self, recovery: &mut Recovery) -> Result<Mounted, String> {
+    fn come_back(&self, recovery: &mut Recovery) -> Result<Standing, String> {
         let mounted = self
             .boot(recovery)
             .and_then(|()| self.mount(self.contender));
@@ -128,12 +174,10 @@ pub(super) fn write(
     place: &Path,
     acknowledged: &dyn Fn(u64) -> io::Result<()>,
 ) -> String {
-    let begun = || -> Result<(Ground<'_>, Mounted, PathBuf), String> {
+    let begun = || -> Result<(Ground<'_>, Standing, PathBuf), String> {
         let ground = Ground::of(contender, place)?;
         let _released = release(&disks(contender), Bytes(0))?;
-        for step in ground.recipe.make(contender, &ground.devices) {
-            program(&step, &[0])?;
-        }
+        ground.make()?;
         let mounted = ground.mount(contender)?;
         let root = ground.root();
         fs::create_dir(&root).map_err(|e| format!("mkdir {}: {e}", root.display()))?;
@@ -168,10 +212,13 @@ pub(super) fn recover(
         Err(reason) => recovery.beyond_repair = Some(reason),
         Ok(mounted) => {
             recovery.judgement = Some(plug::judge(&ground.root(), seed, acknowledged));
-            mounted.unmount().map_err(|e| e.to_string())?;
+            mounted.unmount()?;
         }
     }
-    if let Some(Check { step, clean }) = ground.recipe.check(contender, &ground.devices) {
+    let check = ground
+        .recipe
+        .check_for(contender, &ground.devices, &ground.target);
+    if let Some(Check { step, clean }) = check {
         let found = program(&step, clean).err();
         recovery.clean = Some(found.is_none());
         recovery.found = found;

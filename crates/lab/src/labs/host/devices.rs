@@ -21,6 +21,7 @@ impl Doing<'_, '_> {
         let tag = &self.tag;
         let path = job.scratch(self.base, tag);
         self.target = job.target(self.base, tag);
+        self.durable = job.recipe.make_durable(&self.target);
         // The mount point is given back before the directory it lies in.
         for directory in [&path, &self.target] {
             let step = Step::MakeDirectory {

@@ -12,17 +12,21 @@ use crate::labs::notes::Notes;
 use crate::procedure::{Halt, Hands};
 use fsdyno_host::arrays::Array;
 use fsdyno_host::counters;
+use fsdyno_host::daemons::Running;
 use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
+use fsdyno_host::pools::HeldPool;
 use fsdyno_host::{cache, command, quiesce};
 use fsdyno_load::datasets::DatasetError;
 use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::Needs;
-use fsdyno_model::{CacheEvidence, Failure, PhasePlan, Stage, Step, Stop, Warning, WarningKind};
+use fsdyno_model::{
+    CacheEvidence, Daemon, Failure, PhasePlan, Stage, Step, Stop, Warning, WarningKind,
+};
 use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,6 +48,8 @@ pub(super) struct Doing<'a, 'n> {
     pub(super) below: Option<&'a mut dyn Below>,
     // Given back from top to bottom.
     pub(super) mounted: Option<Mounted>,
+    pub(super) pool: Option<HeldPool>,
+    pub(super) daemon: Option<(Running, Daemon)>,
     tree: Option<Scratch>,
     pub(super) array: Option<(Array, Vec<Step>)>,
     pub(super) loops: Vec<Loop>,
@@ -52,6 +58,8 @@ pub(super) struct Doing<'a, 'n> {
     pub(super) target: PathBuf,
     /// The steps that mount it, to mount it again.
     pub(super) mount_steps: Vec<Step>,
+    /// What has to be done after `syncfs`.
+    pub(super) durable: Option<Step>,
     /// The kernel names of the devices whose counters tell of this cell.
     pub(super) watched: Vec<String>,
     pub(super) ground: Ground,
@@ -77,6 +85,8 @@ impl<'a, 'n> Doing<'a, 'n> {
             released,
             below: below.map(|below| below as &mut dyn Below),
             mounted: None,
+            pool: None,
+            daemon: None,
             tree: None,
             array: None,
             loops: Vec::new(),
@@ -84,6 +94,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             scratch: Vec::new(),
             target: PathBuf::new(),
             mount_steps: Vec::new(),
+            durable: None,
             watched: Vec::new(),
             ground: Ground::new(PathBuf::new()),
             counted: false,
@@ -103,6 +114,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             self.remove(tree);
         }
         self.unmount_now()?;
+        self.end_daemon()?;
         self.part()?;
         for device in std::mem::take(&mut self.loops) {
             let step = Step::DetachLoop {
@@ -168,14 +180,15 @@ impl<'a, 'n> Doing<'a, 'n> {
                     .map_err(|e| self.notes.halt(e.to_string(), e.errno()))?;
                 self.mounted = Some(mounted);
             } else {
-                self.program(&step.argv(), &[0])?;
+                self.carry_out(&step)?;
             }
         }
         Ok(())
     }
 
-    /// Unmounts what is mounted.
+    /// Unmounts what is mounted, by the system or by programs.
     pub(super) fn unmount_now(&mut self) -> Result<(), Halt> {
+        self.release_pool()?;
         let Some(mounted) = self.mounted.take() else {
             return Ok(());
         };
@@ -196,7 +209,8 @@ impl<'a, 'n> Doing<'a, 'n> {
             .map_err(|e| {
                 self.notes
                     .halt(format!("syncfs {}: {e}", root.display()), e.raw_os_error())
-            })
+            })?;
+        self.make_durable().map(drop)
     }
 
     /// Waits until the devices stand still; says so where they do not.
@@ -260,8 +274,12 @@ impl Hands for Doing<'_, '_> {
         self.target.clone()
     }
 
+    fn daemon(&mut self, daemon: &Daemon) -> Result<(), Halt> {
+        self.start_daemon(daemon)
+    }
+
     fn make(&mut self, step: &Step) -> Result<(), Halt> {
-        self.program(&step.argv(), &[0]).map(|_| ())
+        self.carry_out(step)
     }
 
     fn mount(&mut self, steps: &[Step]) -> Result<(), Halt> {

@@ -29,7 +29,12 @@ pub(super) fn measure(
         facts: Some((facts.files, facts.directories, facts.bytes.0)),
         stop: hands.stop,
     };
-    let measured = measure::run(request).map_err(|error| hands.load_failed(&error))?;
+    let mut measured = measure::run(request).map_err(|error| hands.load_failed(&error))?;
+    if let Some(durable) = &mut measured.durable_ns
+        && job.touches_files()
+    {
+        durable.0 = durable.0.saturating_add(hands.make_durable()?.0);
+    }
     let (_, cpu_after) = counters(hands)?;
     if measured.durable_ns.is_none() && job.touches_files() {
         // A phase that only reads may still write time stamps: they count as its traffic,

@@ -1,0 +1,74 @@
+//! File systems that programs mount: pools that are held, the daemon behind them, and what makes
+//! durable that which `syncfs` does not reach.
+
+use super::doing::Doing;
+use crate::procedure::Halt;
+use fsdyno_host::daemons::Running;
+use fsdyno_host::pools::HeldPool;
+use fsdyno_model::{Daemon, Nanos, Pool, Step};
+
+impl Doing<'_, '_> {
+    /// Sees to it that a daemon answers.
+    pub(super) fn start_daemon(&mut self, daemon: &Daemon) -> Result<(), Halt> {
+        let step = Step::StartDaemon {
+            daemon: daemon.clone(),
+        };
+        let running = self
+            .notes
+            .by_call(&step, || Running::ensure(daemon, self.journal, self.stop));
+        let running = running.map_err(|e| self.notes.halt(e.to_string(), None))?;
+        self.daemon = Some((running, daemon.clone()));
+        Ok(())
+    }
+
+    /// Ends it, where nobody else uses it.
+    pub(super) fn end_daemon(&mut self) -> Result<(), Halt> {
+        let Some((running, daemon)) = self.daemon.take() else {
+            return Ok(());
+        };
+        let step = Step::StopDaemon { daemon };
+        self.notes
+            .by_call(&step, || running.end())
+            .map_err(|e| self.notes.halt(e.to_string(), None))
+    }
+
+    /// Carries out a step that a program does.
+    pub(super) fn carry_out(&mut self, step: &Step) -> Result<(), Halt> {
+        match step {
+            Step::TakePool { argv, pool } => self.take_pool(argv, pool),
+            Step::ReleasePool { .. } => self.release_pool(),
+            other => self.program(&other.argv(), &[0]).map(drop),
+        }
+    }
+
+    fn take_pool(&mut self, argv: &[String], pool: &Pool) -> Result<(), Halt> {
+        let held = HeldPool::declare(pool, self.journal)
+            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        self.pool = Some(held);
+        self.program(argv, &[0]).map(drop)
+    }
+
+    /// Releases the pool that is held.
+    pub(super) fn release_pool(&mut self) -> Result<(), Halt> {
+        let Some(held) = self.pool.take() else {
+            return Ok(());
+        };
+        let argv = held.pool().release.clone();
+        let finished = held
+            .release()
+            .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        if let Some(finished) = finished {
+            self.notes.program(&argv, &finished);
+        }
+        Ok(())
+    }
+
+    /// Does what has to follow a `syncfs`; how long that took.
+    pub(super) fn make_durable(&mut self) -> Result<Nanos, Halt> {
+        let Some(step) = self.durable.clone() else {
+            return Ok(Nanos::default());
+        };
+        let finished = self.program(&step.argv(), &[0])?;
+        Ok(finished.took)
+    }
+}
