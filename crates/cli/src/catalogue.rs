@@ -62,7 +62,8 @@ fn is_of_kernel(need: &Need) -> bool {
         | Need::KernelFilesystem(_)
         | Need::KernelModule(_)
         | Need::KernelOption { .. } => true,
-        Need::Program { .. } | Need::LoopDevices => false,
+        // No guest has the kernel of a BSD either.
+        Need::Program { .. } | Need::LoopDevices | Need::BsdKernel => false,
         Need::AnyOf(needs) => needs.iter().all(is_of_kernel),
     }
 }

@@ -28,6 +28,8 @@ pub fn probe(need: &Need) -> Availability {
         Need::KernelOption { option, without } => option_of_kernel(option, without),
         Need::LoopDevices => loop_devices(),
         Need::AnyOf(needs) => any_of(needs),
+        // Linux is all that this program runs on.
+        Need::BsdKernel => Err("this kernel is Linux".to_owned()),
     };
     match found {
         Ok(()) => Availability::Available,

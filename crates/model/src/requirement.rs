@@ -40,6 +40,8 @@ pub enum Need {
     LoopDevices,
     /// Any of these will do.
     AnyOf(Vec<Self>),
+    /// The kernel of a BSD.
+    BsdKernel,
 }
 
 /// Whether something works here.
@@ -68,6 +70,7 @@ impl Need {
             Self::KernelOption { option, .. } => format!("kernel option {option}"),
             Self::LoopDevices => "loop devices".to_owned(),
             Self::AnyOf(needs) => joined(needs, Self::name),
+            Self::BsdKernel => "BSD kernel".to_owned(),
         }
     }
 
@@ -87,6 +90,10 @@ impl Need {
                     .to_owned()
             }
             Self::AnyOf(needs) => joined(needs, Self::remedy),
+            Self::BsdKernel => {
+                "run it on a machine that has one, by its own programs: --lab ssh:USER@HOST"
+                    .to_owned()
+            }
         }
     }
 }

@@ -188,6 +188,16 @@ fn f2fs_is_forced_onto_its_device() {
 }
 
 #[test]
+fn ffs_has_soft_updates_by_an_option_of_its_newfs_and_others_by_its_mount() {
+    insta::assert_snapshot!(lines("ffs[-O 2 -U]:noatime,async"), @r##"
+    make: newfs -O 2 -U "$LOOP0"
+    mount: mount -i -t ufs -o noatime,async "$LOOP0" /mnt/t
+    dumpfs: dumpfs "$LOOP0"
+    check [0]: sh -c 'if command -v fsck_ffs >/dev/null; then fsck_ffs -n -f "$0"; else fsck -n "$0"; fi' "$LOOP0"
+    "##);
+}
+
+#[test]
 fn nilfs2_has_no_checker() {
     insta::assert_snapshot!(lines("nilfs2"), @r#"
     make: mkfs.nilfs2 -f "$LOOP0"

@@ -10,6 +10,7 @@ mod ext3;
 mod ext4;
 mod ext_family;
 mod f2fs;
+mod ffs;
 mod jfs;
 mod nilfs2;
 mod plain_data;
@@ -182,6 +183,7 @@ pub static ALL: &[&dyn Filesystem] = &[
     &ufs1::UFS1,
     &ufs2::UFS2,
     &zfs::Zfs,
+    &ffs::Ffs,
     &tmpfs::Tmpfs,
     &dir::Dir,
 ];

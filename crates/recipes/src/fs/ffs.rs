@@ -1,0 +1,122 @@
+//! FFS, the fast file system of the BSDs (UFS1 and UFS2), as their own kernels have it, with soft
+//! updates. Only a BSD makes it by newfs(8) and mounts it with these options.
+//!
+//! After the manual pages of FreeBSD (newfs(8), mount(8), tunefs(8), `fsck_ffs(8)`, dumpfs(8)) and of
+//! `DragonFly`.
+
+use super::{Check, Filesystem, make_first, mount_first, on_first};
+use crate::mkfs_words::MkfsGrammar;
+use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
+use std::path::Path;
+
+/// FFS, as newfs makes it: metadata are written in order and waited for (`noasync`), unless it is
+/// told otherwise (`[-U]`: soft updates; `:async`).
+pub struct Ffs;
+
+/// How newfs reads its options on FreeBSD. On `DragonFly` `-O` and `-E` take none, and `-U` is the
+/// same.
+static NEWFS: MkfsGrammar = MkfsGrammar {
+    short_with_value: "LOSTabcdefghikmoprs",
+    long_with_value: &[],
+    refused: &[
+        ("N", "it makes nothing"),
+        ("T", "it names a disk to be described by"),
+        ("p", "it names a partition of the device"),
+    ],
+    refused_values: &[],
+};
+
+/// Its options (mount(8) of FreeBSD).
+const OPTIONS: &[&str] = &[
+    "noasync",
+    "noclusterr",
+    "noclusterw",
+    "acls",
+    "nfsv4acls",
+    "multilabel",
+    "snapshot",
+    "suiddir",
+    "force",
+    "union",
+];
+
+/// `-n` answers no to all questions and opens nothing for writing; `-f` looks although it was
+/// unmounted cleanly. On `DragonFly` fsck(8) is the checker itself, and looks anyway.
+const CHECKER: &str =
+    "if command -v fsck_ffs >/dev/null; then fsck_ffs -n -f \"$0\"; else fsck -n \"$0\"; fi";
+
+impl Filesystem for Ffs {
+    fn name(&self) -> &'static str {
+        "ffs"
+    }
+
+    fn title(&self) -> &'static str {
+        "UFS of a BSD kernel, with soft updates on request (ffs[-U]), on another machine"
+    }
+
+    fn kind(&self) -> FilesystemKind {
+        FilesystemKind::Block
+    }
+
+    fn requirements(&self) -> Vec<Requirement> {
+        // They belong to the base of a BSD.
+        let program = |name: &str| Need::Program {
+            name: name.to_owned(),
+            package: "the base system".to_owned(),
+        };
+        vec![
+            Requirement::new(Need::BsdKernel, "mounting ffs"),
+            Requirement::new(Need::Root, "making and mounting ffs"),
+            Requirement::new(program("newfs"), "making ffs"),
+            Requirement::new(program("fsck"), "checking ffs"),
+        ]
+    }
+
+    fn mount_options(&self) -> &'static [&'static str] {
+        OPTIONS
+    }
+
+    fn mkfs_grammar(&self) -> Option<&'static MkfsGrammar> {
+        Some(&NEWFS)
+    }
+
+    fn layouts(&self) -> &'static [&'static str] {
+        &["single"]
+    }
+
+    fn smallest_bytes(&self) -> Bytes {
+        Bytes(16 << 20)
+    }
+
+    fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
+        make_first(&["newfs"], contender, devices)
+    }
+
+    fn mount(&self, contender: &Contender, devices: &[String], target: &Path) -> Vec<Step> {
+        // The type by which these kernels know both versions.
+        mount_first("ufs", Vec::new(), contender, devices, target)
+    }
+
+    fn describe(
+        &self,
+        _contender: &Contender,
+        devices: &[String],
+        _target: &Path,
+    ) -> Vec<(String, Step)> {
+        vec![("dumpfs".to_owned(), on_first(&["dumpfs"], devices))]
+    }
+
+    fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["sh", "-c", CHECKER], devices),
+            clean: &[0],
+        })
+    }
+
+    fn repair(&self, devices: &[String]) -> Option<Check> {
+        Some(Check {
+            step: on_first(&["fsck", "-y"], devices),
+            clean: &[0],
+        })
+    }
+}
