@@ -24,3 +24,4 @@ pub mod probe;
 pub mod provenance;
 pub mod quiesce;
 pub mod signals;
+pub mod ssh;

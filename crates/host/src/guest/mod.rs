@@ -4,7 +4,7 @@
 //!
 //! What is said between host and guest is the business of the lab, as is what runs in one.
 
-mod console;
+pub(crate) mod console;
 pub mod inside;
 pub mod kernels;
 mod machine;

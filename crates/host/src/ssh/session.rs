@@ -1,0 +1,253 @@
+//! A conversation with a shell on another machine: scripts go there one by one, and each comes
+//! back with its status and its two outputs, told from whatever else is said by a random mark.
+
+use super::{Ssh, SshError, quoted};
+use crate::command::die_with_parent;
+use crate::guest::console::Console;
+use fsdyno_model::{Nanos, Stop};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// What runs there.
+const FAR: &str = include_str!("far.sh");
+/// What starts it, by a shell of any kind. Lines are gathered until the mark, for the shell must
+/// not read beyond what it is to do: `read` takes no byte too many, and no shell reads so by itself.
+const BOOT: &str = "exec 3<&0 </dev/null; N=$(printf \"\\012x\"); N=${N%x}; S=; \
+    while IFS= read -r L <&3; do case $L in $MARK) eval \"$S\"; S=;; *) S=$S$L$N;; esac; done; bye";
+/// How often a wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How many of its last lines ssh is given.
+const LAST_LINES: usize = 3;
+/// How long the other machine may take to undo what was made there.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How a script is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// In the shell itself: short, and its variables stay.
+    Here,
+    /// Beside it, so that it is ended when nobody waits for it any more.
+    Job,
+}
+
+/// What came of a script.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// Its status.
+    pub status: i32,
+    /// The last 64 KiB of its standard output; what is no UTF-8 is replaced.
+    pub stdout: String,
+    /// The last 64 KiB of its standard error; what is no UTF-8 is replaced.
+    pub stderr: String,
+    /// How long that took, seen from here.
+    pub took: Nanos,
+}
+
+/// A shell on another machine. It undoes what it made when this ends, however it ends.
+#[derive(Debug)]
+pub struct Session {
+    ssh: Ssh,
+    mark: String,
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Receiver<Vec<u8>>,
+    /// What came and was not looked at yet.
+    heard: Vec<u8>,
+    said: Console,
+}
+
+impl Session {
+    /// Connects, and has a directory made there, which goes when this ends. `tag` tells this
+    /// session from all others: no two are the same.
+    pub fn start(ssh: &Ssh, tag: &str, directory: &str, stop: &Stop) -> Result<Self, SshError> {
+        let mark = format!("fsdyno-{tag}");
+        let boot = format!("MARK={mark}; {BOOT}");
+        let line = format!("exec sh -c '{boot}'");
+        let mut command = Command::new(&ssh.program);
+        command
+            .args(ssh.words(&line))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        die_with_parent(&mut command);
+        let mut child = command.spawn().map_err(|cause| SshError::Local {
+            act: format!("start {}", ssh.program.display()),
+            cause,
+        })?;
+        let from = listen(child.stdout.take());
+        let said = match child.stderr.take() {
+            Some(stderr) => Console::of(stderr),
+            None => Console::of(std::io::empty()),
+        };
+        let mut session = Self {
+            ssh: ssh.clone(),
+            mark,
+            to: child.stdin.take(),
+            child,
+            from,
+            heard: Vec::new(),
+            said,
+        };
+        let begin = format!("begin {}", quoted(directory));
+        let answer = session.exchange(&format!("{FAR}\n{begin}"), stop)?;
+        if answer.status != 0 {
+            return Err(SshError::There {
+                destination: ssh.destination.clone(),
+                act: format!("making {directory}"),
+                words: format!(
+                    "{}; choose another place there with --work-dir",
+                    answer.stderr.trim()
+                ),
+            });
+        }
+        Ok(session)
+    }
+
+    /// Has a script done, and hears what came of it.
+    pub fn ask(&mut self, how: How, script: &str, stop: &Stop) -> Result<Answer, SshError> {
+        let verb = match how {
+            How::Here => "here",
+            How::Job => "job",
+        };
+        self.exchange(&format!("{verb} {}", quoted(script)), stop)
+    }
+
+    /// Whether ssh still runs.
+    pub fn lives(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Leaves, and waits until the other machine has undone what was made there; whether it did.
+    pub fn end(mut self) -> bool {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> bool {
+        // Its end is what the shell there waits for.
+        self.to = None;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return status.success(),
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK / 5),
+                _ => {
+                    let _ = self.child.kill();
+                    let _ = self.child.wait();
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn exchange(&mut self, text: &str, stop: &Stop) -> Result<Answer, SshError> {
+        let start = Instant::now();
+        let request = format!("{text}\n{}\n", self.mark);
+        let written = match &mut self.to {
+            Some(to) => to.write_all(request.as_bytes()).and_then(|()| to.flush()),
+            None => Err(std::io::ErrorKind::BrokenPipe.into()),
+        };
+        // A pipe that nobody reads any more: what ssh said of it is told.
+        if written.is_err() {
+            return Err(self.lost());
+        }
+        let header = self.header(stop)?;
+        let mut numbers = header.split(' ').map(str::parse);
+        let (Some(Ok(status)), Some(Ok(out)), Some(Ok(err)), None) = (
+            numbers.next(),
+            numbers.next(),
+            numbers.next(),
+            numbers.next(),
+        ) else {
+            return Err(SshError::Garbled {
+                destination: self.ssh.destination.clone(),
+                answer: header,
+            });
+        };
+        let (out, err): (i32, i32) = (out, err);
+        let stdout = self.exactly(usize::try_from(out).unwrap_or(0), stop)?;
+        let stderr = self.exactly(usize::try_from(err).unwrap_or(0), stop)?;
+        Ok(Answer {
+            status,
+            stdout,
+            stderr,
+            took: Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+        })
+    }
+
+    /// The next line that begins with the mark, without it. What a login shell says of its own
+    /// accord comes before the first.
+    fn header(&mut self, stop: &Stop) -> Result<String, SshError> {
+        loop {
+            while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.heard.drain(..=end).collect();
+                let line = String::from_utf8_lossy(&line);
+                if let Some(rest) = line.trim_end().strip_prefix(&self.mark) {
+                    return Ok(rest.trim_start().to_owned());
+                }
+            }
+            self.hear(stop)?;
+        }
+    }
+
+    fn exactly(&mut self, length: usize, stop: &Stop) -> Result<String, SshError> {
+        while self.heard.len() < length {
+            self.hear(stop)?;
+        }
+        let bytes: Vec<u8> = self.heard.drain(..length).collect();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Waits for more.
+    fn hear(&mut self, stop: &Stop) -> Result<(), SshError> {
+        loop {
+            if stop.requested() {
+                return Err(SshError::Stopped);
+            }
+            match self.from.recv_timeout(LOOK) {
+                Ok(bytes) => {
+                    self.heard.extend(bytes);
+                    return Ok(());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lost()),
+            }
+        }
+    }
+
+    /// What ssh said as it ended.
+    fn lost(&mut self) -> SshError {
+        self.leave();
+        self.ssh.lost(&self.said.last(LAST_LINES))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Reads what comes, until the end.
+fn listen(stdout: Option<ChildStdout>) -> Receiver<Vec<u8>> {
+    let (teller, from) = sync_channel(64);
+    std::thread::spawn(move || {
+        let Some(mut stdout) = stdout else { return };
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match stdout.read(&mut buffer) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(length) if length > 0 => {
+                    if teller.send(buffer[..length].to_vec()).is_err() {
+                        return;
+                    }
+                }
+                _ => return,
+            }
+        }
+    });
+    from
+}
