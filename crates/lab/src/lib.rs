@@ -16,6 +16,7 @@ mod talk;
 pub use job::Job;
 pub use labs::guest::{GuestLab, GuestLabError};
 pub use labs::host::HostLab;
+pub use labs::ssh::{SshLab, SshLabError};
 pub use labs::{Lab, Labs, Surveyed};
 pub use missing::Missing;
 pub use preflight::{Preflight, PreflightError};

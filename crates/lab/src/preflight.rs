@@ -1,6 +1,7 @@
 //! Everything that can be known before anything is made: recipes found, datasets opened, phases
 //! that follow from each other, and room enough for it all.
 
+use crate::labs::ssh::refused;
 use crate::{filled, in_memory};
 use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
@@ -160,6 +161,9 @@ pub enum PreflightError {
         /// Why.
         source: std::io::Error,
     },
+    /// Another machine cannot do what is asked for.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The room of a place cannot be told.
     #[error("cannot work in {}: {source} (make the directory, or name another one)", path.display())]
     Unknown {
@@ -176,6 +180,9 @@ pub const DEFAULT_SCRATCH: &str = "/var/tmp";
 impl Preflight {
     /// Looks everything up and does the sums. Makes nothing.
     pub fn of(plan: &Plan) -> Result<Self, PreflightError> {
+        if let Some(refusal) = refused::refusal(plan) {
+            return Err(PreflightError::Elsewhere(refusal));
+        }
         let recipes = plan
             .contenders
             .iter()
@@ -264,11 +271,13 @@ impl Preflight {
                     "a larger loop size, or leave the size to fsdyno",
                 ));
             }
-            let directories = plan.contenders.iter().filter_map(|c| c.directory.as_ref());
+            // What lies on another machine is looked at there.
+            let here = || plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
+            let directories = here().filter_map(|c| c.directory.as_ref());
             let mut places: Vec<(&PathBuf, &str)> = directories
                 .map(|path| (path, "a directory with more room"))
                 .collect();
-            if matches!(plan.device, DeviceChoice::Loop { .. }) {
+            if matches!(plan.device, DeviceChoice::Loop { .. }) && here().next().is_some() {
                 places.push((&self.scratch, "another place with --work-dir"));
             }
             for (path, way_out) in places {
@@ -335,7 +344,8 @@ impl Preflight {
 
     /// Refuses places in which no image, mount point or tree could be made.
     pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
-        let directories = plan.contenders.iter().map(|c| c.directory.as_ref());
+        let here = plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
+        let directories = here.map(|c| c.directory.as_ref());
         let places: BTreeSet<(&PathBuf, &str)> = directories
             .map(|directory| match directory {
                 Some(directory) => (directory, " (dir:PATH)"),

@@ -26,6 +26,9 @@ const TAG: &str = "dry";
 /// All commands of a cell, in order, one a line; comments tell the stages.
 pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
+    if job.contender.lab.is_elsewhere() {
+        return crate::labs::ssh::script(plan, preflight, cell);
+    }
     let in_guest = !job.contender.lab.is_host();
     let base = if in_guest {
         Path::new(PLACE)

@@ -45,6 +45,11 @@ impl LabChoice {
         *self == Self::Host
     }
 
+    /// Whether it is another machine: its paths and devices are not those of this one.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Ssh(_))
+    }
+
     /// Whether each cell has a guest of its own, with a kernel of its own.
     pub fn is_guest(&self) -> bool {
         matches!(self, Self::Uml | Self::Qemu)

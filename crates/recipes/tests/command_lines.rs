@@ -229,7 +229,7 @@ fn zfs_is_a_pool_that_is_made_exported_and_imported_by_its_own_devices_alone() {
     daemon: sh -c 'zpool list -H -o name > /dev/null 2>&1 || { test ! -e /var/lib/zfs/zpool.cache && mkdir -p /run/lock && rm -f /run/fsdyno-zfs-fuse.pid && zfs-fuse --no-kstat-mount --pidfile /run/fsdyno-zfs-fuse.pid; }'
     make: zpool create -f -o cachefile=none -m /mnt/t -o ashift=12 -O atime=off -O recordsize=8k fsdyno-mnt "$LOOP0" "$LOOP1"
     make: zpool export fsdyno-mnt
-    mount: sh -c 'mkdir -p "$0" && for device; do for part in "$device" "${device}1" "${device}p1"; do [ ! -b "$part" ] || ln -sf "$part" "$0" || exit; done; done' /mnt/devices "$LOOP0" "$LOOP1"
+    mount: sh -c 'mkdir -p "$0" && for device; do for part in "$device" "${device}1" "${device}p1"; do { [ ! -b "$part" ] && [ ! -c "$part" ]; } || ln -sf "$part" "$0" || exit; done; done' /mnt/devices "$LOOP0" "$LOOP1"
     mount: zpool import -f -d /mnt/devices -o cachefile=none fsdyno-mnt
     zpool status: zpool status fsdyno-mnt
     zpool get all: zpool get all fsdyno-mnt
@@ -246,14 +246,14 @@ fn an_import_finds_the_devices_of_its_pool_and_partitions_of_them() {
     let fs = find("zfs").unwrap();
     let ground = std::env::temp_dir().join(format!("fsdyno-links-{}", std::process::id()));
     let target = ground.join("mnt");
-    let here = ["/dev/null".to_owned(), "/dev/no-such-device".to_owned()];
+    let here = ["/etc/passwd".to_owned(), "/dev/no-such-device".to_owned()];
     let link = fs.mount(&contender, &here, &target).remove(0).argv();
     let status = std::process::Command::new(&link[0])
         .args(&link[1..])
         .status();
     let made = std::fs::read_dir(ground.join("devices")).unwrap().count();
     std::fs::remove_dir_all(&ground).unwrap();
-    // Neither is a block device.
+    // Neither is a device.
     assert!(status.unwrap().success());
     assert_eq!(made, 0);
 }

@@ -3,6 +3,7 @@
 pub mod guest;
 pub mod host;
 pub(crate) mod notes;
+pub mod ssh;
 
 use crate::missing::Missing;
 use fsdyno_model::{Cell, CellRecord, Event, LabChoice, Plan};

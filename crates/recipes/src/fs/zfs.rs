@@ -40,10 +40,11 @@ static MKFS: MkfsGrammar = MkfsGrammar {
 };
 
 /// What links to the devices of a pool, and to the partitions that `OpenZFS` makes of a whole disk,
-/// in a directory in which nothing else can be found by an import.
+/// in a directory in which nothing else can be found by an import. Disks of a BSD are character
+/// devices.
 const LINK: &str = "mkdir -p \"$0\" && for device; do \
     for part in \"$device\" \"${device}1\" \"${device}p1\"; do \
-    [ ! -b \"$part\" ] || ln -sf \"$part\" \"$0\" || exit; done; done";
+    { [ ! -b \"$part\" ] && [ ! -c \"$part\" ]; } || ln -sf \"$part\" \"$0\" || exit; done; done";
 
 /// Where a daemon that fsdyno started writes down its process number.
 const PID_FILE: &str = "/run/fsdyno-zfs-fuse.pid";

@@ -33,11 +33,20 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
     })
 }
 
-/// The guests in which cells ran, one for each lab that has them, and what that means for their
-/// figures.
+/// The guests and other machines in which cells ran, one for each lab that has them, and what that
+/// means for their figures.
 fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
-    let told = set.labs().into_iter().filter_map(|share| share.guest);
-    told.map(|about| {
+    let told = set.labs().into_iter().filter_map(|share| {
+        let elsewhere = share.lab.is_elsewhere();
+        share.guest.map(|about| (about, elsewhere))
+    });
+    told.map(|(about, elsewhere)| {
+        if elsewhere {
+            return format!(
+                "{about}; figures are those of that machine: what follows is the one that ran \
+                 fsdyno"
+            );
+        }
         format!(
             "{about}; its system calls cost more than those of a kernel on bare hardware: compare \
              its figures with each other, not with those of a host"

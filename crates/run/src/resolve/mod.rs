@@ -9,6 +9,7 @@ mod catalogue;
 mod complaint;
 mod contenders;
 mod counting;
+mod elsewhere;
 mod entry;
 mod error;
 mod labs;

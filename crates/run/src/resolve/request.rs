@@ -4,6 +4,7 @@ use super::catalogue::Catalogue;
 use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, have_devices, told_apart};
 use super::counting::Counting;
+use super::elsewhere;
 use super::error::ResolveError;
 use super::labs::{self, Said};
 use super::parameters;
@@ -103,6 +104,9 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
     let scale = scale(request, &layers)?;
     let engine = engine(request, &layers, catalogue)?;
+    let asked = request.engine.as_deref();
+    let engine = elsewhere::engine(&contenders, asked, engine)
+        .map_err(ResolveError::argument("--engine"))?;
     let mut workloads = workloads(
         request,
         layers.pick(|layer| Some(&layer.workloads).filter(|w| !w.is_empty()).cloned()),

@@ -34,6 +34,9 @@ pub fn require(plan: &Plan) -> Result<(), Trouble> {
 
 /// Has the guard release the devices that the user named; none where images are made.
 pub fn release(plan: &Plan, erase: &[String], need: Bytes) -> Result<Vec<Released>, Trouble> {
+    if super::elsewhere::devices(plan, erase)? {
+        return Ok(Vec::new());
+    }
     let DeviceChoice::Block { paths } = &plan.device else {
         if erase.is_empty() {
             return Ok(Vec::new());
@@ -72,8 +75,14 @@ pub fn release(plan: &Plan, erase: &[String], need: Bytes) -> Result<Vec<Release
 }
 
 /// The devices and directories that belong to the provenance, each with its role.
+///
+/// What lies on another machine is told of there.
 pub fn to_name(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
-    let directories = plan.contenders.iter().filter_map(|c| c.directory.clone());
+    let mut here = plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
+    let directories = here.clone().filter_map(|c| c.directory.clone());
+    if here.next().is_none() {
+        return Vec::new();
+    }
     let mut named: Vec<_> = directories
         .map(|path| (path, "directory under test"))
         .collect();

@@ -2,6 +2,7 @@
 
 mod begin;
 mod devices;
+mod elsewhere;
 mod listener;
 
 use crate::args::RunArgs;
@@ -14,7 +15,9 @@ use fsdyno_host::{provenance, signals};
 use fsdyno_lab::missing::Lack;
 use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
 
-use fsdyno_model::{Availability, LabChoice, Outcome, Plan, ResultSet, RunInfo, Stop, StopReason};
+use fsdyno_model::{
+    Availability, CellRecord, LabChoice, Outcome, Plan, ResultSet, RunInfo, Stop, StopReason,
+};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
@@ -38,7 +41,7 @@ fn fresh(args: &RunArgs, store_path: &Path, stop: &Stop) -> Result<Code, Trouble
     if args.dry_run {
         return say(&plan, &preflight);
     }
-    let lab = lab(args, &plan, preflight, stop)?;
+    let lab = lab(args, &plan, preflight, None, stop)?;
     let mut store = Store::open(store_path)?;
     let mut info = RunInfo {
         id: String::new(),
@@ -77,7 +80,13 @@ fn resume(args: &RunArgs, name: &str, store_path: &Path, stop: &Stop) -> Result<
         eprintln!("fsdyno: {id} is complete: nothing is left to do");
         return finish(args, &store, &id);
     }
-    let lab = lab(args, &info.plan, preflight(&info.plan)?, stop)?;
+    let lab = lab(
+        args,
+        &info.plan,
+        preflight(&info.plan)?,
+        Some(&set.cells),
+        stop,
+    )?;
     same_guests(&set, &lab)?;
     go(args, lab, store, info, &done)
 }
@@ -195,8 +204,15 @@ fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
     Preflight::of(plan).map_err(Trouble::usage)
 }
 
-/// Everything that must hold before anything is made: what is missing, what the guard says.
-fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result<Labs, Trouble> {
+/// Everything that must hold before anything is made: what is missing, what the guard says. With
+/// the cells of a run that is gone on with, whether labs are those in which they were measured.
+fn lab(
+    args: &RunArgs,
+    plan: &Plan,
+    preflight: Preflight,
+    before: Option<&[CellRecord]>,
+    stop: &Stop,
+) -> Result<Labs, Trouble> {
     devices::require(plan)?;
     preflight.check_places(plan).map_err(Trouble::usage)?;
     let released = devices::release(plan, &args.erase, preflight.smallest_device(plan))?;
@@ -214,6 +230,13 @@ fn lab(args: &RunArgs, plan: &Plan, preflight: Preflight, stop: &Stop) -> Result
             eprintln!("fsdyno: {remark}");
         }
         labs.add(choice.clone(), lab);
+    }
+    for choice in plan.labs() {
+        if let LabChoice::Ssh(destination) = choice {
+            let parts = (preflight.clone(), journal.clone(), stop.clone());
+            let lab = elsewhere::lab(plan, destination, parts, before)?;
+            labs.add(choice.clone(), lab);
+        }
     }
     if plan.uses(&LabChoice::Host) {
         let lab = HostLab::new(plan, preflight, journal, released, stop.clone());

@@ -1,0 +1,198 @@
+//! The dataset of a cell: generated here from its seed, sent once, laid from there; and trees held
+//! against it.
+
+use super::doing::{Elsewhere, source_in, word};
+use super::phases::unpacking;
+use crate::job::Job;
+use crate::preflight::DEFAULT_SCRATCH;
+use crate::procedure::Halt;
+use fsdyno_host::image::Scratch;
+use fsdyno_host::ssh::{How, Parcel};
+use fsdyno_load::datasets::{DatasetError, Form};
+use fsdyno_load::ground::{Ground, SOURCE};
+use fsdyno_load::workloads::Needs;
+use fsdyno_model::DatasetChoice;
+use std::path::{Path, PathBuf};
+
+/// A dataset that lies on the other machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sent {
+    dataset: DatasetChoice,
+    archive: bool,
+    /// The tree, or the archive, there.
+    path: PathBuf,
+}
+
+/// Lays the dataset of a cell in all forms that it needs.
+pub(super) fn lay(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>) -> Result<(), Halt> {
+    for form in &job.prepared.forms {
+        let sent = send(hands, job, *form)?;
+        let name = sent.file_name().unwrap_or_default();
+        let laid = hands.ground.root.join(name);
+        let line = format!("cp -RPp {} {}", word(&sent), word(&laid));
+        hands.script(How::Job, &line)?;
+        match form {
+            Form::Tree => hands.ground.trees.push(laid),
+            Form::Archive => hands.ground.archive = Some(laid),
+        }
+    }
+    Ok(())
+}
+
+/// Where a form of the dataset lies there; sent first, where it does not yet.
+fn send(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>, form: Form) -> Result<PathBuf, Halt> {
+    let archive = form == Form::Archive;
+    let known = hands
+        .sent
+        .iter()
+        .find(|one| one.dataset == job.workload.dataset && one.archive == archive);
+    if let Some(known) = known {
+        return Ok(known.path.clone());
+    }
+    let place = PathBuf::from(&hands.directory).join(format!("dataset{}", hands.sent.len()));
+    hands.script(How::Here, &format!("mkdir {}", word(&place)))?;
+    let path = if hands.far.is_paper() {
+        on_paper(hands, job, form, &place)?
+    } else {
+        really(hands, job, form, &place)?
+    };
+    hands.sent.push(Sent {
+        dataset: job.workload.dataset.clone(),
+        archive,
+        path: path.clone(),
+    });
+    Ok(path)
+}
+
+/// The line there that takes what is sent.
+fn taking(place: &Path, form: Form, path: &Path) -> String {
+    match form {
+        Form::Tree => format!("cd {} && exec tar -xpf -", word(place)),
+        Form::Archive => format!("exec cat >{}", word(path)),
+    }
+}
+
+fn on_paper(
+    hands: &mut Elsewhere<'_, '_>,
+    job: &Job<'_>,
+    form: Form,
+    place: &Path,
+) -> Result<PathBuf, Halt> {
+    let path = match form {
+        Form::Tree => source_in(place),
+        Form::Archive => place.join(format!("{SOURCE}.tar")),
+    };
+    let script = format!(
+        "the dataset {}, generated here from seed {} at scale {}, is sent to:\n{}",
+        job.workload.dataset,
+        job.plan.seed,
+        job.plan.scale,
+        taking(place, form, &path)
+    );
+    let sent = hands.far.send(Parcel::File(&path), &script);
+    sent.map_err(|error| hands.gone(&error))?;
+    Ok(path)
+}
+
+fn really(
+    hands: &mut Elsewhere<'_, '_>,
+    job: &Job<'_>,
+    form: Form,
+    place: &Path,
+) -> Result<PathBuf, Halt> {
+    let Some(journal) = hands.journal else {
+        return Err(hands.notes.halt("there is no journal", None));
+    };
+    let tag = journal
+        .path()
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let here = Path::new(DEFAULT_SCRATCH).join(format!("fsdyno-{tag}-sent"));
+    let scratch = Scratch::create(&here, journal);
+    let scratch = scratch.map_err(|error| hands.notes.halt(error.to_string(), None))?;
+    let mut ground = Ground::new(scratch.path());
+    let laid = job.prepared.dataset.lay(&mut ground, form, hands.stop);
+    let warnings = laid.map_err(|error| match error {
+        DatasetError::Stopped => Halt::Stopped,
+        other => hands.notes.halt(other.to_string(), other.errno()),
+    })?;
+    for warning in warnings {
+        hands.notes.warn(warning);
+    }
+    let archive = ground.archive.as_ref().filter(|_| form == Form::Archive);
+    let (parcel, path) = if let Some(archive) = archive {
+        let name = archive.file_name().unwrap_or_default();
+        (Parcel::File(archive), place.join(name))
+    } else {
+        let tree = Parcel::Tree {
+            inside: scratch.path(),
+            name: SOURCE,
+        };
+        (tree, source_in(place))
+    };
+    let sent = hands.far.send(parcel, &taking(place, form, &path));
+    sent.map_err(|error| hands.gone(&error))?;
+    Ok(path)
+}
+
+/// Holds the newest tree against what it was made from: names, and the sums of all files.
+///
+/// What was unpacked is held against what the same tar makes beside it, off the contender.
+pub(super) fn verify(
+    hands: &mut Elsewhere<'_, '_>,
+    job: &Job<'_>,
+    needs: Needs,
+) -> Result<(), Halt> {
+    let trees = &hands.ground.trees;
+    let newest = trees.last().cloned().unwrap_or_default();
+    let beside = Path::new(&hands.directory).join("original");
+    let (original, before, after) = if needs == Needs::Archive {
+        let archive = hands.ground.archive.clone().unwrap_or_default();
+        let letters = unpacking(&archive.display().to_string());
+        let (archive, place) = (word(&archive), word(&beside));
+        let before = format!(
+            "rm -rf {place}; mkdir {place} && tar {letters} {archive} -C {place} || exit\n"
+        );
+        (beside, before, format!("rm -rf {place}\n"))
+    } else {
+        let original = trees.len().checked_sub(2).map(|at| trees[at].clone());
+        (original.unwrap_or_default(), String::new(), String::new())
+    };
+    let list = |name: &str| word(&Path::new(&hands.directory).join(name));
+    let (first, second) = (list("sums.first"), list("sums.second"));
+    let sums = |tree: &Path, into: &str| {
+        format!(
+            "( cd {} && {{ find . | sort; find . -type f -exec \"$sum\" {{}} + | sort; }} ) >{into}",
+            word(tree)
+        )
+    };
+    let script = format!(
+        "sum=cksum; command -v cksum >/dev/null || sum=md5sum\n\
+         {before}{} || exit\n{} || exit\n{after}cmp {first} {second} && wc -l <{second}",
+        sums(&original, &first),
+        sums(&newest, &second)
+    );
+    let answer = hands.script(How::Job, &script).map_err(|halt| match halt {
+        Halt::Failed(failure) => hands.notes.halt(
+            format!(
+                "{} is not what it was made from ({}), or cannot be compared: {}",
+                newest.display(),
+                original.display(),
+                failure.message
+            ),
+            None,
+        ),
+        Halt::Stopped => Halt::Stopped,
+    })?;
+    let text = format!(
+        "{} in {}: {} lines of names and sums equal to those of {}",
+        job.contender.label,
+        newest.display(),
+        answer.stdout.trim(),
+        original.display(),
+    );
+    hands.notes.effective("tree comparison", text);
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The devices of a cell on another machine: image files attached by its means, or those that the
+//! user named there and said may be erased.
+
+use super::dialects::Dialect;
+use super::doing::{Elsewhere, word};
+use crate::job::Job;
+use crate::procedure::Halt;
+use fsdyno_host::ssh::How;
+use fsdyno_model::{DeviceChoice, FilesystemKind};
+use fsdyno_recipes::layouts;
+use std::path::{Path, PathBuf};
+
+/// Provides the devices of a contender, as the steps of its recipe name them.
+pub(super) fn provide(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>) -> Result<Vec<String>, Halt> {
+    let kind = job.recipe.kind();
+    if kind == FilesystemKind::Directory {
+        return Ok(Vec::new());
+    }
+    let base = PathBuf::from(&hands.directory);
+    let tag = hands.tag();
+    let scratch = job.scratch(&base, &tag);
+    hands.target = job.target(&base, &tag);
+    hands.durable = job.recipe.make_durable(&hands.target);
+    // What is still mounted, or stands on it, is not removed.
+    hands.far.undo(&format!(
+        "[ \"$R\" = 0 ] && rm -rf {} || R=1",
+        word(&scratch)
+    ));
+    let directories = format!("mkdir {} {}", word(&scratch), word(&hands.target));
+    hands.script(How::Here, &directories)?;
+    let Some(dialect) = hands
+        .machine
+        .dialect
+        .filter(|_| kind == FilesystemKind::Block)
+    else {
+        return Ok(Vec::new());
+    };
+    let count = job.contender.layout.devices;
+    let mut devices = Vec::new();
+    if let DeviceChoice::Block { paths } = &job.plan.device {
+        for path in paths.iter().take(count as usize) {
+            unused(hands, dialect, path)?;
+            devices.push(path.display().to_string());
+        }
+    } else {
+        for number in 0..count {
+            devices.push(image(hands, dialect, job, &scratch, number)?);
+        }
+    }
+    let Some(joined) = layouts::joined(&job.contender.layout, &devices, &job.name(&tag)) else {
+        return Ok(devices);
+    };
+    // Parted in the order they are named: undone from the last noted.
+    for step in joined.part.iter().rev() {
+        hands
+            .far
+            .undo(&format!("[ \"$R\" = 0 ] && {} || R=1", step.shell()));
+    }
+    for step in &joined.join {
+        hands.script(How::Here, &step.shell())?;
+    }
+    Ok(vec![joined.device])
+}
+
+/// Makes an image file and attaches it; the variable that names the device.
+fn image(
+    hands: &mut Elsewhere<'_, '_>,
+    dialect: &Dialect,
+    job: &Job<'_>,
+    scratch: &Path,
+    number: u32,
+) -> Result<String, Halt> {
+    let path = word(&scratch.join(format!("disk{number}.img")));
+    let variable = format!("LOOP{number}");
+    hands.script(
+        How::Here,
+        &format!("truncate -s {} {path}", job.image_bytes.0),
+    )?;
+    let detach = (dialect.detach)(&variable);
+    hands.far.undo(&format!(
+        "[ -z \"${variable}\" ] || {{ [ \"$R\" = 0 ] && {{ {detach}; }}; }} || R=1; {variable}="
+    ));
+    hands.script(How::Here, &(dialect.attach)(&path, &variable))?;
+    Ok(format!("${variable}"))
+}
+
+/// Refuses a device that the other machine uses, or has not.
+fn unused(hands: &mut Elsewhere<'_, '_>, dialect: &Dialect, path: &Path) -> Result<(), Halt> {
+    let device = word(path);
+    let script = format!(
+        "DEVICE={device}; [ -b \"$DEVICE\" ] || [ -c \"$DEVICE\" ] || exit 9\n\
+         echo \"name $(readlink -f \"$DEVICE\" 2>/dev/null || echo \"$DEVICE\")\"\n{}",
+        dialect.uses
+    );
+    let answer = hands.far_ask(How::Job, &script)?;
+    hands.note(&script, &answer);
+    if hands.far.is_paper() {
+        return Ok(());
+    }
+    if answer.status == 9 {
+        let message = format!("{device} is no device there");
+        return Err(hands.notes.halt(message, None));
+    }
+    let (name, shown) = answer.stdout.split_once('\n').unwrap_or_default();
+    let name = name.strip_prefix("name ").unwrap_or_default();
+    let given = path.display().to_string();
+    let found = use_of(&given, shown).or_else(|| use_of(name, shown));
+    if name.is_empty() || answer.status != 0 {
+        let message = format!(
+            "cannot tell whether {device} is in use there: {}",
+            answer.stderr.trim()
+        );
+        return Err(hands.notes.halt(message, None));
+    }
+    match found {
+        None => Ok(()),
+        Some(line) => {
+            let message = format!(
+                "{device} is in use there (`{}`): it is left alone; unmount it, or name another",
+                line.trim()
+            );
+            Err(hands.notes.halt(message, None))
+        }
+    }
+}
+
+/// The line that shows a device, a part of it, or what it is a part of, in use.
+fn use_of<'a>(device: &str, uses: &'a str) -> Option<&'a str> {
+    uses.lines().find(|line| {
+        let mut words = line.split_whitespace();
+        words.any(|word| {
+            let word = if word.starts_with('/') {
+                word.to_owned()
+            } else {
+                // Pools name their devices without the directory.
+                format!("/dev/{word}")
+            };
+            is_part(device, &word) || is_part(&word, device)
+        })
+    })
+}
+
+/// Whether a name is that of the device, or of a part of it: `sda1`, `ada0p2`, `da0s1a`,
+/// `nvme0n1p1`, and not `sdaa` or `ada01`.
+fn is_part(device: &str, name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(device) else {
+        return false;
+    };
+    let Some(last) = device
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.chars().last())
+    else {
+        return false;
+    };
+    match rest.chars().next() {
+        None => true,
+        Some(first) if last.is_ascii_digit() => "psabcdefgh".contains(first),
+        Some(first) => first.is_ascii_digit(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_in_use_is_seen_by_itself_by_its_parts_and_by_what_it_is_part_of() {
+        let mounts = "/dev/ada0p2 on / (ufs, local)\n/dev/sdb1 on /data type x (rw)\n\
+            devfs on /dev (devfs)\n";
+        let pool = "  pool: tank\n\tNAME STATE\n\ttank ONLINE\n\t  ada2 ONLINE\n";
+        for (device, uses, expected) in [
+            ("/dev/ada0", mounts, true),
+            ("/dev/ada0p2", mounts, true),
+            ("/dev/ada0p3", mounts, false),
+            ("/dev/ada", mounts, true),
+            ("/dev/ada1", mounts, false),
+            ("/dev/sdb", mounts, true),
+            ("/dev/sdb1", mounts, true),
+            ("/dev/sdb2", mounts, false),
+            ("/dev/sdc", mounts, false),
+            ("/dev/ada2", pool, true),
+            ("/dev/ada2p1", pool, true),
+            ("/dev/ada21", pool, false),
+        ] {
+            assert_eq!(use_of(device, uses).is_some(), expected, "{device}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! FreeBSD, after its manual pages: mdconfig(8), mount(8), swapinfo(8), and the counters of the
+//! kernel by sysctl(8). No test runs it.
+
+use super::{Dialect, SYSCTL, USES, mount};
+
+pub(super) static FREEBSD: Dialect = Dialect {
+    system: "FreeBSD",
+    bsd: true,
+    attach: |image, variable| {
+        format!("unit=$(mdconfig -a -t vnode -f {image}) && {variable}=/dev/$unit")
+    },
+    detach: |variable| format!("mdconfig -d -u \"${{{variable}#/dev/}}\""),
+    mount,
+    // mount(8) loads what the kernel has not.
+    has_filesystem: |_| "true".to_owned(),
+    has_module: |_| "false".to_owned(),
+    facts: SYSCTL,
+    // user, nice, system, interrupt, idle: in ticks of the statistics clock.
+    busy: Some(
+        "set -- $(sysctl -n kern.cp_time); echo \"busy $(($1 + $2 + $3 + $4)) \
+         $(sysctl -n kern.clockrate | sed 's/.*stathz = \\([0-9]*\\).*/\\1/')\"",
+    ),
+    uses: USES,
+    drop_caches: None,
+};

@@ -1,0 +1,49 @@
+//! Linux, with the programs of util-linux or of busybox.
+
+use super::{Dialect, mount};
+use std::path::Path;
+
+pub(super) static LINUX: Dialect = Dialect {
+    system: "Linux",
+    bsd: false,
+    attach,
+    detach,
+    mount: by_itself,
+    has_filesystem: |name| {
+        format!("grep -qw {name} /proc/filesystems || modprobe -q {name} 2>/dev/null")
+    },
+    has_module: |name| format!("[ -d /sys/module/{name} ] || modprobe -q {name} 2>/dev/null"),
+    facts: "echo \"processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)\"\n\
+        echo \"processors=$(grep -c '^processor' /proc/cpuinfo)\"\n\
+        m=$(sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo)\n\
+        echo \"memory=$((m * 1024))\"\n\
+        d=; for one in /sys/block/*; do case $one in */loop*|*/ram*) ;; *) d=\"$d ${one##*/}\";; esac; done\n\
+        echo \"disks=${d# }\"",
+    // In ticks of USER_HZ, which is 100 (proc(5)).
+    busy: Some("read -r _ u n s _ _ q f _ </proc/stat; echo \"busy $((u + n + s + q + f)) 100\""),
+    // What is built on a device, or on its partitions, holds it.
+    uses: "mount; cat /proc/swaps; name=$(readlink -f \"$DEVICE\"); name=${name##*/}; \
+        for holder in /sys/class/block/\"$name\"/holders/* /sys/class/block/\"$name\"/*/holders/*; \
+        do [ ! -e \"$holder\" ] || echo \"$DEVICE is part of ${holder##*/}\"; done",
+    drop_caches: Some("echo 3 >/proc/sys/vm/drop_caches"),
+};
+
+/// Not by `--find --show`, which busybox has not; another may be faster, and then the next is tried.
+fn attach(image: &str, variable: &str) -> String {
+    format!(
+        "for try in 1 2 3 4 5; do free=$(losetup -f) || break; \
+         if losetup --direct-io=on \"$free\" {image} 2>/dev/null || losetup \"$free\" {image}; \
+         then {variable}=$free; break; fi; done; [ -n \"${variable}\" ]"
+    )
+}
+
+fn detach(variable: &str) -> String {
+    format!("losetup -d \"${variable}\"")
+}
+
+/// `-i`: no program that stands between, as the host lab mounts by system call.
+fn by_itself(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String> {
+    let mut words = mount(fstype, source, target, options);
+    words.insert(1, "-i".to_owned());
+    words
+}

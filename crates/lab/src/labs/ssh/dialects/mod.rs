@@ -1,0 +1,102 @@
+//! What differs between systems where POSIX ends: attaching image files, mounting, and what is told
+//! of the machine. One file a system, named by `uname -s`.
+//!
+//! Those of the BSDs follow their manual pages; only that of Linux is run by a test.
+
+mod dragonfly;
+mod freebsd;
+mod linux;
+
+use std::path::Path;
+
+/// How one system is spoken to.
+pub(super) struct Dialect {
+    /// What its `uname -s` says.
+    pub system: &'static str,
+    /// Whether its kernel is that of a BSD.
+    pub bsd: bool,
+    /// Attaches an image file, and puts the device into a variable: a line.
+    pub attach: fn(image: &str, variable: &str) -> String,
+    /// Detaches the device in a variable: a line.
+    pub detach: fn(variable: &str) -> String,
+    /// The words that mount.
+    pub mount: fn(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String>,
+    /// Whether a file system is in its kernel, or comes with its mount: a line, by its status.
+    pub has_filesystem: fn(name: &str) -> String,
+    /// Whether a module is in its kernel, or can be loaded: a line, by its status.
+    pub has_module: fn(name: &str) -> String,
+    /// Prints `processor=`, `processors=`, `memory=` (bytes) and `disks=`, as far as it tells.
+    pub facts: &'static str,
+    /// Prints `busy TICKS HZ`: the busy time of all processors since it booted.
+    pub busy: Option<&'static str>,
+    /// Prints what uses devices, each as a word of a line. `$DEVICE` is the one that is meant.
+    pub uses: &'static str,
+    /// Drops what the kernel keeps in memory of files: a line for root.
+    pub drop_caches: Option<&'static str>,
+}
+
+/// All of them.
+static ALL: [&Dialect; 3] = [&linux::LINUX, &freebsd::FREEBSD, &dragonfly::DRAGONFLY];
+
+/// That of a system, by what its `uname -s` says.
+pub(super) fn find(system: &str) -> Option<&'static Dialect> {
+    ALL.into_iter().find(|dialect| dialect.system == system)
+}
+
+/// That in which a dry run speaks, which asks no machine.
+pub(super) fn assumed(bsd: bool) -> &'static Dialect {
+    if bsd {
+        &freebsd::FREEBSD
+    } else {
+        &linux::LINUX
+    }
+}
+
+/// `mount -t TYPE -o OPTIONS SOURCE TARGET`, as all of them have it.
+fn mount(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String> {
+    let mut words = vec!["mount".to_owned(), "-t".to_owned(), fstype.to_owned()];
+    if !options.is_empty() {
+        words.extend(["-o".to_owned(), options.join(",")]);
+    }
+    words.extend([source.to_owned(), target.display().to_string()]);
+    words
+}
+
+/// What sysctl tells of a BSD.
+const SYSCTL: &str = "echo \"processor=$(sysctl -n hw.model)\"\n\
+    echo \"processors=$(sysctl -n hw.ncpu)\"\n\
+    echo \"memory=$(sysctl -n hw.physmem)\"\n\
+    echo \"disks=$(sysctl -n kern.disks)\"";
+
+/// What a BSD mounts and swaps to, and the devices of its pools.
+const USES: &str = "mount; swapinfo 2>/dev/null; zpool status 2>/dev/null; :";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_attaches_and_detaches_in_lines_that_a_shell_reads() {
+        for dialect in ALL {
+            let attach = (dialect.attach)("'/var/tmp/a b'", "LOOP0");
+            let detach = (dialect.detach)("LOOP0");
+            assert!(
+                attach.contains("'/var/tmp/a b'") && attach.contains("LOOP0="),
+                "{attach}"
+            );
+            for text in [&attach[..], &detach, dialect.facts, dialect.uses] {
+                let read = std::process::Command::new("sh")
+                    .args(["-n", "-c", text])
+                    .status();
+                assert!(read.unwrap().success(), "{}: {text}", dialect.system);
+            }
+        }
+    }
+
+    #[test]
+    fn options_are_given_to_mount_in_the_order_typed() {
+        let options = ["noatime", "async"].map(str::to_owned);
+        let words = (freebsd::FREEBSD.mount)("ufs", "/dev/md0", Path::new("/m"), &options);
+        assert_eq!(words.join(" "), "mount -t ufs -o noatime,async /dev/md0 /m");
+    }
+}

@@ -1,0 +1,246 @@
+//! What another machine is: its system, its clock, its programs, and what it misses of a plan.
+
+use super::SshLabError;
+use super::clock::Clock;
+use super::dialects::{self, Dialect};
+use super::far::Far;
+use crate::missing::{Lack, Missing};
+use fsdyno_host::ssh::How;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{
+    Availability, Bytes, Contender, FilesystemKind, Nanos, Need, Plan, Requirement,
+};
+use fsdyno_recipes::layouts::{self, Layout};
+
+/// The programs that every cell needs there.
+const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir";
+
+/// Another machine.
+#[derive(Clone)]
+pub(super) struct Machine {
+    /// None where nobody has written down how its system attaches and mounts.
+    pub dialect: Option<&'static Dialect>,
+    pub system: String,
+    pub root: bool,
+    pub clock: Clock,
+    /// The least that a phase takes there.
+    pub floor: Nanos,
+    /// Whether its cp can be told to share blocks, and not to.
+    pub shares: bool,
+    /// What it is, in words: its kernel first, up to a comma.
+    pub about: String,
+}
+
+/// What the survey asks.
+fn questions() -> String {
+    format!(
+        "echo \"system=$(uname -s)\"\n\
+         echo \"kernel=$(uname -s) $(uname -r) $(uname -m)\"\n\
+         echo \"build=$(uname -v)\"\n\
+         echo \"user=$(id -u)\"\n\
+         for program in {PROGRAMS}; do\n\
+         command -v \"$program\" >/dev/null || echo \"missing=$program\"; done\n\
+         d=$(date +%s.%N); case $d in *[!0-9.]*) ;; *.?????????) echo clock=date;; esac\n\
+         ( time -p true ) >/dev/null 2>&1 && echo time=yes\n\
+         cp --reflink=never /dev/null \"$D/probe\" >/dev/null 2>&1 && echo shares=yes\n\
+         :"
+    )
+}
+
+impl Machine {
+    /// Looks around.
+    pub fn survey(far: &mut dyn Far, directory: &str, place: &str) -> Result<Self, SshLabError> {
+        let told = far.ask(How::Here, &questions())?.stdout;
+        let of = |name: &str| answer(&told, name);
+        let system = of("system").unwrap_or_default();
+        if let Some(program) = of("missing") {
+            return Err(SshLabError::NoProgram {
+                place: place.to_owned(),
+                program,
+            });
+        }
+        let clock = match (of("clock"), of("time")) {
+            (Some(_), _) => Clock::Date,
+            (None, Some(_)) => Clock::Time,
+            (None, None) => {
+                return Err(SshLabError::NoClock {
+                    place: place.to_owned(),
+                });
+            }
+        };
+        let mut machine = Self {
+            dialect: dialects::find(&system),
+            root: of("user").as_deref() == Some("0"),
+            system,
+            clock,
+            floor: clock.resolution(),
+            shares: of("shares").is_some(),
+            about: String::new(),
+        };
+        machine.floor = machine.floor.max(least(far, clock, directory)?);
+        machine.about = machine.describe(far, &told, place)?;
+        Ok(machine)
+    }
+
+    /// One that a dry run speaks of.
+    pub fn imagined(bsd: bool) -> Self {
+        let dialect = dialects::assumed(bsd);
+        Self {
+            dialect: Some(dialect),
+            system: dialect.system.to_owned(),
+            root: true,
+            clock: Clock::Date,
+            floor: Nanos(0),
+            shares: !bsd,
+            about: String::new(),
+        }
+    }
+
+    fn describe(&self, far: &mut dyn Far, told: &str, place: &str) -> Result<String, SshLabError> {
+        let facts = match self.dialect {
+            Some(dialect) => far.ask(How::Here, dialect.facts)?.stdout,
+            None => String::new(),
+        };
+        let fact = |name: &str| answer(&facts, name).unwrap_or_else(|| "unknown".to_owned());
+        let memory = fact("memory")
+            .parse()
+            .map_or("unknown".to_owned(), |bytes| Bytes(bytes).to_string());
+        Ok(format!(
+            "{}, build {}, on {place}: {} processors ({}), {memory} of memory, disks {}; done by its \
+             own programs{}, timed there by {} (an empty phase \
+             takes {}), durable when sync(1) has returned, which waits for all file systems there",
+            answer(told, "kernel").unwrap_or_default(),
+            answer(told, "build").unwrap_or_default(),
+            fact("processors"),
+            fact("processor"),
+            fact("disks"),
+            if self.root { " as root" } else { "" },
+            self.clock.name(),
+            self.floor,
+        ))
+    }
+
+    /// What is missing there for a plan.
+    pub fn missing(&self, far: &mut dyn Far, plan: &Plan) -> Result<Missing, SshLabError> {
+        let mut contenders = Vec::new();
+        for contender in &plan.contenders {
+            contenders.push(self.missing_for(far, contender)?);
+        }
+        Ok(Missing {
+            contenders,
+            workloads: vec![None; plan.workloads.len()],
+        })
+    }
+
+    fn missing_for(&self, far: &mut dyn Far, contender: &Contender) -> Result<Lack, SshLabError> {
+        let Some(recipe) = fsdyno_recipes::find(&contender.filesystem) else {
+            return Ok(None);
+        };
+        if recipe.kind() == FilesystemKind::Directory {
+            return Ok(None);
+        }
+        let mut requirements = recipe.requirements();
+        let layout = layouts::find(&contender.layout.name);
+        requirements.extend(layout.into_iter().flat_map(Layout::requirements));
+        for requirement in requirements {
+            if let Some(reason) = self.reason(far, &requirement.need)? {
+                return Ok(Some(lack(requirement, reason)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why a need is not met there.
+    fn reason(&self, far: &mut dyn Far, need: &Need) -> Result<Option<String>, SshLabError> {
+        let Some(dialect) = self.dialect else {
+            return Ok(Some(format!(
+                "how {} attaches and mounts is written down nowhere in fsdyno: compare directories \
+                 there (dir:PATH)",
+                self.system
+            )));
+        };
+        let (line, missed) = match need {
+            Need::Root if self.root => return Ok(None),
+            Need::Root => return Ok(Some("the user of the connection is not root".to_owned())),
+            Need::BsdKernel if dialect.bsd => return Ok(None),
+            Need::BsdKernel => return Ok(Some(format!("its kernel is {}", self.system))),
+            Need::LoopDevices => return Ok(None),
+            Need::AnyOf(needs) => {
+                let mut reasons = Vec::new();
+                for one in needs {
+                    match self.reason(far, one)? {
+                        None => return Ok(None),
+                        Some(reason) => reasons.push(reason),
+                    }
+                }
+                return Ok(Some(reasons.join(", and ")));
+            }
+            // How a kernel there was built is asked by using it.
+            Need::KernelOption { .. } => return Ok(None),
+            Need::Program { name, .. } => (
+                shell_line(&["command".to_owned(), "-v".to_owned(), name.clone()]),
+                format!("there is no program `{name}`"),
+            ),
+            Need::KernelFilesystem(name) => (
+                (dialect.has_filesystem)(name),
+                format!("its kernel ({}) has no {name}", self.system),
+            ),
+            Need::KernelModule(name) => (
+                (dialect.has_module)(name),
+                format!("its kernel ({}) has no module {name}", self.system),
+            ),
+        };
+        let answer = far.ask(How::Here, &line)?;
+        Ok((answer.status != 0).then_some(missed))
+    }
+}
+
+/// A requirement that is not met there, with what helps.
+fn lack(requirement: Requirement, reason: String) -> (Requirement, Availability) {
+    let remedy = match &requirement.need {
+        Need::Root => "log in there as root, or compare directories there (dir:PATH)".to_owned(),
+        Need::Program { package, .. } => format!("install it there (in Debian: {package})"),
+        Need::BsdKernel => requirement.need.remedy(),
+        _ => "take another machine, or leave it out".to_owned(),
+    };
+    (requirement, Availability::Missing { reason, remedy })
+}
+
+/// The least of some empty phases.
+fn least(far: &mut dyn Far, clock: Clock, directory: &str) -> Result<Nanos, SshLabError> {
+    let script = clock.script(":", None, directory);
+    let mut least: Option<Nanos> = None;
+    for _ in 0..5 {
+        let printed = far.ask(How::Job, &script)?.stdout;
+        let taken = clock
+            .read(&printed, false)
+            .map_err(|printed| SshLabError::NoTime { printed })?;
+        least = Some(least.map_or(taken.wall, |known| known.min(taken.wall)));
+    }
+    Ok(least.unwrap_or_default())
+}
+
+/// What stands after `NAME=` in a line of its own, where something does.
+fn answer(told: &str, name: &str) -> Option<String> {
+    let mut lines = told.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
+    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!value.is_empty()).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_by_its_name_alone() {
+        let told = "kernel=FreeBSD 14.1 amd64\nkernels=2\nbuild=a  b\nempty=\n";
+        assert_eq!(
+            answer(told, "kernel").as_deref(),
+            Some("FreeBSD 14.1 amd64")
+        );
+        assert_eq!(answer(told, "build").as_deref(), Some("a b"));
+        assert_eq!(answer(told, "empty"), None);
+        assert_eq!(answer(told, "user"), None);
+    }
+}

@@ -1,0 +1,337 @@
+//! The lab of another machine: each cell by scripts for its own shell and programs, over ssh.
+//! Nothing is installed there, and all that is made there is undone there, however this ends.
+
+mod clock;
+mod dataset;
+mod devices;
+mod dialects;
+mod doing;
+mod far;
+mod machine;
+mod phases;
+pub(crate) mod refused;
+
+use crate::job::Job;
+use crate::labs::notes::Notes;
+use crate::labs::{Lab, Surveyed};
+use crate::missing::Missing;
+use crate::preflight::Preflight;
+use crate::procedure::{self, Halt};
+use dataset::Sent;
+use doing::Elsewhere;
+use far::{Far, Line, Paper};
+use fsdyno_host::journal::Journal;
+use fsdyno_host::ssh::{How, Session, Ssh, SshError};
+use fsdyno_load::ground::Ground;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{Cell, CellRecord, Effective, Event, Need, Outcome, Plan, Stop};
+use machine::Machine;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Why a plan cannot be run on another machine.
+#[derive(Debug, thiserror::Error)]
+pub enum SshLabError {
+    /// It is not to be spoken to.
+    #[error(transparent)]
+    Ssh(#[from] SshError),
+    /// A program is not there.
+    #[error("on {place} there is no program `{program}`, which every cell needs")]
+    NoProgram {
+        /// The machine.
+        place: String,
+        /// The program.
+        program: String,
+    },
+    /// Nothing there tells the time well enough.
+    #[error(
+        "on {place} nothing tells the time better than in seconds: its date has no %N, and there is \
+         no time(1)"
+    )]
+    NoClock {
+        /// The machine.
+        place: String,
+    },
+    /// Its clock printed what is no time.
+    #[error("what tells the time there printed `{printed}`")]
+    NoTime {
+        /// What it printed.
+        printed: String,
+    },
+    /// A directory that is to be compared is not there, or may not be written to.
+    #[error("on {place} the directory {} cannot be written to: {why}", path.display())]
+    Directory {
+        /// The machine.
+        place: String,
+        /// The directory.
+        path: PathBuf,
+        /// What its shell said.
+        why: String,
+    },
+    /// Another machine than before answers.
+    #[error("{place} is `{now}`, and was `{before}`: figures of two machines are not compared")]
+    Another {
+        /// The destination.
+        place: String,
+        /// What it was.
+        before: String,
+        /// What it is.
+        now: String,
+    },
+    /// No name could be made for what is made there.
+    #[error("cannot read random bytes: {0}")]
+    Random(#[source] std::io::Error),
+}
+
+/// Runs cells on another machine.
+pub struct SshLab {
+    preflight: Preflight,
+    journal: Journal,
+    stop: Stop,
+    ssh: Ssh,
+    place: String,
+    machine: Machine,
+    missing: Missing,
+    connection: Option<Connection>,
+}
+
+/// What stands while a connection does.
+struct Connection {
+    session: Session,
+    directory: String,
+    sent: Vec<Sent>,
+}
+
+/// What there is to connect in a machine.
+pub fn need() -> Need {
+    fsdyno_host::ssh::need()
+}
+
+impl SshLab {
+    /// A lab for one plan: connects, and looks what there is.
+    pub fn new(
+        plan: &Plan,
+        destination: &str,
+        preflight: Preflight,
+        journal: Journal,
+        stop: Stop,
+    ) -> Result<Self, SshLabError> {
+        let ssh = Ssh::to(destination)?;
+        let place = format!("ssh:{destination}");
+        let mut connection = connect(&ssh, &preflight.scratch, &stop)?;
+        let mut line = Line::new(&ssh, &mut connection.session, &stop);
+        let machine = Machine::survey(&mut line, &connection.directory, &place)?;
+        for contender in &plan.contenders {
+            if let Some(path) = &contender.directory
+                && contender.lab.is_elsewhere()
+            {
+                may_write(&mut line, path, &place)?;
+            }
+        }
+        let missing = machine.missing(&mut line, plan)?;
+        Ok(Self {
+            preflight,
+            journal,
+            stop,
+            ssh,
+            place,
+            machine,
+            missing,
+            connection: Some(connection),
+        })
+    }
+
+    /// What the machine is, in words: its kernel first, up to a comma.
+    pub fn about(&self) -> &str {
+        &self.machine.about
+    }
+
+    /// The kernel and its build, of what [`SshLab::about`] says.
+    pub fn build_of(about: &str) -> &str {
+        about.split(", on ssh:").next().unwrap_or(about)
+    }
+
+    /// Connects anew where the connection broke; the same machine must answer.
+    fn connected(&mut self) -> Result<(), SshLabError> {
+        if let Some(connection) = &mut self.connection
+            && connection.session.lives()
+        {
+            return Ok(());
+        }
+        self.connection = None;
+        let mut connection = connect(&self.ssh, &self.preflight.scratch, &self.stop)?;
+        let mut line = Line::new(&self.ssh, &mut connection.session, &self.stop);
+        let machine = Machine::survey(&mut line, &connection.directory, &self.place)?;
+        let [before, now] = [&self.machine, &machine].map(|m| Self::build_of(&m.about).to_owned());
+        if before != now {
+            return Err(SshLabError::Another {
+                place: self.place.clone(),
+                before,
+                now,
+            });
+        }
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// Carries a cell out, and undoes what it left.
+    fn there(&mut self, notes: &mut Notes<'_>, plan: &Plan, cell: Cell) -> Result<(), Halt> {
+        self.connected().map_err(|error| match error {
+            SshLabError::Ssh(SshError::Stopped) => Halt::Stopped,
+            other => notes.halt(other.to_string(), None),
+        })?;
+        let Some(connection) = &mut self.connection else {
+            return Err(notes.halt("there is no connection", None));
+        };
+        notes.effective(Effective::GUEST, self.machine.about.clone());
+        let job = Job::new(plan, &self.preflight, cell);
+        let mut line = Line::new(&self.ssh, &mut connection.session, &self.stop);
+        let mut hands = Elsewhere {
+            notes,
+            far: &mut line,
+            machine: &self.machine,
+            sent: &mut connection.sent,
+            journal: Some(&self.journal),
+            stop: &self.stop,
+            directory: connection.directory.clone(),
+            target: PathBuf::new(),
+            mount_steps: Vec::new(),
+            durable: None,
+            ground: Ground::new(PathBuf::new()),
+        };
+        let result = procedure::run(&mut hands, &job);
+        // Now, so that what cannot be undone belongs to this cell.
+        if result.is_err() && !self.stop.requested() && line.session.lives() {
+            let undone = line.undo_all();
+            if !undone.is_ok_and(|answer| answer.status == 0) {
+                // The end of the session tries again.
+                self.connection = None;
+            }
+        }
+        result
+    }
+}
+
+impl Surveyed for SshLab {
+    fn missing(&self) -> &Missing {
+        &self.missing
+    }
+}
+
+impl Lab for SshLab {
+    fn run_cell(
+        &mut self,
+        plan: &Plan,
+        cell: Cell,
+        emit: &mut dyn FnMut(Event),
+    ) -> Option<CellRecord> {
+        let mut notes = Notes::new(cell, emit);
+        if let Some(skipped) = self.missing.skips(cell) {
+            return Some(notes.into_record(skipped));
+        }
+        let result = self.there(&mut notes, plan, cell);
+        if self.stop.requested() {
+            // What runs there is ended, and undone, before this ends.
+            if let Some(connection) = self.connection.take()
+                && !connection.session.end()
+            {
+                eprintln!(
+                    "fsdyno: {} did not say that it has undone everything: look for {} there",
+                    self.place, connection.directory
+                );
+            }
+        }
+        let outcome = match result {
+            // Whatever fails while the user wants to stop fails for that.
+            Err(_) if self.stop.requested() => return None,
+            Err(Halt::Stopped) => return None,
+            Err(Halt::Failed(failure)) => Outcome::Failed(failure),
+            Ok(()) => Outcome::Measured,
+        };
+        Some(notes.into_record(outcome))
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.stop.requested()
+    }
+}
+
+fn connect(ssh: &Ssh, base: &Path, stop: &Stop) -> Result<Connection, SshLabError> {
+    // Other machines may work there at the same time.
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(SshLabError::Random)?;
+    let tag = format!("{:016x}", u64::from_ne_bytes(bytes));
+    let directory = base.join(format!("fsdyno-{tag}")).display().to_string();
+    Ok(Connection {
+        session: Session::start(ssh, &tag, &directory, stop)?,
+        directory,
+        sent: Vec::new(),
+    })
+}
+
+/// Whether something can be made in a directory there.
+fn may_write(far: &mut dyn Far, path: &Path, place: &str) -> Result<(), SshLabError> {
+    let path_word = shell_line(&[path.display().to_string()]);
+    let script =
+        format!("cd {path_word} && {{ [ -w . ] || {{ echo 'no right to' >&2; false; }}; }}");
+    let answer = far.ask(How::Here, &script)?;
+    if answer.status == 0 {
+        return Ok(());
+    }
+    Err(SshLabError::Directory {
+        place: place.to_owned(),
+        path: path.to_owned(),
+        why: answer.stderr.trim().replace('\n', "; "),
+    })
+}
+
+/// All scripts of a cell, in order; nothing is done, and nobody asked.
+pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
+    let job = Job::new(plan, preflight, cell);
+    let bsd = job
+        .recipe
+        .requirements()
+        .iter()
+        .any(|r| r.need == Need::BsdKernel);
+    let machine = Machine::imagined(bsd);
+    let directory = preflight.scratch.join("fsdyno-dry").display().to_string();
+    let mut paper = Paper::default();
+    let mut sent = Vec::new();
+    let mut nobody = |_| {};
+    let mut notes = Notes::new(cell, &mut nobody);
+    let mut hands = Elsewhere {
+        notes: &mut notes,
+        far: &mut paper,
+        machine: &machine,
+        sent: &mut sent,
+        journal: None,
+        stop: &Stop::new(),
+        directory: directory.clone(),
+        target: PathBuf::new(),
+        mount_steps: Vec::new(),
+        durable: None,
+        ground: Ground::new(PathBuf::new()),
+    };
+    // Saying something cannot fail.
+    let _ = procedure::run(&mut hands, &job);
+    let mut lines = vec![
+        format!(
+            "# cell {}: {} at {}, block {}",
+            cell.index,
+            job.contender.label,
+            job.workload.name,
+            cell.block + 1
+        ),
+        format!(
+            "# on {}, in the words of {}",
+            job.contender.lab, machine.system
+        ),
+        shell_line(&["mkdir".to_owned(), directory.clone()]),
+        "unmount() { umount \"$1\"; }".to_owned(),
+    ];
+    lines.append(&mut paper.lines);
+    lines.push(shell_line(&["rm", "-rf", &directory].map(str::to_owned)));
+    lines
+}

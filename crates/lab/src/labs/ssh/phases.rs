@@ -1,0 +1,322 @@
+//! What the programs of another machine are told for each kind of phase. They are those of the
+//! engine `tools`, in words that all systems understand.
+
+use super::clock::Taken;
+use super::doing::Elsewhere;
+use super::refused::is_command;
+use crate::job::Job;
+use crate::labs::notes::Notes;
+use crate::procedure::Halt;
+use fsdyno_host::ssh::How;
+use fsdyno_load::engines::tools::NAME;
+use fsdyno_load::tools;
+use fsdyno_load::workloads::{self, copy, delete, grep, read, stat_walk, untar};
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{
+    Bytes, CacheEvidence, CopyMethod, CpuUse, Nanos, PhasePlan, Sample, Tally, Warning, WarningKind,
+};
+use std::path::Path;
+
+/// Below this, the scheduler's slices and the start of a program weigh too much.
+const SHORT: Nanos = Nanos(20_000_000);
+/// How many times its least a phase must take, or a step of its clock.
+const LONG_ENOUGH: u64 = 50;
+
+/// Behind this line stands what a command printed.
+const OUTPUT: &str = "output:";
+
+/// What is run for a phase.
+struct Work {
+    /// Before the clock, and after it.
+    before: String,
+    after: String,
+    line: String,
+    method: String,
+}
+
+impl Work {
+    fn plain(method: &str, words: &[&str]) -> Self {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        Self {
+            before: String::new(),
+            after: String::new(),
+            line: shell_line(&words),
+            method: method.to_owned(),
+        }
+    }
+}
+
+/// The tree that a phase makes, where it makes one.
+fn made(hands: &mut Elsewhere<'_, '_>, phase: &PhasePlan) -> Option<std::path::PathBuf> {
+    let kind = workloads::find(&phase.kind).filter(|kind| kind.makes_tree)?;
+    Some(hands.ground.next_tree(kind.name))
+}
+
+fn work(
+    hands: &Elsewhere<'_, '_>,
+    job: &Job<'_>,
+    phase: &PhasePlan,
+    made: Option<&Path>,
+) -> Result<Work, String> {
+    let text = |path: Option<&Path>| path.map(|p| p.display().to_string()).unwrap_or_default();
+    let source = text(hands.ground.newest().map(AsRef::as_ref));
+    let target = text(made);
+    if is_command(&phase.kind) {
+        let lines = tools::lines(
+            phase,
+            &hands.ground.root,
+            hands.ground.newest().map(AsRef::as_ref),
+        );
+        let (_, line) = lines.map_err(|e| e.to_string())?.unwrap_or_default();
+        let out = shell_line(&[format!("{}/phase.out", hands.directory)]);
+        return Ok(Work {
+            after: format!("echo {OUTPUT}; tail -c 60000 {out}"),
+            method: format!(
+                "sh -c {}",
+                phase.parameters.get("command").map_or("", |c| c)
+            ),
+            ..Work::plain("", &[]).of(line)
+        });
+    }
+    Ok(match phase.kind.as_str() {
+        kind if kind == copy::KIND.name => {
+            let words: &[&str] = match (job.plan.copy_method, hands.machine.shares) {
+                (CopyMethod::ReadWrite, true) => &["cp", "-RPp", "--reflink=never"],
+                (CopyMethod::Reflink, true) => &["cp", "-RPp", "--reflink=always"],
+                (CopyMethod::Reflink, false) => {
+                    return Err("its cp cannot be told to share blocks: choose another \
+                        --copy-method"
+                        .to_owned());
+                }
+                _ => &["cp", "-RPp"],
+            };
+            let method = if words.len() == 2 {
+                "cp -RPp (moves data as it likes)".to_owned()
+            } else {
+                words.join(" ")
+            };
+            Work::plain(&method, &[words, &["--", &source, &target]].concat())
+        }
+        kind if kind == delete::KIND.name => Work::plain("rm -rf", &["rm", "-rf", "--", &source]),
+        kind if kind == untar::KIND.name => {
+            let archive = text(hands.ground.archive.as_deref());
+            Work {
+                before: shell_line(&["mkdir".to_owned(), target.clone()]),
+                ..Work::plain(
+                    &format!("tar {}", unpacking(&archive)),
+                    &["tar", unpacking(&archive), &archive, "-C", &target],
+                )
+            }
+        }
+        kind if kind == read::KIND.name => Work::plain(
+            "find -type f -exec cat {} +",
+            &["find", &source, "-type", "f", "-exec", "cat", "{}", "+"],
+        ),
+        kind if kind == stat_walk::KIND.name => Work::plain(
+            "find -links 0 (stats everything, prints nothing)",
+            &["find", &source, "-links", "0"],
+        ),
+        _ => searching(hands, phase, &source),
+    })
+}
+
+/// The letters that unpack an archive: not every tar looks what it is packed with.
+pub(super) fn unpacking(archive: &str) -> &'static str {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| archive.ends_with(ending));
+    if ends(&[".gz", ".tgz"]) {
+        "-xzpf"
+    } else if ends(&[".xz", ".txz"]) {
+        "-xJpf"
+    } else {
+        "-xpf"
+    }
+}
+
+impl Work {
+    fn of(self, line: String) -> Self {
+        Self { line, ..self }
+    }
+}
+
+/// Counts the lines that match: by a pipe, for to /dev/null grep would stop at the first.
+fn searching(hands: &Elsewhere<'_, '_>, phase: &PhasePlan, source: &str) -> Work {
+    let pattern = phase.pattern.as_deref().unwrap_or(grep::DEFAULT_PATTERN);
+    let Work { line, .. } = Work::plain("", &["grep", "-rhE", "-e", pattern, source]);
+    let file = |name: &str| shell_line(&[format!("{}/{name}", hands.directory)]);
+    let (status, lines, err) = (file("phase.status"), file("phase.lines"), file("phase.err"));
+    Work {
+        before: String::new(),
+        line: format!("{{ {line}; echo \"$?\" >{status}; }} | wc -l >{lines}"),
+        // Status 1: nothing was found. Some tell of binary files on standard error.
+        after: format!(
+            "S=$(cat {status}); [ \"$S\" -gt 1 ] || S=0\n\
+             echo \"matches $(($(cat {lines}) + $(grep -c 'binary file matches' {err})))\""
+        ),
+        method: "grep -rhE".to_owned(),
+    }
+}
+
+/// Runs a phase and keeps its sample.
+pub(super) fn measure(
+    hands: &mut Elsewhere<'_, '_>,
+    job: &Job<'_>,
+    number: u32,
+    evidence: CacheEvidence,
+) -> Result<(), Halt> {
+    let phase = &job.workload.phases[number as usize];
+    let Some(kind) = workloads::find(&phase.kind) else {
+        return Ok(());
+    };
+    let target = made(hands, phase);
+    let work = work(hands, job, phase, target.as_deref());
+    let work = work.map_err(|message| hands.notes.halt(message, None))?;
+    if !work.before.is_empty() {
+        hands.script(How::Here, &work.before)?;
+    }
+    let space_before = hands.space()?;
+    let told = timed(hands, &work, kind.writes)?;
+    if kind.removes_tree {
+        hands.ground.trees.pop();
+    }
+    hands.ground.trees.extend(target);
+    let Some((taken, told)) = told else {
+        return Ok(());
+    };
+    let facts = job.prepared.dataset.facts();
+    let command = is_command(&phase.kind);
+    let mut sample = Sample {
+        phase: number,
+        label: phase.label.clone(),
+        kind: phase.kind.clone(),
+        engine: NAME.to_owned(),
+        method: work.method,
+        cache: evidence,
+        return_ns: taken.wall,
+        durable_ns: taken.durable,
+        tally: Tally {
+            files: if command { 0 } else { facts.files },
+            directories: if command { 0 } else { facts.directories },
+            bytes: if command { Bytes(0) } else { facts.bytes },
+            calls: 0,
+            matches: matches(&told),
+        },
+        cpu: CpuUse {
+            user_ns: taken.user,
+            system_ns: taken.system,
+            machine_busy_ns: machine_busy(&told).unwrap_or_default(),
+            steal_ns: Nanos(0),
+        },
+        device: None,
+        space_before,
+        space_after: hands.space()?,
+        fragmentation: None,
+        figures: Vec::new(),
+        warnings: Vec::new(),
+    };
+    sample.warnings.extend(too_short(hands, &sample));
+    unobserved(hands.notes, machine_busy(&told).is_some());
+    hands.notes.sample(sample);
+    Ok(())
+}
+
+/// Runs the work between its clocks: what it took, and what was told beside; nothing on paper.
+fn timed(
+    hands: &mut Elsewhere<'_, '_>,
+    work: &Work,
+    writes: bool,
+) -> Result<Option<(Taken, String)>, Halt> {
+    let clock = hands.machine.clock;
+    let busy = hands.machine.dialect.and_then(|dialect| dialect.busy);
+    let busy = busy.map_or(String::new(), |line| format!("{line}\n"));
+    let err = shell_line(&[format!("{}/phase.err", hands.directory)]);
+    let after = if work.after.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", work.after)
+    };
+    let sync = writes.then(|| hands.durable_line());
+    let script = format!(
+        "{busy}{}{busy}{after}tail -n 1000 {err} >&2\nexit \"$S\"",
+        clock.script(&work.line, sync.as_deref(), &hands.directory),
+    );
+    let answer = hands.far_ask(How::Job, &script)?;
+    hands.note(&work.line, &answer);
+    if hands.far.is_paper() {
+        return Ok(None);
+    }
+    if answer.status != 0 {
+        return Err(hands.failed(&work.line, &answer));
+    }
+    // What a command prints is not read as ours.
+    let told = answer.stdout.split(OUTPUT).next().unwrap_or_default();
+    let taken = clock.read(told, writes).map_err(|printed| {
+        let message = format!("what tells the time there printed `{printed}`");
+        hands.notes.halt(message, None)
+    })?;
+    Ok(Some((taken, told.to_owned())))
+}
+
+/// The lines that a search found, as the script told.
+fn matches(printed: &str) -> u64 {
+    let mut lines = printed.lines();
+    let told = lines.find_map(|line| line.strip_prefix("matches "));
+    told.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The busy time of all processors between two lines `busy TICKS HZ`.
+fn machine_busy(printed: &str) -> Option<Nanos> {
+    let lines = printed.lines().filter_map(|line| {
+        let (ticks, hertz) = line.strip_prefix("busy ")?.split_once(' ')?;
+        Some((ticks.parse::<u64>().ok()?, hertz.parse::<u64>().ok()?))
+    });
+    let [(before, hertz), (after, _)] = lines.collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let ticks = u128::from(after.checked_sub(before)?);
+    let nanos = (ticks * 1_000_000_000).checked_div(u128::from(hertz))?;
+    Some(Nanos(u64::try_from(nanos).ok()?))
+}
+
+fn too_short(hands: &Elsewhere<'_, '_>, sample: &Sample) -> Option<Warning> {
+    let floor = hands.machine.floor;
+    let limit = SHORT.max(Nanos(floor.0.saturating_mul(LONG_ENOUGH)));
+    (sample.whole_ns() < limit).then(|| {
+        Warning::new(
+            WarningKind::TooShort,
+            format!(
+                "{}: the clock there is {}, and an empty phase takes {floor}: below {limit} that \
+                 weighs too much",
+                sample.label,
+                hands.machine.clock.name(),
+            ),
+            "raise --scale",
+        )
+    })
+}
+
+fn unobserved(notes: &mut Notes<'_>, machine: bool) {
+    let busy = if machine {
+        ""
+    } else {
+        ", and the processor time of the whole machine is not told either: it is shown as nothing"
+    };
+    notes.warn(Warning::new(
+        WarningKind::Unobserved,
+        format!("bytes and requests at the devices of another machine are not counted{busy}"),
+        "compare times, processor time and space",
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_phase_printed_beside_its_times_is_read() {
+        let printed = "busy 100 100\nwall 1 2 3\nbusy 350 100\nmatches 42\n";
+        assert_eq!(matches(printed), 42);
+        assert_eq!(machine_busy(printed), Some(Nanos(2_500_000_000)));
+        assert_eq!(machine_busy("busy 1 100\n"), None);
+        assert_eq!(machine_busy("busy 1 0\nbusy 2 0\n"), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! What another machine cannot do by its own programs: refused by name, before it is spoken to.
+
+use fsdyno_load::workloads::{copy, delete, grep, read, stat_walk, untar};
+use fsdyno_load::{engines, tools};
+use fsdyno_model::Plan;
+
+/// The kinds of phases that programs of any system do.
+pub(super) fn is_done_by_programs(kind: &str) -> bool {
+    let on_trees = [
+        copy::KIND.name,
+        delete::KIND.name,
+        untar::KIND.name,
+        read::KIND.name,
+        stat_walk::KIND.name,
+        grep::KIND.name,
+    ];
+    on_trees.contains(&kind) || is_command(kind)
+}
+
+/// Whether that kind of phase is a command of the user's.
+pub(super) fn is_command(kind: &str) -> bool {
+    tools::find(kind).is_some_and(|program| program.executable.is_none())
+}
+
+/// Why a plan cannot be carried out on other machines, where it uses any.
+pub(crate) fn refusal(plan: &Plan) -> Option<String> {
+    let far = plan.contenders.iter().find(|c| c.lab.is_elsewhere())?;
+    let lab = &far.lab;
+    if plan.engine != engines::tools::NAME {
+        return Some(format!(
+            "on {lab} only its own programs work: --engine {}, not {}",
+            engines::tools::NAME,
+            plan.engine
+        ));
+    }
+    let phases = plan.workloads.iter().flat_map(|w| &w.phases);
+    if let Some(phase) = phases.into_iter().find(|p| !is_done_by_programs(&p.kind)) {
+        return Some(format!(
+            "`{}` is done by fsdyno itself or by a program that it reads, and {lab} has only its \
+             own cp, rm, tar, cat, find and grep, and commands of yours (exec): choose other phases",
+            phase.label
+        ));
+    }
+    let stale = plan
+        .contenders
+        .iter()
+        .find(|c| c.lab.is_elsewhere() && !c.state.is_fresh());
+    if let Some(contender) = stale {
+        return Some(format!(
+            "`{}` is to be filled or aged, which fsdyno does by itself, and not on {lab}: leave \
+             --fill and --age out",
+            contender.label
+        ));
+    }
+    plan.fragments.then(|| {
+        format!("fragments are counted by fsdyno itself, and not on {lab}: leave --fragments out")
+    })
+}

@@ -1,0 +1,28 @@
+//! Contenders on another machine: what works there are the programs of that machine.
+
+use super::complaint::Complaint;
+use fsdyno_model::Contender;
+
+/// The engine that works there: its own programs.
+const PROGRAMS: &str = "tools";
+
+/// The engine of a plan, where a lab decides it: asked for by name, another one is refused.
+pub fn engine(
+    contenders: &[Contender],
+    asked: Option<&str>,
+    resolved: String,
+) -> Result<String, Complaint> {
+    let Some(far) = contenders.iter().find(|c| c.lab.is_elsewhere()) else {
+        return Ok(resolved);
+    };
+    match asked {
+        Some(engine) if engine != PROGRAMS => Err(Complaint::wrong(
+            format!(
+                "on {} only its own programs work, and not the engine {engine}",
+                far.lab
+            ),
+            format!("leave the engine out, or ask for {PROGRAMS}"),
+        )),
+        _ => Ok(PROGRAMS.to_owned()),
+    }
+}
