@@ -99,7 +99,9 @@ job() {
   wait "$JOB"
   status=$?
   JOB=''
-  kill "$ear"
+  # A signal that can be trapped is lost where it comes before the new shell has dropped the traps
+  # of this one.
+  kill -KILL "$ear"
   wait "$ear"
   answer "$status"
 } 2>/dev/null
