@@ -154,8 +154,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub scale: Option<f64>,
 
-    /// Where cells run: host, or uml or qemu, guests with a kernel of their own that need no root; a
-    /// contender may say its own, `uml/NAME` [default: host, where this user and kernel suffice]
+    /// Where cells run: host; uml or qemu, guests with a kernel of their own that need no root; or
+    /// ssh:USER@HOST, another machine, by its own shell and programs. A contender may say its own,
+    /// `uml/NAME` [default: host, where this user and kernel suffice]
     #[arg(long, value_name = "LAB", value_parser = lab)]
     pub lab: Option<LabChoice>,
 

@@ -6,7 +6,7 @@ use crate::{output, places};
 use fsdyno_host::guest::{self, GuestError, kernels};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::probe::probe;
-use fsdyno_host::{provenance, signals};
+use fsdyno_host::{provenance, signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_lab::{GuestLab, GuestLabError, Missing};
 use fsdyno_model::{
@@ -80,6 +80,7 @@ fn list(args: &JsonArgs) -> Result<Code, Trouble> {
         guests(LabChoice::Uml, Some(KernelChoice::Packaged), &stop)?,
         guests(LabChoice::Uml, Some(KernelChoice::Lab), &stop)?,
         guests(LabChoice::Qemu, None, &stop)?,
+        elsewhere(),
     ];
     if args.json {
         output::json(&rows)?;
@@ -124,6 +125,18 @@ fn host() -> Row {
         &plan,
         Missing::here(&plan).with_ways_out(|need| kernels::way_out(need, None)),
     )
+}
+
+/// Other machines are asked when they are named, and not before.
+fn elsewhere() -> Row {
+    let lab = LabChoice::Ssh("USER@HOST".to_owned());
+    Row {
+        availability: probe(&ssh::need()),
+        about: format!("{}; it is asked when a run names it", lab.title()),
+        lab,
+        runs: Vec::new(),
+        lacks: Vec::new(),
+    }
 }
 
 /// Whether there is such a kernel for guests of User-mode Linux, and where it lies.

@@ -206,3 +206,28 @@ fn what_cannot_be_in_a_guest_is_refused_with_the_way_out() {
     let text = told(&request(|r| r.plan = Some(path)));
     assert!(text.contains("umll") && text.contains("uml"), "{text}");
 }
+
+#[test]
+fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
+    let there = |change: fn(&mut Request)| {
+        request(|r| {
+            r.lab = Some(LabChoice::Ssh("root@bsd".into()));
+            r.fs = vec!["ffs[-U]:noatime,ffs:async,dir:/tank".into()];
+            change(r);
+        })
+    };
+    let resolved = plan(&there(|r| r.on = Some("/dev/ada1".into())));
+    assert!(
+        resolved
+            .contenders
+            .iter()
+            .all(|c| c.lab.to_string() == "ssh:root@bsd")
+    );
+    assert_eq!((resolved.engine.as_str(), resolved.guest), ("tools", None));
+    let same = plan(&there(|r| r.engine = Some("tools".into())));
+    assert_eq!(same.engine, "tools");
+    let text = told(&there(|r| r.engine = Some("sync".into())));
+    assert!(text.contains("only its own programs"), "{text}");
+    let text = told(&there(|r| r.guest_memory = Some(Bytes(1 << 30))));
+    assert!(text.contains("the memory it has"), "{text}");
+}

@@ -44,6 +44,10 @@ pub fn request(args: &RunArgs) -> Request {
 /// Programs whose versions belong to the provenance, with the command that tells each.
 pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
     let mut programs: Vec<(String, Vec<String>)> = Vec::new();
+    if plan.contenders.iter().all(|c| c.lab.is_elsewhere()) {
+        // Those of this machine do nothing of it.
+        return programs;
+    }
     let versions = plan
         .contenders
         .iter()

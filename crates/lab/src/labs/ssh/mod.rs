@@ -102,11 +102,6 @@ struct Connection {
     sent: Vec<Sent>,
 }
 
-/// What there is to connect in a machine.
-pub fn need() -> Need {
-    fsdyno_host::ssh::need()
-}
-
 impl SshLab {
     /// A lab for one plan: connects, and looks what there is.
     pub fn new(
