@@ -1,0 +1,303 @@
+//! Cells on another machine, by its own shell and programs: an sshd on the loopback stands for it,
+//! with dash or busybox as its shell. Skips by name where there is no sshd.
+
+mod server;
+#[path = "../support/mod.rs"]
+mod support;
+
+use server::{Kind, PROGRAMS, Server, script, until};
+use std::fs;
+use support::{have, outcomes, root_and};
+
+/// All that its programs do to trees.
+const TREES: [&str; 7] = [
+    "--dataset",
+    "ports",
+    "--scale",
+    "0.005",
+    "--workload",
+    "untar,copy,read warm,grep,stat-walk,delete",
+    "--verify",
+];
+
+/// The figures of the only cell of the last run.
+fn samples(server: &Server) -> Vec<serde_json::Value> {
+    let result = server.home.result("last");
+    let cells = result["cells"].as_array().unwrap();
+    cells[0]["samples"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_directory_is_compared_by_the_programs_of_a_minimal_machine() {
+    let test = "a_directory_is_compared_by_the_programs_of_a_minimal_machine";
+    if !have(&[&PROGRAMS[..], &["busybox"]].concat(), test) {
+        return;
+    }
+    let mut found = Vec::new();
+    for kind in [Kind::Dash, Kind::Busybox(&[])] {
+        let Some(server) = Server::start(&kind, test) else {
+            return;
+        };
+        let fs = format!("dir:{}", server.ground().display());
+        let said = server.run(&[&["--fs", &fs], &TREES[..]].concat());
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let samples = samples(&server);
+        let methods: Vec<_> = samples
+            .iter()
+            .map(|s| s["method"].as_str().unwrap())
+            .collect();
+        assert!(methods[1].starts_with("cp -RPp"), "{methods:?}");
+        for sample in &samples {
+            assert_eq!(sample["engine"], "tools");
+            // Nobody can count pages there, and nothing is called proven.
+            assert_eq!(sample["cache"]["proven"], false, "{sample}");
+            assert!(sample["device"].is_null(), "{sample}");
+        }
+        let durable = |at: usize| samples[at]["durable_ns"].as_u64();
+        assert!(durable(0) >= samples[0]["return_ns"].as_u64() && durable(2).is_none());
+        found.push(samples[3]["tally"]["matches"].as_u64().unwrap());
+        let told = server.home.fsdyno(&["report", "last"]).out;
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("on ssh:there"), "{told}");
+        assert!(told.contains("figures are those of that machine"), "{told}");
+        server.assert_nothing_left();
+    }
+    // The same seed gives the same files, whoever searches them.
+    assert!(found[0] > 0 && found[0] == found[1], "{found:?}");
+}
+
+#[test]
+fn file_systems_are_made_on_image_files_of_another_machine() {
+    let test = "file_systems_are_made_on_image_files_of_another_machine";
+    if !root_and(&[&PROGRAMS[..], &["busybox", "mkfs.ext4"]].concat(), test) {
+        return;
+    }
+    for kind in [
+        Kind::Dash,
+        Kind::Busybox(&["mkfs.ext4", "dumpe2fs", "e2fsck"]),
+    ] {
+        let Some(server) = Server::start(&kind, test) else {
+            return;
+        };
+        let said = server.run(&[&["--fs", "ext4:noatime,tmpfs"], &TREES[..]].concat());
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let result = server.home.result("last");
+        let cold = &result["cells"][0]["samples"][0]["cache"];
+        let doubt = cold["doubt"].as_str().unwrap_or_default();
+        assert!(
+            doubt.contains("not proven") || doubt.contains("memory"),
+            "{cold}"
+        );
+        server.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_connection_that_dies_fails_its_cell_and_the_others_go_on() {
+    let test = "a_connection_that_dies_fails_its_cell_and_the_others_go_on";
+    if !have(&PROGRAMS, test) {
+        return;
+    }
+    let Some(server) = Server::start(&Kind::Dash, test) else {
+        return;
+    };
+    let victim = server.home.path("victim").display().to_string();
+    let plan = server.home.path("plan.toml");
+    let text = format!(
+        "[[workload]]\nname = \"dies\"\nphases = [{{ kind = \"exec\", \
+         command = \"kill -9 $(cat {victim}); sleep 600\" }}]\n\
+         [[workload]]\nname = \"lives\"\nphases = [{{ kind = \"exec\", \
+         command = \"echo x > {{dir}}/x\" }}]\n"
+    );
+    fs::write(&plan, text).unwrap();
+    let fs = format!("dir:{}", server.ground().display());
+    let said = server.run(&["--fs", &fs, "--plan", &plan.display().to_string()]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("closed by remote host"), "{}", said.out);
+    assert!(
+        said.out.contains("1 cell measured, 1 failed"),
+        "{}",
+        said.out
+    );
+    server.assert_nothing_left();
+}
+
+#[test]
+fn whoever_ends_a_run_leaves_nothing_on_the_other_machine() {
+    let test = "whoever_ends_a_run_leaves_nothing_on_the_other_machine";
+    if !root_and(&[&PROGRAMS[..], &["mkfs.ext4"]].concat(), test) {
+        return;
+    }
+    let Some(server) = Server::start(&Kind::Dash, test) else {
+        return;
+    };
+    for (signal, code) in [("-KILL", None), ("-TERM", Some(130))] {
+        let started = server.home.path("started");
+        let command = format!("echo x > {}; sleep 600", started.display());
+        let mut child = server.begin(&["--fs", "ext4", "--exec", &command]);
+        until("the phase runs", || started.exists());
+        assert_eq!(server.home.left_in_work().len(), 1);
+        let killed = std::process::Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        assert_eq!(
+            child.wait().unwrap().code(),
+            code,
+            "{}",
+            server.home.last_words()
+        );
+        server.assert_nothing_left();
+        fs::remove_file(&started).unwrap();
+    }
+}
+
+#[test]
+fn a_run_is_gone_on_with_on_the_same_machine_alone() {
+    let test = "a_run_is_gone_on_with_on_the_same_machine_alone";
+    if !have(&[&PROGRAMS[..], &["busybox"]].concat(), test) {
+        return;
+    }
+    let Some(server) = Server::start(&Kind::Busybox(&[]), test) else {
+        return;
+    };
+    let plan = server.home.path("plan.toml");
+    let started = server.home.path("started");
+    let phase = |name: &str, command: &str| {
+        format!(
+            "[[workload]]\nname = \"{name}\"\nphases = [{{ kind = \"exec\", command = \"{command}\" }}]\n"
+        )
+    };
+    let waits = format!(
+        "[ -e {0} ] || {{ echo x > {0}; sleep 600; }}",
+        started.display()
+    );
+    fs::write(&plan, phase("first", "true") + &phase("second", &waits)).unwrap();
+    let fs = format!("dir:{}", server.ground().display());
+    let plan = plan.display().to_string();
+    let mut child = server.begin(&["--fs", &fs, "--plan", &plan]);
+    let done = || server.home.last_words().contains("1 of") || started.exists();
+    until("the second cell runs", || done() && started.exists());
+    let killed = std::process::Command::new("kill")
+        .arg(child.id().to_string())
+        .status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let measured = !outcomes(&server.home.result("last")).is_empty();
+    let uname = server.home.path("busybox/uname");
+    fs::remove_file(&uname).unwrap();
+    script(&uname, "echo NetBSD");
+    let resume = || {
+        let words = ["run", "--resume", "last"].map(str::to_owned);
+        support::said(&server.command(&words).output().unwrap())
+    };
+    if measured {
+        let said = resume();
+        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+        assert!(said.err.contains("figures of the two"), "{}", said.err);
+    }
+    fs::remove_file(&uname).unwrap();
+    std::os::unix::fs::symlink("/bin/busybox", &uname).unwrap();
+    let said = resume();
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(outcomes(&server.home.result("last")).len(), 2);
+    server.assert_nothing_left();
+}
+
+#[test]
+fn what_does_not_work_there_is_named_with_the_way_out() {
+    let test = "what_does_not_work_there_is_named_with_the_way_out";
+    if !have(&[&PROGRAMS[..], &["busybox"]].concat(), test) {
+        return;
+    }
+    let Some(server) = Server::start(&Kind::Busybox(&[]), test) else {
+        return;
+    };
+    let fs = format!("dir:{}", server.ground().display());
+    let told = |args: &[&str], code: i32, words: &str| {
+        let said = server.run(args);
+        assert_eq!(said.code, Some(code), "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    };
+    let here = ["--fs", &fs, "--exec", "true"];
+    told(
+        &["--fs", "dir:/no/such", "--exec", "true"],
+        2,
+        "/no/such cannot be written to",
+    );
+    told(
+        &["--fs", "ffs[-U]", "--exec", "true"],
+        4,
+        "its kernel is Linux",
+    );
+    fs::rename(server.home.path("busybox/grep"), server.home.path("grep")).unwrap();
+    told(&here, 4, "no program `grep`");
+    fs::rename(server.home.path("grep"), server.home.path("busybox/grep")).unwrap();
+    let known = fs::read(server.home.path("known")).unwrap();
+    fs::write(server.home.path("known"), "").unwrap();
+    told(&here, 1, "`ssh there true` once");
+    fs::write(server.home.path("known"), known).unwrap();
+    fs::write(server.home.path("authorized"), "").unwrap();
+    told(&here, 1, "ssh-copy-id there");
+    server.assert_nothing_left();
+}
+
+#[test]
+fn what_no_other_machine_can_do_is_refused_and_a_dry_run_asks_none() {
+    let home = support::Home::new();
+    let said = |args: &[&str]| {
+        let base = [
+            "run",
+            "--dry-run",
+            "--lab",
+            "ssh:root@no-such-machine.invalid",
+        ];
+        home.fsdyno(&[&base[..], args].concat())
+    };
+    for (args, words) in [
+        (&["bonnie", "--fs", "ext4"][..], "bonnie-char-write"),
+        (
+            &["--fs", "ext4", "--engine", "sync"],
+            "only its own programs",
+        ),
+        (
+            &["--fs", "ext4", "--guest-memory", "1G"],
+            "the memory it has",
+        ),
+        (&["--fs", "ext4", "--fill", "90%"], "filled or aged"),
+        (&["--fs", "ext4", "--fragments"], "fragments are counted"),
+    ] {
+        let said = said(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    }
+    let dry = said(&[
+        "--fs",
+        "ffs[-U]:noatime",
+        "--workload",
+        "copy",
+        "--dataset",
+        "mixed",
+    ]);
+    assert_eq!(dry.code, Some(0), "{}", dry.err);
+    for line in [
+        "newfs -U \"$LOOP0\"",
+        "mount -t ufs -o noatime \"$LOOP0\"",
+        "mdconfig -a -t vnode",
+        "mdconfig -d -u",
+    ] {
+        assert!(dry.out.contains(line), "{line}: {}", dry.out);
+    }
+    let unnamed = [
+        "run",
+        "--lab",
+        "ssh:x.invalid",
+        "--fs",
+        "ext4",
+        "--on",
+        "/dev/sdz",
+    ];
+    let refused = home.fsdyno(&unnamed);
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains("--erase /dev/sdz"), "{}", refused.err);
+}

@@ -1,0 +1,184 @@
+//! Another machine for the tests: an sshd of our own on the loopback, with keys of its own, whose
+//! login is a minimal shell. No user's configuration is read or changed.
+
+use crate::support::{Home, Said, said};
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the tests need here.
+pub const PROGRAMS: [&str; 4] = ["sshd", "ssh", "ssh-keygen", "dash"];
+
+/// An sshd, ended with this.
+pub struct Server {
+    sshd: Child,
+    pub home: Home,
+}
+
+/// The shell and the programs of the other machine.
+pub enum Kind {
+    /// dash, with the programs of this machine.
+    Dash,
+    /// busybox, and nothing but busybox, and these programs.
+    Busybox(&'static [&'static str]),
+}
+
+impl Server {
+    /// Starts one that is reached by the destination `there`; none where a login does not work.
+    pub fn start(kind: &Kind, test: &str) -> Option<Self> {
+        let home = Home::new();
+        let at = |name: &str| home.path(name).display().to_string();
+        for key in ["host", "user"] {
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)])
+                .status();
+            assert!(made.unwrap().success());
+        }
+        fs::copy(home.path("user.pub"), home.path("authorized")).unwrap();
+        script(&home.path("login"), &login(kind, &home));
+        // Free again at once, for sshd.
+        let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let port = address.unwrap().port();
+        let config = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\n\
+             AuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n\
+             PasswordAuthentication no\nForceCommand {}\n",
+            at("host"),
+            at("authorized"),
+            at("login")
+        );
+        fs::write(home.path("sshd.conf"), config).unwrap();
+        let host = fs::read_to_string(home.path("host.pub")).unwrap();
+        fs::write(home.path("known"), format!("[127.0.0.1]:{port} {host}")).unwrap();
+        let config = format!(
+            "Host there\n HostName 127.0.0.1\n Port {port}\nHost *\n IdentityFile {}\n \
+             IdentitiesOnly yes\n UserKnownHostsFile {}\n",
+            at("user"),
+            at("known")
+        );
+        fs::write(home.path("config"), config).unwrap();
+        fs::create_dir(home.path("bin")).unwrap();
+        let wrapper = format!("exec /usr/bin/ssh -F {} \"$@\"", at("config"));
+        script(&home.path("bin/ssh"), &wrapper);
+        if rustix::process::geteuid().is_root() {
+            // Where sshd of root locks itself in; a package makes it when it is started.
+            fs::create_dir_all("/run/sshd").unwrap();
+        }
+        let log = fs::File::create(home.path("sshd.log")).unwrap();
+        let sshd = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f", &at("sshd.conf")])
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let server = Self { sshd, home };
+        until("sshd listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        let login = Command::new(server.home.path("bin/ssh"))
+            .args(["-o", "BatchMode=yes", "there", "true"])
+            .status();
+        if login.is_ok_and(|status| status.success()) {
+            return Some(server);
+        }
+        println!("SKIP a login by ssh of this user: {test}");
+        None
+    }
+
+    /// A command with the ssh that finds the server.
+    pub fn command(&self, args: &[String]) -> Command {
+        let mut path = OsString::from(self.home.path("bin"));
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command = self.home.command(args);
+        command.env("PATH", path);
+        command
+    }
+
+    /// Runs fsdyno against it, with images and scratch in its working directory.
+    pub fn run(&self, args: &[&str]) -> Said {
+        said(&self.command(&self.words(args)).output().unwrap())
+    }
+
+    /// Starts it and does not wait.
+    pub fn begin(&self, args: &[&str]) -> Child {
+        let log = fs::File::create(self.home.path("started.log")).unwrap();
+        let mut command = self.command(&self.words(args));
+        command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
+    }
+
+    fn words(&self, args: &[&str]) -> Vec<String> {
+        let work = self.home.work().display().to_string();
+        let base = ["run", "--lab", "ssh:there", "--work-dir", &work];
+        let all = base.iter().chain(&["--repeats", "1"]).chain(args);
+        all.map(|word| (*word).to_owned()).collect()
+    }
+
+    /// A directory of the other machine that may be compared.
+    pub fn ground(&self) -> PathBuf {
+        let ground = self.home.path("ground");
+        fs::create_dir_all(&ground).unwrap();
+        ground
+    }
+
+    /// Asserts that nothing of a run is left on it, once it has had the time.
+    pub fn assert_nothing_left(&self) {
+        let here = self.home.root.path().display().to_string();
+        until("nothing is left there", || {
+            let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+            let ground = fs::read_dir(self.ground()).unwrap().count();
+            self.home.left_in_work().is_empty() && ground == 0 && !mounts.contains(&here)
+        });
+        let loops = crate::support::loops_backed_under(self.home.root.path());
+        assert_eq!(loops, Vec::<String>::new());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.sshd.kill();
+        let _ = self.sshd.wait();
+    }
+}
+
+/// What a login runs. It notes who serves it, so that a test can end the connection.
+fn login(kind: &Kind, home: &Home) -> String {
+    let victim = home.path("victim").display().to_string();
+    let (path, shell) = match kind {
+        Kind::Dash => (String::new(), "dash"),
+        Kind::Busybox(more) => {
+            let bin = home.path("busybox");
+            fs::create_dir(&bin).unwrap();
+            let busybox = Path::new("/bin/busybox");
+            let list = Command::new(busybox).arg("--list").output().unwrap();
+            for applet in String::from_utf8_lossy(&list.stdout).lines() {
+                symlink(busybox, bin.join(applet)).unwrap();
+            }
+            for program in *more {
+                let place = Path::new("/usr/sbin").join(program);
+                symlink(place, bin.join(program)).unwrap();
+            }
+            let path = format!("PATH={}; export PATH; ", bin.display());
+            (path, "/bin/busybox sh")
+        }
+    };
+    format!("echo \"$PPID\" >{victim}; {path}exec {shell} -c \"$SSH_ORIGINAL_COMMAND\"")
+}
+
+pub fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Waits until something is so.
+pub fn until(what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !so() {
+        assert!(Instant::now() < deadline, "not within two minutes: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
