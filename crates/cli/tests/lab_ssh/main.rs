@@ -103,13 +103,13 @@ fn a_connection_that_dies_fails_its_cell_and_the_others_go_on() {
     };
     let victim = server.home.path("victim").display().to_string();
     let plan = server.home.path("plan.toml");
-    let text = format!(
+    let toml = format!(
         "[[workload]]\nname = \"dies\"\nphases = [{{ kind = \"exec\", \
          command = \"kill -9 $(cat {victim}); sleep 600\" }}]\n\
          [[workload]]\nname = \"lives\"\nphases = [{{ kind = \"exec\", \
          command = \"echo x > {{dir}}/x\" }}]\n"
     );
-    fs::write(&plan, text).unwrap();
+    fs::write(&plan, toml).unwrap();
     let fs = format!("dir:{}", server.ground().display());
     let said = server.run(&["--fs", &fs, "--plan", &plan.display().to_string()]);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
