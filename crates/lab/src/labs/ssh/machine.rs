@@ -164,7 +164,6 @@ impl Machine {
             Need::Root => return Ok(Some("the user of the connection is not root".to_owned())),
             Need::BsdKernel if dialect.bsd => return Ok(None),
             Need::BsdKernel => return Ok(Some(format!("its kernel is {}", self.system))),
-            Need::LoopDevices => return Ok(None),
             Need::AnyOf(needs) => {
                 let mut reasons = Vec::new();
                 for one in needs {
@@ -175,8 +174,8 @@ impl Machine {
                 }
                 return Ok(Some(reasons.join(", and ")));
             }
-            // How a kernel there was built is asked by using it.
-            Need::KernelOption { .. } => return Ok(None),
+            // How a kernel there was built is found out by using it.
+            Need::LoopDevices | Need::KernelOption { .. } => return Ok(None),
             Need::Program { name, .. } => (
                 shell_line(&["command".to_owned(), "-v".to_owned(), name.clone()]),
                 format!("there is no program `{name}`"),
