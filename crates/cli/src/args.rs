@@ -164,6 +164,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "SIZE")]
     pub guest_memory: Option<Bytes>,
 
+    /// The processors of a guest of QEMU; one of User-mode Linux has one [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub guest_processors: Option<u32>,
+
     /// The kernel of a guest: packaged, lab (what `fsdyno lab setup` built), or the path of one
     /// [default: lab where there is one, else packaged]
     #[arg(long, value_name = "KERNEL", value_parser = kernel())]
@@ -239,7 +243,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
-        "fill", "age", "lab", "guest_memory", "guest_kernel",
+        "fill", "age", "lab", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]
     pub resume: Option<String>,

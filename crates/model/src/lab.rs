@@ -145,6 +145,9 @@ pub struct GuestSize {
     /// Its kernel; none in runs of before there was a choice, which had that of the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelChoice>,
+    /// How many processors it has; none where nobody said, which is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u32>,
 }
 
 impl GuestSize {
@@ -162,6 +165,7 @@ impl Default for GuestSize {
         Self {
             memory: Bytes(512 << 20),
             kernel: None,
+            processors: None,
         }
     }
 }

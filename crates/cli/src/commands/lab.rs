@@ -48,6 +48,7 @@ pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>)
     GuestSize {
         memory,
         kernel: kernel.filter(|_| *lab == LabChoice::Uml),
+        ..GuestSize::default()
     }
 }
 

@@ -95,6 +95,8 @@ pub struct Uml {
 pub struct Setting<'a> {
     /// Its memory.
     pub memory: Bytes,
+    /// Its processors; one of User-mode Linux has one.
+    pub processors: u32,
     /// Its disks: image files, in order.
     pub disks: &'a [PathBuf],
     /// A directory of ours, for what the kernel keeps while it runs.
@@ -261,6 +263,7 @@ mod tests {
     fn words(disks: &[PathBuf], init: &[OsString]) -> Result<Vec<String>, GuestError> {
         let setting = Setting {
             memory: Bytes(64 << 20),
+            processors: 1,
             disks,
             scratch: Path::new("/s"),
             init,

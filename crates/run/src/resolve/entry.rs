@@ -28,6 +28,7 @@ pub(super) struct PlanText {
     pub fragments: Option<Spanned<CountingText>>,
     pub lab: Option<Spanned<String>>,
     pub guest_memory: Option<Spanned<String>>,
+    pub guest_processors: Option<Spanned<u32>>,
     pub guest_kernel: Option<Spanned<String>>,
     #[serde(default)]
     pub fill: Vec<Spanned<String>>,

@@ -16,6 +16,8 @@ pub struct Said {
     pub lab: Option<LabChoice>,
     /// The memory of a guest.
     pub memory: Option<Bytes>,
+    /// The processors of a guest.
+    pub processors: Option<u32>,
     /// The kernel of a guest.
     pub kernel: Option<KernelChoice>,
 }
@@ -41,6 +43,14 @@ pub fn memory(size: Bytes) -> Result<Bytes, Complaint> {
     ))
 }
 
+/// The processors of a guest.
+pub fn processors(n: u32) -> Result<u32, Complaint> {
+    if n > 0 {
+        return Ok(n);
+    }
+    Err(Complaint::wrong("a guest has a processor", "1 or more"))
+}
+
 /// The kernel of a guest; a path is seen from `base`.
 pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, Complaint> {
     match KernelChoice::from_text(text) {
@@ -59,12 +69,13 @@ pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, Complaint> {
 /// nobody gets them apart without having asked.
 pub fn assign(
     typed: Vec<Typed>,
-    said: Said,
+    mut said: Said,
     place: Option<&Place>,
     catalogue: &Catalogue,
 ) -> Result<(Vec<Contender>, Option<GuestSize>), Complaint> {
     let others = said
         .lab
+        .take()
         .unwrap_or_else(|| fitting(&typed, place, catalogue));
     let mut contenders = Vec::new();
     for Typed { contender, lab } in typed {
@@ -76,7 +87,7 @@ pub fn assign(
     }
     one_machine(&contenders, place)?;
     once_in_each(&contenders)?;
-    let guest = guest(&contenders, said.memory, said.kernel, catalogue)?;
+    let guest = guest(&contenders, said, catalogue)?;
     Ok((contenders, guest))
 }
 
@@ -146,16 +157,33 @@ fn once_in_each(contenders: &[Contender]) -> Result<(), Complaint> {
 /// The size of guests, where there are any.
 fn guest(
     contenders: &[Contender],
-    memory: Option<Bytes>,
-    kernel: Option<KernelChoice>,
+    said: Said,
     catalogue: &Catalogue,
 ) -> Result<Option<GuestSize>, Complaint> {
     let any = |test: fn(&LabChoice) -> bool| contenders.iter().any(|one| test(&one.lab));
     let (guests, uml) = (any(LabChoice::is_guest), any(|lab| *lab == LabChoice::Uml));
+    let Said {
+        memory,
+        processors,
+        kernel,
+        ..
+    } = said;
     if memory.is_some() && !guests {
         return Err(Complaint::wrong(
             "nothing of this plan runs in a guest, so that no memory can be given to one",
             "leave the memory out, or ask for guests: --lab uml",
+        ));
+    }
+    if processors.is_some() && !guests {
+        return Err(Complaint::wrong(
+            "nothing of this plan runs in a guest, so that no processors can be given to one",
+            "leave the processors out, or ask for guests: --lab qemu",
+        ));
+    }
+    if let Some(n) = processors.filter(|n| *n > 1 && uml) {
+        return Err(Complaint::wrong(
+            format!("a guest of User-mode Linux has one processor, and not {n}"),
+            "leave the processors out, or ask for guests that can have them: --lab qemu",
         ));
     }
     if kernel.is_some() && !uml {
@@ -171,6 +199,7 @@ fn guest(
     Ok(Some(GuestSize {
         memory: memory.unwrap_or(default.memory),
         kernel: kernel.or_else(|| catalogue.kernel.clone()).filter(|_| uml),
+        processors,
     }))
 }
 

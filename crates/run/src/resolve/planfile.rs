@@ -67,6 +67,8 @@ pub struct PlanFile {
     pub lab: Option<LabChoice>,
     /// The memory of a guest.
     pub guest_memory: Option<Bytes>,
+    /// The processors of a guest.
+    pub guest_processors: Option<u32>,
     /// The kernel of a guest.
     pub guest_kernel: Option<KernelChoice>,
     /// How full file systems are before a workload.
@@ -168,6 +170,8 @@ impl Reader<'_> {
             guest_memory: self.each(written.guest_memory.as_ref(), |text| {
                 labs::memory(text.parse()?)
             })?,
+            guest_processors: self
+                .each(written.guest_processors.as_ref(), |n| labs::processors(*n))?,
             guest_kernel: self.each(written.guest_kernel.as_ref(), |text| {
                 labs::kernel(text, self.judge.base)
             })?,

@@ -73,6 +73,8 @@ pub struct Request {
     pub lab: Option<LabChoice>,
     /// The memory of a guest (`--guest-memory`).
     pub guest_memory: Option<Bytes>,
+    /// The processors of a guest (`--guest-processors`).
+    pub guest_processors: Option<u32>,
     /// The kernel of a guest (`--guest-kernel`).
     pub guest_kernel: Option<KernelChoice>,
     /// How full file systems are before a workload (`--fill`), each in `90%:fragmented` form.
@@ -339,17 +341,27 @@ fn in_labs(
             .clone()
             .or(layers.pick(|layer| layer.lab.clone())),
         memory: memory.or(layers.pick(|layer| layer.guest_memory)),
+        processors: request
+            .guest_processors
+            .or(layers.pick(|layer| layer.guest_processors)),
         kernel: request
             .guest_kernel
             .clone()
             .or(layers.pick(|layer| layer.guest_kernel.clone())),
     };
     let of_one = typed.iter().any(|typed| typed.lab.is_some());
-    let argument = match (&request.lab, request.guest_memory, &request.guest_kernel) {
-        (None, Some(_), _) => "--guest-memory",
-        (None, None, Some(_)) => "--guest-kernel",
-        (None, None, None) if of_one && !request.fs.is_empty() => "--fs",
-        _ => "--lab",
+    let argument = if request.lab.is_some() {
+        "--lab"
+    } else if request.guest_memory.is_some() {
+        "--guest-memory"
+    } else if request.guest_processors.is_some() {
+        "--guest-processors"
+    } else if request.guest_kernel.is_some() {
+        "--guest-kernel"
+    } else if of_one && !request.fs.is_empty() {
+        "--fs"
+    } else {
+        "--lab"
     };
     labs::assign(typed, said, place, catalogue).map_err(ResolveError::argument(argument))
 }

@@ -195,6 +195,11 @@ fn what_cannot_be_in_a_guest_is_refused_with_the_way_out() {
     assert!(text.contains("a device is named"), "{text}");
     let text = in_guest(|r| r.fs = vec!["dir:/tmp".into()]);
     assert!(text.contains("directory of this machine"), "{text}");
+    let text = in_guest(|r| r.guest_processors = Some(2));
+    assert!(
+        text.contains("one processor, and not 2") && text.contains("--lab qemu"),
+        "{text}"
+    );
     let text = in_guest(|r| r.guest_memory = Some(Bytes(1 << 20)));
     assert!(
         text.contains("1.00 MiB") && text.contains("64.0 MiB"),
@@ -229,5 +234,5 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
     let text = told(&there(|r| r.engine = Some("sync".into())));
     assert!(text.contains("only its own programs"), "{text}");
     let text = told(&there(|r| r.guest_memory = Some(Bytes(1 << 30))));
-    assert!(text.contains("the memory it has"), "{text}");
+    assert!(text.contains("nothing of this plan runs in a guest"), "{text}");
 }

@@ -24,6 +24,7 @@ fn info(started_unix_ns: u64) -> SeriesInfo {
         guest: GuestSize {
             memory: Bytes(256 << 20),
             kernel: Some(fsdyno_model::KernelChoice::Lab),
+            processors: Some(2),
         },
         work_dir: "/var/tmp/a b".into(),
         provenance: Provenance {

@@ -34,6 +34,7 @@ pub fn request(args: &RunArgs) -> Request {
             .map(|above| above.map_or(Counting::All, Counting::Above)),
         lab: args.lab.clone(),
         guest_memory: args.guest_memory,
+        guest_processors: args.guest_processors,
         guest_kernel: args.guest_kernel.clone(),
         fill: args.fill.clone(),
         age: args.age.clone(),

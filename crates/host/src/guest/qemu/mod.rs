@@ -184,6 +184,7 @@ impl Qemu {
         say("-pidfile", notes(setting.scratch).into_os_string());
         let memory = setting.memory.0.div_ceil(1 << 10);
         say("-m", format!("{memory}K").into());
+        say("-smp", setting.processors.to_string().into());
         say("-initrd", initramfs.into());
         let clock = match self.accelerator {
             Accelerator::Kvm => "",
@@ -322,6 +323,7 @@ mod tests {
         };
         let setting = Setting {
             memory: Bytes(256 << 20),
+            processors: 2,
             disks,
             scratch: Path::new("/s"),
             init: &[],
@@ -356,6 +358,7 @@ mod tests {
             ("-initrd", "/proc/self/fd/7".to_owned()),
             ("-kernel", "/boot/vmlinuz-6.1".to_owned()),
             ("-m", "262144K".to_owned()),
+            ("-smp", "2".to_owned()),
             ("-accel", "tcg".to_owned()),
             ("-pidfile", "/s/guest.pid".to_owned()),
         ] {

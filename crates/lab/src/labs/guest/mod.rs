@@ -141,6 +141,7 @@ impl GuestLab {
         let [program, word] = &lab.init;
         let setting = Setting {
             memory: lab.size.memory,
+            processors: lab.size.processors.unwrap_or(1),
             disks: &paths_of(&images),
             scratch: scratch.path(),
             init: &[program.clone(), word.clone(), "shell".into()],
@@ -192,6 +193,7 @@ impl GuestLab {
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
         let setting = Setting {
             memory: self.size.memory,
+            processors: self.size.processors.unwrap_or(1),
             disks,
             scratch,
             init: &self.init,
