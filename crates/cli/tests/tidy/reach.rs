@@ -95,6 +95,30 @@ fn no_clock(source: &Source) -> Vec<Finding> {
     }
 }
 
+/// Words of time that passes by itself, of others at work, and of ways to reach a disk.
+const AROUND_A_DISK: [&str; 7] = [
+    "std::thread",
+    "std::net",
+    "os::unix::net",
+    "rustix::net",
+    "rustix::event",
+    "rustix::thread",
+    "rustix::time",
+];
+
+/// Where those stand that serve the model disk to somebody.
+const FRONT_ENDS: &str = "crates/disk/src/fronts/";
+
+fn the_model_disk_stands_alone(source: &Source) -> Vec<Finding> {
+    if source.krate() != "disk" || source.path.starts_with(FRONT_ENDS) {
+        return Vec::new();
+    }
+    let why = "the model disk is told the time and what is asked; a front end knows the rest";
+    let mut findings = words_in_code(source, &CLOCK, why);
+    findings.extend(words_in_code(source, &AROUND_A_DISK, why));
+    findings
+}
+
 fn only_host_is_privileged(source: &Source) -> Vec<Finding> {
     if source.krate() == "host" {
         return Vec::new();
@@ -213,6 +237,20 @@ fn the_check_of_clocks_bites() {
     let bad = "let a = Instant::now();\nlet b = instant;\nlet c = SystemTime::UNIX_EPOCH;";
     assert_eq!(bites(no_clock, "crates/stats/src/lib.rs", bad), [1, 3]);
     assert!(bites(no_clock, "crates/load/src/measure.rs", bad).is_empty());
+}
+
+#[test]
+fn the_model_disk_reads_no_clock_and_knows_no_transport() {
+    check_sources(the_model_disk_stands_alone);
+}
+
+#[test]
+fn the_check_of_the_model_disk_bites() {
+    let bad = "let a = Instant::now();\nuse std::os::unix::net::UnixStream;\nlet b = instant;";
+    let check = the_model_disk_stands_alone;
+    assert_eq!(bites(check, "crates/disk/src/disk.rs", bad), [1, 2]);
+    assert!(bites(check, "crates/disk/src/fronts/a.rs", bad).is_empty());
+    assert!(bites(check, "crates/lab/src/lib.rs", bad).is_empty());
 }
 
 #[test]

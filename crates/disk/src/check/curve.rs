@@ -1,0 +1,368 @@
+//! A measured seek curve, and how near the two forms of seek curves come to it when each is fitted
+//! to three of its points.
+//!
+//! The file has a line `distance in cylinders, milliseconds` for each point; other lines are left
+//! out. The three points are those whose curve has the least mean error over all others, among
+//! [`TRIED`] points spread evenly over the file: single points of short seeks are too noisy to take
+//! any three.
+
+use crate::models::hdd::{SeekSpec, ThreePoint, TwoPiece};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// How many points are tried as one of the three.
+pub const TRIED: usize = 60;
+
+/// A measured seek curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Distances in cylinders, and milliseconds; by distance.
+    points: Vec<(u32, f64)>,
+}
+
+/// A seek curve that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum CurveError {
+    /// The file cannot be read.
+    #[error("cannot read the seek curve {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It holds too little.
+    #[error(
+        "the seek curve has {0} points, and at least 6 are needed; a line is a distance in \
+         cylinders, a comma, and milliseconds"
+    )]
+    TooFew(usize),
+}
+
+/// A form fitted to three points of a curve.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fit {
+    /// `three-point` or `two-piece`.
+    pub form: &'static str,
+    /// The three distances.
+    pub points: [u32; 3],
+    /// The figures of the form, by their keys in a profile.
+    pub keys: Vec<(&'static str, f64)>,
+    /// Errors at all other points, as parts of the measured time.
+    pub errors: Errors,
+}
+
+/// Errors of a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Errors {
+    /// How many points there are beside the three.
+    pub count: usize,
+    /// Root mean square.
+    pub rms: f64,
+    /// The mean of their sizes.
+    pub mean: f64,
+    /// The largest.
+    pub most: f64,
+    /// At which distance that is.
+    pub most_at: u32,
+    /// How many are beyond a tenth.
+    pub beyond: usize,
+    /// The mean error in time over random seeks (by how many pairs of cylinders lie so far
+    /// apart), as a part of their mean time.
+    pub weighted: f64,
+}
+
+impl Measured {
+    /// From a file.
+    pub fn read(path: &Path) -> Result<Self, CurveError> {
+        let text = std::fs::read_to_string(path).map_err(|source| CurveError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::parse(&text)
+    }
+
+    /// From a text.
+    pub fn parse(text: &str) -> Result<Self, CurveError> {
+        let point = |line: &str| {
+            let (distance, ms) = line.split_once(',')?;
+            let distance: u32 = distance.trim().parse().ok()?;
+            let ms: f64 = ms.trim().parse().ok()?;
+            (distance > 0 && ms > 0.0 && ms.is_finite()).then_some((distance, ms))
+        };
+        let mut points: Vec<(u32, f64)> = text.lines().filter_map(point).collect();
+        points.sort_by_key(|(distance, _)| *distance);
+        points.dedup_by_key(|(distance, _)| *distance);
+        if points.len() < 6 {
+            return Err(CurveError::TooFew(points.len()));
+        }
+        Ok(Self { points })
+    }
+
+    /// How many points there are.
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Never: a curve has points.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// Both forms, each fitted to the three points that suit it best.
+    pub fn fits(&self) -> Vec<Fit> {
+        let three = |three: [(u32, f64); 3]| Some(SeekSpec::ThreePoint(self.three_point(three)?));
+        let two = |three: [(u32, f64); 3]| two_piece(three).map(SeekSpec::TwoPiece);
+        [self.best(three), self.best(two)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// How far a curve is off at all points but these.
+    pub fn errors(&self, spec: &SeekSpec, but: &[u32]) -> Errors {
+        let cylinders = f64::from(self.longest());
+        let mut errors = Errors {
+            count: 0,
+            rms: 0.0,
+            mean: 0.0,
+            most: 0.0,
+            most_at: 0,
+            beyond: 0,
+            weighted: 0.0,
+        };
+        let (mut weighed, mut weighed_off) = (0.0, 0.0);
+        for (at, (distance, ms)) in self.points.iter().enumerate() {
+            let d = f64::from(*distance);
+            let model = match spec {
+                SeekSpec::ThreePoint(points) => points.at(d / cylinders),
+                SeekSpec::TwoPiece(pieces) => pieces.at(d),
+            };
+            // A point stands for the distances half-way to its neighbours.
+            let before = at.checked_sub(1).map_or(0, |at| self.points[at].0);
+            let after = self.points.get(at + 1).map_or(*distance, |point| point.0);
+            let width = f64::from(after - before) / 2.0;
+            let weight = width * (cylinders - d).max(0.0);
+            weighed += weight * ms;
+            weighed_off += weight * (model - ms).abs();
+            if but.contains(distance) {
+                continue;
+            }
+            let off = (model / ms - 1.0).abs();
+            errors.count += 1;
+            errors.rms += off * off;
+            errors.mean += off;
+            errors.beyond += usize::from(off > 0.1);
+            if off > errors.most {
+                (errors.most, errors.most_at) = (off, *distance);
+            }
+        }
+        let count = errors.count.max(1) as f64;
+        errors.rms = (errors.rms / count).sqrt();
+        errors.mean /= count;
+        errors.weighted = weighed_off / weighed;
+        errors
+    }
+
+    fn longest(&self) -> u32 {
+        self.points.last().map_or(1, |(distance, _)| *distance)
+    }
+
+    /// The three-point form through three points of this curve.
+    fn three_point(&self, [near, middle, far]: [(u32, f64); 3]) -> Option<ThreePoint> {
+        let cylinders = f64::from(self.longest());
+        let (root, line) = (
+            |d: u32| (f64::from(d) / cylinders).sqrt(),
+            |d: u32| f64::from(d) / cylinders,
+        );
+        // m + A sqrt(x) + B x through three points: m eliminated, then A and B.
+        let from_near = |point: (u32, f64)| {
+            let (roots, lines) = (root(point.0) - root(near.0), line(point.0) - line(near.0));
+            (roots, lines, point.1 - near.1)
+        };
+        let ((a1, b1, t1), (a2, b2, t2)) = (from_near(middle), from_near(far));
+        let determinant = a1 * b2 - a2 * b1;
+        if determinant.abs() < 1e-12 {
+            return None;
+        }
+        let by_root = (t1 * b2 - t2 * b1) / determinant;
+        let by_line = (a1 * t2 - a2 * t1) / determinant;
+        let least = near.1 - by_root * root(near.0) - by_line * line(near.0);
+        let fitted = ThreePoint {
+            minimum_ms: least,
+            mean_ms: least + by_root * 8.0 / 15.0 + by_line / 3.0,
+            full_ms: least + by_root + by_line,
+        };
+        let rises = fitted.mean_ms > least && fitted.full_ms > fitted.mean_ms;
+        (least >= 0.0 && rises).then_some(fitted)
+    }
+
+    /// A form through those three points that leave the least mean error.
+    fn best(&self, form: impl Fn([(u32, f64); 3]) -> Option<SeekSpec>) -> Option<Fit> {
+        let step = self.points.len().div_ceil(TRIED);
+        let tried: Vec<(u32, f64)> = self.points.iter().copied().step_by(step).collect();
+        let mut best: Option<(SeekSpec, [u32; 3], Errors)> = None;
+        for (i, p) in tried.iter().enumerate() {
+            for (j, q) in tried.iter().enumerate().skip(i + 1) {
+                for r in &tried[j + 1..] {
+                    let Some(spec) = form([*p, *q, *r]) else {
+                        continue;
+                    };
+                    let points = [p.0, q.0, r.0];
+                    let errors = self.errors(&spec, &points);
+                    if best
+                        .as_ref()
+                        .is_none_or(|(.., least)| errors.mean < least.mean)
+                    {
+                        best = Some((spec, points, errors));
+                    }
+                }
+            }
+        }
+        let (spec, points, errors) = best?;
+        let (form, keys) = keys(&spec);
+        Some(Fit {
+            form,
+            points,
+            keys,
+            errors,
+        })
+    }
+}
+
+/// Two pieces that meet with one slope, through three points: a + b sqrt(d) up to D, and its
+/// tangent beyond; found by halving for D.
+fn two_piece([p, q, r]: [(u32, f64); 3]) -> Option<TwoPiece> {
+    let shape = |d: u32, until: f64| {
+        let d = f64::from(d);
+        if d <= until {
+            d.sqrt()
+        } else {
+            until.sqrt() + (d - until) / (2.0 * until.sqrt())
+        }
+    };
+    if r.1 <= p.1 {
+        return None;
+    }
+    let wanted = (q.1 - p.1) / (r.1 - p.1);
+    // How far up the second point lies: the more, the sooner the straight piece ends.
+    let part = |until: f64| {
+        let first = shape(p.0, until);
+        (shape(q.0, until) - first) / (shape(r.0, until) - first)
+    };
+    let (mut low, mut high) = (f64::from(p.0), f64::from(r.0));
+    if (part(low) - wanted) * (part(high) - wanted) > 0.0 {
+        return None;
+    }
+    let rising = part(high) > part(low);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if (part(middle) > wanted) == rising {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    // A whole number of cylinders; the pieces still meet, and still lead through two points.
+    let until = f64::midpoint(low, high).round().max(1.0);
+    let root = (r.1 - p.1) / (shape(r.0, until) - shape(p.0, until));
+    let short = p.1 - root * shape(p.0, until);
+    let slope = root / (2.0 * until.sqrt());
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between two distances"
+    )]
+    let until_cylinders = until as u32;
+    (root > 0.0 && short >= 0.0).then_some(TwoPiece {
+        short_ms: short,
+        short_root_ms: root,
+        until_cylinders,
+        long_ms: short + root * until.sqrt() - slope * until,
+        long_cylinder_ms: slope,
+    })
+}
+
+fn keys(spec: &SeekSpec) -> (&'static str, Vec<(&'static str, f64)>) {
+    match spec {
+        SeekSpec::ThreePoint(p) => (
+            "three-point",
+            vec![
+                ("minimum_ms", p.minimum_ms),
+                ("mean_ms", p.mean_ms),
+                ("full_ms", p.full_ms),
+            ],
+        ),
+        SeekSpec::TwoPiece(p) => (
+            "two-piece",
+            vec![
+                ("short_ms", p.short_ms),
+                ("short_root_ms", p.short_root_ms),
+                ("until_cylinders", f64::from(p.until_cylinders)),
+                ("long_ms", p.long_ms),
+                ("long_cylinder_ms", p.long_cylinder_ms),
+            ],
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    fn curve(ms: impl Fn(f64) -> f64) -> Measured {
+        let mut text = "Seek distances measured: 40\n".to_owned();
+        for n in 1..=40_u32 {
+            let distance = n * n * 2;
+            let _ = writeln!(text, "{distance},\t{}", ms(f64::from(distance)));
+        }
+        Measured::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn a_curve_of_a_form_is_found_again() {
+        let points = ThreePoint {
+            minimum_ms: 1.0,
+            mean_ms: 8.0,
+            full_ms: 16.0,
+        };
+        let fits = curve(|d| points.at(d / 3200.0)).fits();
+        assert!(fits[0].errors.most < 1e-9, "{:?}", fits[0]);
+        assert!((fits[0].keys[1].1 - 8.0).abs() < 1e-9);
+        let pieces = |d: f64| {
+            if d <= 900.0 {
+                1.5 + 0.2 * d.sqrt()
+            } else {
+                4.5 + d / 300.0
+            }
+        };
+        let fits = curve(pieces).fits();
+        assert!(fits[1].errors.most < 1e-3, "{:?}", fits[1]);
+        assert!((fits[1].keys[2].1 - 900.0).abs() < 5.0, "{:?}", fits[1]);
+    }
+
+    #[test]
+    fn a_point_that_is_off_is_counted_and_named() {
+        let fits = curve(|d| {
+            let ms = 2.0 + 0.1 * d.sqrt() + 0.001 * d;
+            if (d - 200.0).abs() < 1.0 {
+                ms * 1.5
+            } else {
+                ms
+            }
+        })
+        .fits();
+        let errors = &fits[0].errors;
+        assert_eq!((errors.beyond, errors.most_at), (1, 200));
+        assert!((errors.most - 1.0 / 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_no_curve_is_refused() {
+        assert!(matches!(
+            Measured::parse("1,2\nx,3\n4;5\n-1,3\n5,-2"),
+            Err(CurveError::TooFew(1))
+        ));
+    }
+}

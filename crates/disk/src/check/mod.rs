@@ -1,0 +1,208 @@
+//! A profile against its sheet: random and sequential probes through the disk, as a front end
+//! would send them, and what they show beside what the makers say.
+//!
+//! The probes see requests and completions only. Nothing is random but by a fixed seed.
+
+pub mod curve;
+mod expected;
+mod probes;
+
+use crate::models::hdd::Mechanics;
+use crate::profiles::{Profile, Timing};
+use crate::store::StoreError;
+use expected::expected_reads;
+use probes::Probes;
+use serde::Serialize;
+
+/// How far a figure may be from the sheet, as a part of it.
+pub const TOLERANCE: f64 = 0.03;
+
+/// A profile held against its sheet.
+#[derive(Debug, Clone, Serialize)]
+pub struct Check {
+    /// The profile.
+    pub profile: String,
+    /// Each figure of the sheet, as the probes show it.
+    pub figures: Vec<Figure>,
+    /// How long single random reads of 4 KiB take.
+    pub reads: Option<Distribution>,
+    /// How long a seek takes, over distances in cylinders, beside the formula with the sheet's
+    /// figures. Empty for what has no arm.
+    pub seeks: Vec<SeekPoint>,
+    /// Whether all figures are within the tolerance.
+    pub agrees: bool,
+}
+
+/// One figure of a sheet.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figure {
+    /// Its key in the sheet, which ends with its unit.
+    pub name: &'static str,
+    /// What the sheet says.
+    pub sheet: f64,
+    /// What the probes show.
+    pub model: f64,
+    /// How far that is off, as a part of the sheet's.
+    pub off: f64,
+    /// Whether it is an estimate, which no sheet gives.
+    pub estimated: bool,
+}
+
+/// A distribution of latencies, in microseconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Distribution {
+    /// How many.
+    pub count: usize,
+    /// The mean.
+    pub mean_us: f64,
+    /// The shortest.
+    pub least_us: f64,
+    /// Half take less.
+    pub p50_us: f64,
+    /// 99 of 100 take less.
+    pub p99_us: f64,
+    /// The longest.
+    pub most_us: f64,
+    /// The distance from the distribution that the sheet's figures lead to, root mean square, as
+    /// a part of its mean: the demerit figure of Ruemmler and Wilkes. None where the sheet does
+    /// not tell enough.
+    pub demerit: Option<f64>,
+}
+
+/// A seek over one distance.
+#[derive(Debug, Clone, Serialize)]
+pub struct SeekPoint {
+    /// Cylinders.
+    pub cylinders: u32,
+    /// What the probe shows.
+    pub model_ms: f64,
+    /// What the three points of the sheet lead to.
+    pub sheet_ms: Option<f64>,
+}
+
+/// Holds a profile against its sheet.
+pub fn check(profile: &Profile) -> Result<Check, StoreError> {
+    let mut probes = Probes::new(profile);
+    let mut figures = Vec::new();
+    for (name, sheet) in profile.sheet.given() {
+        let Some(model) = probes.figure(name)? else {
+            continue;
+        };
+        figures.push(Figure {
+            name,
+            sheet,
+            model,
+            off: model / sheet - 1.0,
+            estimated: profile
+                .estimated
+                .iter()
+                .any(|key| key.strip_prefix("sheet.") == Some(name)),
+        });
+    }
+    let reads = if profile.timing == Timing::Null {
+        None
+    } else {
+        let measured = probes.random_reads()?;
+        let expected = expected_reads(profile, measured.len());
+        Some(distribution(&measured, expected))
+    };
+    let seeks = match &profile.timing {
+        Timing::Hdd(spec) => {
+            let mechanics = Mechanics::new(spec, probes.sectors());
+            seek_curve(&mut probes, profile, mechanics.geometry().cylinders())?
+        }
+        _ => Vec::new(),
+    };
+    Ok(Check {
+        profile: profile.name.clone(),
+        agrees: figures.iter().all(|one| one.off.abs() <= TOLERANCE),
+        figures,
+        reads,
+        seeks,
+    })
+}
+
+fn seek_curve(
+    probes: &mut Probes<'_>,
+    profile: &Profile,
+    cylinders: u32,
+) -> Result<Vec<SeekPoint>, StoreError> {
+    let formula = expected::three_points(profile);
+    let mut points = Vec::new();
+    let mut distance = 1;
+    while distance < cylinders {
+        points.push(SeekPoint {
+            cylinders: distance,
+            model_ms: probes.seek_ms(distance)?,
+            sheet_ms: formula.map(|f| f.at(f64::from(distance) / f64::from(cylinders))),
+        });
+        distance = distance.saturating_mul(3);
+    }
+    Ok(points)
+}
+
+/// Describes latencies, in order, beside those that were expected, in order and as many.
+fn distribution(sorted_us: &[f64], expected: Option<Vec<f64>>) -> Distribution {
+    let count = sorted_us.len();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let at = |part: usize| {
+        let index = (count * part / 100).min(count.saturating_sub(1));
+        sorted_us.get(index).copied().unwrap_or_default()
+    };
+    let demerit = expected.filter(|all| all.len() == count).map(|expected| {
+        let squares = sorted_us.iter().zip(&expected);
+        let squares: Vec<f64> = squares.map(|(a, b)| (a - b) * (a - b)).collect();
+        mean(&squares).sqrt() / mean(&expected)
+    });
+    Distribution {
+        count,
+        mean_us: mean(sorted_us),
+        least_us: at(0),
+        p50_us: at(50),
+        p99_us: at(99),
+        most_us: at(100),
+        demerit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profiles::ALL;
+
+    #[test]
+    fn every_profile_is_within_its_tolerance_of_its_sheet() {
+        for shipped in &ALL {
+            let profile = shipped.profile().unwrap();
+            let check = check(&profile).unwrap();
+            for figure in &check.figures {
+                assert!(
+                    figure.off.abs() <= TOLERANCE,
+                    "{}: {figure:?}",
+                    profile.name
+                );
+            }
+            assert_eq!(check.figures.len(), profile.sheet.given().len());
+            assert!(check.agrees);
+            if let Some(demerit) = check.reads.and_then(|reads| reads.demerit) {
+                assert!(demerit < 0.05, "{}: {demerit}", profile.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_not_what_its_sheet_says_is_told() {
+        let text = ALL[2].profile().unwrap().text;
+        for (from, to, name) in [
+            ("[hdd]\nrpm = 4200", "[hdd]\nrpm = 5400", "rpm"),
+            ("mean_ms = 12", "mean_ms = 11", "mean_seek_ms"),
+            ("[1117, 574]", "[1117, 674]", "inner_mb_s"),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text);
+            let check = check(&Profile::parse("mine", &changed).unwrap()).unwrap();
+            let off = check.figures.iter().find(|one| one.name == name).unwrap();
+            assert!(!check.agrees && off.off.abs() > TOLERANCE, "{off:?}");
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! The device core: requests in, completions with their times out. It knows blocks and
+//! nanoseconds; whoever serves it brings the clock, the guest's memory and the transport.
+//!
+//! Contents and times are apart. A write's payload is taken at its submission: from then on every
+//! read returns it. When it is on the medium, and so survives a power cut, the timing model tells.
+//! A read's bytes are fetched by the front end once it completes, and are the newest submitted by
+//! then.
+
+use crate::cut::{self, CutReport, Remains};
+use crate::faults::Faults;
+use crate::models::{Command, Happening, Model, Work};
+use crate::pending::{Content, Pending};
+use crate::profiles::Profile;
+use crate::record::{Record, Recorder};
+use crate::request::{Causes, Completion, Failure, Kind, Request, SECTOR};
+use crate::store::{Store, StoreError};
+use fsdyno_model::{Bytes, Nanos};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A model disk.
+///
+/// Front ends call [`Disk::submit`] when a request arrives, wait until [`Disk::next_completion`],
+/// and then take what [`Disk::complete`] yields. Time is whatever they say it is; it never runs
+/// backwards: an earlier moment counts as the latest that was told.
+pub struct Disk {
+    sectors: u64,
+    queue_depth: usize,
+    cache_survives: bool,
+    model: Box<dyn Model>,
+    immediate: bool,
+    store: Box<dyn Store>,
+    pending: Pending,
+    faults: Faults,
+    recorder: Option<Recorder>,
+    now: u64,
+    /// The order of the next submission.
+    next_order: u64,
+    /// What was submitted and has not completed.
+    open: BTreeMap<u64, Open>,
+    /// Held back by a fault until a moment.
+    held: BTreeMap<(u64, u64), Command>,
+    /// Waiting for a place in the device.
+    waiting: VecDeque<Command>,
+    /// How many the device holds.
+    inside: usize,
+    /// Done, by moment and order, and not yet taken.
+    done: BTreeMap<(u64, u64), Completion>,
+    happened: Vec<Happening>,
+}
+
+/// A request under way.
+#[derive(Debug)]
+struct Open {
+    request: Request,
+    submitted: u64,
+    /// What a fault makes of it, and how much time that takes.
+    failure: Option<Failure>,
+    failing_ns: u64,
+    /// How long a fault held it back.
+    held_ns: u64,
+}
+
+/// A request that no disk takes, or contents that cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// It leads beyond the end.
+    #[error(
+        "{kind} of {sectors} sectors at sector {sector}: the disk ends at sector {end}; a front end \
+         answers this with an error"
+    )]
+    BeyondTheEnd {
+        /// What was asked.
+        kind: Kind,
+        /// Where.
+        sector: u64,
+        /// How much.
+        sectors: u64,
+        /// Sectors of the disk.
+        end: u64,
+    },
+    /// It asks for nothing.
+    #[error("{0} of no sectors; a front end answers this with an error")]
+    Nothing(Kind),
+    /// The contents cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Disk {
+    /// The disk of a profile, of its capacity or another, with contents in `store`, and with
+    /// these faults.
+    pub fn new(
+        profile: &Profile,
+        capacity: Option<Bytes>,
+        store: Box<dyn Store>,
+        faults: Faults,
+    ) -> Self {
+        let sectors = (capacity.unwrap_or(profile.capacity).0 / SECTOR).max(1);
+        let model = profile.model(sectors);
+        Self {
+            sectors,
+            queue_depth: profile.queue_depth as usize,
+            cache_survives: profile.cache_survives || faults.cache_survives(),
+            immediate: model.is_immediate(),
+            model,
+            store,
+            pending: Pending::default(),
+            faults,
+            recorder: None,
+            now: 0,
+            next_order: 0,
+            open: BTreeMap::new(),
+            held: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            inside: 0,
+            done: BTreeMap::new(),
+            happened: Vec::new(),
+        }
+    }
+
+    /// Records everything from now on; what recorded before is given back.
+    pub fn record(&mut self, recorder: Recorder) -> Option<Recorder> {
+        self.recorder.replace(recorder)
+    }
+
+    /// Ends the recording.
+    pub fn take_recorder(&mut self) -> Option<Recorder> {
+        let recorder = self.recorder.take()?;
+        Some(recorder.ended(self.now, self.model.work()))
+    }
+
+    /// How large it is.
+    pub fn capacity(&self) -> Bytes {
+        Bytes(self.sectors * SECTOR)
+    }
+
+    /// Sectors of 512 bytes.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// How many requests the device itself holds at once; others wait, in order.
+    pub fn queue_depth(&self) -> usize {
+        self.queue_depth
+    }
+
+    /// What the device has done since it was made.
+    pub fn work(&self) -> Work {
+        self.model.work()
+    }
+
+    /// How many requests are under way.
+    pub fn under_way(&self) -> usize {
+        self.open.len() + self.done.len()
+    }
+
+    /// Takes a request at `now`. Of a write, `payload` fills the buffer it is given, which has
+    /// the length of the extent; of others it is not called. Answers the request's place in the
+    /// order of submissions.
+    pub fn submit(
+        &mut self,
+        now: Nanos,
+        request: Request,
+        payload: impl FnOnce(&mut [u8]),
+    ) -> Result<u64, SubmitError> {
+        self.check(&request)?;
+        self.advance(now.0)?;
+        let order = self.next_order;
+        self.next_order += 1;
+        let mut open = Open {
+            request,
+            submitted: self.now,
+            failure: None,
+            failing_ns: 0,
+            held_ns: 0,
+        };
+        let held_until = self.faults.holds_until(self.now);
+        open.held_ns = held_until - self.now;
+        if let Some((failure, ns)) = self.faults.failure(&request, &self.pending) {
+            open.failure = Some(failure);
+            open.failing_ns = ns;
+        }
+        let bytes = buffer(&request, payload);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.submitted(Nanos(self.now), order, &request, bytes.as_deref());
+        }
+        if open.failure.is_none() {
+            self.keep(order, &request, bytes)?;
+        }
+        let command = Command {
+            order,
+            kind: request.kind,
+            fua: request.fua && !self.faults.lies(order),
+            hollow: request.kind == Kind::Flush && self.faults.lies(order),
+            sector: request.sector,
+            sectors: request.sectors,
+            submitted: held_until,
+        };
+        self.open.insert(order, open);
+        if held_until > self.now {
+            self.held.insert((held_until, order), command);
+        } else {
+            self.waiting.push_back(command);
+        }
+        self.admit(self.now);
+        self.advance(self.now)?;
+        Ok(order)
+    }
+
+    /// The same for what has no payload: reads, flushes, discards.
+    pub fn ask(&mut self, now: Nanos, request: Request) -> Result<u64, SubmitError> {
+        self.submit(now, request, |zeros| zeros.fill(0))
+    }
+
+    /// When to call [`Disk::complete`] next: none where nothing is under way. Then there may yet
+    /// be nothing complete, and a later moment is to be asked for.
+    pub fn next_completion(&self) -> Option<Nanos> {
+        let done = self.done.first_key_value().map(|((at, _), _)| *at);
+        let due = if self.open.is_empty() {
+            None
+        } else {
+            self.next_event()
+        };
+        let next = match (done, due) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b)?,
+        };
+        Some(Nanos(next.max(self.now)))
+    }
+
+    /// What has completed by `now`, one at a time, in the order of their moments.
+    pub fn complete(&mut self, now: Nanos) -> Result<Option<Completion>, StoreError> {
+        self.advance(now.0)?;
+        let due = self.done.first_entry();
+        let Some(entry) = due.filter(|entry| entry.key().0 <= self.now) else {
+            return Ok(None);
+        };
+        let completion = entry.remove();
+        if completion.request.kind.changes() && !self.immediate {
+            self.pending.acknowledge(completion.order);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.completed(&completion, self.model.work());
+        }
+        Ok(Some(completion))
+    }
+
+    /// Fills `into` with the newest bytes from the byte `at` on, on the medium or not: what a
+    /// read that completes now returns.
+    pub fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), StoreError> {
+        let read = self.store.read_at(at, into);
+        read.map_err(|source| StoreError {
+            attempt: "read",
+            at,
+            length: into.len() as u64,
+            source,
+        })?;
+        self.pending.overlay(at, into);
+        Ok(())
+    }
+
+    /// A mark of the workload, in one sequence with the requests: what was recorded before it
+    /// came before it.
+    pub fn mark(&mut self, now: Nanos, text: &str) -> Result<(), StoreError> {
+        self.advance(now.0)?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.marked(Nanos(self.now), text, self.model.work());
+        }
+        Ok(())
+    }
+
+    /// The power goes at `now`, and comes back. What is under way never completes; of what has
+    /// not landed, `remains` and `seed` decide what is on the medium: always the same.
+    pub fn power_cut(
+        &mut self,
+        now: Nanos,
+        seed: u64,
+        remains: Remains,
+    ) -> Result<CutReport, StoreError> {
+        self.advance(now.0)?;
+        let landing = self.model.landing();
+        let cut = cut::Cut {
+            seed,
+            remains,
+            cache_survives: self.cache_survives,
+            landing: &landing,
+        };
+        let report = cut.make(&mut self.pending, self.store.as_mut())?;
+        self.open.clear();
+        self.held.clear();
+        self.waiting.clear();
+        self.inside = 0;
+        self.done.clear();
+        self.model.power_cycle(self.now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(&Record::Cut {
+                at: Nanos(self.now),
+                seed,
+            });
+        }
+        Ok(report)
+    }
+
+    /// Lets the disk work on in the background until `now`, as it does between requests.
+    pub fn advance_to(&mut self, now: Nanos) -> Result<(), StoreError> {
+        self.advance(now.0)
+    }
+
+    /// The contents, once the disk is no longer needed. Whoever takes them has decided what
+    /// becomes of what has not landed: it is lost.
+    pub fn into_store(self) -> Box<dyn Store> {
+        self.store
+    }
+
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
+        let Request {
+            kind,
+            sector,
+            sectors,
+            ..
+        } = *request;
+        if kind == Kind::Flush {
+            return Ok(());
+        }
+        if sectors == 0 {
+            return Err(SubmitError::Nothing(kind));
+        }
+        match sector.checked_add(sectors) {
+            Some(end) if end <= self.sectors => Ok(()),
+            _ => Err(SubmitError::BeyondTheEnd {
+                kind,
+                sector,
+                sectors,
+                end: self.sectors,
+            }),
+        }
+    }
+
+    /// Takes in what a request changes.
+    fn keep(
+        &mut self,
+        order: u64,
+        request: &Request,
+        bytes: Option<Box<[u8]>>,
+    ) -> Result<(), StoreError> {
+        if !request.kind.changes() {
+            return Ok(());
+        }
+        let content = bytes.map_or(Content::Zeroes, Content::Bytes);
+        if self.immediate {
+            let (at, length) = (request.sector * SECTOR, request.bytes());
+            let kept = match &content {
+                Content::Bytes(bytes) => self.store.write_at(at, bytes),
+                Content::Zeroes => self.store.clear(at, length),
+            };
+            self.faults.landed(request.sector, request.sectors);
+            return kept.map_err(|source| StoreError {
+                attempt: "write",
+                at,
+                length,
+                source,
+            });
+        }
+        self.pending
+            .insert(order, request.sector, request.sectors, content);
+        Ok(())
+    }
+
+    /// The next moment at which something happens inside.
+    fn next_event(&self) -> Option<u64> {
+        let held = self.held.first_key_value().map(|((at, _), _)| *at);
+        match (held, self.model.next_event()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Lets everything happen that is due by `now`, moment by moment.
+    fn advance(&mut self, now: u64) -> Result<(), StoreError> {
+        self.now = self.now.max(now);
+        while let Some(at) = self.next_event().filter(|at| *at <= self.now) {
+            let mut happened = std::mem::take(&mut self.happened);
+            self.model.advance(at, &mut happened);
+            for one in happened.drain(..) {
+                self.happen(one)?;
+            }
+            self.happened = happened;
+            while let Some(entry) = self.held.first_entry()
+                && entry.key().0 <= at
+            {
+                self.waiting.push_back(entry.remove());
+            }
+            self.admit(at);
+        }
+        Ok(())
+    }
+
+    /// Lets into the device what waits, as far as there is room.
+    fn admit(&mut self, now: u64) {
+        while self.inside < self.queue_depth
+            && let Some(command) = self.waiting.pop_front()
+        {
+            self.inside += 1;
+            self.model.submit(now, command);
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), StoreError> {
+        match happening {
+            Happening::Landed { order } => {
+                if let Some((sector, sectors)) = self.pending.extent(order) {
+                    self.faults.landed(sector, sectors);
+                }
+                self.pending.land(order, self.store.as_mut())
+            }
+            Happening::Superseded { order } => {
+                self.pending.forget(order);
+                Ok(())
+            }
+            Happening::Done { order, at, causes } => {
+                self.inside -= 1;
+                self.finish(order, at, causes);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(&mut self, order: u64, at: u64, causes: Causes) {
+        let Some(open) = self.open.remove(&order) else {
+            return;
+        };
+        let completed = at + open.failing_ns;
+        let completion = Completion {
+            request: open.request,
+            order,
+            submitted: Nanos(open.submitted),
+            completed: Nanos(completed),
+            result: open.failure.map_or(Ok(()), Err),
+            causes: Causes {
+                fault: causes.fault + open.failing_ns + open.held_ns,
+                ..causes
+            },
+        };
+        self.done.insert((completed, order), completion);
+    }
+}
+
+/// The bytes of a write, as its payload fills them.
+fn buffer(request: &Request, payload: impl FnOnce(&mut [u8])) -> Option<Box<[u8]>> {
+    if request.kind != Kind::Write {
+        return None;
+    }
+    let length = usize::try_from(request.bytes()).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; length].into_boxed_slice();
+    payload(&mut bytes);
+    Some(bytes)
+}

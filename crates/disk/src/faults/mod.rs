@@ -1,0 +1,109 @@
+//! Faults a disk is told to have: errors on extents, sectors that are lost until they are
+//! rewritten, flushes that lie, periods in which it is slow. From a plan and its seed, and from
+//! nothing else: the same requests at the same moments meet the same faults.
+
+mod plan;
+
+pub use plan::{CutPlan, ErrorPlan, FaultPlan, FaultsError, LatentPlan, SlowPlan};
+
+use crate::arithmetic::ms_to_ns;
+use crate::cut::Remains;
+use crate::pending::Pending;
+use crate::random::Random;
+use crate::request::{Failure, Kind, Request};
+use std::collections::BTreeMap;
+
+/// The faults of one disk.
+#[derive(Debug, Default)]
+pub struct Faults {
+    plan: FaultPlan,
+    /// Sectors that cannot be read until they are rewritten, and how long that takes to find out.
+    latent: BTreeMap<u64, u64>,
+}
+
+impl Faults {
+    /// No faults.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Those of a plan.
+    pub fn new(plan: FaultPlan) -> Self {
+        let mut random = Random::new(plan.seed);
+        let mut latent = BTreeMap::new();
+        for one in &plan.latent {
+            let extent = one.sectors();
+            let ns = ms_to_ns(one.takes_ms);
+            match one.count {
+                None => latent.extend(extent.map(|sector| (sector, ns))),
+                Some(count) => {
+                    let length = extent.end - extent.start;
+                    let mut drawn = 0;
+                    while drawn < count {
+                        let sector = extent.start + random.below(length);
+                        drawn += u64::from(latent.insert(sector, ns).is_none());
+                    }
+                }
+            }
+        }
+        Self { plan, latent }
+    }
+
+    /// What is left of acknowledged writes at a power cut, as the plan says.
+    pub fn remains(&self) -> Remains {
+        self.plan.cut.remains
+    }
+
+    /// Whether such writes survive it: a disk with power of its own for its cache.
+    pub(crate) fn cache_survives(&self) -> bool {
+        self.plan.cut.cache_survives
+    }
+
+    /// Whether the request of this order, a flush or a write with FUA, is only acknowledged.
+    pub(crate) fn lies(&self, order: u64) -> bool {
+        let share = self.plan.flush.lies;
+        share > 0.0 && Random::new(self.plan.seed ^ order.rotate_left(32)).unit() < share
+    }
+
+    /// Until when a request that arrives at `now` is held back.
+    pub(crate) fn holds_until(&self, now: u64) -> u64 {
+        let adds = |slow: &&SlowPlan| slow.covers(now);
+        let slow = self.plan.slow.iter().filter(adds);
+        now + slow.map(|slow| ms_to_ns(slow.adds_ms)).sum::<u64>()
+    }
+
+    /// What makes a request fail, and how much longer it takes; none where it is done.
+    pub(crate) fn failure(&self, request: &Request, pending: &Pending) -> Option<(Failure, u64)> {
+        let sectors = request.sector..request.sector + request.sectors;
+        for error in &self.plan.error {
+            let extent = error.sectors();
+            let meets = extent.start < sectors.end && sectors.start < extent.end;
+            if meets && error.on.contains(&request.kind.into()) {
+                let sector = extent.start.max(sectors.start);
+                return Some((Failure::Medium { sector }, ms_to_ns(error.takes_ms)));
+            }
+        }
+        if request.kind != Kind::Read || self.latent.is_empty() {
+            return None;
+        }
+        let lost = self.latent.range(sectors);
+        let mut lost = lost.filter(|(sector, _)| !pending.covers(&(**sector..**sector + 1)));
+        let (sector, ns) = lost.next()?;
+        Some((Failure::Medium { sector: *sector }, *ns))
+    }
+
+    /// These sectors were rewritten on the medium.
+    pub(crate) fn landed(&mut self, sector: u64, sectors: u64) {
+        if self.latent.is_empty() {
+            return;
+        }
+        let healed: Vec<u64> = self
+            .latent
+            .range(sector..sector + sectors)
+            .map(|(sector, _)| *sector)
+            .collect();
+        for sector in healed {
+            self.latent.remove(&sector);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Where a sector lies: zones, cylinders, heads, and the angle at which it comes round.
+//!
+//! Sectors are counted track by track, from the outer cylinders inwards; all tracks of a cylinder
+//! come before the next cylinder. Angles are nanoseconds of the turn, so that a run of sectors ends
+//! exactly where the next one begins.
+
+/// Where a sector lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The cylinder, from 0 at the outer edge.
+    pub cylinder: u32,
+    /// The head.
+    pub head: u32,
+    /// The sector within its track.
+    pub sector: u64,
+    /// Sectors of this track.
+    pub of_track: u64,
+    /// The angle at which its track begins, in nanoseconds of the turn.
+    pub skew: u64,
+}
+
+/// A stretch of cylinders whose tracks hold equally much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Zone {
+    first_sector: u64,
+    first_cylinder: u32,
+    of_track: u64,
+}
+
+/// The layout of a disk.
+#[derive(Debug, Clone)]
+pub struct Geometry {
+    zones: Vec<Zone>,
+    heads: u32,
+    cylinders: u32,
+    turn_ns: u64,
+    /// How far each track begins behind the one before, within and between cylinders.
+    track_skew_ns: u64,
+    cylinder_skew_ns: u64,
+}
+
+impl Geometry {
+    /// A disk of at least `sectors`, in `zones` of equally many cylinders, whose tracks hold
+    /// `outer` sectors in the first zone, `inner` in the last, and evenly less in between.
+    pub fn new(sectors: u64, zones: u32, heads: u32, outer: u64, inner: u64, turn_ns: u64) -> Self {
+        let of_track = |zone: u32| {
+            let steps = u64::from(zones.max(2) - 1);
+            let fallen = (outer - inner) * u64::from(zone);
+            outer - (2 * fallen + steps) / (2 * steps)
+        };
+        let of_tracks: u64 = (0..zones).map(of_track).sum();
+        let each = sectors.div_ceil(of_tracks * u64::from(heads)).max(1);
+        let each = u32::try_from(each).unwrap_or(u32::MAX / zones);
+        let mut laid = Vec::new();
+        let mut first_sector = 0;
+        for zone in 0..zones {
+            laid.push(Zone {
+                first_sector,
+                first_cylinder: zone * each,
+                of_track: of_track(zone),
+            });
+            first_sector += of_track(zone) * u64::from(heads) * u64::from(each);
+        }
+        Self {
+            zones: laid,
+            heads,
+            cylinders: zones * each,
+            turn_ns,
+            track_skew_ns: 0,
+            cylinder_skew_ns: 0,
+        }
+    }
+
+    /// The same with tracks skewed by these times.
+    #[must_use]
+    pub fn skewed(self, track_skew_ns: u64, cylinder_skew_ns: u64) -> Self {
+        Self {
+            track_skew_ns,
+            cylinder_skew_ns,
+            ..self
+        }
+    }
+
+    /// How many cylinders there are.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    /// How many tracks a cylinder has.
+    pub fn heads(&self) -> u32 {
+        self.heads
+    }
+
+    /// Nanoseconds of a turn.
+    pub fn turn_ns(&self) -> u64 {
+        self.turn_ns
+    }
+
+    /// Where a sector lies.
+    pub fn place(&self, sector: u64) -> Place {
+        let behind = self
+            .zones
+            .partition_point(|zone| zone.first_sector <= sector);
+        let zone = self.zones[behind.max(1) - 1];
+        let within = sector - zone.first_sector;
+        let track = within / zone.of_track;
+        let heads = u64::from(self.heads);
+        let cylinder = u64::from(zone.first_cylinder) + track / heads;
+        let head = track % heads;
+        let of_cylinder = (heads - 1) * self.track_skew_ns + self.cylinder_skew_ns;
+        let skew = cylinder * of_cylinder + head * self.track_skew_ns;
+        Place {
+            cylinder: u32::try_from(cylinder).unwrap_or(u32::MAX),
+            head: u32::try_from(head).unwrap_or_default(),
+            sector: within % zone.of_track,
+            of_track: zone.of_track,
+            skew: skew % self.turn_ns,
+        }
+    }
+
+    /// The first sector of a cylinder.
+    pub fn first_of(&self, cylinder: u32) -> u64 {
+        let behind = self
+            .zones
+            .partition_point(|zone| zone.first_cylinder <= cylinder);
+        let zone = self.zones[behind.max(1) - 1];
+        let within = u64::from(cylinder - zone.first_cylinder);
+        zone.first_sector + within * u64::from(self.heads) * zone.of_track
+    }
+
+    /// How far a track has turned, from its beginning, when its sector of this number begins.
+    pub fn angle_within(&self, of_track: u64, sector: u64) -> u64 {
+        // A turn has below 2^35 nanoseconds, a track below 2^20 sectors.
+        sector * self.turn_ns / of_track
+    }
+
+    /// The moment, at `now` or later, at which a sector begins to pass under its head.
+    pub fn comes_round(&self, place: &Place, now: u64) -> u64 {
+        let angle = (place.skew + self.angle_within(place.of_track, place.sector)) % self.turn_ns;
+        let here = now % self.turn_ns;
+        now + (angle + self.turn_ns - here) % self.turn_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry() -> Geometry {
+        Geometry::new(100_000, 4, 3, 200, 100, 10_000_000).skewed(300_000, 700_000)
+    }
+
+    #[test]
+    fn every_sector_has_a_place_of_its_own_in_order() {
+        let geometry = geometry();
+        let mut before: Option<Place> = None;
+        for sector in 0..100_000 {
+            let place = geometry.place(sector);
+            assert!(place.sector < place.of_track && place.head < 3);
+            assert!(place.cylinder < geometry.cylinders());
+            if let Some(before) = before {
+                let key = |p: &Place| (p.cylinder, p.head, p.sector);
+                assert!(key(&before) < key(&place), "{sector}");
+            }
+            before = Some(place);
+        }
+        assert_eq!(geometry.place(0).of_track, 200);
+        let last = geometry.first_of(geometry.cylinders() - 1);
+        assert_eq!(geometry.place(last).of_track, 100);
+        assert_eq!(geometry.place(last).sector, 0);
+    }
+
+    #[test]
+    fn a_sector_comes_round_once_a_turn_right_behind_the_one_before() {
+        let geometry = geometry();
+        let (a, b) = (geometry.place(7), geometry.place(8));
+        let begins = geometry.comes_round(&a, 123_456_789);
+        assert!((123_456_789..133_456_789).contains(&begins));
+        assert_eq!(geometry.comes_round(&a, begins), begins);
+        assert_eq!(geometry.comes_round(&a, begins + 1), begins + 10_000_000);
+        assert_eq!(geometry.comes_round(&b, begins), begins + 10_000_000 / 200);
+        // The next track begins later by the skew.
+        let (end, next) = (geometry.place(0), geometry.place(200));
+        let begins = geometry.comes_round(&end, 0);
+        assert_eq!(geometry.comes_round(&next, begins), begins + 300_000);
+    }
+}

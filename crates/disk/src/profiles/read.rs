@@ -1,0 +1,323 @@
+//! From a text to a [`Profile`]: keys that no profile has, and values that no disk has, are
+//! refused by their names.
+
+use super::{ALL, Profile, Sheet, Timing};
+use crate::models::flash::FlashSpec;
+use crate::models::hdd::{HddSpec, Mechanics};
+use crate::models::volume::VolumeSpec;
+use crate::request::SECTOR;
+use fsdyno_model::Bytes;
+use serde::{Deserialize, Deserializer, de};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A profile that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// There is none of this name, nor a file.
+    #[error(
+        "`{name}` is no disk profile and no file ({way}); `fsdyno disk list` tells which there are"
+    )]
+    Unknown {
+        /// What was typed.
+        name: String,
+        /// What was meant, or what there is.
+        way: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the disk profile {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is no profile.
+    #[error("the disk profile {name} cannot be understood: {source}")]
+    Form {
+        /// The profile.
+        name: String,
+        /// Where, and what was expected there.
+        source: Box<toml::de::Error>,
+    },
+    /// It says what no disk is like.
+    #[error("the disk profile {name} is of no disk: {source}")]
+    Impossible {
+        /// The profile.
+        name: String,
+        /// What.
+        source: Impossible,
+    },
+}
+
+/// A value that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` cannot be {value}: {why}")]
+pub struct Impossible {
+    /// The key, with the tables it stands in.
+    pub key: String,
+    /// What it was given.
+    pub value: String,
+    /// Why not, and what can be.
+    pub why: String,
+}
+
+impl Impossible {
+    /// A value, and why it cannot be.
+    pub fn new(key: impl Into<String>, value: impl fmt::Display, why: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            value: value.to_string(),
+            why: why.into(),
+        }
+    }
+
+    /// An error where a number lies outside of bounds, or is none.
+    pub(crate) fn outside(
+        key: impl Into<String>,
+        value: f64,
+        least: f64,
+        most: f64,
+    ) -> Result<(), Self> {
+        if (least..=most).contains(&value) {
+            return Ok(());
+        }
+        Err(Self::new(
+            key,
+            value,
+            format!("it lies between {least} and {most}"),
+        ))
+    }
+}
+
+/// A profile as its file writes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    title: String,
+    source: String,
+    #[serde(default)]
+    estimated: Vec<String>,
+    #[serde(deserialize_with = "size")]
+    capacity: Bytes,
+    queue_depth: u32,
+    #[serde(default)]
+    cache_survives: bool,
+    hdd: Option<HddSpec>,
+    flash: Option<FlashSpec>,
+    volume: Option<VolumeSpec>,
+    null: Option<Nothing>,
+    #[serde(default)]
+    sheet: Sheet,
+}
+
+/// The table of a disk that has nothing to say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// A size as people type it (`40GB`), or a number of bytes.
+pub(crate) fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+    struct Either;
+    impl de::Visitor<'_> for Either {
+        type Value = Bytes;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a size: 4096, \"64K\", \"2.7G\" or \"600MB\"")
+        }
+
+        fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Bytes, E> {
+            let bytes = u64::try_from(bytes);
+            bytes
+                .map(Bytes)
+                .map_err(|_| E::custom("a size is not negative"))
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Bytes, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    from.deserialize_any(Either)
+}
+
+/// The same, where it may be left out.
+pub(crate) fn some_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
+    size(from).map(Some)
+}
+
+impl Profile {
+    /// The profile of a name that comes with the program, or of a file.
+    pub fn named(name: &Path) -> Result<Self, ProfileError> {
+        let shown = name.to_string_lossy();
+        if let Some(shipped) = ALL.iter().find(|one| one.name == shown) {
+            return shipped.profile();
+        }
+        if !name.exists() {
+            return Err(unknown(&shown));
+        }
+        let text = std::fs::read_to_string(name).map_err(|source| ProfileError::Unreadable {
+            path: name.to_owned(),
+            source,
+        })?;
+        let stem = name.file_stem().unwrap_or(name.as_os_str());
+        Self::parse(&stem.to_string_lossy(), &text)
+    }
+
+    /// From a text in TOML.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
+        let form = |source| ProfileError::Form {
+            name: name.to_owned(),
+            source: Box::new(source),
+        };
+        let impossible = |source| ProfileError::Impossible {
+            name: name.to_owned(),
+            source,
+        };
+        let read: Text = toml::from_str(text).map_err(form)?;
+        let table: toml::Table = toml::from_str(text).map_err(form)?;
+        estimates(&table, &read.estimated).map_err(impossible)?;
+        read.profile(name, text).map_err(impossible)
+    }
+}
+
+impl Text {
+    fn profile(self, name: &str, text: &str) -> Result<Profile, Impossible> {
+        let depth = f64::from(self.queue_depth);
+        Impossible::outside("queue_depth", depth, 1.0, 65_536.0)?;
+        Impossible::outside("capacity", self.capacity.0 as f64, 1_048_576.0, 1e16)?;
+        self.sheet.check()?;
+        let sectors = self.capacity.0 / SECTOR;
+        let mut timings = Vec::new();
+        if let Some(spec) = self.hdd {
+            spec.check()?;
+            spec.check_seeks(Mechanics::new(&spec, sectors).geometry().cylinders())?;
+            timings.push(Timing::Hdd(spec));
+        }
+        if let Some(spec) = self.flash {
+            spec.check(self.capacity)?;
+            timings.push(Timing::Flash(spec));
+        }
+        if let Some(spec) = self.volume {
+            spec.check()?;
+            timings.push(Timing::Volume(spec));
+        }
+        if self.null.is_some() {
+            timings.push(Timing::Null);
+        }
+        let why = "there is one table `[hdd]`, `[flash]`, `[volume]` or `[null]`";
+        let count = timings.len();
+        let timing = timings.pop().filter(|_| count == 1);
+        let timing =
+            timing.ok_or_else(|| Impossible::new("timing", format!("{count} tables"), why))?;
+        Ok(Profile {
+            name: name.to_owned(),
+            title: self.title,
+            source: self.source,
+            estimated: self.estimated,
+            capacity: self.capacity,
+            queue_depth: self.queue_depth,
+            cache_survives: self.cache_survives,
+            timing,
+            sheet: self.sheet,
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// Every key that is called an estimate is one of the profile.
+fn estimates(table: &toml::Table, keys: &[String]) -> Result<(), Impossible> {
+    for key in keys {
+        let mut words = key.split('.');
+        let first = words.next().and_then(|word| table.get(word));
+        let found = words.try_fold(first, |at, word| Some(at?.as_table()?.get(word)));
+        if found.flatten().is_none() {
+            let why = "this profile has no such key; name tables too, as in `hdd.rpm`";
+            return Err(Impossible::new("estimated", format!("`{key}`"), why));
+        }
+    }
+    Ok(())
+}
+
+fn unknown(name: &str) -> ProfileError {
+    let near = ALL.iter().map(|one| one.name);
+    let near = near.filter(|other| {
+        let begun = name.chars().count() >= 3 && other.starts_with(name);
+        begun || strsim::osa_distance(name, other) <= 3
+    });
+    let near: Vec<&str> = near.collect();
+    let way = if near.is_empty() || name.chars().count() < 3 {
+        let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
+        format!("there are {}", names.join(", "))
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    ProfileError::Unknown {
+        name: name.to_owned(),
+        way,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_come_along_can_be_read_and_tell_their_source() {
+        for shipped in &ALL {
+            let profile = shipped.profile().unwrap_or_else(|e| panic!("{e}"));
+            assert!(profile.source.len() > 10, "{}", profile.name);
+            let checked = !profile.sheet.given().is_empty();
+            assert!(
+                checked || profile.timing == Timing::Null,
+                "{}",
+                profile.name
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_or_impossible_is_refused_by_name() {
+        let good = ALL[2].text;
+        for (from, to, words) in [
+            ("rpm = 4200\n", "rmp = 4200\n", "rmp"),
+            ("rpm = 4200\n", "rpm = 4\n", "`hdd.rpm` cannot be 4"),
+            ("queue_depth = 1", "queue_depth = 0", "`queue_depth`"),
+            (
+                "capacity = \"40GB\"",
+                "capacity = \"40 parsecs\"",
+                "40 parsecs",
+            ),
+            ("[sheet]", "[null]\n[sheet]", "[volume]"),
+            ("[sheet]", "[sheets]", "sheets"),
+            ("estimated = [", "estimated = [\"hdd.rmp\",", "`hdd.rmp`"),
+            ("full_ms = 23", "full_ms = 1", "hdd.seek"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let text = good.replacen(from, to, 1);
+            let said = Profile::parse("mine", &text).unwrap_err().to_string();
+            assert!(said.contains(words), "{to}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_none_tells_what_was_meant() {
+        for (name, words) in [
+            ("sata-208", "sata-2008"),
+            ("laptop", "laptop-4200-2004"),
+            ("floppy", "there are ide-2gb-1997"),
+        ] {
+            let said = Profile::named(Path::new(name)).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_ones_own_is_a_profile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        std::fs::write(&path, ALL[0].text.replacen("rpm = 5200", "rpm = 5400", 1)).unwrap();
+        let profile = Profile::named(&path).unwrap();
+        assert_eq!(profile.name, "mine");
+        assert_ne!(profile, ALL[0].profile().unwrap());
+    }
+}

@@ -1,0 +1,170 @@
+//! The recorder: what is written comes back, what is spoilt is told, what goes on between marks
+//! is counted.
+
+use super::*;
+use crate::disk::Disk;
+use crate::faults::Faults;
+use crate::profiles::ALL;
+use crate::random::Random;
+use crate::store::Memory;
+use std::sync::{Arc, Mutex};
+
+/// A file that stays readable after the recorder has gone.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn drawn(random: &mut Random, order: u64) -> Record {
+    let at = Nanos(random.below(1 << 50));
+    match random.below(5) {
+        0 => Record::Submitted {
+            at,
+            order,
+            request: Request {
+                fua: random.below(2) == 0,
+                ..Request::new(
+                    0,
+                    Kind::ALL[usize::try_from(random.below(5)).unwrap()],
+                    random.next_u64() >> random.below(64),
+                    random.below(1 << 20),
+                )
+            },
+            hash: (random.below(2) == 0).then(|| random.next_u64()),
+        },
+        1 => Record::Payload {
+            order,
+            bytes: vec![7; usize::try_from(random.below(9000)).unwrap()].into(),
+        },
+        2 => Record::Completed {
+            at,
+            order,
+            result: match random.below(4) {
+                0 => Err(Failure::Medium {
+                    sector: random.below(1 << 40),
+                }),
+                _ => Ok(()),
+            },
+            causes: Causes {
+                seek: random.below(3) * 1_000_000,
+                fault: random.below(2),
+                ..Causes::default()
+            },
+        },
+        3 => Record::Mark {
+            at,
+            text: format!("fsync of {order}"),
+        },
+        _ => Record::Cut {
+            at,
+            seed: random.next_u64(),
+        },
+    }
+}
+
+#[test]
+fn what_is_recorded_comes_back_and_what_is_spoilt_is_told() {
+    let mut random = Random::new(5);
+    let written: Vec<Record> = (0..2000).map(|order| drawn(&mut random, order)).collect();
+    let shared = Shared::default();
+    let mut writer = Writer::new(shared.clone()).unwrap();
+    for record in &written {
+        writer.note(record).unwrap();
+    }
+    writer.finish().unwrap();
+    let bytes = shared.0.lock().unwrap().clone();
+    let read: Result<Vec<Record>, _> = Records::new(&bytes[..]).unwrap().collect();
+    assert!(read.unwrap() == written);
+    assert!(matches!(
+        Records::new(&b"fsdyno"[..]),
+        Err(RecordError::NoRecording)
+    ));
+    for _ in 0..200 {
+        let mut spoilt = bytes.clone();
+        let at = 8 + usize::try_from(random.below(spoilt.len() as u64 - 8)).unwrap();
+        let short = random.below(2) == 0;
+        if short {
+            spoilt.truncate(at);
+        } else {
+            spoilt[at] ^= 1 << random.below(8);
+        }
+        let mut whole = 0;
+        let mut told = false;
+        for record in Records::new(&spoilt[..]).unwrap() {
+            match record {
+                Ok(record) => {
+                    assert!(record == written[whole], "spoilt at {at}");
+                    whole += 1;
+                }
+                Err(_) => told = true,
+            }
+        }
+        // A file that ends with a block is whole, as far as it goes.
+        assert!(told || (short && whole < written.len()), "spoilt at {at}");
+    }
+}
+
+#[test]
+fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
+    let profile = ALL[2].profile().unwrap();
+    let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
+    let shared = Shared::default();
+    let writer = Writer::new(shared.clone()).unwrap();
+    disk.record(Recorder::to(Box::new(writer), Payloads::Kept));
+    let drain = |disk: &mut Disk| {
+        while let Some(at) = disk.next_completion() {
+            let _ = disk.complete(at).unwrap();
+        }
+    };
+    let now = Nanos(5);
+    for n in 0..4 {
+        let request = Request::new(n, Kind::Write, 1000 + n * 8, 8);
+        disk.submit(now, request, |bytes| bytes.fill(9)).unwrap();
+    }
+    drain(&mut disk);
+    disk.mark(Nanos(1_000_000_000), "second").unwrap();
+    let later = Nanos(1_000_000_001);
+    disk.ask(later, Request::new(9, Kind::Read, 5_000_000, 16))
+        .unwrap();
+    disk.ask(later, Request::flush(10)).unwrap();
+    drain(&mut disk);
+    let recorder = disk.take_recorder().unwrap();
+    assert!(recorder.trouble().is_none());
+    let [first, second] = recorder.intervals() else {
+        panic!("{:?}", recorder.intervals());
+    };
+    assert_eq!((first.writes.requests, first.writes.bytes), (4, 16_384));
+    assert_eq!((first.jumps, first.work.medium_written), (0, 16_384));
+    assert_eq!(first.write_amplification(8192), Some(2.0));
+    assert_eq!(second.label, "second");
+    assert_eq!((second.reads.requests, second.flushes.requests), (1, 1));
+    assert_eq!(second.jumped_sectors, 5_000_000 - 1032);
+    assert!(second.causes.rotation > 0 && second.work.seeks == 1);
+    let bytes = shared.0.lock().unwrap().clone();
+    let read: Vec<Record> = Records::new(&bytes[..])
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let word = |record: &Record| match record {
+        Record::Submitted { .. } => 's',
+        Record::Payload { .. } => 'p',
+        Record::Completed { .. } => 'c',
+        Record::Mark { .. } => 'm',
+        Record::Cut { .. } => 'x',
+    };
+    let words: String = read.iter().map(word).collect();
+    assert_eq!(words, "spspspspccccmsscc");
+    let Record::Submitted { hash: hashed, .. } = &read[0] else {
+        panic!("{:?}", read[0]);
+    };
+    assert_eq!(*hashed, Some(hash(&[9; 4096])));
+}

@@ -1,0 +1,83 @@
+//! Contents in memory: chunks, made when they are first written.
+
+use super::Store;
+use std::collections::HashMap;
+use std::io;
+
+const CHUNK: usize = 64 << 10;
+
+/// Contents in memory, of any size; only what was written takes room.
+#[derive(Debug, Default)]
+pub struct Memory {
+    chunks: HashMap<u64, Box<[u8]>>,
+}
+
+impl Memory {
+    /// Nothing but zeros.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// The pieces of a stretch, chunk by chunk: the chunk, where in it, and where in the stretch.
+fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done >= length {
+            return None;
+        }
+        let here = at + done as u64;
+        let chunk = here / CHUNK as u64;
+        let within = usize::try_from(here % CHUNK as u64).unwrap_or_default();
+        let part = (CHUNK - within).min(length - done);
+        let range = done..done + part;
+        done += part;
+        Some((chunk, within, range))
+    })
+}
+
+impl Store for Memory {
+    fn read_at(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        for (chunk, within, range) in pieces(at, into.len()) {
+            let part = range.len();
+            match self.chunks.get(&chunk) {
+                Some(bytes) => into[range].copy_from_slice(&bytes[within..within + part]),
+                None => into[range].fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        for (chunk, within, range) in pieces(at, bytes.len()) {
+            let held = self.chunks.entry(chunk);
+            let held = held.or_insert_with(|| vec![0; CHUNK].into_boxed_slice());
+            held[within..within + range.len()].copy_from_slice(&bytes[range]);
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, at: u64, length: u64) -> io::Result<()> {
+        let chunk_bytes = CHUNK as u64;
+        let end = at + length;
+        let (first, last) = (at.div_ceil(chunk_bytes), end / chunk_bytes);
+        self.chunks
+            .retain(|chunk, _| !(first..last).contains(chunk));
+        let mut zero = |from: u64, to: u64| {
+            if let Some(bytes) = self.chunks.get_mut(&(from / chunk_bytes)) {
+                let within = usize::try_from(from % chunk_bytes).unwrap_or_default();
+                let part = usize::try_from(to - from).unwrap_or_default();
+                bytes[within..within + part].fill(0);
+            }
+        };
+        if first > last {
+            zero(at, end); // within one chunk
+        } else {
+            zero(at, (first * chunk_bytes).min(end));
+            if last * chunk_bytes >= at {
+                zero(last * chunk_bytes, end);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! Where the contents of the medium lie: a place for bytes at positions, in memory or in a sparse
+//! file. What has not been written yet reads as zeros. Nothing here takes time in the model.
+
+mod file;
+mod memory;
+
+pub use file::SparseFile;
+pub use memory::Memory;
+
+use std::io;
+
+/// A place for the contents of a medium.
+pub trait Store: Send {
+    /// Fills `into` with what lies from the byte `at` on; zeros where nothing does.
+    fn read_at(&mut self, at: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Lays bytes from the byte `at` on.
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes a stretch read as zeros, and gives back the room it took where it can.
+    fn clear(&mut self, at: u64, length: u64) -> io::Result<()>;
+}
+
+/// The contents cannot be read or written on this machine; no fault of the model.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {attempt} {length} bytes of the disk's contents at byte {at}: {source}")]
+pub struct StoreError {
+    /// What was attempted.
+    pub attempt: &'static str,
+    /// Where.
+    pub at: u64,
+    /// How much.
+    pub length: u64,
+    /// Why not.
+    pub source: io::Error,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Holds a store against a plain array.
+    fn check(mut store: impl Store) {
+        const SIZE: usize = 1 << 20;
+        let mut plain = vec![0_u8; SIZE];
+        let mut random = Random::new(7);
+        let mut draw = |bound: usize| {
+            let drawn = random.below(u64::try_from(bound).unwrap());
+            usize::try_from(drawn).unwrap()
+        };
+        for step in 0..400_u32 {
+            let at = draw(SIZE - 1);
+            let length = 1 + draw((SIZE - at).min(200_000));
+            let place = u64::try_from(at).unwrap();
+            match step % 4 {
+                0 => {
+                    let byte = u8::try_from(step % 251).unwrap();
+                    plain[at..at + length].fill(byte);
+                    store.write_at(place, &vec![byte; length]).unwrap();
+                }
+                1 if step % 8 == 1 => {
+                    plain[at..at + length].fill(0);
+                    let length = u64::try_from(length).unwrap();
+                    store.clear(place, length).unwrap();
+                }
+                _ => {
+                    let mut read = vec![1; length];
+                    store.read_at(place, &mut read).unwrap();
+                    assert!(read == plain[at..at + length], "step {step}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_holds_what_is_written_and_zeros_elsewhere() {
+        check(Memory::new());
+    }
+
+    #[test]
+    fn a_sparse_file_holds_what_is_written_and_zeros_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        check(SparseFile::create(&folder.path().join("disk"), 1 << 20).unwrap());
+    }
+}

@@ -1,0 +1,397 @@
+//! The contents of every kind of disk against a simple one in memory: reads return the newest
+//! bytes, and after a power cut each sector holds what it may hold.
+
+use fsdyno_disk::profiles::ALL;
+use fsdyno_disk::{
+    Completion, Disk, FaultPlan, Faults, Kind, Memory, Profile, Remains, Request, SECTOR,
+};
+use fsdyno_model::{Bytes, Nanos};
+use proptest::prelude::*;
+
+/// Sectors that are written; the disk is larger.
+const SECTORS: u64 = 96;
+
+/// What a run of requests consists of.
+#[derive(Debug, Clone)]
+enum Step {
+    Ask(Kind, bool, u64, u64),
+    /// Time passes, by so many microseconds, and completions are taken.
+    Wait(u64),
+    /// Everything under way completes.
+    Settle,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let extent = (0..SECTORS).prop_flat_map(|at| (Just(at), 1..=(SECTORS - at).min(24)));
+    let kind = prop_oneof![
+        6 => Just(Kind::Write),
+        1 => Just(Kind::WriteZeroes),
+        1 => Just(Kind::Discard),
+        2 => Just(Kind::Read),
+    ];
+    let ask = (kind, prop::bool::weighted(0.15), extent)
+        .prop_map(|(kind, fua, (at, count))| Step::Ask(kind, fua, at, count));
+    let step = prop_oneof![
+        6 => ask,
+        1 => Just(Step::Ask(Kind::Flush, false, 0, 0)),
+        3 => (0..20_000_u64).prop_map(Step::Wait),
+        1 => Just(Step::Settle),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+/// A write as the simple disk remembers it. Moments count events, not nanoseconds.
+#[derive(Debug, Clone)]
+struct Version {
+    order: u64,
+    sector: u64,
+    sectors: u64,
+    fill: u8,
+    fua: bool,
+    submitted: usize,
+    completed: Option<usize>,
+}
+
+/// A disk that remembers every version of every sector.
+#[derive(Debug, Default)]
+struct Simple {
+    versions: Vec<Version>,
+    /// Flushes: when they were submitted, and whether they completed.
+    flushes: Vec<(u64, usize, bool)>,
+    events: usize,
+}
+
+impl Simple {
+    fn submitted(&mut self, order: u64, request: &Request, fill: u8) {
+        self.events += 1;
+        if request.kind == Kind::Flush {
+            self.flushes.push((order, self.events, false));
+        } else if request.kind != Kind::Read {
+            self.versions.push(Version {
+                order,
+                sector: request.sector,
+                sectors: request.sectors,
+                fill,
+                fua: request.fua,
+                submitted: self.events,
+                completed: None,
+            });
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        assert_eq!(completion.result, Ok(()));
+        assert_eq!(completion.causes.total(), completion.latency().0);
+        self.events += 1;
+        let order = completion.order;
+        if let Some(flush) = self.flushes.iter_mut().find(|flush| flush.0 == order) {
+            flush.2 = true;
+        }
+        if let Some(version) = self.versions.iter_mut().find(|v| v.order == order) {
+            version.completed = Some(self.events);
+        }
+    }
+
+    /// The versions of a sector, oldest submission first.
+    fn of(&self, sector: u64) -> Vec<&Version> {
+        let holds = |v: &&Version| (v.sector..v.sector + v.sectors).contains(&sector);
+        self.versions.iter().filter(holds).collect()
+    }
+
+    fn newest(&self, sector: u64) -> u8 {
+        self.of(sector).last().map_or(0, |version| version.fill)
+    }
+
+    fn durable(&self, version: &Version) -> bool {
+        let Some(completed) = version.completed else {
+            return false;
+        };
+        let covers = |flush: &(u64, usize, bool)| flush.2 && completed < flush.1;
+        version.fua || self.flushes.iter().any(covers)
+    }
+
+    /// What a sector may hold after a cut: a version that none durable was submitted after it had
+    /// completed; nothing, where none is durable.
+    fn allowed(&self, sector: u64) -> Vec<u8> {
+        let versions = self.of(sector);
+        let durable: Vec<&&Version> = versions.iter().filter(|v| self.durable(v)).collect();
+        let buried = |v: &Version| {
+            let after = |d: &&&Version| v.completed.is_some_and(|done| done < d.submitted);
+            durable.iter().any(after)
+        };
+        let mut allowed: Vec<u8> = versions
+            .iter()
+            .filter(|v| !buried(v))
+            .map(|v| v.fill)
+            .collect();
+        if durable.is_empty() {
+            allowed.push(0);
+        }
+        allowed
+    }
+}
+
+/// A disk beside the simple one.
+struct Pair {
+    disk: Disk,
+    simple: Simple,
+    now: u64,
+    next_fill: u8,
+}
+
+impl Pair {
+    fn new(profile: &Profile, faults: Faults) -> Self {
+        // Small enough that flash collects garbage and arms move.
+        let size = Some(Bytes(8 << 20));
+        Self {
+            disk: Disk::new(profile, size, Box::new(Memory::new()), faults),
+            simple: Simple::default(),
+            now: 0,
+            next_fill: 0,
+        }
+    }
+
+    fn take(&mut self) {
+        while let Some(completion) = self.disk.complete(Nanos(self.now)).unwrap() {
+            self.simple.completed(&completion);
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Ask(kind, fua, sector, sectors) => {
+                // What is done by now was told before this is asked.
+                self.take();
+                let mut fill = 0;
+                if *kind == Kind::Write {
+                    self.next_fill = self.next_fill % 250 + 1;
+                    fill = self.next_fill;
+                }
+                let request = Request {
+                    fua: *fua && *kind == Kind::Write,
+                    ..Request::new(7, *kind, *sector, *sectors)
+                };
+                let order = self
+                    .disk
+                    .submit(Nanos(self.now), request, |bytes| bytes.fill(fill))
+                    .unwrap();
+                self.simple.submitted(order, &request, fill);
+                // A disk that takes no time is done in the moment of its submission.
+                self.take();
+            }
+            Step::Wait(us) => {
+                self.now += us * 1000;
+                self.take();
+            }
+            Step::Settle => self.settle(),
+        }
+    }
+
+    fn settle(&mut self) {
+        while let Some(at) = self.disk.next_completion() {
+            self.now = self.now.max(at.0);
+            self.take();
+        }
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; usize::try_from(SECTORS * SECTOR).unwrap()];
+        self.disk.read(0, &mut bytes).unwrap();
+        let sectors = bytes.chunks(usize::try_from(SECTOR).unwrap());
+        sectors
+            .map(|sector| {
+                assert!(sector.iter().all(|byte| *byte == sector[0]));
+                sector[0]
+            })
+            .collect()
+    }
+
+    fn assert_newest(&mut self) {
+        let expected: Vec<u8> = (0..SECTORS).map(|at| self.simple.newest(at)).collect();
+        assert_eq!(self.read(), expected);
+    }
+}
+
+/// Runs steps, cuts the power at the end, and holds what is left against what may be.
+fn cut(profile: &Profile, faults: Faults, steps: &[Step], seed: u64, remains: Remains) -> Vec<u8> {
+    let mut pair = Pair::new(profile, faults);
+    for step in steps {
+        pair.step(step);
+        pair.assert_newest();
+    }
+    let report = pair.disk.power_cut(Nanos(pair.now), seed, remains).unwrap();
+    let left = pair.read();
+    assert!(pair.disk.next_completion().is_none());
+    for (sector, fill) in (0..).zip(&left) {
+        let allowed = pair.simple.allowed(sector);
+        assert!(
+            allowed.contains(fill),
+            "{}: sector {sector} holds {fill}, not one of {allowed:?}; {report:?}",
+            profile.name
+        );
+    }
+    // What is there stays there: the next cut finds nothing to lose.
+    pair.disk.power_cut(Nanos(pair.now), 1, remains).unwrap();
+    assert_eq!(pair.read(), left);
+    left
+}
+
+fn profiles() -> Vec<Profile> {
+    ALL.iter().map(|one| one.profile().unwrap()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 20,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn after_a_cut_each_sector_holds_what_it_may_and_the_same_again(
+        steps in steps(),
+        seed in any::<u64>(),
+        any_remains in any::<bool>(),
+    ) {
+        let remains = if any_remains { Remains::Any } else { Remains::Destaged };
+        for profile in profiles() {
+            let left = cut(&profile, Faults::none(), &steps, seed, remains);
+            let again = cut(&profile, Faults::none(), &steps, seed, remains);
+            prop_assert_eq!(left, again);
+        }
+    }
+
+    #[test]
+    fn what_was_flushed_survives_and_a_cache_with_power_of_its_own_loses_nothing(
+        steps in steps(),
+        seed in any::<u64>(),
+    ) {
+        let text = "[cut]\ncache_survives = true";
+        for profile in profiles() {
+            let mut flushed = steps.clone();
+            flushed.extend([
+                Step::Settle,
+                Step::Ask(Kind::Flush, false, 0, 0),
+                Step::Settle,
+            ]);
+            let mut pair = Pair::new(&profile, Faults::none());
+            flushed.iter().for_each(|step| pair.step(step));
+            pair.disk.power_cut(Nanos(pair.now), seed, Remains::Any).unwrap();
+            pair.assert_newest();
+            let faults = Faults::new(FaultPlan::parse(text).unwrap());
+            let mut pair = Pair::new(&profile, faults);
+            steps.iter().for_each(|step| pair.step(step));
+            pair.settle();
+            pair.disk.power_cut(Nanos(pair.now), seed, Remains::Any).unwrap();
+            pair.assert_newest();
+        }
+    }
+
+    #[test]
+    fn times_do_not_depend_on_how_often_the_disk_is_asked(steps in steps()) {
+        for profile in profiles() {
+            let run = |often: bool| {
+                let size = Some(Bytes(8 << 20));
+                let mut disk = Disk::new(&profile, size, Box::new(Memory::new()), Faults::none());
+                let (mut now, mut all) = (0, Vec::new());
+                for step in &steps {
+                    match step {
+                        Step::Ask(kind, _, sector, sectors) => {
+                            let request = Request::new(0, *kind, *sector, *sectors);
+                            disk.submit(Nanos(now), request, |bytes| bytes.fill(1)).unwrap();
+                        }
+                        Step::Wait(us) => {
+                            for part in 1..=7 {
+                                if often {
+                                    let at = now + us * 1000 * part / 7;
+                                    disk.advance_to(Nanos(at)).unwrap();
+                                }
+                            }
+                            now += us * 1000;
+                        }
+                        Step::Settle => now += 50_000_000,
+                    }
+                }
+                disk.advance_to(Nanos(now)).unwrap();
+                let work = disk.work();
+                while let Some(at) = disk.next_completion() {
+                    all.extend(disk.complete(at).unwrap());
+                }
+                (all, work)
+            };
+            prop_assert_eq!(run(true), run(false));
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_ignores_flushes_loses_what_an_honest_one_keeps() {
+    let profile = Profile::named("laptop-4200-2004".as_ref()).unwrap();
+    let steps = [
+        Step::Ask(Kind::Write, false, 8, 8),
+        Step::Settle,
+        Step::Ask(Kind::Flush, false, 0, 0),
+        Step::Settle,
+    ];
+    let left = |faults: &str| {
+        let mut pair = Pair::new(&profile, Faults::new(FaultPlan::parse(faults).unwrap()));
+        steps.iter().for_each(|step| pair.step(step));
+        let cut = pair.disk.power_cut(Nanos(pair.now), 1, Remains::Destaged);
+        (pair.read()[8], cut.unwrap().lost)
+    };
+    assert_eq!(left(""), (1, 0));
+    assert_eq!(left("[flush]\nlies = 1.0"), (0, 1));
+}
+
+#[test]
+fn faults_strike_where_and_when_they_were_told_to() {
+    let profile = Profile::named("null".as_ref()).unwrap();
+    let plan = FaultPlan::parse(
+        "[[error]]\nat = \"4K\"\nlength = \"1K\"\non = [\"write\"]\ntakes_ms = 30\n\
+         [[latent]]\nat = \"8K\"\nlength = \"4K\"\ntakes_ms = 200\n\
+         [[slow]]\nfrom_s = 1\nfor_s = 1\nadds_ms = 5\n",
+    );
+    let mut disk = Disk::new(
+        &profile,
+        None,
+        Box::new(Memory::new()),
+        Faults::new(plan.unwrap()),
+    );
+    let mut ask = |ms: u64, kind, sector| {
+        let now = Nanos(ms * 1_000_000);
+        let request = Request::new(0, kind, sector, 4);
+        disk.submit(now, request, |bytes| bytes.fill(3)).unwrap();
+        let at = disk.next_completion().unwrap();
+        let done = disk.complete(at).unwrap().unwrap();
+        (done.result.is_ok(), done.latency().0 / 1_000_000)
+    };
+    assert_eq!(ask(0, Kind::Write, 0), (true, 0));
+    assert_eq!(ask(1, Kind::Write, 6), (false, 30));
+    assert_eq!(ask(100, Kind::Read, 6), (true, 0));
+    assert_eq!(ask(200, Kind::Read, 18), (false, 200));
+    assert_eq!(ask(500, Kind::Write, 18), (true, 0));
+    assert_eq!(ask(600, Kind::Read, 18), (true, 0));
+    assert_eq!(ask(700, Kind::Read, 20), (false, 200));
+    assert_eq!(ask(1500, Kind::Read, 0), (true, 5));
+    assert_eq!(ask(2500, Kind::Read, 0), (true, 0));
+    let mut bytes = [9; 512];
+    disk.read(6 * SECTOR, &mut bytes).unwrap();
+    assert_eq!(bytes, [0; 512]);
+}
+
+#[test]
+fn what_no_disk_takes_is_refused() {
+    let profile = Profile::named("null".as_ref()).unwrap();
+    let size = Some(Bytes(1 << 20));
+    let mut disk = Disk::new(&profile, size, Box::new(Memory::new()), Faults::none());
+    for (sector, sectors, words) in [
+        (2047, 2, "the disk ends at sector 2048"),
+        (u64::MAX, 2, "the disk ends at sector 2048"),
+        (0, 0, "no sectors"),
+    ] {
+        let request = Request::new(0, Kind::Read, sector, sectors);
+        let said = disk.ask(Nanos(0), request).unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+    }
+    assert_eq!(disk.next_completion(), None);
+}
