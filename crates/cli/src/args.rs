@@ -74,6 +74,8 @@ pub enum Command {
     Fsck(FsckArgs),
     /// Labs: where cells can run
     Lab(LabArgs),
+    /// Model disks: disks in software, from profiles
+    Disk(crate::commands::disk::DiskArgs),
     /// The first process of a guest; fsdyno starts it there by itself
     #[command(hide = true)]
     Guest {

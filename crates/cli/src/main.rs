@@ -46,6 +46,7 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Newfs(args) => commands::newfs::newfs(args),
         Command::Fsck(args) => commands::newfs::fsck(args),
         Command::Lab(args) => commands::lab::lab(&args.command),
+        Command::Disk(args) => commands::disk::disk(&args.command),
         Command::Man => commands::complete::man(),
         Command::Guest { words } => commands::guest::guest(words),
     }

@@ -3,6 +3,7 @@
 pub mod age;
 pub mod clean;
 pub mod complete;
+pub mod disk;
 pub mod doctor;
 pub mod guest;
 pub mod lab;

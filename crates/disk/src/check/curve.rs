@@ -2,9 +2,10 @@
 //! to three of its points.
 //!
 //! The file has a line `distance in cylinders, milliseconds` for each point; other lines are left
-//! out. The three points are those whose curve has the least mean error over all others, among
-//! [`TRIED`] points spread evenly over the file: single points of short seeks are too noisy to take
-//! any three.
+//! out. The three points are those whose curve leaves the fewest others beyond a tenth, and among
+//! these the least mean error, of [`TRIED`] points spread evenly over the file: single points of
+//! short seeks are too noisy to take any three. A point that is far from those around it (slips of
+//! a pen, retried seeks) is told, and left out of what is fitted.
 
 use crate::models::hdd::{SeekSpec, ThreePoint, TwoPiece};
 use serde::Serialize;
@@ -48,8 +49,10 @@ pub struct Fit {
     pub points: [u32; 3],
     /// The figures of the form, by their keys in a profile.
     pub keys: Vec<(&'static str, f64)>,
-    /// Errors at all other points, as parts of the measured time.
+    /// Errors at the other points but the outlying ones, as parts of the measured time.
     pub errors: Errors,
+    /// The same at all other points.
+    pub errors_of_all: Errors,
 }
 
 /// Errors of a fit.
@@ -102,6 +105,19 @@ impl Measured {
     /// How many points there are.
     pub fn len(&self) -> usize {
         self.points.len()
+    }
+
+    /// The distances of points that are more than a tenth off the median of the five around
+    /// them.
+    pub fn outlying(&self) -> Vec<u32> {
+        let around = self.points.windows(5);
+        let off = around.filter_map(|five| {
+            let (distance, ms) = five[2];
+            let mut times: Vec<f64> = five.iter().map(|point| point.1).collect();
+            times.sort_by(f64::total_cmp);
+            ((ms / times[2] - 1.0).abs() > 0.1).then_some(distance)
+        });
+        off.collect()
     }
 
     /// Never: a curve has points.
@@ -199,8 +215,11 @@ impl Measured {
 
     /// A form through those three points that leave the least mean error.
     fn best(&self, form: impl Fn([(u32, f64); 3]) -> Option<SeekSpec>) -> Option<Fit> {
+        let outlying = self.outlying();
         let step = self.points.len().div_ceil(TRIED);
-        let tried: Vec<(u32, f64)> = self.points.iter().copied().step_by(step).collect();
+        let in_line = self.points.iter().copied();
+        let in_line = in_line.filter(|(distance, _)| !outlying.contains(distance));
+        let tried: Vec<(u32, f64)> = in_line.step_by(step).collect();
         let mut best: Option<(SeekSpec, [u32; 3], Errors)> = None;
         for (i, p) in tried.iter().enumerate() {
             for (j, q) in tried.iter().enumerate().skip(i + 1) {
@@ -209,11 +228,10 @@ impl Measured {
                         continue;
                     };
                     let points = [p.0, q.0, r.0];
-                    let errors = self.errors(&spec, &points);
-                    if best
-                        .as_ref()
-                        .is_none_or(|(.., least)| errors.mean < least.mean)
-                    {
+                    let errors = self.errors(&spec, &[&points[..], &outlying].concat());
+                    let better =
+                        |least: &Errors| (errors.beyond, errors.mean) < (least.beyond, least.mean);
+                    if best.as_ref().is_none_or(|(.., least)| better(least)) {
                         best = Some((spec, points, errors));
                     }
                 }
@@ -225,6 +243,7 @@ impl Measured {
             form,
             points,
             keys,
+            errors_of_all: self.errors(&spec, &points),
             errors,
         })
     }
@@ -344,18 +363,20 @@ mod tests {
 
     #[test]
     fn a_point_that_is_off_is_counted_and_named() {
-        let fits = curve(|d| {
+        let measured = curve(|d| {
             let ms = 2.0 + 0.1 * d.sqrt() + 0.001 * d;
             if (d - 200.0).abs() < 1.0 {
                 ms * 1.5
             } else {
                 ms
             }
-        })
-        .fits();
-        let errors = &fits[0].errors;
-        assert_eq!((errors.beyond, errors.most_at), (1, 200));
-        assert!((errors.most - 1.0 / 3.0).abs() < 1e-6);
+        });
+        assert_eq!(measured.outlying(), [200]);
+        let fit = &measured.fits()[0];
+        assert_eq!((fit.errors.beyond, fit.errors.count), (0, 36));
+        let all = &fit.errors_of_all;
+        assert_eq!((all.beyond, all.most_at, all.count), (1, 200, 37));
+        assert!((all.most - 1.0 / 3.0).abs() < 1e-6);
     }
 
     #[test]

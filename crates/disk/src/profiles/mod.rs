@@ -14,6 +14,7 @@ use crate::models::hdd::{Hdd, HddSpec};
 use crate::models::null::Null;
 use crate::models::volume::{Volume, VolumeSpec};
 use fsdyno_model::Bytes;
+use serde::Serialize;
 
 /// A disk, ready to be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,6 +104,12 @@ impl Shipped {
 }
 
 impl Profile {
+    /// All its keys, as its text has them, for whoever writes them in another form.
+    pub fn document(&self) -> impl Serialize + use<> {
+        // The text was read before.
+        toml::from_str::<toml::Table>(&self.text).unwrap_or_default()
+    }
+
     /// The timing model of a disk of so many sectors.
     pub(crate) fn model(&self, sectors: u64) -> Box<dyn Model> {
         match &self.timing {

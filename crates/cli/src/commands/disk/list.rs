@@ -1,0 +1,42 @@
+//! `disk list`: the profiles that come along.
+
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_disk::profiles;
+use fsdyno_model::Bytes;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    model: &'static str,
+    capacity: Bytes,
+    queue_depth: u32,
+    title: String,
+    source: String,
+}
+
+pub fn list(json: bool) -> Result<Code, Trouble> {
+    let mut rows = Vec::new();
+    for shipped in &profiles::ALL {
+        let profile = shipped.profile().map_err(Trouble::failure)?;
+        rows.push(Row {
+            model: profile.timing.name(),
+            name: profile.name,
+            capacity: profile.capacity,
+            queue_depth: profile.queue_depth,
+            title: profile.title,
+            source: profile.source,
+        });
+    }
+    if json {
+        output::json(&rows)?;
+        return Ok(Code::Ok);
+    }
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|row| vec![row.name, row.model.to_owned(), row.title])
+        .collect();
+    output::rows(&rows, output::width())?;
+    Ok(Code::Ok)
+}

@@ -1,0 +1,32 @@
+//! `disk`: model disks. Which profiles there are, what they say, and whether their models keep to
+//! it. One file a command.
+
+mod args;
+mod check;
+mod list;
+mod show;
+
+pub use args::DiskArgs;
+
+use crate::exit::{Code, Trouble};
+use args::DiskCommand;
+use fsdyno_disk::{Profile, ProfileError};
+use std::path::Path;
+
+pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
+    match command {
+        DiskCommand::List(args) => list::list(args.json),
+        DiskCommand::Show(args) => show::show(&args.profile, args.json),
+        DiskCommand::Check(args) => check::check(args),
+    }
+}
+
+/// The profile of a name, or of a file.
+fn profile(name: &Path) -> Result<Profile, Trouble> {
+    Profile::named(name).map_err(|error| match error {
+        ProfileError::Unreadable { .. } => Trouble::failure(error),
+        ProfileError::Unknown { .. }
+        | ProfileError::Form { .. }
+        | ProfileError::Impossible { .. } => Trouble::usage(error),
+    })
+}
