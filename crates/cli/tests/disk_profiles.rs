@@ -1,0 +1,105 @@
+//! `fsdyno disk`: profiles listed, shown, checked, and refused where they are wrong.
+
+mod support;
+
+use support::Home;
+
+#[test]
+fn every_profile_is_listed_and_shown_as_a_file_that_is_a_profile_again() {
+    let home = Home::new();
+    let said = home.fsdyno(&["disk", "list"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let wide = said.out.lines().any(|line| line.chars().count() > 80);
+    assert!(!wide, "{}", said.out);
+    let json = home.fsdyno(&["disk", "list", "--json"]);
+    let profiles: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let profiles = profiles.as_array().unwrap();
+    assert!(profiles.len() >= 8);
+    for profile in profiles {
+        let name = profile["name"].as_str().unwrap();
+        assert!(said.out.contains(name), "{name}: {}", said.out);
+        let shown = home.fsdyno(&["disk", "show", name]);
+        assert_eq!(shown.code, Some(0), "{name}: {}", shown.err);
+        let file = home.path("mine.toml");
+        std::fs::write(&file, &shown.out).unwrap();
+        let again = home.fsdyno(&["disk", "show", file.to_str().unwrap(), "--json"]);
+        assert_eq!(again.code, Some(0), "{name}: {}", again.err);
+        let again: serde_json::Value = serde_json::from_str(&again.out).unwrap();
+        assert_eq!(again["name"], "mine");
+        assert_eq!(again["profile"]["title"], profile["title"]);
+    }
+}
+
+#[test]
+fn a_disk_that_keeps_to_its_sheet_passes_and_one_that_does_not_fails() {
+    let home = Home::new();
+    let said = home.fsdyno(&["disk", "check", "nvme"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("within 3 %"), "{}", said.out);
+    let text = home.fsdyno(&["disk", "show", "nvme"]).out;
+    let slower = text.replace("read_us = 35.8", "read_us = 45.8");
+    assert_ne!(slower, text);
+    let file = home.path("slower.toml");
+    std::fs::write(&file, slower).unwrap();
+    let path = file.to_str().unwrap();
+    let said = home.fsdyno(&["disk", "check", path]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("random_read_us"), "{}", said.out);
+    let said = home.fsdyno(&["disk", "check", path, "--json"]);
+    let checked: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(
+        (said.code, &checked["check"]["agrees"]),
+        (Some(1), &false.into())
+    );
+}
+
+#[test]
+fn a_seek_curve_is_fitted_and_what_is_none_is_refused() {
+    let home = Home::new();
+    let file = home.path("measured.seek");
+    let line = |n: u32| {
+        let distance = n * n * 4;
+        format!("{distance}, {}\n", 1.5 + 0.1 * f64::from(distance).sqrt())
+    };
+    let text: String = (1..=30).map(line).collect();
+    std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let said = home.fsdyno(&["disk", "check", "--seek-curve", path]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("0 beyond 10 %"), "{}", said.out);
+    std::fs::write(&file, "nothing\n").unwrap();
+    let said = home.fsdyno(&["disk", "check", "--seek-curve", path]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(
+        said.err.contains("a comma, and milliseconds"),
+        "{}",
+        said.err
+    );
+    let said = home.fsdyno(&["disk", "check"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+}
+
+#[test]
+fn what_is_no_profile_is_refused_with_the_way_out() {
+    let home = Home::new();
+    let file = home.path("mine.toml");
+    let text = home.fsdyno(&["disk", "show", "laptop-4200-2004"]).out;
+    let mine = file.to_str().unwrap();
+    for (from, to, words) in [
+        ("rpm = 4200\n", "rmp = 4200\n", "unknown field `rmp`"),
+        ("rpm = 4200\n", "rpm = 0\n", "`hdd.rpm` cannot be 0"),
+        (
+            "capacity = \"40GB\"",
+            "capacity = -1",
+            "a size is not negative",
+        ),
+    ] {
+        std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
+        let said = home.fsdyno(&["disk", "show", mine]);
+        assert_eq!(said.code, Some(2), "{to}: {}", said.out);
+        assert!(said.err.contains(words), "{to}: {}", said.err);
+    }
+    let said = home.fsdyno(&["disk", "check", "sata-2009"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(said.err.contains("did you mean sata-2008"), "{}", said.err);
+}
