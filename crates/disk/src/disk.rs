@@ -87,16 +87,20 @@ pub enum SubmitError {
 }
 
 impl Disk {
-    /// The disk of a profile, of its capacity or another, with contents in `store`, and with
-    /// these faults.
+    /// The disk of a profile with contents in `store`, and with these faults.
+    ///
+    /// Of another capacity than the profile's, a smaller one is the beginning of that disk, as a
+    /// first partition is (of a hard disk the outer cylinders: short seeks, the best rate); for a
+    /// larger one, the disk is made that large.
     pub fn new(
         profile: &Profile,
         capacity: Option<Bytes>,
         store: Box<dyn Store>,
         faults: Faults,
     ) -> Self {
-        let sectors = (capacity.unwrap_or(profile.capacity).0 / SECTOR).max(1);
-        let model = profile.model(sectors);
+        let whole = profile.capacity.0 / SECTOR;
+        let sectors = capacity.map_or(whole, |bytes| (bytes.0 / SECTOR).max(1));
+        let model = profile.model(sectors.max(whole));
         Self {
             sectors,
             queue_depth: profile.queue_depth as usize,

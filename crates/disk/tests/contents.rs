@@ -141,10 +141,8 @@ struct Pair {
 
 impl Pair {
     fn new(profile: &Profile, faults: Faults) -> Self {
-        // Small enough that flash collects garbage and arms move.
-        let size = Some(Bytes(8 << 20));
         Self {
-            disk: Disk::new(profile, size, Box::new(Memory::new()), faults),
+            disk: Disk::new(profile, None, Box::new(Memory::new()), faults),
             simple: Simple::default(),
             now: 0,
             next_fill: 0,
@@ -236,8 +234,38 @@ fn cut(profile: &Profile, faults: Faults, steps: &[Step], seed: u64, remains: Re
     left
 }
 
+/// All disks, so small that arms move and flash collects garbage.
 fn profiles() -> Vec<Profile> {
-    ALL.iter().map(|one| one.profile().unwrap()).collect()
+    let small = |profile: Profile| {
+        let line = profile.text.lines().find(|l| l.starts_with("capacity ="));
+        let text = profile.text.replace(line.unwrap(), "capacity = \"8M\"");
+        Profile::parse(&profile.name, &text).unwrap()
+    };
+    ALL.iter()
+        .map(|one| small(one.profile().unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_smaller_disk_is_the_beginning_of_its_profile() {
+    let profile = Profile::named("laptop-4200-2004".as_ref()).unwrap();
+    let seeks = |size: Option<Bytes>| {
+        let mut disk = Disk::new(&profile, size, Box::new(Memory::new()), Faults::none());
+        let mut far = Vec::new();
+        for sector in [0, 4_000_000, 0] {
+            let request = Request::new(0, Kind::Read, sector, 8);
+            let now = far
+                .last()
+                .map_or(Nanos(0), |done: &Completion| done.completed);
+            disk.ask(now, request).unwrap();
+            let at = std::iter::from_fn(|| disk.next_completion().map(|at| disk.complete(at)));
+            far.extend(at.filter_map(Result::unwrap));
+        }
+        far
+    };
+    let part = seeks(Some(Bytes(4 << 30)));
+    assert_eq!(part, seeks(None));
+    assert!(part[2].causes.seek < 9_000_000, "{:?}", part[2]);
 }
 
 proptest! {
@@ -291,8 +319,7 @@ proptest! {
     fn times_do_not_depend_on_how_often_the_disk_is_asked(steps in steps()) {
         for profile in profiles() {
             let run = |often: bool| {
-                let size = Some(Bytes(8 << 20));
-                let mut disk = Disk::new(&profile, size, Box::new(Memory::new()), Faults::none());
+                let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
                 let (mut now, mut all) = (0, Vec::new());
                 for step in &steps {
                     match step {

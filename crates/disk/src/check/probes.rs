@@ -23,7 +23,7 @@ const TURNS: u64 = 100;
 const FLUSHES: u64 = 1000;
 
 /// How much a sequential probe moves, at most: of a hard disk, it stays within a zone.
-const SEQUENTIAL: u64 = 512 << 20;
+const SEQUENTIAL: u64 = 128 << 20;
 
 /// Contents that nobody reads.
 struct Nowhere;

@@ -253,6 +253,16 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_plan_is_one() {
+        let readme = include_str!("../../../../README.md");
+        let mut blocks = readme.split("```toml\n").skip(1);
+        let documented = blocks.find(|block| block.contains("[[latent]]")).unwrap();
+        let plan = FaultPlan::parse(documented.split("```").next().unwrap()).unwrap();
+        assert_eq!((plan.error.len(), plan.latent.len()), (1, 1));
+        assert_eq!((plan.slow.len(), plan.flush.lies), (1, 1.0));
+    }
+
+    #[test]
     fn what_is_unknown_or_impossible_is_refused_by_name() {
         for (text, words) in [
             ("sed = 7", "sed"),
