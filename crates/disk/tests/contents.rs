@@ -185,6 +185,12 @@ impl Pair {
         }
     }
 
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            self.step(step);
+        }
+    }
+
     fn settle(&mut self) {
         while let Some(at) = self.disk.next_completion() {
             self.now = self.now.max(at.0);
@@ -303,12 +309,12 @@ proptest! {
                 Step::Settle,
             ]);
             let mut pair = Pair::new(&profile, Faults::none());
-            flushed.iter().for_each(|step| pair.step(step));
+            pair.steps(&flushed);
             pair.disk.power_cut(Nanos(pair.now), seed, Remains::Any).unwrap();
             pair.assert_newest();
             let faults = Faults::new(FaultPlan::parse(text).unwrap());
             let mut pair = Pair::new(&profile, faults);
-            steps.iter().for_each(|step| pair.step(step));
+            pair.steps(&steps);
             pair.settle();
             pair.disk.power_cut(Nanos(pair.now), seed, Remains::Any).unwrap();
             pair.assert_newest();
@@ -362,7 +368,7 @@ fn a_disk_that_ignores_flushes_loses_what_an_honest_one_keeps() {
     ];
     let left = |faults: &str| {
         let mut pair = Pair::new(&profile, Faults::new(FaultPlan::parse(faults).unwrap()));
-        steps.iter().for_each(|step| pair.step(step));
+        pair.steps(&steps);
         let cut = pair.disk.power_cut(Nanos(pair.now), 1, Remains::Destaged);
         (pair.read()[8], cut.unwrap().lost)
     };

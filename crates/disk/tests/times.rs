@@ -59,7 +59,9 @@ impl SlowArm {
         let [outer, inner] = spec.sectors_per_track;
         let tracks = |zone: u64| {
             let fallen = (outer - inner) as f64 * zone as f64 / (zones - 1) as f64;
-            outer - (fallen.round() as u64)
+            let nearest = |held: &u64| ((outer - held) as f64 - fallen).abs();
+            let closer = |a: &u64, b: &u64| nearest(a).total_cmp(&nearest(b)).then(a.cmp(b));
+            (inner..=outer).min_by(closer).unwrap()
         };
         let heads = u64::from(spec.heads);
         let all: u64 = (0..zones).map(tracks).sum();
@@ -84,19 +86,19 @@ impl SlowArm {
     fn place(&self, sector: u64) -> (u64, u64, f64, f64) {
         let (mut cylinder, mut left) = (0, sector);
         for (cylinders, of_track) in &self.zones {
-            let held = cylinders * self.heads * of_track;
-            if left >= held {
-                left -= held;
+            let of_zone = cylinders * self.heads * of_track;
+            if left >= of_zone {
+                left -= of_zone;
                 cylinder += cylinders;
                 continue;
             }
             let track = left / of_track;
-            let (within, head) = (left % of_track, track % self.heads);
+            let (sector, head) = (left % of_track, track % self.heads);
             cylinder += track / self.heads;
             let switches = (cylinder * (self.heads - 1) + head) as f64;
             let skew = switches * self.skews[0] + cylinder as f64 * self.skews[1];
             let each = self.turn / *of_track as f64;
-            let begins = (skew + within as f64 * each) % self.turn;
+            let begins = (skew + sector as f64 * each) % self.turn;
             return (cylinder, head, begins, each);
         }
         panic!("{sector} lies beyond the end");
