@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Disk {
     sectors: u64,
     queue_depth: usize,
+    volatile: bool,
     cache_survives: bool,
     model: Box<dyn Model>,
     immediate: bool,
@@ -104,6 +105,7 @@ impl Disk {
         Self {
             sectors,
             queue_depth: profile.queue_depth as usize,
+            volatile: profile.is_volatile(),
             cache_survives: profile.cache_survives || faults.cache_survives(),
             immediate: model.is_immediate(),
             model,
@@ -146,6 +148,18 @@ impl Disk {
     /// How many requests the device itself holds at once; others wait, in order.
     pub fn queue_depth(&self) -> usize {
         self.queue_depth
+    }
+
+    /// Whether it acknowledges writes that are not on the medium: whether a front end is to tell
+    /// that it has a cache to be flushed.
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    /// What a power cut leaves of writes that had not landed, as its faults say: for whoever pulls
+    /// the plug without a say of its own.
+    pub fn remains(&self) -> Remains {
+        self.faults.remains()
     }
 
     /// What the device has done since it was made.

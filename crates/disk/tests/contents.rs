@@ -299,12 +299,15 @@ proptest! {
     fn what_was_flushed_survives_and_a_cache_with_power_of_its_own_loses_nothing(
         steps in steps(),
         seed in any::<u64>(),
+        rest in 0..40_000_u64,
     ) {
         let text = "[cut]\ncache_survives = true";
         for profile in profiles() {
             let mut flushed = steps.clone();
+            // A flush may meet the disk while it destages by itself.
             flushed.extend([
                 Step::Settle,
+                Step::Wait(rest),
                 Step::Ask(Kind::Flush, false, 0, 0),
                 Step::Settle,
             ]);
@@ -373,6 +376,9 @@ fn a_disk_that_ignores_flushes_loses_what_an_honest_one_keeps() {
         (pair.read()[8], cut.unwrap().lost)
     };
     assert_eq!(left(""), (1, 0));
+    let any = FaultPlan::parse("[cut]\nremains = \"any\"").unwrap();
+    let disk = Pair::new(&profile, Faults::new(any)).disk;
+    assert!(disk.is_volatile() && disk.remains() == Remains::Any);
     assert_eq!(left("[flush]\nlies = 1.0"), (0, 1));
 }
 

@@ -110,6 +110,15 @@ impl Profile {
         toml::from_str::<toml::Table>(&self.text).unwrap_or_default()
     }
 
+    /// Whether it acknowledges writes that are not on the medium: whether flushing does anything.
+    pub fn is_volatile(&self) -> bool {
+        match &self.timing {
+            Timing::Hdd(spec) => spec.write_cache,
+            Timing::Flash(_) => true,
+            Timing::Volume(_) | Timing::Null => false,
+        }
+    }
+
     /// The timing model of a disk of so many sectors.
     pub(crate) fn model(&self, sectors: u64) -> Box<dyn Model> {
         match &self.timing {
