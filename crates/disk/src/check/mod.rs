@@ -191,6 +191,20 @@ mod tests {
     }
 
     #[test]
+    fn hard_disks_are_written_in_sequence_as_fast_as_they_are_read() {
+        for shipped in &ALL {
+            let profile = shipped.profile().unwrap();
+            let Some(outer) = profile.sheet.outer_mb_s else {
+                continue;
+            };
+            let mut probes = Probes::new(&profile);
+            let written = probes.figure("sequential_write_mb_s").unwrap().unwrap();
+            let off = written / outer - 1.0;
+            assert!(off.abs() <= TOLERANCE, "{}: {written}", profile.name);
+        }
+    }
+
+    #[test]
     fn a_disk_that_is_not_what_its_sheet_says_is_told() {
         let text = ALL[2].profile().unwrap().text;
         for (from, to, name) in [

@@ -35,25 +35,22 @@ impl Dirty {
         self.entries.is_empty()
     }
 
-    /// Takes a write in. Those whose sectors it holds all are superseded: their orders.
-    pub fn insert(&mut self, write: Cached) -> Vec<u64> {
-        let end = write.sector + write.sectors;
-        let superseded = self.take_within(&(write.sector..end));
+    /// Takes a write in.
+    pub fn insert(&mut self, write: Cached) {
         self.entries
             .insert((write.sector, write.order), write.sectors);
         self.sectors += write.sectors;
-        superseded
     }
 
-    /// Takes out those that lie within these sectors: their orders.
-    pub fn take_within(&mut self, sectors: &Range<u64>) -> Vec<u64> {
+    /// Takes out those that lie within these sectors.
+    pub fn take_within(&mut self, sectors: &Range<u64>) -> Vec<Cached> {
         let near = self.entries.range((sectors.start, 0)..(sectors.end, 0));
         let within = near.filter(|((sector, _), count)| sector + **count <= sectors.end);
-        let keys: Vec<(u64, u64)> = within.map(|(key, _)| *key).collect();
-        for key in &keys {
-            self.sectors -= self.entries.remove(key).unwrap_or_default();
+        let taken: Vec<Cached> = within.map(of).collect();
+        for write in &taken {
+            self.take(*write);
         }
-        keys.into_iter().map(|(_, order)| order).collect()
+        taken
     }
 
     /// Whether all of these sectors are in memory. Where long and short writes overlap it may
@@ -124,7 +121,7 @@ mod tests {
     fn the_arm_sweeps_upwards_and_begins_again_below() {
         let mut dirty = Dirty::default();
         for (sector, order) in [(500, 1), (10, 2), (300, 3)] {
-            assert!(dirty.insert(write(sector, order, 8)).is_empty());
+            dirty.insert(write(sector, order, 8));
         }
         let mut swept = Vec::new();
         let mut from = 200;
@@ -143,7 +140,8 @@ mod tests {
         dirty.insert(write(100, 1, 8));
         dirty.insert(write(108, 2, 8));
         assert!(dirty.covers(&(102..116)) && !dirty.covers(&(102..117)));
-        assert_eq!(dirty.insert(write(96, 3, 16)), [1]);
+        assert_eq!(dirty.take_within(&(96..112)), [write(100, 1, 8)]);
+        dirty.insert(write(96, 3, 16));
         assert_eq!(dirty.sectors(), 24);
         assert_eq!(dirty.soonest(0, |sector| 1000 - sector).unwrap().order, 2);
     }

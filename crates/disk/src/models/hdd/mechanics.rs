@@ -85,19 +85,20 @@ impl Mechanics {
         seek.max(switch)
     }
 
-    /// Reaches `sector` from where the arm is at `now`, and passes over `sectors` of them.
+    /// Reaches `sector` from where the arm is at `now`, and passes over `sectors` of them; it
+    /// `settles` where it is to write after a move.
     pub fn access(
         &self,
         now: u64,
         from: Position,
         sector: u64,
         sectors: u64,
-        write: bool,
+        settles: bool,
     ) -> Access {
         let place = self.geometry.place(sector);
         let to = Position::from(&place);
         let mut seek_ns = self.moves(from, to);
-        if write && seek_ns > 0 {
+        if settles && seek_ns > 0 {
             seek_ns += self.write_settle_ns;
         }
         let begins = self.geometry.comes_round(&place, now + seek_ns);

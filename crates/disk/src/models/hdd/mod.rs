@@ -23,7 +23,7 @@ use crate::arithmetic::{bytes_to_ns, ms_to_ns};
 use crate::request::{Causes, Kind, SECTOR};
 use ahead::Ahead;
 use dirty::{Cached, Dirty};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A command that waits longer than this for the arm is served before those reached sooner.
 const LONGEST_PASSED_OVER_NS: u64 = 500_000_000;
@@ -34,6 +34,8 @@ struct Job {
     command: Command,
     named: Causes,
     since: u64,
+    /// Of a write into memory: how many of its sectors are there.
+    taken: u64,
 }
 
 /// What the controller does.
@@ -75,10 +77,15 @@ pub struct Hdd {
     controller: Controller,
     jobs: Vec<Job>,
     arm: Position,
+    /// The sector behind the last one it passed: what goes on there needs no settling, as within
+    /// a run.
+    passed: u64,
     running: Option<(Errand, u64)>,
     /// Where the last sweep of cached writes ended.
     swept: u64,
     dirty: Dirty,
+    /// Of writes that came in pieces: how many sectors are not on the medium.
+    pieces: BTreeMap<u64, u64>,
     ahead: Ahead,
     /// Since when nobody has asked for anything.
     rest_since: u64,
@@ -109,9 +116,11 @@ impl Hdd {
             controller: Controller::Idle,
             jobs: Vec::new(),
             arm: Position::default(),
+            passed: u64::MAX,
             running: None,
             swept: 0,
             dirty: Dirty::default(),
+            pieces: BTreeMap::new(),
             ahead: Ahead::new(spec.segments as usize, segment, sectors),
             rest_since: 0,
             happened: Vec::new(),
@@ -119,9 +128,9 @@ impl Hdd {
         }
     }
 
-    fn bus_ns(&self, command: &Command) -> u64 {
-        match command.kind {
-            Kind::Read | Kind::Write => bytes_to_ns(command.bytes(), self.bus_mb_s),
+    fn bus_ns(&self, kind: Kind, sectors: u64) -> u64 {
+        match kind {
+            Kind::Read | Kind::Write => bytes_to_ns(sectors * SECTOR, self.bus_mb_s),
             Kind::WriteZeroes | Kind::Discard | Kind::Flush => 0,
         }
     }
@@ -135,15 +144,20 @@ impl Hdd {
                 overhead: self.overhead_ns,
                 ..Causes::default()
             };
+            let first = if self.is_cached(&command) {
+                command.sectors.min(self.piece())
+            } else {
+                command.sectors
+            };
             if command.kind == Kind::Write {
-                named.transfer = self.bus_ns(&command);
+                named.transfer = self.bus_ns(command.kind, first);
             }
             let until = now + named.total();
-            let since = now;
             let job = Job {
                 command,
                 named,
-                since,
+                since: now,
+                taken: 0,
             };
             self.controller = Controller::Working(job, until);
         }
@@ -164,7 +178,7 @@ impl Hdd {
                 if held {
                     self.ahead.taken(&sectors);
                     self.work.cache_hits += 1;
-                    let bus = self.bus_ns(&job.command);
+                    let bus = self.bus_ns(Kind::Read, job.command.sectors);
                     job.named.transfer += bus;
                     self.controller = Controller::Sending(job, now + bus);
                 } else {
@@ -173,8 +187,7 @@ impl Hdd {
             }
             Kind::Write | Kind::WriteZeroes => {
                 self.ahead.overwritten(&self.mechanics, now, &sectors);
-                let cached = self.write_cache && !job.command.fua;
-                if cached && job.command.sectors <= self.room {
+                if self.is_cached(&job.command) {
                     self.controller = Controller::NoRoom(job);
                     self.take_in(now);
                 } else {
@@ -198,9 +211,35 @@ impl Hdd {
     }
 
     fn supersede(&mut self, sectors: &std::ops::Range<u64>) {
-        let superseded = self.dirty.take_within(sectors).into_iter();
-        let told = superseded.map(|order| Happening::Superseded { order });
-        self.happened.extend(told);
+        for write in self.dirty.take_within(sectors) {
+            let order = write.order;
+            self.settled(write, Happening::Superseded { order });
+        }
+    }
+
+    /// A cached write, or a piece of one, is on the medium or never will be.
+    fn settled(&mut self, write: Cached, alone: Happening) {
+        let order = write.order;
+        let Some(left) = self.pieces.get_mut(&order) else {
+            return self.happened.push(alone);
+        };
+        *left -= write.sectors;
+        if *left == 0 {
+            self.pieces.remove(&order);
+            self.happened.push(Happening::Landed { order });
+        }
+    }
+
+    /// Whether a command is acknowledged from memory.
+    fn is_cached(&self, command: &Command) -> bool {
+        let writes = matches!(command.kind, Kind::Write | Kind::WriteZeroes);
+        writes && self.write_cache && !command.fua
+    }
+
+    /// The most sectors that are taken into memory at once: a longer write goes to the medium
+    /// while its rest is still coming.
+    fn piece(&self) -> u64 {
+        (self.room / 4).max(1)
     }
 
     /// Takes the write that waits for room into memory, where there is room.
@@ -212,20 +251,38 @@ impl Hdd {
             Some((Errand::Destage(write), _)) => write.sectors,
             _ => 0,
         };
-        if self.dirty.sectors() + destaging + job.command.sectors > self.room {
+        let Command {
+            kind,
+            order,
+            sector,
+            sectors,
+            ..
+        } = job.command;
+        let piece = (sectors - job.taken).min(self.piece());
+        if self.dirty.sectors() + destaging + piece > self.room {
             return;
         }
         job.named.cache += now - job.since;
+        if piece < sectors {
+            self.pieces.entry(order).or_insert(sectors);
+        }
         let write = Cached {
-            sector: job.command.sector,
-            order: job.command.order,
-            sectors: job.command.sectors,
+            sector: sector + job.taken,
+            order,
+            sectors: piece,
         };
-        let superseded = self.dirty.insert(write).into_iter();
-        let told = superseded.map(|order| Happening::Superseded { order });
-        self.happened.extend(told);
-        self.controller = Controller::Idle;
-        self.done(now, &job);
+        self.supersede(&(write.sector..write.sector + piece));
+        self.dirty.insert(write);
+        job.taken += piece;
+        let left = sectors - job.taken;
+        if left == 0 {
+            self.controller = Controller::Idle;
+            self.done(now, &job);
+        } else {
+            let bus = self.bus_ns(kind, left.min(self.piece()));
+            job.named.transfer += bus;
+            self.controller = Controller::Working(job, now + bus);
+        }
     }
 
     /// Ends the flush that waits, where everything is on the medium.
@@ -279,7 +336,9 @@ impl Hdd {
             let next = match self.destage {
                 Destage::CLook => self.dirty.upwards(self.swept),
                 Destage::ShortestPositioning => self.dirty.soonest(self.swept, |sector| {
-                    self.mechanics.access(now, self.arm, sector, 1, true).ends
+                    self.mechanics
+                        .access(now, self.arm, sector, 1, sector != self.passed)
+                        .ends
                 }),
             };
             if let Some(write) = next {
@@ -298,10 +357,10 @@ impl Hdd {
             return Some(0);
         }
         let reached = |job: &Job| {
-            let write = job.command.kind != Kind::Read;
+            let settles = job.command.kind != Kind::Read && job.command.sector != self.passed;
             let access = self
                 .mechanics
-                .access(now, self.arm, job.command.sector, 1, write);
+                .access(now, self.arm, job.command.sector, 1, settles);
             (access.ends, job.command.order)
         };
         let by_time = |at: &usize| reached(&self.jobs[*at]);
@@ -312,12 +371,17 @@ impl Hdd {
     fn find_arm(&mut self, now: u64) {
         if let Some(position) = self.ahead.interrupt(&self.mechanics, now) {
             self.arm = position;
+            self.passed = u64::MAX;
         }
     }
 
     /// Sends the arm over a run, and counts what that takes.
     fn access(&mut self, now: u64, sector: u64, sectors: u64, write: bool) -> Access {
-        let access = self.mechanics.access(now, self.arm, sector, sectors, write);
+        let settles = write && sector != self.passed;
+        let access = self
+            .mechanics
+            .access(now, self.arm, sector, sectors, settles);
+        self.passed = sector + sectors;
         self.arm = access.position;
         self.work.seeks += u64::from(access.cylinders > 0);
         self.work.cylinders += u64::from(access.cylinders);
@@ -335,7 +399,7 @@ impl Hdd {
 
     fn begin_read(&mut self, now: u64, mut job: Job) {
         let sectors = job.command.sector..job.command.end();
-        let bus = self.bus_ns(&job.command);
+        let bus = self.bus_ns(Kind::Read, job.command.sectors);
         if let Some(passed) = self.ahead.follow(&self.mechanics, now, &sectors) {
             let ends = passed.max(now + bus);
             job.named.transfer += ends - now;
@@ -385,7 +449,7 @@ impl Hdd {
             }
             Errand::Destage(write) => {
                 let order = write.order;
-                self.happened.push(Happening::Landed { order });
+                self.settled(write, Happening::Landed { order });
             }
         }
         self.take_in(now);
@@ -460,6 +524,7 @@ impl Model for Hdd {
         self.jobs.clear();
         self.running = None;
         self.dirty.clear();
+        self.pieces.clear();
         self.ahead = self.ahead.emptied();
         self.rest_since = now;
         self.happened.clear();

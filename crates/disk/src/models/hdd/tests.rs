@@ -168,6 +168,27 @@ fn a_full_memory_makes_writers_wait_for_the_medium() {
 }
 
 #[test]
+fn a_write_longer_than_memory_goes_to_the_medium_while_its_rest_comes() {
+    let small = HddSpec {
+        cache: Bytes(128 << 10),
+        ..spec()
+    };
+    let mut disk = Hdd::new(&small, SECTORS);
+    disk.submit(0, command(0, Kind::Write, 0, 2000, 0));
+    disk.submit(0, command(1, Kind::Flush, 0, 0, 0));
+    let all = settle(&mut disk);
+    let (written, causes) = done(&all, 0);
+    let (flushed, _) = done(&all, 1);
+    assert_eq!(landed(&all, 0), flushed);
+    assert_eq!(causes.total(), written);
+    // Ten tracks of 10.5 ms; the last 64 KiB, 128 sectors, are in memory only.
+    assert!((90_000_000..115_000_000).contains(&written), "{written}");
+    assert!(flushed > written && flushed < written + 10_000_000);
+    let landings = |h: &&(u64, Happening)| matches!(h.1, Happening::Landed { .. });
+    assert_eq!(all.iter().filter(landings).count(), 1);
+}
+
+#[test]
 fn what_is_held_in_the_queue_is_served_by_nearness() {
     let order_of = |sectors: &[u64]| {
         let mut disk = Hdd::new(&spec(), SECTORS);
