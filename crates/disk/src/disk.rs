@@ -125,7 +125,8 @@ impl Disk {
     }
 
     /// Records everything from now on; what recorded before is given back.
-    pub fn record(&mut self, recorder: Recorder) -> Option<Recorder> {
+    pub fn record(&mut self, mut recorder: Recorder) -> Option<Recorder> {
+        recorder.begun(Nanos(self.now), self.model.work());
         self.recorder.replace(recorder)
     }
 

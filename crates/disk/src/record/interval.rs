@@ -118,6 +118,15 @@ impl Intervals {
         &mut self.all[last]
     }
 
+    /// Recording begins: what the device did before is nobody's.
+    pub fn begun(&mut self, at: Nanos, work: Work) {
+        self.work.get_or_insert(work);
+        let last = self.last();
+        if last.until == Nanos(0) {
+            (last.from, last.until) = (at, at);
+        }
+    }
+
     pub fn submitted(&mut self, request: &Request) {
         if !request.kind.moves() {
             return;

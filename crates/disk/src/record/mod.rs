@@ -144,6 +144,10 @@ impl Recorder {
         self.trouble.as_ref()
     }
 
+    pub(crate) fn begun(&mut self, at: Nanos, work: Work) {
+        self.intervals.begun(at, work);
+    }
+
     pub(crate) fn submitted(
         &mut self,
         at: Nanos,

@@ -168,3 +168,28 @@ fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
     };
     assert_eq!(*hashed, Some(hash(&[9; 4096])));
 }
+
+#[test]
+fn what_the_first_request_cost_belongs_to_the_first_interval() {
+    let profile = ALL[2].profile().unwrap();
+    let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
+    let read = |disk: &mut Disk, now: Nanos, sector| {
+        disk.ask(now, Request::new(0, Kind::Read, sector, 8))
+            .unwrap();
+        let mut at = now;
+        while let Some(next) = disk.next_completion() {
+            at = next;
+            let _ = disk.complete(at).unwrap();
+        }
+        at
+    };
+    let before = read(&mut disk, Nanos(0), 70_000_000);
+    disk.record(Recorder::figures());
+    read(&mut disk, before, 5_000_000);
+    let recorder = disk.take_recorder().unwrap();
+    let [only] = recorder.intervals() else {
+        panic!("{:?}", recorder.intervals());
+    };
+    assert_eq!((only.work.seeks, only.work.medium_read), (1, 4096));
+    assert_eq!((only.reads.requests, only.from), (1, before));
+}
