@@ -22,6 +22,15 @@ fn guests(test: &str) -> bool {
     there
 }
 
+/// A home with the kernels for QEMU that this user has.
+fn home() -> Home {
+    let home = Home::new();
+    let cache = home.path("cache/fsdyno");
+    std::fs::create_dir_all(&cache).unwrap();
+    std::os::unix::fs::symlink(fsdyno_host::guest::qemu::cache(), cache.join("qemu")).unwrap();
+    home
+}
+
 /// A small run in guests.
 fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
     let work = home.work().display().to_string();
@@ -58,7 +67,7 @@ fn a_cell_is_measured_in_a_guest_and_one_that_panics_fails_with_its_last_words()
     if !guests(test) {
         return;
     }
-    let home = Home::new();
+    let home = home();
     let plan = home.path("plan.toml");
     let phases = r#"
 [[workload]]
@@ -123,7 +132,7 @@ fn a_killed_guest_fails_its_cell_and_what_a_killed_run_left_is_cleaned() {
     if !guests(test) {
         return;
     }
-    let home = Home::new();
+    let home = home();
     let mut child = running(&home);
     let places = home.left_in_work();
     let number = places.iter().find_map(|place| {

@@ -234,5 +234,8 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
     let text = told(&there(|r| r.engine = Some("sync".into())));
     assert!(text.contains("only its own programs"), "{text}");
     let text = told(&there(|r| r.guest_memory = Some(Bytes(1 << 30))));
-    assert!(text.contains("nothing of this plan runs in a guest"), "{text}");
+    assert!(
+        text.contains("nothing of this plan runs in a guest"),
+        "{text}"
+    );
 }

@@ -20,6 +20,7 @@ use accelerator::accelerator;
 use entry::TAG;
 use fsdyno_model::{Availability, Need};
 use initramfs::{InitramfsError, Orders};
+pub use kernels::cache;
 use kernels::{Kernel, NoKernel};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::{OsStr, OsString};
