@@ -262,7 +262,7 @@ fn what_no_other_machine_can_do_is_refused_and_a_dry_run_asks_none() {
         ),
         (
             &["--fs", "ext4", "--guest-memory", "1G"],
-            "the memory it has",
+            "nothing of this plan runs in a guest",
         ),
         (&["--fs", "ext4", "--fill", "90%"], "filled or aged"),
         (&["--fs", "ext4", "--fragments"], "fragments are counted"),
