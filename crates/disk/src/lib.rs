@@ -11,6 +11,7 @@ pub mod check;
 mod cut;
 mod disk;
 pub mod faults;
+pub mod fronts;
 pub mod models;
 mod pending;
 pub mod profiles;

@@ -1,0 +1,135 @@
+//! Bytes and descriptors over stream sockets, with an end to every wait.
+//!
+//! A peer that has begun a message finishes it in time, and takes what it is sent, or its
+//! connection ends with the reason.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The most descriptors that a message may bring.
+const MOST_DESCRIPTORS: usize = 8;
+
+/// How long is waited for a peer that is in the midst of something.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience(pub Duration);
+
+impl Patience {
+    /// For the rest of a message that has begun: peers write them at once.
+    pub const SHORT: Self = Self(Duration::from_secs(10));
+}
+
+/// A line that broke.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// The peer went in the midst of a message.
+    #[error("the other side closed the connection in the midst of a message")]
+    Cut,
+    /// The peer neither sent nor took what was due.
+    #[error("the other side has been silent for {} s in the midst of a message", .0.as_secs())]
+    Silent(Duration),
+    /// The socket failed.
+    #[error("the socket: {0}")]
+    Socket(#[source] std::io::Error),
+}
+
+impl From<Errno> for StreamError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::CONNRESET | Errno::PIPE => Self::Cut,
+            error => Self::Socket(error.into()),
+        }
+    }
+}
+
+/// Waits until one of these is ready; none where the time was over first.
+pub fn wait(lines: &mut [PollFd<'_>], deadline: Option<Instant>) -> Result<bool, StreamError> {
+    loop {
+        let left = deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
+        match poll(lines, left.as_ref()) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn ready(line: BorrowedFd<'_>, what: PollFlags, patience: Patience) -> Result<(), StreamError> {
+    let mut lines = [PollFd::from_borrowed_fd(line, what)];
+    if wait(&mut lines, Some(Instant::now() + patience.0))? {
+        Ok(())
+    } else {
+        Err(StreamError::Silent(patience.0))
+    }
+}
+
+/// Fills `bytes`, and takes the descriptors that come with them. None where the line was closed
+/// before the first byte.
+pub fn receive(
+    line: impl AsFd,
+    bytes: &mut [u8],
+    patience: Patience,
+) -> Result<Option<Vec<OwnedFd>>, StreamError> {
+    let mut descriptors = Vec::new();
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut bytes[filled..])];
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        match recvmsg(&line, &mut parts, &mut control, flags) {
+            Ok(got) if got.bytes == 0 && filled == 0 => return Ok(None),
+            Ok(got) if got.bytes == 0 => return Err(StreamError::Cut),
+            Ok(got) => filled += got.bytes,
+            Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::IN, patience)?,
+            Err(Errno::INTR) => {}
+            Err(Errno::CONNRESET) if filled == 0 => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                descriptors.extend(rights);
+            }
+        }
+    }
+    Ok(Some(descriptors))
+}
+
+/// Sends all of these bytes, and the descriptors with the first of them.
+pub fn send(
+    line: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    patience: Patience,
+) -> Result<(), StreamError> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if sent == 0 && !descriptors.is_empty() {
+            // Nobody sends more than there is space for.
+            control.push(SendAncillaryMessage::ScmRights(descriptors));
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match sendmsg(&line, &[IoSlice::new(&bytes[sent..])], &mut control, flags) {
+            Ok(part) => sent += part,
+            Err(Errno::AGAIN) => ready(line.as_fd(), PollFlags::OUT, patience)?,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

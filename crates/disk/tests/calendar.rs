@@ -1,0 +1,343 @@
+//! Virtual time, with a guest that follows a script: the same script gives the same moments and
+//! the same digest, disks have arms of their own, and a guest that goes wrong is named.
+
+#[path = "support/frontend.rs"]
+#[expect(dead_code, reason = "each test uses a part of it")]
+mod frontend;
+
+use frontend::{FLUSH, Frontend, READ, WRITE, halves, receive, send, words};
+use fsdyno_disk::fronts::calendar::{CalendarError, Passed, Seat, Setting, serve};
+use fsdyno_disk::{Disk, Faults, Memory, profiles};
+use fsdyno_model::{Bytes, Nanos, Stop};
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use vm_memory::{Bytes as _, FileOffset, MmapRegion, VolatileMemory};
+
+const CALENDAR: &str = "calendar";
+
+/// Words of the calendar.
+const START: u32 = 1;
+const REQUEST: u32 = 2;
+const WAIT: u32 = 3;
+const GET: u32 = 4;
+const UPDATE: u32 = 5;
+const RUN: u32 = 6;
+const TIME_OF_DAY: u32 = 8;
+
+/// A kernel that travels in time, as far as calendar and disks see it.
+struct Kernel {
+    line: UnixStream,
+    number: u32,
+    now: u64,
+    /// The page, where it is used.
+    page: Option<MmapRegion<()>>,
+    disks: Vec<Frontend>,
+}
+
+impl Kernel {
+    fn boot(folder: &Path, disks: usize, shares: bool) -> io::Result<Self> {
+        let line = UnixStream::connect(folder.join(CALENDAR))?;
+        let mut kernel = Self {
+            line,
+            number: 0,
+            now: 0,
+            page: None,
+            disks: Vec::new(),
+        };
+        kernel.say(START, 0)?;
+        let mut ack = [0; 16];
+        let descriptors = receive(&kernel.line, &mut ack)?;
+        assert_eq!(descriptors.len(), 2, "a page and a log");
+        if shares {
+            let file = std::fs::File::from(descriptors.into_iter().next().unwrap());
+            let page = MmapRegion::from_file(FileOffset::new(file, 0), 8192).unwrap();
+            let slice = page.as_volatile_slice();
+            assert_eq!(slice.read_obj::<u32>(0).unwrap(), 2);
+            slice.write_obj(1_u32, 4096 + 128).unwrap();
+            kernel.page = Some(page);
+        }
+        assert!(kernel.ask(TIME_OF_DAY, 0)? >= Setting::default().time_of_day);
+        for disk in 0..disks {
+            let socket = folder.join(format!("disk{disk}"));
+            kernel.disks.push(Frontend::connect(&socket, true)?);
+        }
+        Ok(kernel)
+    }
+
+    fn say(&mut self, word: u32, time: u64) -> io::Result<()> {
+        self.number += 1;
+        let mut bytes = halves(&[word, self.number]);
+        bytes.extend(words(&[time]));
+        send(&self.line, &bytes, &[])
+    }
+
+    fn hear(&mut self) -> io::Result<(u32, u64)> {
+        let mut bytes = [0; 16];
+        self.line.read_exact(&mut bytes)?;
+        let word = u32::from_ne_bytes(bytes[..4].try_into().unwrap());
+        Ok((word, u64::from_ne_bytes(bytes[8..].try_into().unwrap())))
+    }
+
+    fn ask(&mut self, word: u32, time: u64) -> io::Result<u64> {
+        self.say(word, time)?;
+        let (ack, time) = self.hear()?;
+        assert_eq!(ack, 0);
+        Ok(time)
+    }
+
+    /// Hands what lies in the ring of a disk to it, at this moment.
+    fn kick(&mut self, disk: usize) -> io::Result<()> {
+        match &self.page {
+            Some(page) => page.as_volatile_slice().write_obj(self.now, 16).unwrap(),
+            None => drop(self.ask(UPDATE, self.now)?),
+        }
+        self.disks[disk].kick()
+    }
+
+    fn request(&mut self, then: u64) -> io::Result<()> {
+        match &self.page {
+            Some(page) => {
+                let slice = page.as_volatile_slice();
+                slice.write_obj(then, 4096 + 128 + 8).unwrap();
+                slice.write_obj(1_u32, 4096 + 128 + 4).unwrap();
+                Ok(())
+            }
+            None => self.ask(REQUEST, then).map(drop),
+        }
+    }
+
+    /// Sleeps until then, or until a disk has completed something: which.
+    fn sleep(&mut self, then: u64) -> io::Result<Option<usize>> {
+        self.request(then)?;
+        self.say(WAIT, 0)?;
+        if self.page.is_none() {
+            assert_eq!(self.hear()?.0, 0);
+        }
+        let mut woken = None;
+        for disk in 0..self.disks.len() {
+            let back = self.disks[disk].back.as_ref().unwrap();
+            back.set_nonblocking(true)?;
+        }
+        self.line.set_nonblocking(true)?;
+        let run = loop {
+            for disk in 0..self.disks.len() {
+                if self.called(disk)? {
+                    woken = woken.or(Some(disk));
+                    self.line.set_nonblocking(false)?;
+                    self.now = match &self.page {
+                        Some(page) => page.as_volatile_slice().read_obj(16).unwrap(),
+                        None => self.ask(GET, 0)?,
+                    };
+                    self.request(self.now)?;
+                    self.line.set_nonblocking(true)?;
+                    // As the kernel does: noted first, then answered.
+                    let mut reply = halves(&[4, 1 | 4, 8]);
+                    reply.extend(words(&[0]));
+                    self.disks[disk].back.as_mut().unwrap().write_all(&reply)?;
+                }
+            }
+            match self.hear() {
+                Ok(heard) => break heard,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
+                Err(error) => return Err(error),
+            }
+        };
+        self.line.set_nonblocking(false)?;
+        assert_eq!(run.0, RUN);
+        self.now = run.1;
+        match &self.page {
+            Some(page) => page
+                .as_volatile_slice()
+                .write_obj(0_u32, 4096 + 128 + 4)
+                .unwrap(),
+            None => self.acknowledge()?,
+        }
+        Ok(woken)
+    }
+
+    fn acknowledge(&mut self) -> io::Result<()> {
+        let mut bytes = halves(&[0, 0]);
+        bytes.extend(words(&[0]));
+        send(&self.line, &bytes, &[])
+    }
+
+    fn called(&mut self, disk: usize) -> io::Result<bool> {
+        let mut call = [0; 20];
+        let back = self.disks[disk].back.as_mut().unwrap();
+        match back.read_exact(&mut call) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Keeps the time of disks of a profile while `guest` runs.
+fn kept<T: Send>(
+    disks: usize,
+    setting: Setting,
+    guest: impl FnOnce(&Path) -> T + Send,
+) -> (Result<Passed, CalendarError>, T) {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = profiles::ALL
+        .iter()
+        .find(|of| of.name == "laptop-4200-2004");
+    let profile = profile.unwrap().profile().unwrap();
+    let calendar = UnixListener::bind(folder.path().join(CALENDAR)).unwrap();
+    let of = |number| {
+        let listener = UnixListener::bind(folder.path().join(format!("disk{number}"))).unwrap();
+        let contents = Box::new(Memory::new());
+        let disk = Disk::new(&profile, Some(Bytes(1 << 30)), contents, Faults::default());
+        Seat::new(format!("disk{number}"), disk, listener, false)
+    };
+    let mut seats: Vec<Seat> = (0..disks).map(of).collect();
+    thread::scope(|threads| {
+        let guest = threads.spawn(|| guest(folder.path()));
+        let passed = serve(&calendar, &mut seats, setting, &Stop::new());
+        // A guest that is kept waiting learns that nobody is there any more.
+        drop((calendar, seats));
+        (passed, guest.join().unwrap())
+    })
+}
+
+/// Reads, writes and flushes over two disks; the moment and the disk of each wake.
+fn script(folder: &Path, shares: bool) -> Vec<(u64, Option<usize>)> {
+    let mut kernel = Kernel::boot(folder, 2, shares).unwrap();
+    let mut wakes = Vec::new();
+    let mut drawn = 12345_u64;
+    let mut open = 0;
+    for step in 0..60_u64 {
+        for disk in 0..2 {
+            drawn = drawn
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let sector = (drawn >> 33) % 2_000_000;
+            let put = match step % 5 {
+                0 => kernel.disks[disk].put(FLUSH, 0, &[], 0),
+                1 | 2 => kernel.disks[disk].put(WRITE, sector, &[1; 4096], 0),
+                _ => kernel.disks[disk].put(READ, sector, &[], 4096),
+            };
+            assert!(put.is_some());
+            kernel.kick(disk).unwrap();
+            open += 1;
+        }
+        let then = kernel.now + 7_000_000;
+        let woken = kernel.sleep(then).unwrap();
+        wakes.push((kernel.now, woken));
+        open -= answered(&mut kernel);
+    }
+    while open > 0 {
+        let woken = kernel.sleep(1 << 40).unwrap();
+        wakes.push((kernel.now, woken));
+        open -= answered(&mut kernel);
+    }
+    wakes
+}
+
+/// How many requests have been answered, well.
+fn answered(kernel: &mut Kernel) -> usize {
+    let mut answered = 0;
+    for disk in &mut kernel.disks {
+        for (_, status, _) in disk.completed(0) {
+            assert_eq!(status, 0);
+            answered += 1;
+        }
+    }
+    answered
+}
+#[test]
+fn the_same_guest_has_the_same_moments_and_the_same_digest_again() {
+    let runs: Vec<_> = [true, true, false]
+        .map(|shares| kept(2, Setting::default(), move |folder| script(folder, shares)))
+        .into_iter()
+        .map(|(passed, wakes)| (passed.unwrap(), wakes))
+        .collect();
+    let (passed, wakes) = &runs[0];
+    assert!(passed.time > Nanos(100_000_000), "{passed:?}");
+    assert!(wakes.iter().any(|(_, woken)| *woken == Some(1)));
+    assert!(passed.served.iter().all(|served| served.flushes == 12));
+    // With the page and with messages alone, too.
+    assert_eq!(runs[0], runs[1]);
+    assert_eq!(runs[0], runs[2]);
+}
+
+#[test]
+fn two_disks_have_arms_of_their_own() {
+    let far = |disks: usize| {
+        let (_, moment) = kept(disks, Setting::default(), move |folder| {
+            let mut kernel = Kernel::boot(folder, disks, true).unwrap();
+            for sector in [0, 1_900_000] {
+                let disk = usize::from(sector > 0) % disks;
+                kernel.disks[disk].put(READ, sector, &[], 4096).unwrap();
+                kernel.kick(disk).unwrap();
+            }
+            let mut done = 0;
+            while done < 2 {
+                kernel.sleep(1 << 40).unwrap();
+                let completed = |disk: &mut Frontend| disk.completed(0).len();
+                done += kernel.disks.iter_mut().map(completed).sum::<usize>();
+            }
+            kernel.now
+        });
+        moment
+    };
+    assert!(far(2) < far(1));
+}
+
+#[test]
+fn a_guest_that_hangs_sleeps_for_ever_or_never_comes_is_named() {
+    let short = Setting {
+        patience: Duration::from_millis(300),
+        start: Duration::from_millis(300),
+        ..Setting::default()
+    };
+    let (passed, ()) = kept(1, short, |folder| {
+        let mut kernel = Kernel::boot(folder, 1, true).unwrap();
+        // It runs, and says nothing.
+        assert!(kernel.hear().is_err());
+    });
+    assert!(
+        matches!(passed, Err(CalendarError::Hangs { .. })),
+        "{passed:?}"
+    );
+    let (passed, ()) = kept(1, short, |folder| {
+        let mut kernel = Kernel::boot(folder, 1, true).unwrap();
+        assert!(kernel.sleep(i64::MAX as u64).is_err());
+    });
+    assert!(
+        matches!(passed, Err(CalendarError::Sleeps { .. })),
+        "{passed:?}"
+    );
+    let (passed, ()) = kept(1, short, |_| ());
+    assert!(
+        matches!(passed, Err(CalendarError::Nobody(_))),
+        "{passed:?}"
+    );
+}
+
+#[test]
+fn a_guest_that_goes_ends_its_time_and_one_that_speaks_rubbish_is_named() {
+    let (passed, ()) = kept(1, Setting::default(), |folder| {
+        let mut kernel = Kernel::boot(folder, 1, false).unwrap();
+        kernel.disks[0].put(READ, 0, &[], 512).unwrap();
+        kernel.kick(0).unwrap();
+    });
+    assert_eq!(passed.unwrap().served[0].reads, 0);
+    let (passed, ()) = kept(1, Setting::default(), |folder| {
+        let mut line = UnixStream::connect(folder.join(CALENDAR)).unwrap();
+        line.write_all(&[0xff; 16]).unwrap();
+    });
+    assert!(matches!(passed, Err(CalendarError::Line(_))), "{passed:?}");
+    let (passed, ()) = kept(1, Setting::default(), |folder| {
+        let mut kernel = Kernel::boot(folder, 1, true).unwrap();
+        kernel.disks[0].offer(9999);
+        let _ = kernel.kick(0);
+    });
+    assert!(
+        matches!(passed, Err(CalendarError::Disk { .. })),
+        "{passed:?}"
+    );
+}
