@@ -1,12 +1,17 @@
 //! `guest`: the first process of a guest. Nobody types it.
 
 use crate::exit::{Code, Trouble};
-use fsdyno_lab::serve::{ServeError, serve, shell};
+use fsdyno_lab::serve::{ServeError, alone, serve, shell};
 use std::ffi::OsString;
+use std::path::Path;
 
 pub fn guest(words: &[OsString]) -> Result<Code, Trouble> {
-    let shell_wanted = words.first().is_some_and(|word| word == "shell");
-    match if shell_wanted { shell() } else { serve() } {
+    let done = match words {
+        [word, ..] if word == "shell" => shell(),
+        [word, task, ..] if word == "task" => alone(Path::new(task)),
+        _ => serve(),
+    };
+    match done {
         Ok(()) => Ok(Code::Ok),
         Err(error @ ServeError::NoGuest) => Err(Trouble::usage(error)),
         Err(error) => Err(Trouble::failure(error)),

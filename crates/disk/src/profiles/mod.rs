@@ -64,6 +64,12 @@ impl Timing {
             Self::Null => "null",
         }
     }
+
+    /// Whether it knows discards, and zeros that nobody sends: flash does, and what only models
+    /// the way there.
+    pub fn discards(&self) -> bool {
+        matches!(self, Self::Flash(_) | Self::Null)
+    }
 }
 
 /// A profile that comes with the program.

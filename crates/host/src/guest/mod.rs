@@ -1,9 +1,11 @@
 //! Guests: kernels that run as a program beside this one, by themselves ([`uml`]) or on a machine
-//! that is made for them ([`qemu`]). Starting and ending them, and what the first process inside
-//! has to do ([`inside`]).
+//! that is made for them ([`qemu`]). Starting and ending them, what makes them the same each time
+//! ([`alike`]), the kernels there are and how one is built ([`kernels`]), and what the first process
+//! inside has to do ([`inside`]).
 //!
 //! What is said between host and guest is the business of the lab, as is what runs in one.
 
+pub mod alike;
 pub(crate) mod console;
 pub mod inside;
 pub mod kernels;

@@ -1,9 +1,13 @@
 //! Inside a guest: the first process, which does what it is told and ends.
 //!
 //! A guest runs one cell on the host lab of its own kernel; its disks are the devices. Or it writes
-//! until the plug is pulled, and another brings back what that left (`plug`).
+//! until the plug is pulled, and another brings back what that left (`plug`). In virtual time its task
+//! lies in a file (`alone`).
 
+mod alone;
 mod plug;
+
+pub use alone::alone;
 
 use crate::Lab;
 use crate::labs::Below;
@@ -89,7 +93,7 @@ pub fn serve() -> Result<(), ServeError> {
             }
             Some(Task::Run { plan, cell }) => {
                 let shared = Arc::new(Mutex::new(ear));
-                let word = match run(*plan, cell, &place, &voice, &shared) {
+                let word = match run(*plan, cell, &place, &voice, Some(host(&voice, &shared))) {
                     Ok(record) => Word::Ended {
                         record: Box::new(record),
                     },
@@ -172,7 +176,7 @@ fn run(
     cell: Cell,
     place: &Path,
     voice: &Voice,
-    ear: &Arc<Mutex<HostEar>>,
+    below: Option<Box<dyn Below>>,
 ) -> Result<CellRecord, String> {
     let contender = plan
         .contenders
@@ -191,12 +195,10 @@ fn run(
     let need = preflight.smallest_device(&plan);
     let released = release(&paths, need)?;
     let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
-    let host = Host {
-        voice: voice.clone(),
-        ear: Arc::clone(ear),
-    };
-    let mut lab =
-        HostLab::new(&plan, preflight, journal, released, Stop::new()).above(Box::new(host));
+    let mut lab = HostLab::new(&plan, preflight, journal, released, Stop::new());
+    if let Some(below) = below {
+        lab = lab.above(below);
+    }
     let record = lab.run_cell(&plan, cell, &mut |event| {
         // Where the host has gone, the record will not arrive either: it is run again.
         let _ = voice.say(&Word::Happened { event });
@@ -209,17 +211,30 @@ fn disks(contender: &Contender) -> Vec<PathBuf> {
     if !fsdyno_recipes::on_blocks(contender) {
         return Vec::new();
     }
-    (0..contender.layout.devices as usize)
-        .map(inside::disk)
-        .collect()
+    (0..contender.layout.devices as usize).map(disk).collect()
+}
+
+/// A disk of this guest: a model disk, where it has such.
+fn disk(number: usize) -> PathBuf {
+    let own = inside::disk(number);
+    let model = own.display().to_string().replace("ubd", "vd");
+    let model = PathBuf::from(model);
+    if model.exists() { model } else { own }
 }
 
 /// Has the guard release disks of the guest: image files that were made for this guest alone.
 fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
-    let names = paths.iter().filter_map(|path| path.file_name());
-    let consents: Vec<Consent> = names
-        .map(|name| Consent::parse(&name.to_string_lossy()))
-        .collect();
+    // A model disk has a name of its own, by which it is called then.
+    let consent = |path: &PathBuf| {
+        let portrait = guard::examine(path).map_err(|e| e.to_string())?;
+        let identity = portrait.identity.name_to_type().to_owned();
+        Ok(Consent {
+            identity,
+            signatures: Vec::new(),
+        })
+    };
+    let consents = paths.iter().map(consent);
+    let consents = consents.collect::<Result<Vec<_>, String>>()?;
     guard::release(paths, &consents, need).map_err(|e| e.to_string())
 }
 
@@ -227,6 +242,13 @@ fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
 struct Host {
     voice: Voice,
     ear: Arc<Mutex<HostEar>>,
+}
+
+fn host(voice: &Voice, ear: &Arc<Mutex<HostEar>>) -> Box<dyn Below> {
+    Box::new(Host {
+        voice: voice.clone(),
+        ear: Arc::clone(ear),
+    })
 }
 
 impl Below for Host {

@@ -1,7 +1,8 @@
 //! The command line of `disk`.
 
 use crate::args::JsonArgs;
-use clap::{Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use fsdyno_model::Bytes;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -24,6 +25,44 @@ pub enum DiskCommand {
     /// from the distribution that the sheet leads to (root mean square; Ruemmler's and Wilkes's
     /// demerit figure).
     Check(CheckArgs),
+    /// Serve model disks to a virtual machine of yours, and tell how to attach them
+    ///
+    /// Over vhost-user-blk, to QEMU and to User-mode Linux. In real time a request takes as long as
+    /// it would on the disk of the profile; Ctrl-C ends it. In virtual time the clock of a guest of
+    /// User-mode Linux that can travel in time goes on only with its disks: it ends when the guest
+    /// does, and tells the time that has passed, the requests, and a digest of them all: the same
+    /// guest has the same again, on any machine.
+    Serve(ServeArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The profile (`fsdyno disk list`), or a file
+    pub profile: PathBuf,
+    /// Where a guest connects; given again, a disk more
+    #[arg(long = "socket", value_name = "PATH", required = true, action = ArgAction::Append)]
+    pub sockets: Vec<PathBuf>,
+    /// What is on the disk: a file, made where there is none; one for each disk [default: memory]
+    #[arg(long = "image", value_name = "FILE", action = ArgAction::Append)]
+    pub images: Vec<PathBuf>,
+    /// How large the disk is [default: as its image is, or the profile says]
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
+    /// Which time the guest lives in
+    #[arg(long, value_enum, value_name = "TIME", default_value_t = Time::Real)]
+    pub time: Time,
+    /// Where a guest in virtual time has its calendar
+    #[arg(long, value_name = "PATH", required_if_eq("time", "virtual"))]
+    pub calendar: Option<PathBuf>,
+}
+
+/// The time that a guest lives in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Time {
+    /// That of the clock on the wall.
+    Real,
+    /// One that goes on only with its disks.
+    Virtual,
 }
 
 #[derive(Debug, Args)]

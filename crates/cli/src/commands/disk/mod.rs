@@ -4,6 +4,7 @@
 mod args;
 mod check;
 mod list;
+mod serve;
 mod show;
 
 pub use args::DiskArgs;
@@ -18,6 +19,7 @@ pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
         DiskCommand::List(args) => list::list(args.json),
         DiskCommand::Show(args) => show::show(&args.profile, args.json),
         DiskCommand::Check(args) => check::check(args),
+        DiskCommand::Serve(args) => serve::serve(args),
     }
 }
 

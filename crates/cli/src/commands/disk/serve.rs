@@ -1,0 +1,254 @@
+//! `disk serve`: model disks for somebody's virtual machine, against the clock or in virtual time.
+
+use super::args::{ServeArgs, Time};
+use super::profile;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::fronts::real::{Happening, Real};
+use fsdyno_disk::fronts::vhost::Served;
+use fsdyno_disk::{Disk, Faults, Memory, Profile, SparseFile, Store};
+use fsdyno_host::signals;
+use fsdyno_model::{Bytes, Stop};
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+pub fn serve(args: &ServeArgs) -> Result<Code, Trouble> {
+    let profile = profile(&args.profile)?;
+    if !args.images.is_empty() && args.images.len() != args.sockets.len() {
+        let (images, sockets) = (args.images.len(), args.sockets.len());
+        let what = format!("{images} images for {sockets} disks; name one for each, or none");
+        return Err(Trouble::usage(what));
+    }
+    let mut disks = Vec::new();
+    for (number, socket) in args.sockets.iter().enumerate() {
+        let image = args.images.get(number).map(PathBuf::as_path);
+        let disk = disk(&profile, image, args.size)?;
+        let name = format!("{}-{number}", profile.name);
+        disks.push((name, disk, Socket::bind(socket)?));
+    }
+    let calendar = args.calendar.as_deref().map(Socket::bind).transpose()?;
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    output::bytes(attach(args, &profile, &disks)?.as_bytes())?;
+    match calendar {
+        Some(calendar) if args.time == Time::Virtual => {
+            in_virtual_time(&profile, disks, &calendar, &stop)
+        }
+        _ => in_real_time(&profile, disks, &stop),
+    }
+}
+
+/// A disk that is offered: its name, and its socket.
+type Offered = (String, Disk, Socket);
+
+/// The disk of a profile, with what is in its image.
+fn disk(profile: &Profile, image: Option<&Path>, size: Option<Bytes>) -> Result<Disk, Trouble> {
+    let made =
+        |store: Box<dyn Store>, capacity| Disk::new(profile, capacity, store, Faults::default());
+    let Some(image) = image else {
+        return Ok(made(Box::new(Memory::new()), size));
+    };
+    let failed = |error: io::Error| Trouble::failure(format!("{}: {error}", image.display()));
+    let length = match fs::metadata(image) {
+        Ok(found) if found.is_file() => found.len(),
+        Ok(_) => {
+            let what = format!(
+                "{} is no file; a model disk lies in a file",
+                image.display()
+            );
+            return Err(Trouble::usage(what));
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let capacity = size.unwrap_or(profile.capacity);
+            let store = SparseFile::create(image, capacity.0).map_err(failed)?;
+            return Ok(made(Box::new(store), Some(capacity)));
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let file = OpenOptions::new().read(true).write(true).open(image);
+    let store = SparseFile::over(file.map_err(failed)?);
+    Ok(made(Box::new(store), size.or(Some(Bytes(length)))))
+}
+
+/// A socket that is listened to; its name goes with it.
+struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    fn bind(path: &Path) -> Result<Self, Trouble> {
+        // Kernels and QEMU would take the rest for words of their own.
+        if path
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .any(|byte| b" ,:\t\n".contains(byte))
+        {
+            return Err(Trouble::usage(format!(
+                "{} holds a blank, a comma or a colon, which no guest's command line can carry; \
+                 choose another",
+                path.display()
+            )));
+        }
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
+        if is_socket && UnixStream::connect(path).is_err() {
+            // Of one that was killed: nobody listens.
+            let _ = fs::remove_file(path);
+        }
+        let path = std::path::absolute(path)?;
+        match UnixListener::bind(&path) {
+            Ok(listener) => Ok(Self { listener, path }),
+            Err(error) => {
+                let what = format!("cannot listen at {}: {error}", path.display());
+                Err(Trouble::failure(what))
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// How a guest gets these disks.
+fn attach(args: &ServeArgs, profile: &Profile, disks: &[Offered]) -> Result<String, io::Error> {
+    let mut text = String::new();
+    let mut line = |words: String| {
+        text.push_str(&words);
+        text.push('\n');
+    };
+    let size = disks
+        .first()
+        .map_or(Bytes(0), |(_, disk, _)| disk.capacity());
+    let count = disks.len();
+    let title = &profile.title;
+    line(format!("{count} x {}, {size}: {title}", profile.name));
+    let mut uml = String::new();
+    let mut qemu = String::from(
+        "-machine memory-backend=ram -object memory-backend-memfd,id=ram,share=on,size=MEMORY",
+    );
+    if let (Time::Virtual, Some(calendar)) = (args.time, &args.calendar) {
+        let calendar = std::path::absolute(calendar)?;
+        let _ = write!(uml, "time-travel=ext:{} ", calendar.display());
+    }
+    for (number, (_, _, socket)) in disks.iter().enumerate() {
+        let path = socket.path.display();
+        let _ = write!(uml, "virtio_uml.device={path}:2 ");
+        let _ = write!(
+            qemu,
+            " -chardev socket,id=disk{number},path={path} \
+             -device vhost-user-blk-pci,chardev=disk{number},num-queues=1"
+        );
+    }
+    line(format!("User-mode Linux: {}", uml.trim_end()));
+    if args.time == Time::Real {
+        line(format!("QEMU: {qemu}"));
+    }
+    line("In the guest: /dev/vda and so on".to_owned());
+    Ok(text)
+}
+
+fn in_real_time(profile: &Profile, disks: Vec<Offered>, stop: &Stop) -> Result<Code, Trouble> {
+    let discards = profile.timing.discards();
+    thread::scope(|threads| {
+        let serving = disks.into_iter().map(|(name, mut disk, socket)| {
+            threads.spawn(move || {
+                let mut hear = |happening| tell(&name, happening);
+                let mut real = Real::new(&mut disk, &name, discards);
+                let served = real.serve(&socket.listener, stop, &mut hear);
+                if served.is_err() {
+                    stop.request();
+                }
+                served
+            })
+        });
+        // All of them run before the first is waited for.
+        let serving: Vec<_> = serving.collect();
+        for one in serving {
+            let served = one
+                .join()
+                .map_err(|_| Trouble::failure("a disk's thread died"))?;
+            served.map_err(Trouble::failure)?;
+        }
+        Ok(Code::Ok)
+    })
+}
+
+/// What happens, on the standard error output: nobody has to read it.
+fn tell(name: &str, happening: Happening) {
+    match happening {
+        Happening::Connected => eprintln!("{name}: a guest has connected"),
+        Happening::Ended { served, why } => {
+            let why = why.map_or(String::new(), |why| format!("; ended: {why}"));
+            eprintln!("{name}: a guest has gone, {}{why}", requests(&served));
+        }
+    }
+}
+
+fn requests(served: &Served) -> String {
+    let Served {
+        reads,
+        writes,
+        flushes,
+        others,
+        bytes_read,
+        bytes_written,
+        errors,
+    } = *served;
+    let mut text = format!(
+        "{reads} reads of {}, {writes} writes of {}, {flushes} flushes",
+        Bytes(bytes_read),
+        Bytes(bytes_written)
+    );
+    for (count, what) in [(others, "discards and zeros"), (errors, "errors")] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
+    }
+    text
+}
+
+fn in_virtual_time(
+    profile: &Profile,
+    disks: Vec<Offered>,
+    calendar: &Socket,
+    stop: &Stop,
+) -> Result<Code, Trouble> {
+    let discards = profile.timing.discards();
+    let mut paths = Vec::new();
+    let mut seats = Vec::new();
+    for (name, disk, socket) in disks {
+        let listener = socket.listener.try_clone()?;
+        seats.push(Seat::new(name, disk, listener, discards));
+        paths.push(socket);
+    }
+    match calendar::serve(&calendar.listener, &mut seats, Setting::default(), stop) {
+        Ok(passed) => {
+            output::bytes(told(&seats, &passed).as_bytes())?;
+            Ok(Code::Ok)
+        }
+        Err(CalendarError::Stopped) => Ok(Code::Interrupted),
+        Err(error) => Err(Trouble::failure(error)),
+    }
+}
+
+fn told(seats: &[Seat], passed: &Passed) -> String {
+    let seconds = passed.time.0 / 1_000_000_000;
+    let rest = passed.time.0 % 1_000_000_000;
+    let mut text = format!("{seconds}.{rest:09} s of virtual time\n");
+    for (seat, served) in seats.iter().zip(&passed.served) {
+        let _ = writeln!(text, "{}: {}", seat.name, requests(served));
+    }
+    let _ = writeln!(text, "digest {}", passed.digest);
+    text
+}

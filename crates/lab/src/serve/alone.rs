@@ -1,0 +1,40 @@
+//! A guest in virtual time: its task lies in a file, and nobody is asked for anything. Whatever
+//! came from the host while it runs would come at another moment each time; so would what a thread
+//! does that looks at the clock again and again.
+
+use super::{ServeError, Voice, run};
+use crate::talk::{Mouth, Task, Word};
+use fsdyno_host::guest::inside;
+use rustix::termios::tcdrain;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Runs the cell that a file tells, says outwards what happens, and ends the guest.
+pub fn alone(task: &Path) -> Result<(), ServeError> {
+    if !inside::is_first() {
+        return Err(ServeError::NoGuest);
+    }
+    let place = inside::settle()?;
+    let task: Task = serde_json::from_slice(&fs::read(task)?).map_err(io::Error::from)?;
+    let line = inside::channel()?;
+    let rest = line.try_clone()?;
+    let voice = Voice(Arc::new(Mutex::new(Mouth(line))));
+    voice.say(&super::ready())?;
+    let word = match task {
+        Task::Run { plan, cell } => match run(*plan, cell, &place, &voice, None) {
+            Ok(record) => Word::Ended {
+                record: Box::new(record),
+            },
+            Err(reason) => Word::Refused { reason },
+        },
+        _ => Word::Refused {
+            reason: "its task is none that can be done alone".to_owned(),
+        },
+    };
+    voice.say(&word)?;
+    // What is still in the line would go with the guest.
+    tcdrain(&rest).map_err(io::Error::from)?;
+    Err(inside::power_off().into())
+}
