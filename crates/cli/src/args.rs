@@ -162,6 +162,12 @@ pub struct RunArgs {
     #[arg(long, value_name = "LAB", value_parser = lab)]
     pub lab: Option<LabChoice>,
 
+    /// Put contenders on model disks of this profile (`fsdyno disk list`, or a file), in guests in
+    /// virtual time: storage time with infinitely fast processors, and the same figures to the
+    /// nanosecond each time (`--lab uml`, with a kernel that can travel in time)
+    #[arg(long, value_name = "PROFILE")]
+    pub disk: Option<PathBuf>,
+
     /// The memory of a guest [default: 512M]
     #[arg(long, value_name = "SIZE")]
     pub guest_memory: Option<Bytes>,
@@ -245,7 +251,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
-        "fill", "age", "lab", "guest_memory", "guest_processors", "guest_kernel",
+        "fill", "age", "lab", "disk", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]
     pub resume: Option<String>,

@@ -45,6 +45,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         fragments: false,
         fragments_floor: Bytes(0),
         guest: None,
+        disk: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::contender::Contender;
 use crate::evidence::CacheState;
 use crate::lab::{GuestSize, LabChoice};
+use crate::model_disk::ModelDisk;
 use crate::names::short_hash;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,10 @@ pub struct Plan {
     /// The size of the guests in which contenders run; none where all run on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestSize>,
+    /// The model disk on which contenders live, in guests in virtual time; none where their disks
+    /// are image files or devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<ModelDisk>,
 }
 
 impl Plan {

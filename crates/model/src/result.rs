@@ -2,6 +2,7 @@
 
 use crate::cell::{CellRecord, Effective, Outcome};
 use crate::lab::LabChoice;
+use crate::names::short_hash;
 use crate::plan::Plan;
 use crate::provenance::Provenance;
 use crate::sample::Sample;
@@ -115,6 +116,21 @@ impl ResultSet {
         let mut told = self.cells.iter().flat_map(|record| &record.effective);
         told.find(|effective| effective.source == Effective::GUEST)
             .map(|effective| effective.text.as_str())
+    }
+
+    /// A digest of all that cells in virtual time asked their disks for, and when; none where none
+    /// ran so. The same plan on the same kernel has the same again.
+    pub fn digest(&self) -> Option<String> {
+        let told = |record: &CellRecord| {
+            let mut of_disk = record.effective.iter();
+            let told = of_disk.find(|effective| effective.source == Effective::DISK)?;
+            Some((record.cell.index, told.text.clone()))
+        };
+        let mut cells: Vec<_> = self.cells.iter().filter_map(told).collect();
+        // In the order of the plan, however the run came by them.
+        cells.sort();
+        let texts: Vec<String> = cells.into_iter().map(|(_, text)| text).collect();
+        (!texts.is_empty()).then(|| short_hash(&texts.join("\n")))
     }
 
     /// The kernel under test: of the guest where there is one, else of the host.
@@ -254,6 +270,7 @@ mod tests {
             fragments: false,
             fragments_floor: Bytes(0),
             guest: None,
+            disk: None,
         };
         ResultSet {
             schema: ResultSet::SCHEMA,

@@ -39,5 +39,6 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         fragments: false,
         fragments_floor: fsdyno_model::Bytes(0),
         guest: None,
+        disk: None,
     }
 }

@@ -272,5 +272,6 @@ fn everything() -> Plan {
         fragments_floor: Bytes(0),
         work_dir: None,
         guest: None,
+        disk: None,
     }
 }

@@ -37,7 +37,8 @@ pub struct Unsettled {
 }
 
 impl Unsettled {
-    pub(super) fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
+    /// What could not be done.
+    pub fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
         let act = act.into();
         |cause| Self {
             act,

@@ -16,8 +16,10 @@ pub fn alone(task: &Path) -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
     }
+    // Before the kernel's own /proc hides that of the host, by which the file may be found.
+    let task = fs::read(task).map_err(inside::Unsettled::at(format!("read {}", task.display())))?;
+    let task: Task = serde_json::from_slice(&task).map_err(io::Error::from)?;
     let place = inside::settle()?;
-    let task: Task = serde_json::from_slice(&fs::read(task)?).map_err(io::Error::from)?;
     let line = inside::channel()?;
     let rest = line.try_clone()?;
     let voice = Voice(Arc::new(Mutex::new(Mouth(line))));

@@ -3,14 +3,19 @@
 use crate::words;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, DeviceChoice, Provenance, ResultSet, RunInfo};
+use fsdyno_model::{Bytes, DeviceChoice, Plan, Provenance, ResultSet, RunInfo};
 
 /// The facts in the order they are read; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     let mut facts = of_run(&set.run);
     facts.extend(states(set).map(|text| ("state", text)));
     facts.extend(guests(set).map(|text| ("guest", text)));
+    facts.extend(set.digest().map(|digest| ("digest", digest)));
     facts.extend(of_machine(&set.run.provenance));
+    if set.run.plan.disk.is_some() {
+        // What lies under the files of this machine is not what was measured.
+        facts.retain(|(name, _)| *name != "device");
+    }
     facts.push(("command", shell_line(&set.run.command_line)));
     for (_, text) in &mut facts {
         *text = words::printable_lines(text.trim());
@@ -46,6 +51,9 @@ fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
                 "{about}; figures are those of that machine: what follows is the one that ran \
                  fsdyno"
             );
+        }
+        if set.run.plan.disk.is_some() {
+            return about;
         }
         format!(
             "{about}; its system calls cost more than those of a kernel on bare hardware: compare \
@@ -87,7 +95,7 @@ fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
                 not(plan.check),
             ),
         ),
-        ("blocks on", on(&plan.device)),
+        ("blocks on", blocks(plan)),
     ]
 }
 
@@ -142,6 +150,18 @@ fn on(choice: &DeviceChoice) -> String {
         }
         DeviceChoice::None => "no device of its own".to_owned(),
     }
+}
+
+/// Where blocks live, and in which time.
+fn blocks(plan: &Plan) -> String {
+    let Some(disk) = &plan.disk else {
+        return on(&plan.device);
+    };
+    format!(
+        "model disks, profile {}, in virtual time: figures are storage time with infinitely fast \
+         processors, the same to the nanosecond on any machine",
+        disk.profile
+    )
 }
 
 fn device(facts: &DeviceFacts) -> String {

@@ -14,8 +14,8 @@ use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use fsdyno_model::{
-    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, KernelChoice, LabChoice, Nanos, Plan,
-    Typed, Workload,
+    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, KernelChoice, LabChoice, ModelDisk,
+    Nanos, Plan, Typed, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -71,6 +71,8 @@ pub struct Request {
     pub fragments: Option<Counting>,
     /// Where cells run (`--lab`).
     pub lab: Option<LabChoice>,
+    /// The model disk under guests in virtual time (`--disk`).
+    pub disk: Option<ModelDisk>,
     /// The memory of a guest (`--guest-memory`).
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest (`--guest-processors`).
@@ -156,6 +158,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         work_dir: work_dir(request, &device, &here),
         device,
         guest,
+        disk: request.disk.clone(),
     })
 }
 
@@ -339,7 +342,8 @@ fn in_labs(
         lab: request
             .lab
             .clone()
-            .or(layers.pick(|layer| layer.lab.clone())),
+            .or(layers.pick(|layer| layer.lab.clone()))
+            .or(request.disk.is_some().then_some(LabChoice::Uml)),
         memory: memory.or(layers.pick(|layer| layer.guest_memory)),
         processors: request
             .guest_processors
@@ -363,7 +367,16 @@ fn in_labs(
     } else {
         "--lab"
     };
-    labs::assign(typed, said, place, catalogue).map_err(ResolveError::argument(argument))
+    let (contenders, guest) =
+        labs::assign(typed, said, place, catalogue).map_err(ResolveError::argument(argument))?;
+    if request.disk.is_some() && contenders.iter().any(|one| one.lab != LabChoice::Uml) {
+        let complaint = Complaint::wrong(
+            "a model disk is one of guests of User-mode Linux",
+            "leave out the lab, or the disk",
+        );
+        return Err(ResolveError::argument("--disk")(complaint));
+    }
+    Ok((contenders, guest))
 }
 
 /// The contenders in the states asked for.

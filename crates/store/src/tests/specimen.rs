@@ -115,6 +115,10 @@ pub(crate) fn plan() -> Plan {
         fragments: true,
         fragments_floor: Bytes(16_385),
         guest: Some(fsdyno_model::GuestSize::default()),
+        disk: Some(fsdyno_model::ModelDisk {
+            profile: "null".into(),
+            text: "title = \"nothing\"".into(),
+        }),
     }
 }
 

@@ -24,7 +24,7 @@ pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
 }
 
 /// The profile of a name, or of a file.
-fn profile(name: &Path) -> Result<Profile, Trouble> {
+pub fn profile(name: &Path) -> Result<Profile, Trouble> {
     Profile::named(name).map_err(|error| match error {
         ProfileError::Unreadable { .. } => Trouble::failure(error),
         ProfileError::Unknown { .. }

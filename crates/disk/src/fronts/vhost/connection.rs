@@ -164,6 +164,20 @@ impl Connection {
                 // The number is laid in once the ring has come to rest.
                 return Ok(Some(vec![0; 8]));
             }
+            _ => {}
+        }
+        self.set_up(ask, message, carried)?;
+        Ok(None)
+    }
+
+    /// Carries out what is answered by an acknowledgement at most.
+    fn set_up(
+        &mut self,
+        ask: Ask,
+        message: Message,
+        carried: &mut Carried,
+    ) -> Result<(), ConnectionError> {
+        match ask {
             Ask::SetOwner | Ask::SetVringErr => {}
             Ask::ResetOwner => self.rest(),
             Ask::SetFeatures => self.set_features(message.u64_at(0)?)?,
@@ -206,15 +220,16 @@ impl Connection {
             }
             Ask::SetBackendReqFd => self.back = message.descriptors.into_iter().next(),
             Ask::SetConfig => {
-                let cache = features::cache_wish(&message.payload, number)?;
+                let cache = features::cache_wish(&message.payload, message.number)?;
                 self.ring.write_through = !cache;
             }
             Ask::VringKick => {
                 Self::index(&message)?;
                 carried.kicked = true;
             }
+            Ask::GetFeatures | Ask::GetProtocolFeatures | Ask::GetConfig | Ask::GetVringBase => {}
         }
-        Ok(None)
+        Ok(())
     }
 
     fn set_features(&mut self, accepted: u64) -> Result<(), ConnectionError> {

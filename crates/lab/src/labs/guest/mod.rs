@@ -3,6 +3,7 @@
 
 mod conversation;
 mod plug;
+mod virtually;
 
 use crate::labs::host::hint;
 use crate::labs::notes::Notes;
@@ -324,7 +325,11 @@ impl Lab for GuestLab {
         if let Some(skipped) = self.missing.skips(cell) {
             return Some(notes.into_record(skipped));
         }
-        let outcome = match self.in_guest(&mut notes, plan, cell) {
+        let record = match &plan.disk {
+            Some(model) => self.in_virtual_time(&mut notes, plan, cell, model),
+            None => self.in_guest(&mut notes, plan, cell),
+        };
+        let outcome = match record {
             Ok(record) => notes.take_over(record),
             // Whatever fails while the user wants to stop fails for that.
             Err(_) if self.stop.requested() => return None,

@@ -1,0 +1,254 @@
+//! A guest of User-mode Linux in virtual time: its clock and its disks are sockets in a directory
+//! of ours, and nothing that differs each time reaches it.
+//!
+//! Not even a path does. The kernel mixes its command line into what it draws random numbers from
+//! (`random_init_early`), and file systems draw where they put things: the same guest in another
+//! directory would place its files otherwise. So whatever it is told, it is told as seen from the
+//! directory it is started in.
+
+use super::alike::alike;
+use super::console::Console;
+use super::machine::MOST_DISKS;
+use super::uml::{GuestError, Uml};
+use crate::command::die_with_parent;
+use crate::journal::{Entry, Journal, Resource};
+use fsdyno_model::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The socket of its calendar, in its directory.
+pub const CALENDAR: &str = "calendar";
+
+/// The file that holds its task.
+pub const TASK: &str = "task";
+
+/// The program that is its first process: a link to this one.
+const PROGRAM: &str = "fsdyno";
+
+/// Its directory, as seen from the root of the host before it has a `/proc` of its own.
+const HERE: &str = "/proc/self/cwd";
+
+/// The number of the line in it: that of the descriptor here differs.
+const LINE: i32 = 200;
+
+/// Where its programs lie: the path of a user differs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What a kernel has to be built with, as it tells itself.
+const ABILITIES: [&str; 3] = [
+    "CONFIG_UML_TIME_TRAVEL_SUPPORT=y",
+    "CONFIG_VIRTIO_UML=y",
+    "CONFIG_VIRTIO_BLK=y",
+];
+
+/// The socket of a disk.
+pub fn disk_socket(number: usize) -> String {
+    format!("disk{number}")
+}
+
+/// What of its abilities a kernel lacks for virtual time: nothing where it can.
+pub fn lacks(uml: &Uml) -> Vec<&'static str> {
+    let told = Command::new(&uml.kernel)
+        .arg("--showconfig")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    // What does not tell is not known to have any.
+    let told = told.map(|told| told.stdout).unwrap_or_default();
+    let told = String::from_utf8_lossy(&told);
+    let has = |ability: &str| told.lines().any(|line| line.trim() == ability);
+    let lacking = ABILITIES.into_iter().filter(|ability| !has(ability));
+    lacking.collect()
+}
+
+/// A guest in virtual time; ended with its guard.
+#[derive(Debug)]
+pub struct Traveller {
+    child: Child,
+    console: Console,
+    argv: Vec<String>,
+    entry: Option<Entry>,
+}
+
+impl Traveller {
+    /// Starts a guest whose calendar, disks and task lie in `scratch`, and opens the line on which
+    /// it tells what happens. It dies with the thread that started it.
+    pub fn start(
+        uml: &Uml,
+        (memory, disks): (Bytes, usize),
+        program: &Path,
+        scratch: &Path,
+        journal: &Journal,
+    ) -> Result<(Self, UnixStream), GuestError> {
+        let failed = |act: &str| {
+            let act = act.to_owned();
+            move |cause: io::Error| GuestError::Host { act, cause }
+        };
+        symlink(program, scratch.join(PROGRAM)).map_err(failed("link the first process"))?;
+        let (ours, theirs) = UnixStream::pair().map_err(failed("make a line"))?;
+        let words = words(uml, memory, disks);
+        let mut command = Command::new(&uml.kernel);
+        // The name of a program is no part of its kernel's command line: by this one it is found
+        // where it is left behind.
+        let mut name = OsString::from("uml_dir=");
+        name.push(scratch);
+        name.push("/");
+        command
+            .arg0(&name)
+            .args(&words)
+            .env_clear()
+            .env("HOME", "/")
+            .env("PATH", PATH)
+            .env("TMPDIR", "/dev/shm")
+            .current_dir(scratch)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0);
+        die_with_parent(&mut command);
+        let theirs = OwnedFd::from(theirs);
+        hand_down(&mut command, &theirs);
+        alike(&mut command);
+        let directory = scratch.join("guest");
+        let entry = journal.declare(Resource::Guest { directory })?;
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(cause) => {
+                entry.done()?;
+                let act = format!("start {}", uml.kernel.display());
+                return Err(GuestError::Host { act, cause });
+            }
+        };
+        let console = match child.stdout.take() {
+            Some(stdout) => Console::of(stdout),
+            None => Console::of(io::empty()),
+        };
+        let mut argv = vec![uml.kernel.display().to_string()];
+        argv.extend(words);
+        let guest = Self {
+            child,
+            console,
+            argv,
+            entry: Some(entry),
+        };
+        Ok((guest, ours))
+    }
+
+    /// The command line it was started with.
+    pub fn argv(&self) -> &[String] {
+        &self.argv
+    }
+
+    /// Waits so long for it to end by itself.
+    pub fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let status = self.child.try_wait()?;
+            if status.is_some() || Instant::now() >= deadline {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it, by force where it still runs; its last words.
+    pub fn end(mut self, lines: usize) -> Vec<String> {
+        self.kill();
+        self.console.last(lines)
+    }
+
+    fn kill(&mut self) {
+        // The kernel, its helpers and the processes of the guest are all in its group.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.wait();
+        if let Some(entry) = self.entry.take() {
+            // What cannot be written down stays in the journal, where it does no harm.
+            let _ = entry.done();
+        }
+    }
+}
+
+impl Drop for Traveller {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The words after the program: the same for the same guest, wherever it is started.
+fn words(uml: &Uml, memory: Bytes, disks: usize) -> Vec<String> {
+    let mut words = vec![
+        format!("mem={}", memory.0),
+        format!("time-travel=ext:{CALENDAR}"),
+    ];
+    for number in 0..disks.min(MOST_DISKS) {
+        words.push(format!("virtio_uml.device={}:2", disk_socket(number)));
+    }
+    let fixed = [
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        // A guest that panics ends at once, and says why.
+        "panic=-1",
+        "con=null",
+        "con0=null,fd:1",
+        "ssl=null",
+        "umid=guest",
+        "uml_dir=./",
+    ];
+    words.extend(fixed.map(str::to_owned));
+    words.push(format!("ssl0=fd:{LINE}"));
+    words.push(format!("TMPDIR={}/tmp", super::PLACE));
+    words.push(format!("PATH={PATH}"));
+    if let Some(modules) = &uml.modules {
+        words.push(format!("{}={}", super::MODULES, modules.display()));
+    }
+    words.push(format!("init={HERE}/{PROGRAM}"));
+    let task = format!("{HERE}/{TASK}");
+    words.extend(["--", "guest", "task", &task].map(str::to_owned));
+    words
+}
+
+/// Leaves one descriptor open in the program, by the number that it is told.
+fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
+    let number = descriptor.as_raw_fd();
+    let in_child = move || {
+        // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,
+        // and the child has a copy of.
+        if unsafe { libc::dup2(number, LINE) } == LINE {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    };
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(in_child) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_is_told_nothing_that_differs_from_place_to_place() {
+        let kernel = |path: &str| Uml {
+            kernel: path.into(),
+            release: "6.12".into(),
+            modules: None,
+        };
+        let told = words(&kernel("/a/linux"), Bytes(64 << 20), 2);
+        assert_eq!(told, words(&kernel("/elsewhere/linux"), Bytes(64 << 20), 2));
+        assert!(told.contains(&"virtio_uml.device=disk1:2".to_owned()));
+        let own = std::env::current_exe().unwrap();
+        let own = own.display().to_string();
+        assert!(told.iter().all(|word| !word.contains(&own)));
+    }
+}

@@ -1,0 +1,222 @@
+//! A cell in virtual time: its guest on model disks, whose time this process keeps. The guest is
+//! given its task in a file and tells what happens; it is asked nothing.
+
+use super::{GuestLab, LAST_LINES};
+use crate::labs::notes::Notes;
+use crate::procedure::Halt;
+use crate::talk::{Ear, Task, Word};
+use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::{Disk, Faults, Profile, SparseFile};
+use fsdyno_host::guest::Machine;
+use fsdyno_host::guest::traveller::{self, Traveller};
+use fsdyno_host::image::Scratch;
+use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
+use std::fs;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often a wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a guest that has told all may take to end.
+const LEAVE: Duration = Duration::from_secs(20);
+
+/// The time of a guest and its disks, kept in a thread of its own.
+struct Kept {
+    thread: JoinHandle<Result<Passed, CalendarError>>,
+    stop: Stop,
+}
+
+impl Kept {
+    /// Makes the disks and listens for the guest.
+    fn begin(
+        model: &ModelDisk,
+        (disks, size): (usize, Bytes),
+        scratch: &Path,
+    ) -> Result<Self, String> {
+        let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;
+        let listen = |name: &str| {
+            let path = scratch.join(name);
+            let failed = |error| format!("cannot listen at {}: {error}", path.display());
+            UnixListener::bind(&path).map_err(failed)
+        };
+        let calendar = listen(traveller::CALENDAR)?;
+        let mut seats = Vec::new();
+        for number in 0..disks {
+            let listener = listen(&traveller::disk_socket(number))?;
+            let path = scratch.join(format!("disk{number}.img"));
+            let contents = SparseFile::create(&path, size.0)
+                .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+            let disk = Disk::new(&profile, Some(size), Box::new(contents), Faults::default());
+            let discards = profile.timing.discards();
+            seats.push(Seat::new(format!("disk{number}"), disk, listener, discards));
+        }
+        let stop = Stop::new();
+        let stopped = stop.clone();
+        let thread = thread::spawn(move || {
+            calendar::serve(&calendar, &mut seats, Setting::default(), &stopped)
+        });
+        Ok(Self { thread, stop })
+    }
+
+    /// What has passed, once the guest has gone.
+    fn end(self) -> Result<Passed, CalendarError> {
+        let deadline = Instant::now() + LEAVE;
+        while !self.thread.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.stop.request();
+        // It looks for the wish several times a second.
+        self.thread.join().unwrap_or(Err(CalendarError::Stopped))
+    }
+}
+
+impl GuestLab {
+    /// Makes disks and time, starts the guest, and hears it to its end.
+    pub(super) fn in_virtual_time(
+        &self,
+        notes: &mut Notes<'_>,
+        plan: &Plan,
+        cell: Cell,
+        model: &ModelDisk,
+    ) -> Result<CellRecord, Halt> {
+        notes.enter(Stage::Device);
+        let Machine::Uml(uml) = &self.machine else {
+            let message = "only guests of User-mode Linux live in virtual time";
+            return Err(notes.halt(message.to_owned(), None));
+        };
+        let lacking = traveller::lacks(uml);
+        if !lacking.is_empty() {
+            let message = format!(
+                "{} cannot live in virtual time: it was built without {}",
+                uml.kernel.display(),
+                lacking.join(", ")
+            );
+            return Err(notes.halt(message, None));
+        }
+        let place = self.place(&cell.index.to_string());
+        let step = Step::MakeDirectory {
+            path: place.clone(),
+        };
+        let scratch = notes.by_call(&step, || Scratch::create(&place, &self.journal));
+        let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
+        let contender = &plan.contenders[cell.contender as usize];
+        let on_blocks = fsdyno_recipes::on_blocks(contender);
+        let disks = if on_blocks {
+            contender.layout.devices as usize
+        } else {
+            0
+        };
+        lay_task(scratch.path(), plan, cell)
+            .map_err(|e| notes.halt(format!("cannot lay down the task of the guest: {e}"), None))?;
+        let kept = Kept::begin(model, (disks, self.image_bytes), scratch.path())
+            .map_err(|e| notes.halt(e, None))?;
+        let size = (self.size.memory, disks);
+        let program = Path::new(&self.init[0]);
+        let started = Traveller::start(uml, size, program, scratch.path(), &self.journal);
+        let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
+        notes.guest(guest.argv());
+        let heard = self.hear(&mut guest, line, notes);
+        if heard.is_ok() {
+            // It ends by itself; what does not is ended with its guard.
+            let _ = guest.wait(LEAVE);
+        }
+        let last = guest.end(LAST_LINES);
+        let passed = kept.end();
+        match (heard, passed) {
+            (Ok(record), Ok(passed)) => {
+                notes.effective(Effective::DISK, told(model, &passed));
+                Ok(record)
+            }
+            (Err(None), _) => Err(Halt::Stopped),
+            (Err(Some(what)), Ok(_)) => Err(notes.halt(with(&what, &last), None)),
+            // The guest died of it.
+            (_, Err(error)) => Err(notes.halt(with(&error.to_string(), &last), None)),
+        }
+    }
+
+    /// What the guest tells, until it has told all. An error is what it said or did instead, or
+    /// none where the user wants to stop.
+    fn hear(
+        &self,
+        guest: &mut Traveller,
+        line: UnixStream,
+        notes: &mut Notes<'_>,
+    ) -> Result<CellRecord, Option<String>> {
+        let broken = |error: io::Error| Some(format!("the line to the guest: {error}"));
+        line.set_read_timeout(Some(LOOK)).map_err(broken)?;
+        let mut ear: Ear<_, Word> = Ear::new(line);
+        let mut ended = None;
+        loop {
+            if self.stop.requested() {
+                return Err(None);
+            }
+            match ear.hear() {
+                Ok(Some(Word::Ready {
+                    kernel,
+                    build,
+                    memory,
+                    ..
+                })) => {
+                    let memory = Bytes(memory);
+                    let about = format!(
+                        "{kernel} (User-mode Linux), {build}, {memory} of memory, in virtual time"
+                    );
+                    notes.effective(Effective::GUEST, about);
+                }
+                Ok(Some(Word::Happened { event })) => notes.hear(event),
+                Ok(Some(Word::Ended { record })) => return Ok(*record),
+                Ok(Some(Word::Refused { reason })) => return Err(Some(reason)),
+                Ok(Some(other)) => return Err(Some(format!("it said {other:?}"))),
+                Ok(None) => {
+                    // What it said last may still be in the line.
+                    if guest.wait(Duration::ZERO).map_err(broken)?.is_some() {
+                        let since = *ended.get_or_insert_with(Instant::now);
+                        if since.elapsed() > LEAVE {
+                            return Err(Some("it ended without a word".to_owned()));
+                        }
+                    }
+                }
+                Err(error) => return Err(broken(error)),
+            }
+        }
+    }
+}
+
+/// Writes down what the guest is to do.
+fn lay_task(scratch: &Path, plan: &Plan, cell: Cell) -> io::Result<()> {
+    let mut plan = plan.clone();
+    // Where its disks lie on this machine is nothing to the guest.
+    plan.work_dir = None;
+    plan.device = fsdyno_model::DeviceChoice::None;
+    let task = Task::Run {
+        plan: Box::new(plan),
+        cell,
+    };
+    fs::write(scratch.join(traveller::TASK), serde_json::to_vec(&task)?)
+}
+
+/// The disk, the time and the digest, for the record.
+fn told(model: &ModelDisk, passed: &Passed) -> String {
+    let reads: u64 = passed.served.iter().map(|served| served.reads).sum();
+    let writes: u64 = passed.served.iter().map(|served| served.writes).sum();
+    let flushes: u64 = passed.served.iter().map(|served| served.flushes).sum();
+    format!(
+        "{} (model), virtual time: storage time with infinitely fast processors; in all {}, {reads} \
+         reads, {writes} writes, {flushes} flushes, digest {}",
+        model.profile, passed.time, passed.digest
+    )
+}
+
+fn with(what: &str, last: &[String]) -> String {
+    if last.is_empty() {
+        return format!("the guest in virtual time: {what}");
+    }
+    format!(
+        "the guest in virtual time: {what}; the last lines of its console: {}",
+        last.join(" / ")
+    )
+}
