@@ -16,6 +16,15 @@ use std::thread;
 
 const SECTORS: u64 = 2048;
 
+/// Ends what is served, also where a test fails.
+struct Stopping<'a>(&'a Stop);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.0.request();
+    }
+}
+
 /// Serves a disk while `with` runs; how each connection ended.
 fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option<String>> {
     let folder = tempfile::tempdir().unwrap();
@@ -38,8 +47,8 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
             let mut real = Real::new(&mut disk, "model", discards);
             real.serve(&listener, &stop, &mut hear).unwrap();
         });
+        let _stopping = Stopping(&stop);
         with(&socket);
-        stop.request();
     });
     told.try_iter().collect()
 }

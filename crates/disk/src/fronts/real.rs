@@ -55,6 +55,7 @@ impl<'a> Real<'a> {
     pub fn new(disk: &'a mut Disk, name: &'a str, discards: bool) -> Self {
         let offer = Offer {
             sectors: disk.sectors(),
+            cache: disk.is_volatile(),
             discards,
             in_band: false,
         };

@@ -36,7 +36,7 @@ pub const MOST: u16 = 64;
 /// Where the front end sees the guest's memory: elsewhere than the guest.
 const USER: u64 = 0x7000_0000_0000;
 
-/// The features that it accepts: those of the protocol, version 1.
+/// The features that it accepts where they are offered: protocol, version 1, flush.
 const FEATURES: u64 = 1 << 30 | 1 << 32 | 1 << 9;
 
 /// Requests.
@@ -137,8 +137,9 @@ impl Frontend {
     fn set_up(&mut self, in_band: bool) -> io::Result<()> {
         let protocol = 1 << 3 | if in_band { 1 << 5 | 1 << 14 } else { 0 };
         self.ask(3, &[], &[])?;
-        self.question(1, &[])?;
-        self.ask(2, &words(&[FEATURES]), &[])?;
+        let offered = self.question(1, &[])?;
+        let offered = u64::from_ne_bytes(offered.try_into().unwrap());
+        self.ask(2, &words(&[FEATURES & offered]), &[])?;
         self.question(15, &[])?;
         self.ask(16, &words(&[protocol]), &[])?;
         if in_band {

@@ -509,6 +509,7 @@ impl Calendar<'_> {
         line.set_nonblocking(true).map_err(StreamError::Socket)?;
         let offer = Offer {
             sectors: seat.disk.sectors(),
+            cache: seat.disk.is_volatile(),
             discards: seat.discards,
             in_band: true,
         };

@@ -178,7 +178,12 @@ impl Connection {
         carried: &mut Carried,
     ) -> Result<(), ConnectionError> {
         match ask {
-            Ask::SetOwner | Ask::SetVringErr => {}
+            Ask::SetOwner
+            | Ask::SetVringErr
+            | Ask::GetFeatures
+            | Ask::GetProtocolFeatures
+            | Ask::GetConfig
+            | Ask::GetVringBase => {}
             Ask::ResetOwner => self.rest(),
             Ask::SetFeatures => self.set_features(message.u64_at(0)?)?,
             Ask::SetProtocolFeatures => self.set_protocol(message.u64_at(0)?)?,
@@ -227,7 +232,6 @@ impl Connection {
                 Self::index(&message)?;
                 carried.kicked = true;
             }
-            Ask::GetFeatures | Ask::GetProtocolFeatures | Ask::GetConfig | Ask::GetVringBase => {}
         }
         Ok(())
     }
@@ -255,7 +259,7 @@ impl Connection {
 
     fn config(&self, message: &Message) -> Result<Vec<u8>, ConnectionError> {
         let (offset, length) = (message.u32_at(0)?, message.u32_at(4)?);
-        let cache = !self.ring.write_through;
+        let cache = self.offer.cache && !self.ring.write_through;
         let space = self.offer.space(offset, length, cache);
         let space = space.ok_or_else(|| ConnectionError::NotOffered {
             what: format!("{length} bytes of configuration at {offset}"),

@@ -40,6 +40,8 @@ const CACHE_AT: usize = 32;
 pub struct Offer {
     /// Sectors of 512 bytes.
     pub sectors: u64,
+    /// Whether it has a cache to be flushed: without, what it has acknowledged is on the medium.
+    pub cache: bool,
     /// Whether it knows discards.
     pub discards: bool,
     /// Whether kicks and calls have to be messages that are answered: in virtual time.
@@ -56,9 +58,10 @@ impl Offer {
             VIRTIO_RING_F_EVENT_IDX,
             VIRTIO_BLK_F_SEG_MAX,
             VIRTIO_BLK_F_BLK_SIZE,
-            VIRTIO_BLK_F_FLUSH,
-            VIRTIO_BLK_F_CONFIG_WCE,
         ];
+        if self.cache {
+            bits.extend([VIRTIO_BLK_F_FLUSH, VIRTIO_BLK_F_CONFIG_WCE]);
+        }
         if self.discards {
             bits.extend([VIRTIO_BLK_F_DISCARD, VIRTIO_BLK_F_WRITE_ZEROES]);
         }
@@ -129,6 +132,7 @@ mod tests {
 
     const OFFER: Offer = Offer {
         sectors: 0x0123_4567,
+        cache: true,
         discards: true,
         in_band: false,
     };
@@ -144,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn discards_are_offered_by_disks_that_know_them() {
+    fn discards_and_flushes_are_offered_by_disks_that_know_them() {
         let without = Offer {
             discards: false,
             ..OFFER
@@ -156,5 +160,11 @@ mod tests {
         );
         assert!(OFFER.allows(without.features()) && !without.allows(OFFER.features()));
         assert_eq!(without.space(36, 24, true).unwrap(), [0; 24]);
+        let through = Offer {
+            cache: false,
+            ..OFFER
+        };
+        let more = OFFER.features() ^ through.features();
+        assert_eq!(more, 1 << VIRTIO_BLK_F_FLUSH | 1 << VIRTIO_BLK_F_CONFIG_WCE);
     }
 }
