@@ -71,8 +71,14 @@ impl Offer {
 
     /// The features of the protocol.
     pub fn protocol(self) -> u64 {
-        let in_band = BACKEND_REQ | INBAND_NOTIFICATIONS;
-        REPLY_ACK | CONFIG | if self.in_band { in_band } else { 0 }
+        // User-mode Linux has no interrupt for its ring without that channel, used or not.
+        let always = REPLY_ACK | CONFIG | BACKEND_REQ;
+        always
+            | if self.in_band {
+                INBAND_NOTIFICATIONS
+            } else {
+                0
+            }
     }
 
     /// Whether those accepted lie within what is offered.
