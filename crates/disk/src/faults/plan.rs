@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn the_documented_plan_is_one() {
-        let readme = include_str!("../../../../README.md");
-        let mut blocks = readme.split("```toml\n").skip(1);
+        let documents = include_str!("../../../../docs/disks.md");
+        let mut blocks = documents.split("```toml\n").skip(1);
         let documented = blocks.find(|block| block.contains("[[latent]]")).unwrap();
         let plan = FaultPlan::parse(documented.split("```").next().unwrap()).unwrap();
         assert_eq!((plan.error.len(), plan.latent.len()), (1, 1));
