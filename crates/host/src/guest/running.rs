@@ -97,6 +97,20 @@ impl Guest {
         )
         .map_err(line)?;
         let Start { mut command, open } = machine.command(setting, Tie::Line(&theirs))?;
+        for descriptor in open.iter().chain([&theirs]) {
+            hand_down(&mut command, descriptor);
+        }
+        let guest = Self::spawn(command, machine, setting.scratch, journal)?;
+        Ok((guest, UnixStream::from(ours)))
+    }
+
+    /// Starts the program of a guest that works in `scratch`, and keeps what it prints.
+    pub(super) fn spawn(
+        mut command: Command,
+        machine: &Machine,
+        scratch: &Path,
+        journal: &Journal,
+    ) -> Result<Self, GuestError> {
         let (heard, said) = io::pipe().map_err(GuestError::host("make a pipe"))?;
         // What QEMU has to say of itself comes before what its guest prints.
         let of_program = match machine {
@@ -109,10 +123,7 @@ impl Guest {
             .stderr(of_program.map_err(GuestError::host("make a pipe"))?)
             .process_group(0);
         die_with_parent(&mut command);
-        for descriptor in open.iter().chain([&theirs]) {
-            hand_down(&mut command, descriptor);
-        }
-        let directory = setting.scratch.join(NAME);
+        let directory = scratch.join(NAME);
         let entry = journal.declare(Resource::Guest { directory })?;
         let child = match command.spawn() {
             Ok(child) => child,
@@ -127,15 +138,14 @@ impl Guest {
             .collect();
         // It holds the end of the pipe that only the guest shall have.
         drop(command);
-        let guest = Self {
+        Ok(Self {
             child,
             console: Console::of(heard),
             argv,
             about: machine.about(),
             slowness: machine.slowness(),
             entry: Some(entry),
-        };
-        Ok((guest, UnixStream::from(ours)))
+        })
     }
 
     /// The command line it was started with.

@@ -7,13 +7,11 @@
 //! directory it is started in.
 
 use super::alike::alike;
-use super::console::Console;
-use super::machine::MOST_DISKS;
+use super::machine::{MOST_DISKS, Machine};
+use super::running::Guest;
 use super::uml::{GuestError, Uml};
-use crate::command::die_with_parent;
-use crate::journal::{Entry, Journal, Resource};
+use crate::journal::Journal;
 use fsdyno_model::Bytes;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,8 +19,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 /// The socket of its calendar, in its directory.
 pub const CALENDAR: &str = "calendar";
@@ -54,8 +51,26 @@ pub fn disk_socket(number: usize) -> String {
     format!("disk{number}")
 }
 
+/// The kernel, where it has what virtual time takes.
+fn able(machine: &Machine) -> Result<&Uml, GuestError> {
+    let Machine::Uml(uml) = machine else {
+        return Err(GuestError::NoTraveller {
+            kernel: machine.about(),
+            why: "only guests of User-mode Linux can".to_owned(),
+        });
+    };
+    let lacking = lacks(uml);
+    if lacking.is_empty() {
+        return Ok(uml);
+    }
+    Err(GuestError::NoTraveller {
+        kernel: uml.kernel.display().to_string(),
+        why: format!("it was built without {}", lacking.join(", ")),
+    })
+}
+
 /// What of its abilities a kernel lacks for virtual time: nothing where it can.
-pub fn lacks(uml: &Uml) -> Vec<&'static str> {
+fn lacks(uml: &Uml) -> Vec<&'static str> {
     let told = Command::new(&uml.kernel)
         .arg("--showconfig")
         .stdin(Stdio::null())
@@ -69,117 +84,37 @@ pub fn lacks(uml: &Uml) -> Vec<&'static str> {
     lacking.collect()
 }
 
-/// A guest in virtual time; ended with its guard.
-#[derive(Debug)]
-pub struct Traveller {
-    child: Child,
-    console: Console,
-    argv: Vec<String>,
-    entry: Option<Entry>,
-}
-
-impl Traveller {
-    /// Starts a guest whose calendar, disks and task lie in `scratch`, and opens the line on which
-    /// it tells what happens. It dies with the thread that started it.
-    pub fn start(
-        uml: &Uml,
-        (memory, disks): (Bytes, usize),
-        program: &Path,
-        scratch: &Path,
-        journal: &Journal,
-    ) -> Result<(Self, UnixStream), GuestError> {
-        let failed = |act: &str| {
-            let act = act.to_owned();
-            move |cause: io::Error| GuestError::Host { act, cause }
-        };
-        symlink(program, scratch.join(PROGRAM)).map_err(failed("link the first process"))?;
-        let (ours, theirs) = UnixStream::pair().map_err(failed("make a line"))?;
-        let words = words(uml, memory, disks);
-        let mut command = Command::new(&uml.kernel);
-        // The name of a program is no part of its kernel's command line: by this one it is found
-        // where it is left behind.
-        let mut name = OsString::from("uml_dir=");
-        name.push(scratch);
-        name.push("/");
-        command
-            .arg0(&name)
-            .args(&words)
-            .env_clear()
-            .env("HOME", "/")
-            .env("PATH", PATH)
-            .env("TMPDIR", "/dev/shm")
-            .current_dir(scratch)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0);
-        die_with_parent(&mut command);
-        let theirs = OwnedFd::from(theirs);
-        hand_down(&mut command, &theirs);
-        alike(&mut command);
-        let directory = scratch.join("guest");
-        let entry = journal.declare(Resource::Guest { directory })?;
-        let mut child = match command.spawn() {
-            Ok(child) => child,
-            Err(cause) => {
-                entry.done()?;
-                let act = format!("start {}", uml.kernel.display());
-                return Err(GuestError::Host { act, cause });
-            }
-        };
-        let console = match child.stdout.take() {
-            Some(stdout) => Console::of(stdout),
-            None => Console::of(io::empty()),
-        };
-        let mut argv = vec![uml.kernel.display().to_string()];
-        argv.extend(words);
-        let guest = Self {
-            child,
-            console,
-            argv,
-            entry: Some(entry),
-        };
-        Ok((guest, ours))
-    }
-
-    /// The command line it was started with.
-    pub fn argv(&self) -> &[String] {
-        &self.argv
-    }
-
-    /// Waits so long for it to end by itself.
-    pub fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
-        let deadline = Instant::now() + patience;
-        loop {
-            let status = self.child.try_wait()?;
-            if status.is_some() || Instant::now() >= deadline {
-                return Ok(status);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// Ends it, by force where it still runs; its last words.
-    pub fn end(mut self, lines: usize) -> Vec<String> {
-        self.kill();
-        self.console.last(lines)
-    }
-
-    fn kill(&mut self) {
-        // The kernel, its helpers and the processes of the guest are all in its group.
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
-        let _ = self.child.wait();
-        if let Some(entry) = self.entry.take() {
-            // What cannot be written down stays in the journal, where it does no harm.
-            let _ = entry.done();
-        }
-    }
-}
-
-impl Drop for Traveller {
-    fn drop(&mut self) {
-        self.kill();
-    }
+/// Starts a guest whose calendar, disks and task lie in `scratch`, and opens the line on which it
+/// tells what happens. It dies with the thread that started it.
+pub fn start(
+    machine: &Machine,
+    (memory, disks): (Bytes, usize),
+    program: &Path,
+    scratch: &Path,
+    journal: &Journal,
+) -> Result<(Guest, UnixStream), GuestError> {
+    let uml = able(machine)?;
+    symlink(program, scratch.join(PROGRAM)).map_err(GuestError::host("link the first process"))?;
+    let (ours, theirs) = UnixStream::pair().map_err(GuestError::host("make a line"))?;
+    let mut command = Command::new(&uml.kernel);
+    // The name of a program is no part of its kernel's command line: by this one it is found where
+    // it is left behind.
+    let mut name = OsString::from("uml_dir=");
+    name.push(scratch);
+    name.push("/");
+    command
+        .arg0(&name)
+        .args(words(uml, memory, disks))
+        .env_clear()
+        .env("HOME", "/")
+        .env("PATH", PATH)
+        .env("TMPDIR", "/dev/shm")
+        .current_dir(scratch);
+    let theirs = OwnedFd::from(theirs);
+    hand_down(&mut command, &theirs);
+    alike(&mut command);
+    let guest = Guest::spawn(command, machine, scratch, journal)?;
+    Ok((guest, ours))
 }
 
 /// The words after the program: the same for the same guest, wherever it is started.

@@ -33,6 +33,16 @@ pub enum GuestError {
     /// No kernel was built here.
     #[error("no kernel was built here; fsdyno lab setup builds one")]
     NoLabKernel,
+    /// Its kernel knows no time but that of this machine.
+    #[error(
+        "{kernel} cannot live in virtual time: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
+    )]
+    NoTraveller {
+        /// The kernel.
+        kernel: String,
+        /// Why not.
+        why: String,
+    },
     /// The program did not tell its version.
     #[error("`{} --version` {what}", kernel.display())]
     NoVersion {

@@ -27,6 +27,7 @@ pub(super) struct PlanText {
     pub check: Option<bool>,
     pub fragments: Option<Spanned<CountingText>>,
     pub lab: Option<Spanned<String>>,
+    pub disk: Option<Spanned<String>>,
     pub guest_memory: Option<Spanned<String>>,
     pub guest_processors: Option<Spanned<u32>>,
     pub guest_kernel: Option<Spanned<String>>,

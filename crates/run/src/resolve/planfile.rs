@@ -25,7 +25,8 @@ use super::phases::{self, Draft};
 use super::place::Place;
 use super::states;
 use fsdyno_model::{
-    Bytes, CopyMethod, DatasetChoice, Fill, KernelChoice, LabChoice, Nanos, Typed, Workload,
+    Bytes, CopyMethod, DatasetChoice, Fill, KernelChoice, LabChoice, ModelDisk, Nanos, Typed,
+    Workload,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -65,6 +66,8 @@ pub struct PlanFile {
     pub fragments: Option<Counting>,
     /// Where cells run.
     pub lab: Option<LabChoice>,
+    /// The model disk under guests in virtual time.
+    pub disk: Option<ModelDisk>,
     /// The memory of a guest.
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest.
@@ -167,6 +170,9 @@ impl Reader<'_> {
             check: written.check,
             fragments: self.each(written.fragments.as_ref(), Counting::written)?,
             lab: self.each(written.lab.as_ref(), |name| labs::lab(name))?,
+            disk: self.each(written.disk.as_ref(), |name| {
+                labs::model_disk(Path::new(name), self.judge.base)
+            })?,
             guest_memory: self.each(written.guest_memory.as_ref(), |text| {
                 labs::memory(text.parse()?)
             })?,

@@ -72,7 +72,7 @@ pub struct Request {
     /// Where cells run (`--lab`).
     pub lab: Option<LabChoice>,
     /// The model disk under guests in virtual time (`--disk`).
-    pub disk: Option<ModelDisk>,
+    pub disk: Option<PathBuf>,
     /// The memory of a guest (`--guest-memory`).
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest (`--guest-processors`).
@@ -103,7 +103,15 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let layers = Layers::read(request, catalogue)?;
     let place = place(request, &layers, judge)?;
     let typed = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
-    let (contenders, guest) = in_labs(request, &layers, typed, place.as_ref(), catalogue)?;
+    let disk = model_disk(request, &layers, &here)?;
+    let labs = in_labs(
+        request,
+        &layers,
+        (typed, disk.as_ref()),
+        place.as_ref(),
+        catalogue,
+    )?;
+    let (contenders, guest) = labs;
     let device = device(request, &contenders, place, &here);
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
     let scale = scale(request, &layers)?;
@@ -158,7 +166,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         work_dir: work_dir(request, &device, &here),
         device,
         guest,
-        disk: request.disk.clone(),
+        disk,
     })
 }
 
@@ -328,11 +336,23 @@ fn contenders(
     Ok(contenders)
 }
 
+/// The model disk asked for, with its profile whole.
+fn model_disk(
+    request: &Request,
+    layers: &Layers,
+    here: &Path,
+) -> Result<Option<ModelDisk>, ResolveError> {
+    let asked = request.disk.as_deref();
+    let asked = asked.map(|name| labs::model_disk(name, here)).transpose();
+    let asked = asked.map_err(ResolveError::argument("--disk"))?;
+    Ok(asked.or(layers.pick(|layer| layer.disk.clone())))
+}
+
 /// Puts contenders into the labs asked for, or one where they can run; the size of its guests.
 fn in_labs(
     request: &Request,
     layers: &Layers,
-    typed: Vec<Typed>,
+    (typed, disk): (Vec<Typed>, Option<&ModelDisk>),
     place: Option<&Place>,
     catalogue: &Catalogue,
 ) -> Result<(Vec<Contender>, Option<GuestSize>), ResolveError> {
@@ -343,7 +363,7 @@ fn in_labs(
             .lab
             .clone()
             .or(layers.pick(|layer| layer.lab.clone()))
-            .or(request.disk.is_some().then_some(LabChoice::Uml)),
+            .or(disk.is_some().then_some(LabChoice::Uml)),
         memory: memory.or(layers.pick(|layer| layer.guest_memory)),
         processors: request
             .guest_processors
@@ -369,7 +389,7 @@ fn in_labs(
     };
     let (contenders, guest) =
         labs::assign(typed, said, place, catalogue).map_err(ResolveError::argument(argument))?;
-    if request.disk.is_some() && contenders.iter().any(|one| one.lab != LabChoice::Uml) {
+    if disk.is_some() && contenders.iter().any(|one| one.lab != LabChoice::Uml) {
         let complaint = Complaint::wrong(
             "a model disk is one of guests of User-mode Linux",
             "leave out the lab, or the disk",

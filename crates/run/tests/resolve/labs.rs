@@ -239,3 +239,32 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
         "{text}"
     );
 }
+
+#[test]
+fn a_model_disk_takes_guests_and_one_elsewhere_is_refused() {
+    let (held, path) = written("disk = \"nvme\"\ncontenders = [\"ext4\"]\n");
+    let from_file = plan(&request(|r| r.plan = Some(path.clone())));
+    assert_eq!(from_file.disk.as_ref().unwrap().profile, "nvme");
+    assert!(from_file.uses(&LabChoice::Uml));
+    // The command line goes before it; a file is read from where it was named.
+    let own = held.path().join("own.toml");
+    std::fs::write(&own, &from_file.disk.unwrap().text).unwrap();
+    let typed = plan(&request(|r| {
+        r.plan = Some(path.clone());
+        r.disk = Some(own.clone());
+    }));
+    assert_eq!(typed.disk.unwrap().profile, "own");
+    let text = told(&request(|r| {
+        r.fs = vec!["ext4,host/xfs".into()];
+        r.disk = Some("nvme".into());
+    }));
+    assert!(
+        text.contains("--disk") && text.contains("model disk"),
+        "{text}"
+    );
+    let text = told(&request(|r| {
+        r.fs = vec!["ext4".into()];
+        r.disk = Some("nvmee".into());
+    }));
+    assert!(text.contains("nvmee") && text.contains("nvme"), "{text}");
+}

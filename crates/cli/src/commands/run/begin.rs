@@ -1,10 +1,9 @@
 //! What a run begins with: the request as typed, the names there are, the programs to name.
 
 use crate::args::RunArgs;
-use crate::commands;
 use crate::exit::{Code, Trouble};
 use fsdyno_load::engines::EngineInfo;
-use fsdyno_model::{ModelDisk, Plan, Step};
+use fsdyno_model::{Plan, Step};
 use fsdyno_run::resolve::{Counting, Request, ResolveError};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
@@ -34,7 +33,7 @@ pub fn request(args: &RunArgs) -> Request {
             .fragments
             .map(|above| above.map_or(Counting::All, Counting::Above)),
         lab: args.lab.clone(),
-        disk: None,
+        disk: args.disk.clone(),
         guest_memory: args.guest_memory,
         guest_processors: args.guest_processors,
         guest_kernel: args.guest_kernel.clone(),
@@ -42,18 +41,6 @@ pub fn request(args: &RunArgs) -> Request {
         age: args.age.clone(),
         unchecked_options: args.unchecked_options,
     }
-}
-
-/// The model disk asked for, with its profile whole.
-pub fn model_disk(args: &RunArgs) -> Result<Option<ModelDisk>, Trouble> {
-    let Some(name) = &args.disk else {
-        return Ok(None);
-    };
-    let profile = commands::disk::profile(name)?;
-    Ok(Some(ModelDisk {
-        profile: profile.name,
-        text: profile.text,
-    }))
 }
 
 /// Programs whose versions belong to the provenance, with the command that tells each.

@@ -36,9 +36,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, Trouble> {
 }
 
 fn fresh(args: &RunArgs, store_path: &Path, stop: &Stop) -> Result<Code, Trouble> {
-    let mut request = request(args);
-    request.disk = begin::model_disk(args)?;
-    let plan = resolve(&request, &catalogue_here()).map_err(begin::plan_trouble)?;
+    let plan = resolve(&request(args), &catalogue_here()).map_err(begin::plan_trouble)?;
     let preflight = preflight(&plan)?;
     if args.dry_run {
         return say(&plan, &preflight);

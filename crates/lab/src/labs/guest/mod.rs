@@ -5,6 +5,8 @@ mod conversation;
 mod plug;
 mod virtually;
 
+pub use virtually::model_disk;
+
 use crate::labs::host::hint;
 use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};

@@ -7,8 +7,7 @@ use crate::procedure::Halt;
 use crate::talk::{Ear, Task, Word};
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::{Disk, Faults, Profile, SparseFile};
-use fsdyno_host::guest::Machine;
-use fsdyno_host::guest::traveller::{self, Traveller};
+use fsdyno_host::guest::{Guest, traveller};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
 use std::fs;
@@ -23,6 +22,15 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a guest that has told all may take to end.
 const LEAVE: Duration = Duration::from_secs(20);
+
+/// The model disk of a profile: its name, or a file. An error is told in words.
+pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
+    let profile = Profile::named(name).map_err(|error| error.to_string())?;
+    Ok(ModelDisk {
+        profile: profile.name,
+        text: profile.text,
+    })
+}
 
 /// The time of a guest and its disks, kept in a thread of its own.
 struct Kept {
@@ -84,19 +92,6 @@ impl GuestLab {
         model: &ModelDisk,
     ) -> Result<CellRecord, Halt> {
         notes.enter(Stage::Device);
-        let Machine::Uml(uml) = &self.machine else {
-            let message = "only guests of User-mode Linux live in virtual time";
-            return Err(notes.halt(message.to_owned(), None));
-        };
-        let lacking = traveller::lacks(uml);
-        if !lacking.is_empty() {
-            let message = format!(
-                "{} cannot live in virtual time: it was built without {}",
-                uml.kernel.display(),
-                lacking.join(", ")
-            );
-            return Err(notes.halt(message, None));
-        }
         let place = self.place(&cell.index.to_string());
         let step = Step::MakeDirectory {
             path: place.clone(),
@@ -116,7 +111,7 @@ impl GuestLab {
             .map_err(|e| notes.halt(e, None))?;
         let size = (self.size.memory, disks);
         let program = Path::new(&self.init[0]);
-        let started = Traveller::start(uml, size, program, scratch.path(), &self.journal);
+        let started = traveller::start(&self.machine, size, program, scratch.path(), &self.journal);
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let heard = self.hear(&mut guest, line, notes);
@@ -142,7 +137,7 @@ impl GuestLab {
     /// none where the user wants to stop.
     fn hear(
         &self,
-        guest: &mut Traveller,
+        guest: &mut Guest,
         line: UnixStream,
         notes: &mut Notes<'_>,
     ) -> Result<CellRecord, Option<String>> {
