@@ -1,5 +1,5 @@
-//! UFS1 and UFS2 of our own making, as the kernel's driver finds and leaves them: in guests whose
-//! kernel writes UFS; and which devices they are not made on. Skips by name where something is missing.
+//! UFS1 and UFS2 of our own making, as the kernel's driver finds and leaves them: in guests of the
+//! lab kernel; and which devices they are not made on. Skips by name where something is missing.
 
 mod support;
 
@@ -7,27 +7,22 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
-use support::{Home, have, loops_backed_under, outcomes, root_and};
+use support::{Home, lab_kernel, loops_backed_under, outcomes, root_and};
 
-/// The kernel of a guest.
-const KERNEL: &str = "linux.uml";
-
-/// Runs in guests, without repeats. None, said aloud, where their kernel does not write UFS.
-fn in_guests(home: &Home, fs: &str, more: &[&str], test: &str) -> Option<Value> {
+/// Runs in guests of the lab kernel, without repeats.
+fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
     let work = home.work().display().to_string();
+    let kernel = kernel.display().to_string();
     let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
+    let guest = ["--repeats", "1", "--guest-memory", "256M"];
     let words: Vec<&str> = base
         .iter()
-        .chain(&["--repeats", "1", "--guest-memory", "256M"])
+        .chain(&guest)
+        .chain(&["--guest-kernel", &kernel])
         .chain(more)
         .copied()
         .collect();
     let said = home.fsdyno(&words);
-    // Where no contender can run nothing is begun.
-    if said.code == Some(4) && said.err.contains("in this kernel only reads") {
-        println!("SKIP kernel option UFS_FS_WRITE (in guests): {test}");
-        return None;
-    }
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let result = home.result("last");
     let measured = outcomes(&result);
@@ -36,7 +31,7 @@ fn in_guests(home: &Home, fs: &str, more: &[&str], test: &str) -> Option<Value> 
         "{}",
         said.out
     );
-    Some(result)
+    result
 }
 
 /// What is written down about the cells: each was checked after its unmount.
@@ -50,9 +45,9 @@ fn checked(result: &Value) {
 #[test]
 fn what_the_kernel_wrote_and_deleted_agrees_with_itself_in_every_geometry() {
     let test = "what_the_kernel_wrote_and_deleted_agrees_with_itself_in_every_geometry";
-    if !have(&[KERNEL], test) {
+    let Some(kernel) = lab_kernel(test) else {
         return;
-    }
+    };
     let home = Home::new();
     let fs = "ufs1:dirsync,ufs1[-b 4096 -f 512]:async,ufs2,ufs2[-b 16384 -f 2048 -L name]:noatime";
     let load = [
@@ -64,9 +59,7 @@ fn what_the_kernel_wrote_and_deleted_agrees_with_itself_in_every_geometry() {
         "untar,copy,delete",
         "--verify",
     ];
-    if let Some(result) = in_guests(&home, fs, &load, test) {
-        checked(&result);
-    }
+    checked(&in_guests(&home, &kernel, fs, &load));
 }
 
 /// The blocks around which a file of 4 KiB blocks goes on to the next row of pointers: after 12, and
@@ -94,17 +87,15 @@ const FULL: &str = "md5sum -c --quiet sums && test \"$(pieces)\" = \"$(cat sum)\
 #[test]
 fn files_beyond_all_rows_of_pointers_come_back_and_a_full_disk_says_so() {
     let test = "files_beyond_all_rows_of_pointers_come_back_and_a_full_disk_says_so";
-    if !have(&[KERNEL], test) {
+    let Some(kernel) = lab_kernel(test) else {
         return;
-    }
+    };
     let home = Home::new();
     let fs = "ufs1[-b 4096 -f 1024],ufs2[-b 4096 -f 1024],ufs1,ufs2";
     let (large, full) = (format!("{PIECES}{LARGE}"), format!("{PIECES}{FULL}"));
     let size = ["--on", "loop:80M", "--dataset", "none"];
     let load = [&size[..], &["--exec", &large, "--exec", &full]].concat();
-    if let Some(result) = in_guests(&home, fs, &load, test) {
-        checked(&result);
-    }
+    checked(&in_guests(&home, &kernel, fs, &load));
 }
 
 fn word(path: &Path) -> &str {

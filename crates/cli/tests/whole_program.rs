@@ -433,8 +433,8 @@ fn published_tables_are_listed_shown_and_laid_beside_a_run() {
         ("ufs-async-2004", "fsdyno run classic-2004 --fs ext2"),
         (
             "btrfs-2008",
-            "fsdyno run classic-2008 --fs btrfs,ext2,ext3,reiserfs:notail,xfs,reiserfs@raid0x2,\
-             xfs@raid0x2",
+            "fsdyno run classic-2008 --fs btrfs,zfs,ext2,ext3,reiserfs:notail,xfs,zfs@pool2,\
+             reiserfs@raid0x2,xfs@raid0x2",
         ),
         (
             "atime-2007",

@@ -41,7 +41,7 @@ fn list(json: bool) -> Result<Code, Trouble> {
     for published in published::ALL {
         let table = read(published)?;
         listed.push(Listed {
-            today: today(&table, &catalogue),
+            today: today(&table, &catalogue).map(|today| today.line()),
             name: table.name,
             year: table.year,
             title: table.title,
@@ -77,9 +77,11 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
     output::bytes(&bytes)?;
     if format == Format::Terminal {
         let table = read(published)?;
-        let command = today(&table, &catalogue()).unwrap_or_else(|| none_today(&table));
-        let line = format!("Today: {command}");
-        output::bytes(format!("\n{}\n", in_width(&line, output::width())).as_bytes())?;
+        let said = today(&table, &catalogue()).map_or_else(
+            || format!("Today: {}", none_today(&table)),
+            |command| command.in_width("Today: ", output::width()),
+        );
+        output::bytes(format!("\n{said}\n").as_bytes())?;
     }
     Ok(Code::Ok)
 }
@@ -95,7 +97,7 @@ pub fn against(
     let against = Against::in_each_lab(set, &table).map_err(|error| {
         let way = today(&table, &catalogue()).map_or_else(
             || none_today(&table),
-            |command| format!("what would match: {command}"),
+            |command| format!("what would match: {}", command.line()),
         );
         Trouble::usage(format!("{error}; {way}"))
     })?;
@@ -121,35 +123,66 @@ fn read(published: &Published) -> Result<Table, Trouble> {
         .map_err(|e: PublishedError| Trouble::failure(e))
 }
 
-/// A line with a command in it, which goes on in the next line where it is too long: the shell
-/// takes both for one.
-fn in_width(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
+/// The command that measures today what a table tells of.
+struct Today {
+    suite: String,
+    contenders: Vec<String>,
+}
+
+impl Today {
+    fn line(&self) -> String {
+        format!(
+            "fsdyno run {} --fs {}",
+            self.suite,
+            self.contenders.join(",")
+        )
     }
-    line.replacen(" --fs ", " \\\n  --fs ", 1)
+
+    /// After some words; it goes on in further lines where it is too long, and the shell takes all
+    /// for one.
+    fn in_width(&self, before: &str, width: usize) -> String {
+        let whole = format!("{before}{}", self.line());
+        if whole.chars().count() <= width {
+            return whole;
+        }
+        let mut lines = vec![format!("{before}fsdyno run {}", self.suite)];
+        let mut rest = self.contenders.iter().peekable();
+        while let Some(first) = rest.next() {
+            let mut line = format!("  --fs {first}");
+            // Two columns are for the backslash.
+            while let Some(next) =
+                rest.next_if(|next| line.chars().count() + next.chars().count() + 3 <= width)
+            {
+                line = format!("{line},{next}");
+            }
+            lines.push(line);
+        }
+        lines.join(" \\\n")
+    }
 }
 
 /// The command that measures today what the table tells of: its suite, on those of its contenders
 /// that there are recipes for, or on those that may stand in their place; none where there is no
 /// such suite, or nothing of it is laid beside.
-fn today(table: &Table, catalogue: &Catalogue) -> Option<String> {
+fn today(table: &Table, catalogue: &Catalogue) -> Option<Today> {
     if table.lines.is_empty() || suite::find(&table.suite)?.read(catalogue).is_err() {
         return None;
     }
-    let contenders: Vec<&str> = table
+    let contenders: Vec<String> = table
         .contenders
         .iter()
         .filter_map(|contender| {
             let mut forms = contender.today.iter().chain(&contender.instead);
-            forms.find(|form| can_be_made(form)).map(String::as_str)
+            forms.find(|form| can_be_made(form)).cloned()
         })
         .collect();
     if contenders.is_empty() {
         return None;
     }
-    let list = contenders.join(",");
-    Some(format!("fsdyno run {} --fs {list}", table.suite))
+    Some(Today {
+        suite: table.suite.clone(),
+        contenders,
+    })
 }
 
 /// Why nothing of today can be laid beside a table.
