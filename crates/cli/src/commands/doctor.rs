@@ -71,9 +71,14 @@ fn lab_kernel() -> Finding {
 /// All requirements of recipes, engines and devices, each once, with all that it unlocks; then
 /// the states that come of them.
 fn findings() -> Vec<Finding> {
-    let recipes = fsdyno_recipes::fs::ALL
-        .iter()
-        .flat_map(|recipe| recipe.requirements());
+    // What another machine must have is not asked of this one, but that it takes such a machine.
+    let of_recipe = |recipe: &&dyn fsdyno_recipes::Filesystem| {
+        let elsewhere = fsdyno_recipes::fs::elsewhere_only(*recipe);
+        let mut requirements = recipe.requirements();
+        requirements.retain(|one| !elsewhere || one.need == Need::BsdKernel);
+        requirements
+    };
+    let recipes = fsdyno_recipes::fs::ALL.iter().flat_map(of_recipe);
     let engines = fsdyno_load::engines::ALL
         .iter()
         .flat_map(EngineInfo::requirements);

@@ -13,6 +13,7 @@ use fsdyno_model::{
     Availability, Bytes, Contender, CopyMethod, DeviceChoice, FilesystemKind, GuestSize,
     KernelChoice, LabChoice, LayoutChoice, Plan, Stop,
 };
+use fsdyno_recipes::fs::elsewhere_only;
 use fsdyno_recipes::layouts;
 use serde::Serialize;
 
@@ -131,11 +132,16 @@ fn host() -> Row {
 /// Other machines are asked when they are named, and not before.
 fn elsewhere() -> Row {
     let lab = LabChoice::Ssh("USER@HOST".to_owned());
+    let alone = fsdyno_recipes::fs::ALL
+        .iter()
+        .filter(|fs| elsewhere_only(**fs));
     Row {
         availability: probe(&ssh::need()),
-        about: format!("{}; it is asked when a run names it", lab.title()),
+        about: format!("{}; what it has is asked when a run names it", lab.title()),
         lab,
-        runs: Vec::new(),
+        runs: alone
+            .map(|fs| format!("{}, where its kernel is that of a BSD", fs.name()))
+            .collect(),
         lacks: Vec::new(),
     }
 }
@@ -237,9 +243,11 @@ fn lack_of(lacks: &mut Vec<Lacking>, what: &str, reason: String, remedy: String)
     }
 }
 
-/// A plan of every file system, and of every layout below one.
+/// A plan of every file system that a Linux can have, and of every layout below one.
 fn everything() -> Plan {
-    let block = |fs: &&&dyn fsdyno_recipes::Filesystem| fs.kind() == FilesystemKind::Block;
+    let block = |fs: &&&dyn fsdyno_recipes::Filesystem| {
+        fs.kind() == FilesystemKind::Block && !elsewhere_only(**fs)
+    };
     let filesystems = fsdyno_recipes::fs::ALL.iter().filter(block);
     let mut contenders: Vec<Contender> =
         filesystems.map(|fs| Contender::plain(fs.name())).collect();

@@ -198,6 +198,12 @@ pub fn kind_of(name: &str) -> Option<FilesystemKind> {
     find(name).map(Filesystem::kind)
 }
 
+/// Whether no Linux has a file system: it runs on other machines alone, with what they have.
+pub fn elsewhere_only(fs: &dyn Filesystem) -> bool {
+    let mut requirements = fs.requirements().into_iter();
+    requirements.any(|requirement| requirement.need == Need::BsdKernel)
+}
+
 /// Whether a contender lives on block devices.
 pub fn on_blocks(contender: &Contender) -> bool {
     kind_of(&contender.filesystem) == Some(FilesystemKind::Block)
