@@ -119,18 +119,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let asked = request.engine.as_deref();
     let engine = elsewhere::engine(&contenders, asked, engine)
         .map_err(ResolveError::argument("--engine"))?;
-    let mut workloads = workloads(
-        request,
-        layers.pick(|layer| Some(&layer.workloads).filter(|w| !w.is_empty()).cloned()),
-        &here,
-        catalogue,
-    )?;
-    parameters::fill_in(&mut workloads, scale, catalogue)
-        .map_err(ResolveError::argument("--scale"))?;
-    for typed in &request.set {
-        parameters::set(&mut workloads, typed, &here, catalogue)
-            .map_err(ResolveError::argument("--set"))?;
-    }
+    let workloads = work(request, &layers, scale, &here, catalogue)?;
     let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
     let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
@@ -168,6 +157,29 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         guest,
         disk,
     })
+}
+
+/// The workloads, with every parameter in its place.
+fn work(
+    request: &Request,
+    layers: &Layers,
+    scale: f64,
+    here: &Path,
+    catalogue: &Catalogue,
+) -> Result<Vec<Workload>, ResolveError> {
+    let mut workloads = workloads(
+        request,
+        layers.pick(|layer| Some(&layer.workloads).filter(|w| !w.is_empty()).cloned()),
+        here,
+        catalogue,
+    )?;
+    parameters::fill_in(&mut workloads, scale, catalogue)
+        .map_err(ResolveError::argument("--scale"))?;
+    for typed in &request.set {
+        parameters::set(&mut workloads, typed, here, catalogue)
+            .map_err(ResolveError::argument("--set"))?;
+    }
+    Ok(workloads)
 }
 
 /// What lies below the arguments: the plan file, then the suite.
