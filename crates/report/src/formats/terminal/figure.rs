@@ -49,7 +49,7 @@ pub struct Texts {
 }
 
 impl Level {
-    /// The rows of a figure; without one for intervals where no ratio has any.
+    /// The rows of a figure; without one for spreads or intervals where none has any.
     pub fn rows(self, parts: Widths) -> Vec<Row> {
         let rows: &[Row] = match self {
             Self::One => &[Row::Whole],
@@ -57,7 +57,11 @@ impl Level {
             Self::Three => &[Row::Median, Row::Spread, Row::Ratio, Row::Interval],
         };
         let mut rows = rows.to_vec();
-        rows.retain(|row| *row != Row::Interval || parts.interval > 0);
+        rows.retain(|row| match row {
+            Row::Spread => parts.spread > 0,
+            Row::Interval => parts.interval > 0,
+            Row::Whole | Row::MedianRatio | Row::Median | Row::Ratio => true,
+        });
         rows
     }
 
