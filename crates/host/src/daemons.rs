@@ -112,7 +112,7 @@ impl Running {
             }
             // The shared lock is given up before the exclusive one is had (flock(2)).
             locked(&lock, FlockOperation::LockExclusive)?;
-            if !answers(daemon, stop) {
+            if !answers(daemon, stop) && !loaded(daemon, stop) {
                 if entry.is_none() {
                     entry = Some(declare(daemon, journal)?);
                 }
@@ -176,6 +176,12 @@ fn pools(daemon: &Daemon, stop: &Stop) -> Option<String> {
 
 fn answers(daemon: &Daemon, stop: &Stop) -> bool {
     pools(daemon, stop).is_some()
+}
+
+/// Whether the kernel has what does its work, and answers once that is loaded.
+fn loaded(daemon: &Daemon, stop: &Stop) -> bool {
+    let told = command::run(&daemon.load, stop);
+    told.is_ok_and(|told| told.success()) && answers(daemon, stop)
 }
 
 /// Starts it, and waits until it answers.

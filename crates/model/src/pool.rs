@@ -20,6 +20,8 @@ pub struct Pool {
 /// A daemon without which the programs of a file system do nothing, unless the kernel has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Daemon {
+    /// What loads the module of a kernel that does its work, where the kernel has one.
+    pub load: Vec<String>,
     /// What starts it, and ends when it answers.
     pub argv: Vec<String>,
     /// What ends with status 0 where something answers, be it the daemon or the kernel, and prints
@@ -40,8 +42,10 @@ impl Daemon {
     pub(crate) fn start_line(&self) -> String {
         let word = |path: &PathBuf| shell_line(&[path.display().to_string()]);
         format!(
-            "{} > /dev/null 2>&1 || {{ test ! -e {} && mkdir -p {} && rm -f {} && {}; }}",
+            "answers() {{ {} > /dev/null 2>&1; }}; answers || {{ {} > /dev/null 2>&1; answers; }} \
+             || {{ test ! -e {} && mkdir -p {} && rm -f {} && {}; }}",
             shell_line(&self.pools),
+            shell_line(&self.load),
             word(&self.takes_up),
             word(&self.locks),
             word(&self.pid_file),

@@ -226,7 +226,7 @@ fn ufs_is_made_and_checked_by_fsdyno_itself() {
 #[test]
 fn zfs_is_a_pool_that_is_made_exported_and_imported_by_its_own_devices_alone() {
     insta::assert_snapshot!(lines("zfs[-o ashift=12]@pool2:noatime,recordsize=8k,rw"), @r#"
-    daemon: sh -c 'zpool list -H -o name > /dev/null 2>&1 || { test ! -e /var/lib/zfs/zpool.cache && mkdir -p /run/lock && rm -f /run/fsdyno-zfs-fuse.pid && zfs-fuse --no-kstat-mount --pidfile /run/fsdyno-zfs-fuse.pid; }'
+    daemon: sh -c 'answers() { zpool list -H -o name > /dev/null 2>&1; }; answers || { modprobe zfs > /dev/null 2>&1; answers; } || { test ! -e /var/lib/zfs/zpool.cache && mkdir -p /run/lock && rm -f /run/fsdyno-zfs-fuse.pid && zfs-fuse --no-kstat-mount --pidfile /run/fsdyno-zfs-fuse.pid; }'
     make: zpool create -f -o cachefile=none -m /mnt/t -o ashift=12 -O atime=off -O recordsize=8k fsdyno-mnt "$LOOP0" "$LOOP1"
     make: zpool export fsdyno-mnt
     mount: sh -c 'mkdir -p "$0" && for device; do for part in "$device" "${device}1" "${device}p1"; do { [ ! -b "$part" ] && [ ! -c "$part" ]; } || ln -sf "$part" "$0" || exit; done; done' /mnt/devices "$LOOP0" "$LOOP1"

@@ -85,10 +85,47 @@ pub fn settle() -> Result<PathBuf, Unsettled> {
     let temporary = place.join("tmp");
     fs::create_dir_all(&temporary)
         .map_err(Unsettled::at(format!("make {}", temporary.display())))?;
+    if lab() == LabChoice::Qemu {
+        speak_for_udev().map_err(Unsettled::at("tell of its disks"))?;
+    }
     if let Some(modules) = std::env::var_os(MODULES) {
         teach_modules(&place, Path::new(&modules)).map_err(Unsettled::at("find its modules"))?;
     }
     Ok(place)
+}
+
+/// Says of the disks, and of the partitions they may get, that they are ready: what makes partitions
+/// waits until udev's own database says so, with a link, and a guest has no udev.
+fn speak_for_udev() -> io::Result<()> {
+    /// Of a virtio disk: itself and its partitions.
+    const NUMBERS: u32 = 16;
+    /// Where the links are.
+    const LINKS: &str = "disk/by-guest";
+    let (database, links) = (Path::new("/run/udev/data"), Path::new("/dev").join(LINKS));
+    for folder in [database, &links] {
+        fs::create_dir_all(folder)?;
+    }
+    for disk in fs::read_dir("/sys/block")? {
+        let disk = disk?;
+        let numbers = fs::read_to_string(disk.path().join("dev"))?;
+        let name = disk.file_name().to_string_lossy().into_owned();
+        let Some((major, minor)) = numbers.trim().split_once(':') else {
+            continue;
+        };
+        let Ok(first) = minor.parse::<u32>() else {
+            continue;
+        };
+        for number in 0..NUMBERS {
+            let node = match number {
+                0 => name.clone(),
+                partition => format!("{name}{partition}"),
+            };
+            let told = format!("S:{LINKS}/{node}\nI:1\n");
+            fs::write(database.join(format!("b{major}:{}", first + number)), told)?;
+            symlink(Path::new("/dev").join(&node), links.join(&node))?;
+        }
+    }
+    Ok(())
 }
 
 /// Has the kernel load modules from where they lie on the host, which need not be `/lib/modules`.

@@ -155,6 +155,7 @@ impl Filesystem for Zfs {
     fn daemon(&self) -> Option<Daemon> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         Some(Daemon {
+            load: words(&["modprobe", "zfs"]),
             argv: words(&["zfs-fuse", "--no-kstat-mount", "--pidfile", PID_FILE]),
             pools: words(&["zpool", "list", "-H", "-o", "name"]),
             pid_file: PID_FILE.into(),
