@@ -165,6 +165,8 @@ impl Qemu {
             variable(MODULES, self.kernel.modules.as_os_str()),
             // For those who load modules themselves.
             variable("MODPROBE_OPTIONS", OsStr::new(&format!("-d{PLACE}"))),
+            // What joins devices would leave their names to udev (mdadm(8)), and there is none.
+            variable("MDADM_NO_UDEV", OsStr::new("1")),
             variable("PATH", &path),
             variable("TMPDIR", Path::new(PLACE).join("tmp").as_os_str()),
             variable("HOME", OsStr::new("/")),
