@@ -3,11 +3,14 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
-use support::{Home, have, outcomes};
+use std::time::Duration;
+use support::{Home, have, outcomes, until};
 
 /// The kernel of a guest.
 const KERNEL: &str = "linux.uml";
+
+/// How long anything in a guest may take.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A small run in guests.
 fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
@@ -27,28 +30,6 @@ const TREE: [&str; 6] = [
     "--workload",
     "copy,delete",
 ];
-
-/// Processes of guests whose command line names that home.
-fn processes_of(home: &Home) -> usize {
-    let here = home.root.path().display().to_string();
-    let entries = std::fs::read_dir("/proc").unwrap();
-    entries
-        .filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok())
-        .filter(|line| {
-            let line = String::from_utf8_lossy(line);
-            line.contains(KERNEL) && line.contains(&here)
-        })
-        .count()
-}
-
-/// Waits until something is so.
-fn until(what: &str, so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !so() {
-        assert!(Instant::now() < deadline, "not within two minutes: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 #[test]
 fn file_systems_that_other_kernels_have_are_compared_in_guests() {
@@ -93,7 +74,7 @@ fn file_systems_that_other_kernels_have_are_compared_in_guests() {
         );
     }
     assert!(home.left_in_work().is_empty());
-    assert_eq!(processes_of(&home), 0);
+    assert_eq!(home.processes_of(KERNEL), 0);
 }
 
 #[test]
@@ -149,7 +130,7 @@ phases = [{ kind = "exec", command = "echo x > {dir}/x" }]
         said.out
     );
     assert!(home.left_in_work().is_empty());
-    assert_eq!(processes_of(&home), 0);
+    assert_eq!(home.processes_of(KERNEL), 0);
 }
 
 #[test]
@@ -160,7 +141,7 @@ fn what_a_killed_run_left_of_its_guest_is_cleaned() {
     let home = Home::new();
     let forever = ["--exec", "sleep 600"];
     let mut child = home.start(&small(&home, "ext4", &forever));
-    until("the image is made and the guest started", || {
+    until(PATIENCE, "the image is made and the guest started", || {
         let there = |place: &std::path::Path| {
             place.join("guest/pid").exists() && place.join("disk0.img").exists()
         };
@@ -169,8 +150,8 @@ fn what_a_killed_run_left_of_its_guest_is_cleaned() {
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
-    until("no process of the guest is left", || {
-        processes_of(&home) == 0
+    until(PATIENCE, "no process of the guest is left", || {
+        home.processes_of(KERNEL) == 0
     });
 }
 

@@ -4,10 +4,13 @@
 mod support;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
-use support::{Home, have, outcomes};
+use std::time::Duration;
+use support::{Home, have, outcomes, until};
 
 const PROGRAM: &str = "qemu-system-x86_64";
+
+/// How long anything in a guest may take: emulated on a busy machine, all takes long.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Whether guests can be started; says why where they cannot, so that the skip is counted.
 fn guests(test: &str) -> bool {
@@ -37,28 +40,6 @@ fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
     let base = ["run", "--lab", "qemu", "--work-dir", &work, "--fs", fs];
     let all = base.iter().chain(&["--repeats", "1"]).chain(more);
     all.map(|word| (*word).to_owned()).collect()
-}
-
-/// Processes of guests whose command line names that home.
-fn processes_of(home: &Home) -> usize {
-    let here = home.root.path().display().to_string();
-    let entries = std::fs::read_dir("/proc").unwrap();
-    entries
-        .filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok())
-        .filter(|line| {
-            let line = String::from_utf8_lossy(line);
-            line.contains(PROGRAM) && line.contains(&here)
-        })
-        .count()
-}
-
-/// Waits until something is so. Emulated on a busy machine, all takes long.
-fn until(what: &str, so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(600);
-    while !so() {
-        assert!(Instant::now() < deadline, "not within ten minutes: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]
@@ -112,13 +93,13 @@ phases = ["copy"]
     let shown = home.fsdyno(&["show", "last", "--commands", &index]);
     assert!(shown.out.contains("/dev/vdb"), "{}", shown.out);
     assert!(home.left_in_work().is_empty());
-    assert_eq!(processes_of(&home), 0);
+    assert_eq!(home.processes_of(PROGRAM), 0);
 }
 
 /// Starts a cell that never ends, and returns when it runs.
 fn running(home: &Home) -> std::process::Child {
     let child = home.start(&small(home, "ext4", &["--exec", "sleep 6000"]));
-    until("the image is made and the guest started", || {
+    until(PATIENCE, "the image is made and the guest started", || {
         let there =
             |place: &Path| place.join("guest.pid").exists() && place.join("disk0.img").exists();
         home.left_in_work().iter().any(|place| there(place))
@@ -156,8 +137,8 @@ fn a_killed_guest_fails_its_cell_and_what_a_killed_run_left_is_cleaned() {
     child.kill().unwrap();
     child.wait().unwrap();
     home.assert_cleanable();
-    until("no process of the guest is left", || {
-        processes_of(&home) == 0
+    until(PATIENCE, "no process of the guest is left", || {
+        home.processes_of(PROGRAM) == 0
     });
 }
 

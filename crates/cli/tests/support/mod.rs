@@ -5,6 +5,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A home with its own store, journals, images, and a directory to work in.
@@ -21,6 +22,19 @@ pub struct Said {
 }
 
 impl Home {
+    /// Processes whose command line has that word in it and names this home.
+    pub fn processes_of(&self, word: &str) -> usize {
+        let here = self.root.path().display().to_string();
+        let entries = std::fs::read_dir("/proc").unwrap();
+        entries
+            .filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok())
+            .filter(|line| {
+                let line = String::from_utf8_lossy(line);
+                line.contains(word) && line.contains(&here)
+            })
+            .count()
+    }
+
     /// On disk, not in memory: images need direct I/O to mean anything.
     pub fn new() -> Self {
         let root = tempfile::Builder::new()
@@ -166,6 +180,16 @@ fn newest_in_cache() -> Option<PathBuf> {
     programs
         .filter(|path| path.exists())
         .max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok())
+}
+
+/// Waits until something is so.
+pub fn until(patience: Duration, what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + patience;
+    while !so() {
+        let seconds = patience.as_secs();
+        assert!(Instant::now() < deadline, "not within {seconds} s: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// The outcomes of all cells of a result, by index.

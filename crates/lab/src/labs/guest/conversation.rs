@@ -225,14 +225,19 @@ impl<'a> Conversation<'a> {
         if matches!(silence, Silence::Refused(_)) {
             return what;
         }
-        if last.is_empty() {
-            return what;
-        }
-        format!(
-            "{what}; the last lines of its console: {}",
-            last.join(" / ")
-        )
+        with_last(what, &last)
     }
+}
+
+/// What a guest did, with the last lines of its console where it printed any.
+pub fn with_last(what: String, last: &[String]) -> String {
+    if last.is_empty() {
+        return what;
+    }
+    format!(
+        "{what}; the last lines of its console: {}",
+        last.join(" / ")
+    )
 }
 
 fn unexpected(word: &Word) -> Silence {

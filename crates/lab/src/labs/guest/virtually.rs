@@ -1,6 +1,7 @@
 //! A cell in virtual time: its guest on model disks, whose time this process keeps. The guest is
 //! given its task in a file and tells what happens; it is asked nothing.
 
+use super::conversation::with_last;
 use super::{GuestLab, LAST_LINES};
 use crate::labs::notes::Notes;
 use crate::procedure::Halt;
@@ -207,11 +208,5 @@ fn told(model: &ModelDisk, passed: &Passed) -> String {
 }
 
 fn with(what: &str, last: &[String]) -> String {
-    if last.is_empty() {
-        return format!("the guest in virtual time: {what}");
-    }
-    format!(
-        "the guest in virtual time: {what}; the last lines of its console: {}",
-        last.join(" / ")
-    )
+    with_last(format!("the guest in virtual time: {what}"), last)
 }

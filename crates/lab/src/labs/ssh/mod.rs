@@ -24,7 +24,8 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{How, Session, Ssh, SshError};
 use fsdyno_load::ground::Ground;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Cell, CellRecord, Effective, Event, Need, Outcome, Plan, Stop};
+use fsdyno_model::{Cell, CellRecord, Effective, Event, Outcome, Plan, Stop};
+use fsdyno_recipes::fs::elsewhere_only;
 use machine::Machine;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -285,11 +286,7 @@ fn may_write(far: &mut dyn Far, path: &Path, place: &str) -> Result<(), SshLabEr
 /// All scripts of a cell, in order; nothing is done, and nobody asked.
 pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
-    let bsd = job
-        .recipe
-        .requirements()
-        .iter()
-        .any(|r| r.need == Need::BsdKernel);
+    let bsd = elsewhere_only(job.recipe);
     let machine = Machine::imagined(bsd);
     let directory = preflight.scratch.join("fsdyno-dry").display().to_string();
     let mut paper = Paper::default();
