@@ -1,9 +1,8 @@
 //! What a disk is asked, and what it answers: requests, completions, and where their time went.
 
 use fsdyno_model::Nanos;
-use serde::{Deserialize, Serialize};
+pub use fsdyno_model::disk_use::Causes;
 use std::fmt;
-use std::ops::{Add, AddAssign};
 
 /// Bytes of a sector, the unit of addresses.
 pub const SECTOR: u64 = 512;
@@ -133,93 +132,4 @@ pub enum Failure {
         /// The first such sector.
         sector: u64,
     },
-}
-
-/// Where time went, in nanoseconds by cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Causes {
-    /// Waiting for other requests.
-    pub queue: u64,
-    /// The disk's own work on a command: controller, firmware, network.
-    pub overhead: u64,
-    /// The arm moves, heads are switched and settle.
-    pub seek: u64,
-    /// The sector comes round.
-    pub rotation: u64,
-    /// Data move: medium, channels, bus.
-    pub transfer: u64,
-    /// A flush waits for what goes to the medium.
-    pub flush: u64,
-    /// A write waits for room in the cache; a volume, for tokens.
-    pub cache: u64,
-    /// Time that a fault added.
-    pub fault: u64,
-}
-
-impl Causes {
-    /// The names of the causes, in the order of [`Causes::parts`].
-    pub const NAMES: [&'static str; 8] = [
-        "queue", "overhead", "seek", "rotation", "transfer", "flush", "cache", "fault",
-    ];
-
-    /// The parts, in the order of [`Causes::NAMES`].
-    pub fn parts(&self) -> [u64; 8] {
-        [
-            self.queue,
-            self.overhead,
-            self.seek,
-            self.rotation,
-            self.transfer,
-            self.flush,
-            self.cache,
-            self.fault,
-        ]
-    }
-
-    /// From parts in the order of [`Causes::NAMES`].
-    pub fn from_parts(parts: [u64; 8]) -> Self {
-        let [
-            queue,
-            overhead,
-            seek,
-            rotation,
-            transfer,
-            flush,
-            cache,
-            fault,
-        ] = parts;
-        Self {
-            queue,
-            overhead,
-            seek,
-            rotation,
-            transfer,
-            flush,
-            cache,
-            fault,
-        }
-    }
-
-    /// All together.
-    pub fn total(&self) -> u64 {
-        self.parts().iter().sum()
-    }
-}
-
-impl Add for Causes {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        let (mut parts, others) = (self.parts(), other.parts());
-        for (part, other) in parts.iter_mut().zip(others) {
-            *part += other;
-        }
-        Self::from_parts(parts)
-    }
-}
-
-impl AddAssign for Causes {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
 }

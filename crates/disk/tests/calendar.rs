@@ -7,11 +7,13 @@ mod frontend;
 
 use frontend::{FLUSH, Frontend, READ, WRITE, halves, receive, send, words};
 use fsdyno_disk::fronts::calendar::{CalendarError, Passed, Seat, Setting, serve};
-use fsdyno_disk::{Disk, Faults, Memory, profiles};
+use fsdyno_disk::record::{Record, Records, Writer};
+use fsdyno_disk::{Disk, Faults, Memory, Payloads, Recorder, profiles};
 use fsdyno_model::{Bytes, Nanos, Stop};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 use vm_memory::{Bytes as _, FileOffset, MmapRegion, VolatileMemory};
@@ -181,6 +183,17 @@ fn kept<T: Send>(
     setting: Setting,
     guest: impl FnOnce(&Path) -> T + Send,
 ) -> (Result<Passed, CalendarError>, T) {
+    let (passed, told, _) = recorded(disks, setting, &Mutex::default(), guest);
+    (passed, told)
+}
+
+/// The same, with what the guest marks meanwhile, and with all that its disks record.
+fn recorded<T: Send>(
+    disks: usize,
+    setting: Setting,
+    said: &Mutex<Vec<String>>,
+    guest: impl FnOnce(&Path) -> T + Send,
+) -> (Result<Passed, CalendarError>, T, Vec<Vec<Record>>) {
     let folder = tempfile::tempdir().unwrap();
     let profile = profiles::ALL
         .iter()
@@ -190,26 +203,49 @@ fn kept<T: Send>(
     let of = |number| {
         let listener = UnixListener::bind(folder.path().join(format!("disk{number}"))).unwrap();
         let contents = Box::new(Memory::new());
-        let disk = Disk::new(&profile, Some(Bytes(1 << 30)), contents, Faults::default());
+        let mut disk = Disk::new(&profile, Some(Bytes(1 << 30)), contents, Faults::default());
+        let file = std::fs::File::create(folder.path().join(format!("record{number}"))).unwrap();
+        let writer = Box::new(Writer::new(file).unwrap());
+        disk.record(Recorder::to(writer, Payloads::Hashes));
         Seat::new(format!("disk{number}"), disk, listener, false)
     };
     let mut seats: Vec<Seat> = (0..disks).map(of).collect();
     thread::scope(|threads| {
         let guest = threads.spawn(|| guest(folder.path()));
-        let passed = serve(&calendar, &mut seats, setting, &Stop::new());
+        let mut marks = || std::mem::take(&mut *said.lock().unwrap());
+        let passed = serve(&calendar, &mut seats, setting, &mut marks, &Stop::new());
+        for seat in &mut seats {
+            assert!(seat.disk.take_recorder().unwrap().trouble().is_none());
+        }
         // A guest that is kept waiting learns that nobody is there any more.
         drop((calendar, seats));
-        (passed, guest.join().unwrap())
+        let records = (0..disks).map(|number| {
+            let file = std::fs::File::open(folder.path().join(format!("record{number}")));
+            let records = Records::new(file.unwrap()).unwrap();
+            records.collect::<Result<_, _>>().unwrap()
+        });
+        let records = records.collect();
+        (passed, guest.join().unwrap(), records)
     })
 }
 
 /// Reads, writes and flushes over two disks; the moment and the disk of each wake.
 fn script(folder: &Path, shares: bool) -> Vec<(u64, Option<usize>)> {
+    marked_script(folder, shares, |_| ())
+}
+
+/// The same, which says before each step that it begins.
+fn marked_script(
+    folder: &Path,
+    shares: bool,
+    mut mark: impl FnMut(u64),
+) -> Vec<(u64, Option<usize>)> {
     let mut kernel = Kernel::boot(folder, 2, shares).unwrap();
     let mut wakes = Vec::new();
     let mut drawn = 12345_u64;
     let mut open = 0;
     for step in 0..60_u64 {
+        mark(step);
         for disk in 0..2 {
             drawn = drawn
                 .wrapping_mul(6_364_136_223_846_793_005)
@@ -262,6 +298,39 @@ fn the_same_guest_has_the_same_moments_and_the_same_digest_again() {
     // With the page and with messages alone, too.
     assert_eq!(runs[0], runs[1]);
     assert_eq!(runs[0], runs[2]);
+}
+
+#[test]
+fn a_mark_stands_where_the_workload_set_it_and_changes_nothing() {
+    let unmarked = kept(2, Setting::default(), |folder| script(folder, true));
+    let unmarked = (unmarked.0.unwrap(), unmarked.1);
+    let runs: Vec<_> = [true, true, false]
+        .map(|shares| {
+            let said: Mutex<Vec<String>> = Mutex::default();
+            let say = |step: u64| said.lock().unwrap().push(format!("step {step}"));
+            let guest = |folder: &Path| marked_script(folder, shares, say);
+            let (passed, wakes, records) = recorded(2, Setting::default(), &said, guest);
+            assert_eq!((passed.unwrap(), wakes), unmarked);
+            records
+        })
+        .into();
+    assert!(runs[0] == runs[1] && runs[0] == runs[2]);
+    for records in &runs[0] {
+        let marks = |record: &&[Record]| matches!(record[0], Record::Mark { .. });
+        let steps = records.chunk_by(|_, next| !matches!(next, Record::Mark { .. }));
+        let steps: Vec<&[Record]> = steps.filter(marks).collect();
+        assert_eq!(steps.len(), 60);
+        for (number, step) in steps.iter().enumerate() {
+            let Record::Mark { text, .. } = &step[0] else {
+                panic!("{step:?}");
+            };
+            assert_eq!(*text, format!("step {number}"));
+            // Each step asks each disk for one thing, right after its mark.
+            let asked = |one: &&Record| matches!(one, Record::Submitted { .. });
+            assert_eq!(step.iter().filter(asked).count(), 1, "{step:?}");
+            assert!(asked(&&step[1]), "{step:?}");
+        }
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::engines::null::{self, Facts, Null};
 use crate::engines::{self, sync, sync::Sync, tools};
 use crate::ground::Ground;
 use crate::workloads::{self, Job, Needs, PhaseKind, Scratch};
+use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::{Figure, Tally};
 use fsdyno_model::stop::Stop;
@@ -33,7 +34,6 @@ use std::path::Path;
 use watch::Watch;
 
 /// A phase to be measured.
-#[derive(Debug)]
 pub struct Request<'a> {
     /// Which, of which kind.
     pub phase: &'a PhasePlan,
@@ -48,6 +48,9 @@ pub struct Request<'a> {
     pub facts: Option<(u64, u64, u64)>,
     /// The wish to stop.
     pub stop: &'a Stop,
+    /// Is told, next to the clock, that the phase begins and that its work has returned. What it
+    /// takes is inside the time to durable.
+    pub mark: &'a mut dyn FnMut(Point),
 }
 
 /// A phase, measured.
@@ -84,7 +87,7 @@ const UNKNOWN: Facts = Facts {
 
 /// Runs one phase and measures it. The ground follows what was done; after an error a tree may
 /// stand half done below its root.
-pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
+pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
     let name = &request.phase.kind;
     let kind = workloads::find(name).ok_or_else(|| LoadError::UnknownKind(name.clone()))?;
     let engine = engines::find(request.engine)
@@ -93,15 +96,15 @@ pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
         if engine.name == null::NAME {
             return Err(LoadError::NoEngine);
         }
-        return program::run(planned, request.phase, request.ground, request.stop);
+        return program::run(planned, &mut request);
     }
     if let Some(phase) = workloads::bonnie::Phase::find(name) {
-        return bonnie::run(phase, kind, engine.name, &request);
+        return bonnie::run(phase, kind, engine.name, &mut request);
     }
     if let Some(phase) = workloads::mongo::Phase::find(name) {
-        return mongo::run(phase, kind, engine.name, &request);
+        return mongo::run(phase, kind, engine.name, &mut request);
     }
-    let ground = request.ground;
+    let (ground, mark) = (request.ground, request.mark);
     let made = kind.makes_tree.then(|| ground.next_tree(kind.name));
     // What stands nowhere is never missing.
     let imagined = engine.name == null::NAME;
@@ -131,9 +134,9 @@ pub fn run(request: Request<'_>) -> Result<Measured, LoadError> {
         bytes,
     });
     let measured = match engine.name {
-        tools::NAME => run_tools(kind, &job, facts)?,
-        null::NAME => run_null(kind, &job, facts.unwrap_or(UNKNOWN))?,
-        _ => run_sync(kind, &job)?,
+        tools::NAME => run_tools(kind, &job, facts, mark)?,
+        null::NAME => run_null(kind, &job, facts.unwrap_or(UNKNOWN), mark)?,
+        _ => run_sync(kind, &job, mark)?,
     };
     if kind.removes_tree {
         ground.trees.pop();
@@ -164,14 +167,20 @@ fn name_of(tree: &Path) -> Result<CString, LoadError> {
         })
 }
 
-fn run_sync(kind: &PhaseKind, job: &Job<'_>) -> Result<Measured, LoadError> {
+fn run_sync(
+    kind: &PhaseKind,
+    job: &Job<'_>,
+    mark: &mut dyn FnMut(Point),
+) -> Result<Measured, LoadError> {
     raise_descriptor_limit();
     let mut scratch = Scratch::for_job(kind, job)?;
     let mut engine = Sync::default();
     let ground = open_ground(kind, job.root)?;
+    mark(Point::Begins);
     let watch = Watch::start();
     let tally = (kind.sync)(&mut engine, job, &mut scratch)?;
     let used = watch.read();
+    mark(Point::Returned);
     let durable_ns = durable(ground.as_ref(), job.root, watch)?;
     Ok(Measured {
         return_ns: used.wall,
@@ -187,12 +196,19 @@ fn run_sync(kind: &PhaseKind, job: &Job<'_>) -> Result<Measured, LoadError> {
     })
 }
 
-fn run_null(kind: &PhaseKind, job: &Job<'_>, facts: Facts) -> Result<Measured, LoadError> {
+fn run_null(
+    kind: &PhaseKind,
+    job: &Job<'_>,
+    facts: Facts,
+    mark: &mut dyn FnMut(Point),
+) -> Result<Measured, LoadError> {
     let mut scratch = Scratch::for_job(kind, job)?;
     let mut engine = Null::new(facts);
+    mark(Point::Begins);
     let watch = Watch::start();
     let tally = (kind.null)(&mut engine, job, &mut scratch)?;
     let used = watch.read();
+    mark(Point::Returned);
     Ok(Measured {
         return_ns: used.wall,
         durable_ns: kind.writes.then_some(used.wall),
@@ -207,16 +223,23 @@ fn run_null(kind: &PhaseKind, job: &Job<'_>, facts: Facts) -> Result<Measured, L
     })
 }
 
-fn run_tools(kind: &PhaseKind, job: &Job<'_>, facts: Option<Facts>) -> Result<Measured, LoadError> {
+fn run_tools(
+    kind: &PhaseKind,
+    job: &Job<'_>,
+    facts: Option<Facts>,
+    mark: &mut dyn FnMut(Point),
+) -> Result<Measured, LoadError> {
     let tool = (kind.tools)(job);
     if let Some(directory) = &tool.makes {
         std::fs::create_dir(directory)
             .map_err(|source| LoadError::io("mkdir", directory, source))?;
     }
     let ground = open_ground(kind, job.root)?;
+    mark(Point::Begins);
     let watch = Watch::start();
     let ended = tools::run(&tool, job.stop)?;
     let used = watch.read();
+    mark(Point::Returned);
     let durable_ns = durable(ground.as_ref(), job.root, watch)?;
     // A program tells nobody what it handled: what the tree is known to hold, it handled.
     let known = facts.unwrap_or(Facts {

@@ -315,6 +315,7 @@ fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
                 ground: &mut ground,
                 facts: Some((1234, 56, 7_654_321)),
                 stop: &stop,
+                mark: &mut |_| (),
             });
             measured.unwrap().tally
         };
@@ -347,6 +348,7 @@ fn a_wish_to_stop_is_heard_by_every_engine() {
                 ground: &mut ground,
                 facts: None,
                 stop: &stop,
+                mark: &mut |_| (),
             });
             assert!(
                 matches!(error, Err(LoadError::Stopped)),

@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod contender;
 pub mod cut;
+pub mod disk_use;
 pub mod event;
 pub mod evidence;
 pub mod lab;
@@ -30,6 +31,7 @@ pub mod warning;
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
 pub use cut::{Cut, Judgement, Loss, Recovery};
+pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};

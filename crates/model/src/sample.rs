@@ -1,5 +1,6 @@
 //! The figures of one phase of one cell.
 
+use crate::disk_use::{DiskFigures, DiskUse};
 use crate::evidence::CacheEvidence;
 use crate::units::{Bytes, Nanos};
 use crate::warning::Warning;
@@ -30,6 +31,10 @@ pub struct Sample {
     pub cpu: CpuUse,
     /// What reached the devices until it was durable; none where they cannot be watched.
     pub device: Option<DeviceUse>,
+    /// What each of its model disks did, by their place; empty where there are none, and where
+    /// their recorders do not know the points of the phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskFigures>,
     /// Space in use before the phase (statfs), bytes.
     pub space_before: Bytes,
     /// Space in use after it was durable (statfs), bytes.
@@ -192,5 +197,11 @@ impl Sample {
     /// The time a comparison is made of: to durable where there is one, else to return.
     pub fn whole_ns(&self) -> Nanos {
         self.durable_ns.unwrap_or(self.return_ns)
+    }
+
+    /// What all its model disks did together; none where there are no figures of them.
+    pub fn on_disks(&self) -> Option<DiskUse> {
+        let wholes = self.disks.iter().map(DiskFigures::whole);
+        wholes.reduce(|sum, whole| sum + whole)
     }
 }

@@ -1,6 +1,7 @@
 //! The rows that a run and a cell become, within a transaction of the caller's.
 
 use crate::StoreError;
+use crate::disk_use;
 use crate::record::Refusal;
 use crate::row::{self, insert, signed, stage_columns};
 use fsdyno_model::{
@@ -149,7 +150,7 @@ pub(crate) fn insert_cell(
 }
 
 /// A place in a list, as a column holds it.
-fn place_of(place: usize) -> i64 {
+pub(crate) fn place_of(place: usize) -> i64 {
     signed(place as u64)
 }
 
@@ -209,7 +210,7 @@ fn insert_sample(
     #[rustfmt::skip]
     let Sample {
         phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,
-        space_before, space_after, fragmentation, figures, warnings: _,
+        disks, space_before, space_after, fragmentation, figures, warnings: _,
     } = sample;
     #[rustfmt::skip]
     let Tally { files, directories, bytes, calls, matches } = tally;
@@ -259,6 +260,7 @@ fn insert_sample(
     if let Some(fragmentation) = fragmentation {
         insert_fragmentation(transaction, cell, place, fragmentation)?;
     }
+    disk_use::insert_all(transaction, cell, place, disks)?;
     insert_told(transaction, cell, place, figures)
 }
 

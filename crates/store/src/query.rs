@@ -1,5 +1,6 @@
 //! Reading: whole runs, and the list of them.
 
+use crate::disk_use;
 use crate::error::fault;
 use crate::row::{self, Fields};
 use crate::{Store, StoreError};
@@ -238,6 +239,12 @@ fn hang_on_samples(
             Ok(())
         },
     )?;
+    let query = disk_use::query(OF_RUN);
+    each(connection, &query, &[id], |fields| {
+        let (key, place) = (fields.take()?, fields.take()?);
+        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        disk_use::read(fields, &mut sample.disks)
+    })?;
     let told = format!(
         "SELECT {} FROM told {OF_RUN} ORDER BY cell, sample, place",
         row::TOLD
@@ -345,6 +352,7 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
             steal_ns: fields.nanos()?,
         },
         device: device(fields)?,
+        disks: Vec::new(),
         space_before: fields.bytes()?,
         space_after: fields.bytes()?,
         fragmentation: None,

@@ -23,6 +23,12 @@ pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method
 pub(crate) const FRAGMENTATION: &str = "cell, place, floor_bytes, files, fragmented_files, \
     fragments, data_bytes, fragments_by_size, unavailable";
 pub(crate) const TOLD: &str = "cell, sample, place, name, value, unit, better";
+pub(crate) const DISK_USE: &str = "cell, sample, place, disk, until, reads, read_bytes, \
+    reads_failed, writes, written_bytes, writes_failed, discards, discarded_bytes, \
+    discards_failed, flushes, flushed_bytes, flushes_failed, jumps, jumped_bytes, queue_ns, \
+    overhead_ns, seek_ns, rotation_ns, transfer_ns, flush_ns, cache_ns, fault_ns, slowest_ns, \
+    arm_moves, arm_cylinders, device_seek_ns, device_rotation_ns, device_transfer_ns, \
+    medium_read_bytes, medium_written_bytes, erases, cache_hits";
 pub(crate) const COMMAND: &str = "cell, place, stage, stage_phase, argv, by_system_call, status, \
     took_ns, stdout, stderr";
 pub(crate) const EFFECTIVE: &str = "cell, place, source, text";

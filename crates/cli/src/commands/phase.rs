@@ -69,6 +69,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         ground: &mut ground,
         facts: None,
         stop: &stop,
+        mark: &mut |_| (),
     })
     .map_err(|error| match error {
         LoadError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),

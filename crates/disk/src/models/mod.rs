@@ -12,7 +12,7 @@ pub mod null;
 pub mod volume;
 
 use crate::request::{Causes, Kind, SECTOR};
-use serde::{Deserialize, Serialize};
+pub use fsdyno_model::disk_use::Work;
 
 /// A request as a model sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,75 +76,6 @@ pub enum Happening {
         /// Where its time went, from its submission on.
         causes: Causes,
     },
-}
-
-/// What a device did, whoever waited for it: counted from when it was switched on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Work {
-    /// Moves of the arm to another cylinder.
-    pub seeks: u64,
-    /// Cylinders it crossed.
-    pub cylinders: u64,
-    /// Nanoseconds the arm moved, heads were switched and settled.
-    pub seek_ns: u64,
-    /// Nanoseconds of waiting for sectors to come round.
-    pub rotation_ns: u64,
-    /// Nanoseconds in which the medium was read or written.
-    pub transfer_ns: u64,
-    /// Bytes read from the medium for requests, and for moving them within.
-    pub medium_read: u64,
-    /// Bytes written to the medium.
-    pub medium_written: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Reads answered from memory.
-    pub cache_hits: u64,
-}
-
-impl Work {
-    /// Names of the figures, in the order of [`Work::parts`].
-    pub const NAMES: [&'static str; 9] = [
-        "seeks",
-        "cylinders",
-        "seek_ns",
-        "rotation_ns",
-        "transfer_ns",
-        "medium_read",
-        "medium_written",
-        "erases",
-        "cache_hits",
-    ];
-
-    /// The figures, in the order of [`Work::NAMES`].
-    pub fn parts(&self) -> [u64; 9] {
-        [
-            self.seeks,
-            self.cylinders,
-            self.seek_ns,
-            self.rotation_ns,
-            self.transfer_ns,
-            self.medium_read,
-            self.medium_written,
-            self.erases,
-            self.cache_hits,
-        ]
-    }
-
-    /// What was done since `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            seeks: self.seeks - earlier.seeks,
-            cylinders: self.cylinders - earlier.cylinders,
-            seek_ns: self.seek_ns - earlier.seek_ns,
-            rotation_ns: self.rotation_ns - earlier.rotation_ns,
-            transfer_ns: self.transfer_ns - earlier.transfer_ns,
-            medium_read: self.medium_read - earlier.medium_read,
-            medium_written: self.medium_written - earlier.medium_written,
-            erases: self.erases - earlier.erases,
-            cache_hits: self.cache_hits - earlier.cache_hits,
-        }
-    }
 }
 
 /// A timing model.

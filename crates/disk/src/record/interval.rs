@@ -5,26 +5,15 @@
 //! [`MOST`] marks the last interval goes on.
 
 use crate::models::Work;
-use crate::request::{Causes, Completion, Kind, Request};
-use fsdyno_model::Nanos;
-use serde::{Deserialize, Serialize};
+use crate::request::{Completion, Kind, Request, SECTOR};
+use fsdyno_model::disk_use::Tallied;
+use fsdyno_model::{DiskUse, Nanos};
 
 /// The most intervals that are told apart.
 pub const MOST: usize = 16_384;
 
-/// Requests of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tallied {
-    /// How many completed.
-    pub requests: u64,
-    /// Bytes of their extents.
-    pub bytes: u64,
-    /// How many of them failed.
-    pub failed: u64,
-}
-
 /// From one mark to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interval {
     /// The mark it begins with; empty for what came before the first.
     pub label: String,
@@ -32,50 +21,16 @@ pub struct Interval {
     pub from: Nanos,
     /// When it ended.
     pub until: Nanos,
-    /// Reads.
-    pub reads: Tallied,
-    /// Writes, of zeros too.
-    pub writes: Tallied,
-    /// Discards.
-    pub discards: Tallied,
-    /// Flushes.
-    pub flushes: Tallied,
-    /// Reads and writes that did not begin where the one before ended.
-    pub jumps: u64,
-    /// How many sectors they lay away from there, together.
-    pub jumped_sectors: u64,
-    /// The time of all requests, by cause: what was waited for, added up over all that waited.
-    pub causes: Causes,
-    /// The longest that one took.
-    pub slowest: Nanos,
-    /// What the device did meanwhile, on its own account too.
-    pub work: Work,
+    /// What the disk did.
+    pub did: DiskUse,
 }
 
-impl Interval {
-    /// How many bytes the medium was written for each that was asked to be: of the host, or of
-    /// the workload, whoever asked; none where nothing was asked.
-    pub fn write_amplification(&self, asked: u64) -> Option<f64> {
-        (asked > 0).then(|| self.work.medium_written as f64 / asked as f64)
-    }
-
-    /// The requests of a kind.
-    pub fn of(&self, kind: Kind) -> &Tallied {
-        match kind {
-            Kind::Read => &self.reads,
-            Kind::Write | Kind::WriteZeroes => &self.writes,
-            Kind::Discard => &self.discards,
-            Kind::Flush => &self.flushes,
-        }
-    }
-
-    fn of_mut(&mut self, kind: Kind) -> &mut Tallied {
-        match kind {
-            Kind::Read => &mut self.reads,
-            Kind::Write | Kind::WriteZeroes => &mut self.writes,
-            Kind::Discard => &mut self.discards,
-            Kind::Flush => &mut self.flushes,
-        }
+fn of_mut(did: &mut DiskUse, kind: Kind) -> &mut Tallied {
+    match kind {
+        Kind::Read => &mut did.reads,
+        Kind::Write | Kind::WriteZeroes => &mut did.writes,
+        Kind::Discard => &mut did.discards,
+        Kind::Flush => &mut did.flushes,
     }
 }
 
@@ -133,21 +88,21 @@ impl Intervals {
         }
         let before = self.ended_at.replace(request.sector + request.sectors);
         if let Some(before) = before.filter(|before| *before != request.sector) {
-            let last = self.last();
-            last.jumps += 1;
-            last.jumped_sectors += before.abs_diff(request.sector);
+            let did = &mut self.last().did;
+            did.jumps += 1;
+            did.jumped.0 += before.abs_diff(request.sector) * SECTOR;
         }
     }
 
     pub fn completed(&mut self, completion: &Completion, work: Work) {
         self.worked(completion.completed, work);
-        let last = self.last();
-        let tallied = last.of_mut(completion.request.kind);
+        let did = &mut self.last().did;
+        let tallied = of_mut(did, completion.request.kind);
         tallied.requests += 1;
         tallied.bytes += completion.request.bytes();
         tallied.failed += u64::from(completion.result.is_err());
-        last.causes += completion.causes;
-        last.slowest = last.slowest.max(completion.latency());
+        did.causes += completion.causes;
+        did.slowest = did.slowest.max(completion.latency());
     }
 
     /// What the device has done belongs to the interval under way.
@@ -155,7 +110,7 @@ impl Intervals {
         let before = *self.work.get_or_insert(work);
         let last = self.last();
         last.until = last.until.max(at);
-        last.work = work.since(&before);
+        last.did.work = work.since(&before);
     }
 
     pub fn marked(&mut self, at: Nanos, text: &str, work: Work) {

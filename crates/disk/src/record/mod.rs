@@ -10,7 +10,7 @@ mod interval;
 mod stream;
 
 pub use hash::hash;
-pub use interval::{Interval, Tallied};
+pub use interval::Interval;
 pub use stream::{RecordError, Records, Writer};
 
 use crate::models::Work;

@@ -142,12 +142,13 @@ fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
     let [first, second] = recorder.intervals() else {
         panic!("{:?}", recorder.intervals());
     };
+    assert_eq!(second.label, "second");
+    let (first, second) = (first.did, second.did);
     assert_eq!((first.writes.requests, first.writes.bytes), (4, 16_384));
     assert_eq!((first.jumps, first.work.medium_written), (0, 16_384));
     assert_eq!(first.write_amplification(8192), Some(2.0));
-    assert_eq!(second.label, "second");
     assert_eq!((second.reads.requests, second.flushes.requests), (1, 1));
-    assert_eq!(second.jumped_sectors, 5_000_000 - 1032);
+    assert_eq!(second.jumped.0, (5_000_000 - 1032) * 512);
     assert!(second.causes.rotation > 0 && second.work.seeks == 1);
     let bytes = shared.0.lock().unwrap().clone();
     let read: Vec<Record> = Records::new(&bytes[..])
@@ -190,6 +191,7 @@ fn what_the_first_request_cost_belongs_to_the_first_interval() {
     let [only] = recorder.intervals() else {
         panic!("{:?}", recorder.intervals());
     };
-    assert_eq!((only.work.seeks, only.work.medium_read), (1, 4096));
-    assert_eq!((only.reads.requests, only.from), (1, before));
+    let did = only.did;
+    assert_eq!((did.work.seeks, did.work.medium_read), (1, 4096));
+    assert_eq!((did.reads.requests, only.from), (1, before));
 }

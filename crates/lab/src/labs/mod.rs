@@ -3,6 +3,7 @@
 pub mod guest;
 pub mod host;
 pub(crate) mod notes;
+pub(crate) mod recorded;
 pub mod ssh;
 
 use crate::missing::Missing;

@@ -75,6 +75,11 @@ impl<'a> Notes<'a> {
         (self.emit)(event);
     }
 
+    /// The phases measured so far.
+    pub(crate) fn samples(&mut self) -> &mut [Sample] {
+        &mut self.samples
+    }
+
     /// Takes over what was noted elsewhere, behind what was noted here. Its samples are those
     /// that were heard of.
     pub(crate) fn take_over(&mut self, record: CellRecord) -> Outcome {

@@ -199,6 +199,11 @@ fn run(
     if let Some(below) = below {
         lab = lab.above(below);
     }
+    if plan.disk.is_some() {
+        let voice = voice.clone();
+        // Where the host has gone, nobody records any more.
+        lab = lab.marking(move |mark| drop(voice.say(&Word::Marked { mark })));
+    }
     let record = lab.run_cell(&plan, cell, &mut |event| {
         // Where the host has gone, the record will not arrive either: it is run again.
         let _ = voice.say(&Word::Happened { event });

@@ -5,7 +5,7 @@ mod frames;
 
 use crate::missing::Missing;
 use frames::Frames;
-use fsdyno_model::{Cell, CellRecord, Contender, Event, Nanos, Plan, Recovery};
+use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
@@ -81,6 +81,12 @@ pub enum Word {
     Happened {
         /// What.
         event: Event,
+    },
+    /// A phase is at this point, now: nothing it asks of its disks later is asked before this is
+    /// said.
+    Marked {
+        /// Where.
+        mark: Mark,
     },
     /// Drive out of memory what the host keeps there of the disks, and say so.
     DriveOut,

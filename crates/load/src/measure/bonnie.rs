@@ -7,6 +7,7 @@ use crate::engines::sync::{self, Sync};
 use crate::ground::Ground;
 use crate::workloads::PhaseKind;
 use crate::workloads::bonnie::{self, Bonnie, Done, Phase, Place};
+use fsdyno_model::disk_use::Point;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::stop::Stop;
@@ -31,7 +32,7 @@ pub(super) fn run(
     phase: Phase,
     kind: &PhaseKind,
     engine: &str,
-    request: &Request<'_>,
+    request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let imagined = engine == null::NAME;
     // A second pass would find warm what the first found cold.
@@ -42,7 +43,9 @@ pub(super) fn run(
         stop: request.stop,
     };
     if imagined {
+        (request.mark)(Point::Begins);
         let done = bonnie.run(&mut Null::new(bonnie.facts()), &place)?;
+        (request.mark)(Point::Returned);
         let durable_ns = kind.writes.then_some(done.elapsed);
         let mut measured = measured(done, durable_ns, null::NAME, "no system calls");
         measured.warnings.clear();
@@ -50,7 +53,9 @@ pub(super) fn run(
     }
     raise_descriptor_limit();
     let handle = open_ground(kind, place.root)?;
+    (request.mark)(Point::Begins);
     let done = bonnie.run(&mut Sync::default(), &place)?;
+    (request.mark)(Point::Returned);
     let watch = Watch::start();
     let synced = durable(handle.as_ref(), place.root, watch)?;
     let durable_ns = synced.map(|synced| Nanos(done.elapsed.0 + synced.0));

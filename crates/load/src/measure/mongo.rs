@@ -6,6 +6,7 @@ use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
 use crate::workloads::mongo::{Mongo, Parameters, Phase};
 use crate::workloads::{Job, PhaseKind};
+use fsdyno_model::disk_use::Point;
 use fsdyno_model::sample::{Better, Figure};
 
 /// Runs a phase, by system calls of our own whatever the engine but `null`.
@@ -13,7 +14,7 @@ pub(super) fn run(
     phase: Phase,
     kind: &PhaseKind,
     engine: &str,
-    request: &Request<'_>,
+    request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let mut mongo = Mongo::new(Parameters::read(&request.phase.parameters));
     let job = Job::bare(&request.ground.root, request.stop);
@@ -24,6 +25,7 @@ pub(super) fn run(
         raise_descriptor_limit();
         open_ground(kind, job.root)?
     };
+    (request.mark)(Point::Begins);
     let watch = Watch::start();
     let tally = if imagined {
         phase.run(&mut Null::new(mongo.facts()), &job, &mut mongo)?
@@ -31,6 +33,7 @@ pub(super) fn run(
         phase.run(&mut Sync::default(), &job, &mut mongo)?
     };
     let used = watch.read();
+    (request.mark)(Point::Returned);
     let durable_ns = if imagined {
         kind.writes.then_some(used.wall)
     } else {

@@ -1,12 +1,13 @@
 //! A phase that is a program: prepared untimed, run under the clock, and its figures read.
 
 use super::watch::Watch;
-use super::{Measured, durable, open_ground};
+use super::{Measured, Request, durable, open_ground};
 use crate::engines::LoadError;
 use crate::engines::tools::{self, Ended, KEPT, ToolCommand};
 use crate::ground::Ground;
 use crate::tools::{Planned, Strays};
 use crate::workloads::ToolRun;
+use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
@@ -66,19 +67,17 @@ fn under_mark(
 }
 
 /// Runs the timed command of a phase.
-pub(super) fn run(
-    mut planned: Planned,
-    phase: &PhasePlan,
-    ground: &Ground,
-    stop: &Stop,
-) -> Result<Measured, LoadError> {
+pub(super) fn run(mut planned: Planned, request: &mut Request<'_>) -> Result<Measured, LoadError> {
+    let (phase, ground) = (request.phase, &*request.ground);
     let handle = open_ground(&planned.program.kind, &ground.root)?;
     let nothing = ToolRun::new("", []);
     let tool = std::mem::replace(&mut planned.commands.timed, nothing);
     let strays = Strays::guarded()?;
+    (request.mark)(Point::Begins);
     let watch = Watch::start();
-    let ended = under_mark(tool, READABLE, &strays, stop);
+    let ended = under_mark(tool, READABLE, &strays, request.stop);
     let used = watch.read();
+    (request.mark)(Point::Returned);
     let ended = ended?;
     let durable_ns = durable(handle.as_ref(), &ground.root, watch)?;
     let left = ended.left_running + strays.end();

@@ -2,6 +2,7 @@
 
 use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError, Measured, Request};
+use fsdyno_model::disk_use::Point;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::stop::Stop;
@@ -29,12 +30,16 @@ pub fn run_by(
     phase: &PhasePlan,
     copy_method: CopyMethod,
 ) -> Result<Measured, LoadError> {
-    measure::run(Request {
+    let mut marks = Vec::new();
+    let measured = measure::run(Request {
         phase,
         engine,
         copy_method,
         ground,
         facts: None,
         stop: &Stop::new(),
-    })
+        mark: &mut |point| marks.push(point),
+    })?;
+    assert_eq!(marks, [Point::Begins, Point::Returned], "{}", phase.kind);
+    Ok(measured)
 }

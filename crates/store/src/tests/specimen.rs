@@ -1,11 +1,12 @@
 //! A run in which every field of the model is set, and every variant occurs: for tests.
 
+use fsdyno_model::disk_use::{Causes, Tallied, Work};
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender,
-    CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, Effective, Failure, Figure,
-    Fragmentation, GroundState, LayoutChoice, Nanos, Outcome, PhasePlan, Plan, Provenance, RunInfo,
-    Sample, Stage, StopReason, Tally, Warning, WarningKind, Workload,
+    CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse, Effective,
+    Failure, Figure, Fragmentation, GroundState, LayoutChoice, Nanos, Outcome, PhasePlan, Plan,
+    Provenance, RunInfo, Sample, Stage, StopReason, Tally, Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -219,6 +220,13 @@ pub(crate) fn sample(phase: u32) -> Sample {
             flushes: next(),
             busy_ns: Nanos(next()),
         }),
+        disks: (0..2)
+            .map(|disk| DiskFigures {
+                disk: disk * 3,
+                to_return: did(&mut next),
+                to_durable: did(&mut next),
+            })
+            .collect(),
         space_before: Bytes(next()),
         space_after: Bytes(u64::MAX - next()),
         fragmentation: Some(Fragmentation {
@@ -248,12 +256,34 @@ pub(crate) fn sample(phase: u32) -> Sample {
     }
 }
 
+/// What a disk did, every number another.
+fn did(next: &mut impl FnMut() -> u64) -> DiskUse {
+    let mut kind = || Tallied {
+        requests: next(),
+        bytes: next(),
+        failed: next(),
+    };
+    let [reads, writes, discards, flushes] = std::array::from_fn(|_| kind());
+    DiskUse {
+        reads,
+        writes,
+        discards,
+        flushes,
+        jumps: next(),
+        jumped: Bytes(next()),
+        causes: Causes::from_parts(std::array::from_fn(|_| next())),
+        slowest: Nanos(next()),
+        work: Work::from_parts(std::array::from_fn(|_| next())),
+    }
+}
+
 /// A cell that was measured, with everything set.
 pub(crate) fn measured(index: u32) -> CellRecord {
     let bare = Sample {
         cache: CacheEvidence::default(),
         durable_ns: None,
         device: None,
+        disks: Vec::new(),
         fragmentation: None,
         figures: Vec::new(),
         warnings: Vec::new(),

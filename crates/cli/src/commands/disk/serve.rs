@@ -232,7 +232,8 @@ fn in_virtual_time(
         seats.push(Seat::new(name, disk, listener, discards));
         paths.push(socket);
     }
-    match calendar::serve(&calendar.listener, &mut seats, Setting::default(), stop) {
+    let (setting, nobody) = (Setting::default(), &mut Vec::new);
+    match calendar::serve(&calendar.listener, &mut seats, setting, nobody, stop) {
         Ok(passed) => {
             output::bytes(told(&seats, &passed).as_bytes())?;
             Ok(Code::Ok)

@@ -17,6 +17,7 @@ use crate::disk::Disk;
 use crate::fronts::stream::{self, StreamError};
 use crate::fronts::vhost::{Connection, ConnectionError, Offer, Served};
 use crate::request::Completion;
+use crate::store::StoreError;
 use fsdyno_model::{Nanos, Stop};
 use message::{Message, MessageError, Word};
 use page::{KERNEL, Page};
@@ -148,6 +149,11 @@ impl Default for Setting {
     }
 }
 
+/// What the workload in the guest has said since it was asked last: the texts of its marks. Asked
+/// before anything is taken from the guest and before anything more is completed, so that a mark
+/// said before a request was made stands before it.
+pub type Marks<'a> = &'a mut dyn FnMut() -> Vec<String>;
+
 /// What has passed when a guest has gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passed {
@@ -165,6 +171,7 @@ pub fn serve(
     listener: &UnixListener,
     seats: &mut [Seat],
     setting: Setting,
+    marks: Marks<'_>,
     stop: &Stop,
 ) -> Result<Passed, CalendarError> {
     let listen = CalendarError::host("listen");
@@ -185,6 +192,7 @@ pub fn serve(
         connections,
         served,
         setting,
+        marks,
         stop,
         now: 0,
         request: None,
@@ -193,6 +201,7 @@ pub fn serve(
         digest: Sha256::new(),
     };
     calendar.keep()?;
+    calendar.mark()?;
     Ok(calendar.end())
 }
 
@@ -230,6 +239,7 @@ struct Calendar<'a> {
     /// What was asked for over connections that have ended.
     served: Vec<Served>,
     setting: Setting,
+    marks: Marks<'a>,
     stop: &'a Stop,
     /// The guest's time.
     now: u64,
@@ -254,6 +264,18 @@ impl Calendar<'_> {
         }
     }
 
+    /// Lays what the workload has said by now behind what its disks have been asked by now.
+    fn mark(&mut self) -> Result<(), CalendarError> {
+        for text in (self.marks)() {
+            self.catch_up();
+            for seat in self.seats.iter_mut() {
+                let now = Nanos(seat.began + self.now);
+                seat.disk.mark(now, &text).map_err(of_contents)?;
+            }
+        }
+        Ok(())
+    }
+
     /// When a disk has something to tell, in the guest's time.
     fn due_at(&self, seat: usize) -> Option<u64> {
         let connection = self.connections[seat].as_ref();
@@ -272,6 +294,7 @@ impl Calendar<'_> {
 
     /// Goes on to whatever comes first; whether there was anything.
     fn go_on(&mut self) -> Result<bool, CalendarError> {
+        self.mark()?;
         let shared = self.page.is_shared();
         let request = if shared {
             self.page.request()
@@ -326,10 +349,7 @@ impl Calendar<'_> {
         let Some(connection) = &mut self.connections[seat] else {
             // Whoever asked for it has gone.
             let disk = &mut self.seats[seat].disk;
-            let completed = disk.complete(now).map_err(|error| {
-                CalendarError::host("keep the contents of a disk")(io::Error::other(error))
-            });
-            return completed.map(drop);
+            return disk.complete(now).map(drop).map_err(of_contents);
         };
         let completed = connection.complete(&mut self.seats[seat].disk, now);
         let (completions, call) = completed.map_err(|source| self.of_disk(seat, source))?;
@@ -426,6 +446,8 @@ impl Calendar<'_> {
             }
             let look = deadline.min(Instant::now() + LOOK);
             if !stream::wait(&mut lines, Some(look))? {
+                // A guest that computes may have told something all the same.
+                self.mark()?;
                 self.be_patient(deadline)?;
                 continue;
             }
@@ -491,6 +513,8 @@ impl Calendar<'_> {
     /// A guest comes to a disk, or says something to one.
     fn hear_disk(&mut self, seat: usize) -> Result<(), CalendarError> {
         self.catch_up();
+        // What it says to a disk now, it says after that, and it waits for the answer.
+        self.mark()?;
         let heard = match self.connections[seat].take() {
             None => self.connect(seat),
             Some(connection) => self.converse(seat, connection),
@@ -575,6 +599,10 @@ impl Calendar<'_> {
             digest,
         }
     }
+}
+
+fn of_contents(error: StoreError) -> CalendarError {
+    CalendarError::host("keep the contents of a disk")(io::Error::other(error))
 }
 
 fn is_ready(line: Option<&PollFd<'_>>) -> bool {

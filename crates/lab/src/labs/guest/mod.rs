@@ -2,6 +2,7 @@
 //! panics or dies takes nothing with it but its cell.
 
 mod conversation;
+mod line;
 mod plug;
 mod virtually;
 

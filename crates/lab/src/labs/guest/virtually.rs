@@ -2,19 +2,22 @@
 //! given its task in a file and tells what happens; it is asked nothing.
 
 use super::conversation::with_last;
+use super::line::{Line, Words};
 use super::{GuestLab, LAST_LINES};
 use crate::labs::notes::Notes;
+use crate::labs::recorded;
 use crate::procedure::Halt;
-use crate::talk::{Ear, Task, Word};
+use crate::talk::{Task, Word};
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
-use fsdyno_disk::{Disk, Faults, Profile, SparseFile};
+use fsdyno_disk::{Disk, Faults, Profile, Recorder, SparseFile};
 use fsdyno_host::guest::{Guest, traveller};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
 use std::fs;
 use std::io;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -33,13 +36,13 @@ pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
     })
 }
 
-/// The time of a guest and its disks, kept in a thread of its own.
-struct Kept {
-    thread: JoinHandle<Result<Passed, CalendarError>>,
-    stop: Stop,
+/// The disks of a guest and its calendar, waiting for it.
+struct Waiting {
+    calendar: UnixListener,
+    seats: Vec<Seat>,
 }
 
-impl Kept {
+impl Waiting {
     /// Makes the disks and listens for the guest.
     fn begin(
         model: &ModelDisk,
@@ -59,27 +62,51 @@ impl Kept {
             let path = scratch.join(format!("disk{number}.img"));
             let contents = SparseFile::create(&path, size.0)
                 .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
-            let disk = Disk::new(&profile, Some(size), Box::new(contents), Faults::default());
+            let mut disk = Disk::new(&profile, Some(size), Box::new(contents), Faults::default());
+            disk.record(Recorder::figures());
             let discards = profile.timing.discards();
             seats.push(Seat::new(format!("disk{number}"), disk, listener, discards));
         }
+        Ok(Self { calendar, seats })
+    }
+
+    /// Keeps the guest's time from now on, and hears it meanwhile.
+    fn keep(self, mut line: Line) -> Kept {
         let stop = Stop::new();
         let stopped = stop.clone();
         let thread = thread::spawn(move || {
-            calendar::serve(&calendar, &mut seats, Setting::default(), &stopped)
+            let mut seats = self.seats;
+            let setting = Setting::default();
+            let mut marks = || line.marks();
+            let passed = calendar::serve(&self.calendar, &mut seats, setting, &mut marks, &stopped);
+            // However that ended, what had been said is heard.
+            line.marks();
+            let recorders = seats
+                .iter_mut()
+                .filter_map(|seat| seat.disk.take_recorder());
+            (passed, recorders.collect())
         });
-        Ok(Self { thread, stop })
+        Kept { thread, stop }
     }
+}
 
+/// The time of a guest and its disks, kept in a thread of its own; and what the disks recorded.
+struct Kept {
+    thread: JoinHandle<(Result<Passed, CalendarError>, Vec<Recorder>)>,
+    stop: Stop,
+}
+
+impl Kept {
     /// What has passed, once the guest has gone.
-    fn end(self) -> Result<Passed, CalendarError> {
+    fn end(self) -> (Result<Passed, CalendarError>, Vec<Recorder>) {
         let deadline = Instant::now() + LEAVE;
         while !self.thread.is_finished() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
         self.stop.request();
         // It looks for the wish several times a second.
-        self.thread.join().unwrap_or(Err(CalendarError::Stopped))
+        let ended = self.thread.join();
+        ended.unwrap_or((Err(CalendarError::Stopped), Vec::new()))
     }
 }
 
@@ -108,23 +135,29 @@ impl GuestLab {
         };
         lay_task(scratch.path(), plan, cell)
             .map_err(|e| notes.halt(format!("cannot lay down the task of the guest: {e}"), None))?;
-        let kept = Kept::begin(model, (disks, self.image_bytes), scratch.path())
+        let waiting = Waiting::begin(model, (disks, self.image_bytes), scratch.path())
             .map_err(|e| notes.halt(e, None))?;
         let size = (self.size.memory, disks);
         let program = Path::new(&self.init[0]);
         let started = traveller::start(&self.machine, size, program, scratch.path(), &self.journal);
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
-        let heard = self.hear(&mut guest, line, notes);
+        let (line, words) =
+            Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
+        let kept = waiting.keep(line);
+        let heard = self.hear(&mut guest, &words, notes);
         if heard.is_ok() {
             // It ends by itself; what does not is ended with its guard.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
-        let passed = kept.end();
+        let (passed, recorders) = kept.end();
+        recorded::doubts(&recorders).for_each(|doubt| notes.warn(doubt));
+        recorded::add(notes.samples(), &recorders);
         match (heard, passed) {
-            (Ok(record), Ok(passed)) => {
+            (Ok(mut record), Ok(passed)) => {
                 notes.effective(Effective::DISK, told(model, &passed));
+                recorded::add(&mut record.samples, &recorders);
                 Ok(record)
             }
             (Err(None), _) => Err(Halt::Stopped),
@@ -139,19 +172,17 @@ impl GuestLab {
     fn hear(
         &self,
         guest: &mut Guest,
-        line: UnixStream,
+        words: &Words,
         notes: &mut Notes<'_>,
     ) -> Result<CellRecord, Option<String>> {
         let broken = |error: io::Error| Some(format!("the line to the guest: {error}"));
-        line.set_read_timeout(Some(LOOK)).map_err(broken)?;
-        let mut ear: Ear<_, Word> = Ear::new(line);
         let mut ended = None;
         loop {
             if self.stop.requested() {
                 return Err(None);
             }
-            match ear.hear() {
-                Ok(Some(Word::Ready {
+            match words.recv_timeout(LOOK) {
+                Ok(Ok(Word::Ready {
                     kernel,
                     build,
                     memory,
@@ -163,12 +194,17 @@ impl GuestLab {
                     );
                     notes.effective(Effective::GUEST, about);
                 }
-                Ok(Some(Word::Happened { event })) => notes.hear(event),
-                Ok(Some(Word::Ended { record })) => return Ok(*record),
-                Ok(Some(Word::Refused { reason })) => return Err(Some(reason)),
-                Ok(Some(other)) => return Err(Some(format!("it said {other:?}"))),
-                Ok(None) => {
-                    // What it said last may still be in the line.
+                Ok(Ok(Word::Happened { event })) => notes.hear(event),
+                Ok(Ok(Word::Ended { record })) => return Ok(*record),
+                Ok(Ok(Word::Refused { reason })) => return Err(Some(reason)),
+                Ok(Ok(other)) => return Err(Some(format!("it said {other:?}"))),
+                Ok(Err(error)) => return Err(broken(error)),
+                // Its time is kept no longer.
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Some("it ended without a word".to_owned()));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    // It may have ended before anybody kept its time.
                     if guest.wait(Duration::ZERO).map_err(broken)?.is_some() {
                         let since = *ended.get_or_insert_with(Instant::now);
                         if since.elapsed() > LEAVE {
@@ -176,7 +212,6 @@ impl GuestLab {
                         }
                     }
                 }
-                Err(error) => return Err(broken(error)),
             }
         }
     }

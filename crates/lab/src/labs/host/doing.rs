@@ -25,7 +25,7 @@ use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::Needs;
 use fsdyno_model::{
-    CacheEvidence, Daemon, Failure, PhasePlan, Stage, Step, Stop, Warning, WarningKind,
+    CacheEvidence, Daemon, Failure, Mark, PhasePlan, Stage, Step, Stop, Warning, WarningKind,
 };
 use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,8 @@ pub(super) struct Doing<'a, 'n> {
     pub(super) released: &'a [Released],
     /// What keeps data of the devices in memory below them.
     pub(super) below: Option<&'a mut dyn Below>,
+    /// Who is told where a phase stands.
+    pub(super) marks: &'a mut dyn FnMut(Mark),
     // Given back from top to bottom.
     pub(super) mounted: Option<Mounted>,
     pub(super) pool: Option<HeldPool>,
@@ -75,6 +77,7 @@ impl<'a, 'n> Doing<'a, 'n> {
         base: &'a Path,
         released: &'a [Released],
         below: Option<&'a mut (dyn Below + 'static)>,
+        marks: &'a mut dyn FnMut(Mark),
     ) -> Self {
         Self {
             notes,
@@ -84,6 +87,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             base,
             released,
             below: below.map(|below| below as &mut dyn Below),
+            marks,
             mounted: None,
             pool: None,
             daemon: None,

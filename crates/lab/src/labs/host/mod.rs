@@ -20,7 +20,9 @@ use doing::Doing;
 use fsdyno_host::counters::space_free;
 use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{Bytes, Cell, CellRecord, DeviceChoice, Event, Failure, Outcome, Plan, Stop};
+use fsdyno_model::{
+    Bytes, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome, Plan, Stop,
+};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -34,6 +36,7 @@ pub struct HostLab {
     released: Vec<Released>,
     missing: Missing,
     below: Option<Box<dyn Below>>,
+    marks: Box<dyn FnMut(Mark)>,
 }
 
 impl HostLab {
@@ -54,6 +57,7 @@ impl HostLab {
             released,
             missing: Missing::here(plan),
             below: None,
+            marks: Box::new(|_| ()),
         }
     }
 
@@ -61,6 +65,14 @@ impl HostLab {
     #[must_use]
     pub fn above(mut self, below: Box<dyn Below>) -> Self {
         self.below = Some(below);
+        self
+    }
+
+    /// Tells who is to hear at which point a phase is, next to its clock: the recorders of model
+    /// disks. What hearing takes is inside the time to durable.
+    #[must_use]
+    pub fn marking(mut self, marks: impl FnMut(Mark) + 'static) -> Self {
+        self.marks = Box::new(marks);
         self
     }
 }
@@ -109,6 +121,7 @@ impl Lab for HostLab {
             &self.scratch,
             &self.released,
             self.below.as_deref_mut(),
+            &mut *self.marks,
         );
         let mut result = procedure::run(&mut hands, &job);
         if let Err(Halt::Failed(failure)) = &mut result {

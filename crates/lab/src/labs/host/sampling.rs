@@ -4,9 +4,9 @@ use super::doing::Doing;
 use super::{doubts, fragments};
 use crate::job::Job;
 use crate::procedure::Halt;
-use fsdyno_host::counters::{self, BlockCounters};
-use fsdyno_load::measure;
-use fsdyno_model::{CacheEvidence, CpuUse, Sample};
+use fsdyno_host::counters::{self, BlockCounters, MachineCpu};
+use fsdyno_load::measure::{self, Measured};
+use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Mark, Point, Sample};
 use std::path::Path;
 
 /// Runs a phase and keeps its sample.
@@ -19,36 +19,7 @@ pub(super) fn measure(
     let phase = &job.workload.phases[number as usize];
     let space = |root: &Path| counters::space_used(root).unwrap_or_default();
     let space_before = space(&hands.ground.root);
-    let (block_before, cpu_before) = counters(hands)?;
-    let facts = job.prepared.dataset.facts();
-    let request = measure::Request {
-        phase,
-        engine: &job.plan.engine,
-        copy_method: job.plan.copy_method,
-        ground: &mut hands.ground,
-        facts: Some((facts.files, facts.directories, facts.bytes.0)),
-        stop: hands.stop,
-    };
-    let mut measured = measure::run(request).map_err(|error| hands.load_failed(&error))?;
-    if let Some(durable) = &mut measured.durable_ns
-        && job.touches_files()
-    {
-        durable.0 = durable.0.saturating_add(hands.make_durable()?.0);
-    }
-    let (_, cpu_after) = counters(hands)?;
-    if measured.durable_ns.is_none() && job.touches_files() {
-        // A phase that only reads may still write time stamps: they count as its traffic,
-        // while its time ended with the reading.
-        hands.sync()?;
-    }
-    let (block_after, _) = counters(hands)?;
-    for tool in &measured.commands {
-        hands.notes.tool(tool);
-    }
-    let machine = cpu_after.since(&cpu_before);
-    let device = block_after
-        .zip(block_before)
-        .map(|(after, before)| after.since(&before));
+    let (measured, machine, device) = timed(hands, job, number)?;
     let mut sample = Sample {
         phase: number,
         label: phase.label.clone(),
@@ -66,6 +37,8 @@ pub(super) fn measure(
             steal_ns: machine.steal_ns,
         },
         device,
+        // Whoever keeps the disks adds them.
+        disks: Vec::new(),
         space_before,
         space_after: space(&hands.ground.root),
         fragmentation: None,
@@ -79,8 +52,60 @@ pub(super) fn measure(
     Ok(())
 }
 
+/// Runs the phase: what it told, and what machine and devices did meanwhile.
+fn timed(
+    hands: &mut Doing<'_, '_>,
+    job: &Job<'_>,
+    number: u32,
+) -> Result<(Measured, MachineCpu, Option<DeviceUse>), Halt> {
+    let phase = &job.workload.phases[number as usize];
+    let (block_before, cpu_before) = counters(hands)?;
+    let facts = job.prepared.dataset.facts();
+    let marks = &mut *hands.marks;
+    let mut mark = |point| {
+        marks(Mark {
+            phase: number,
+            point,
+        });
+    };
+    let request = measure::Request {
+        phase,
+        engine: &job.plan.engine,
+        copy_method: job.plan.copy_method,
+        ground: &mut hands.ground,
+        facts: Some((facts.files, facts.directories, facts.bytes.0)),
+        stop: hands.stop,
+        mark: &mut mark,
+    };
+    let mut measured = measure::run(request).map_err(|error| hands.load_failed(&error))?;
+    if let Some(durable) = &mut measured.durable_ns
+        && job.touches_files()
+    {
+        durable.0 = durable.0.saturating_add(hands.make_durable()?.0);
+    }
+    let (_, cpu_after) = counters(hands)?;
+    if measured.durable_ns.is_none() && job.touches_files() {
+        // A phase that only reads may still write time stamps: they count as its traffic,
+        // while its time ended with the reading.
+        hands.sync()?;
+    }
+    (hands.marks)(Mark {
+        phase: number,
+        point: Point::Durable,
+    });
+    let (block_after, _) = counters(hands)?;
+    for tool in &measured.commands {
+        hands.notes.tool(tool);
+    }
+    let machine = cpu_after.since(&cpu_before);
+    let device = block_after
+        .zip(block_before)
+        .map(|(after, before)| after.since(&before));
+    Ok((measured, machine, device))
+}
+
 /// The counters that stand around a phase.
-fn counters(hands: &Doing<'_, '_>) -> Result<(Option<BlockCounters>, counters::MachineCpu), Halt> {
+fn counters(hands: &Doing<'_, '_>) -> Result<(Option<BlockCounters>, MachineCpu), Halt> {
     let failed = |e: std::io::Error| {
         hands
             .notes

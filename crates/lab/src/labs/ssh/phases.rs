@@ -206,6 +206,7 @@ pub(super) fn measure(
             machine_busy_ns: machine_busy(&told).unwrap_or_default(),
             steal_ns: Nanos(0),
         },
+        disks: Vec::new(),
         device: None,
         space_before,
         space_after: hands.space()?,

@@ -1,0 +1,88 @@
+//! The line of a guest in virtual time, read by the thread that keeps its time: what the guest has
+//! said lies in it before the guest goes on. So a mark is taken out in its place among the
+//! requests, and every other word is passed on to whoever hears.
+
+use crate::talk::{Ear, Word};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What the guest said, in order, as another thread hears it. After an error there is no more.
+pub(super) type Words = Receiver<io::Result<Word>>;
+
+/// The end at which a guest is heard.
+pub(super) struct Line {
+    ear: Ear<UnixStream, Word>,
+    /// To whom words are passed on; none once the line has ended.
+    words: Option<Sender<io::Result<Word>>>,
+}
+
+impl Line {
+    /// Takes up a line; what is heard over it comes out at the other end.
+    pub fn new(line: UnixStream) -> io::Result<(Self, Words)> {
+        line.set_nonblocking(true)?;
+        let (sender, words) = channel();
+        let line = Self {
+            ear: Ear::new(line),
+            words: Some(sender),
+        };
+        Ok((line, words))
+    }
+
+    /// Passes on what has been said since; the marks in it.
+    pub fn marks(&mut self) -> Vec<String> {
+        let mut marks = Vec::new();
+        while let Some(words) = &self.words {
+            let heard = match self.ear.hear() {
+                Ok(None) => break,
+                Ok(Some(Word::Marked { mark })) => {
+                    marks.push(mark.to_string());
+                    continue;
+                }
+                Ok(Some(word)) => Ok(word),
+                Err(error) => Err(error),
+            };
+            let ended = heard.is_err();
+            // Whoever hears no more has ended the guest.
+            if words.send(heard).is_err() || ended {
+                self.words = None;
+            }
+        }
+        marks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::talk::Mouth;
+    use fsdyno_model::{Mark, Point};
+
+    #[test]
+    fn marks_are_taken_out_in_order_and_nothing_else_is_lost() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut line, words) = Line::new(ours).unwrap();
+        assert!(line.marks().is_empty());
+        let mut guest = Mouth(theirs);
+        let mark = |phase| Mark {
+            phase,
+            point: Point::Begins,
+        };
+        for phase in 0..3 {
+            let mark = mark(phase);
+            guest.say(&Word::Marked { mark }).unwrap();
+            guest.say(&Word::Acknowledged { operations: 7 }).unwrap();
+        }
+        let all: Vec<String> = (0..3).map(|phase| mark(phase).to_string()).collect();
+        assert_eq!(line.marks(), all);
+        assert_eq!(line.marks(), Vec::<String>::new());
+        guest.say(&Word::DriveOut).unwrap();
+        drop(guest);
+        assert_eq!(line.marks(), Vec::<String>::new());
+        drop(line);
+        let heard: Vec<_> = words.iter().collect();
+        assert_eq!(heard.len(), 5);
+        assert!(matches!(heard[3], Ok(Word::DriveOut)));
+        assert!(heard[4].is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! What the recorders of a contender's model disks tell of its phases: the stretches between the
+//! points that the workload marked. What lies between two phases belongs to none of them.
+
+use fsdyno_disk::Recorder;
+use fsdyno_disk::record::Interval;
+use fsdyno_model::{DiskFigures, Mark, Point, Sample, Warning, WarningKind};
+
+/// Adds to samples what each of the disks did for them.
+pub(crate) fn add(samples: &mut [Sample], recorders: &[Recorder]) {
+    for sample in samples {
+        let disks = (0..).zip(recorders);
+        let figures = disks.filter_map(|(disk, recorder)| of_phase(recorder, sample.phase, disk));
+        sample.disks = figures.collect();
+    }
+}
+
+/// What a disk did for a phase; none where it does not know all of its points.
+fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
+    let intervals = recorder.intervals();
+    // Where marks were too many, the last interval goes on beyond its end.
+    let apart = match recorder.marks_unheeded() {
+        0 => intervals.len(),
+        _ => intervals.len() - 1,
+    };
+    let began = |point| -> Option<&Interval> {
+        let mark = Mark { phase, point };
+        let label = mark.to_string();
+        intervals[..apart].iter().find(|one| one.label == label)
+    };
+    began(Point::Durable)?;
+    Some(DiskFigures {
+        disk,
+        to_return: began(Point::Begins)?.did,
+        to_durable: began(Point::Returned)?.did,
+    })
+}
+
+/// What kept a record from being written whole, for each disk where something did.
+pub(crate) fn doubts(recorders: &[Recorder]) -> impl Iterator<Item = Warning> {
+    let disks = recorders.iter().enumerate();
+    disks.filter_map(|(disk, recorder)| {
+        let trouble = recorder.trouble()?;
+        Some(Warning::new(
+            WarningKind::Unobserved,
+            format!("the record of disk {disk} ends early: {trouble}"),
+            "make room where it lies (--disk-record), and run the cell again",
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsdyno_disk::{Disk, Faults, Kind, Memory, Request, profiles};
+    use fsdyno_model::{Bytes, CacheEvidence, CpuUse, Nanos, Tally};
+
+    fn sample(phase: u32) -> Sample {
+        Sample {
+            phase,
+            label: "copy".into(),
+            kind: "copy".into(),
+            engine: "sync".into(),
+            method: String::new(),
+            cache: CacheEvidence::default(),
+            return_ns: Nanos(1),
+            durable_ns: None,
+            tally: Tally::default(),
+            cpu: CpuUse::default(),
+            device: None,
+            disks: Vec::new(),
+            space_before: Bytes(0),
+            space_after: Bytes(0),
+            fragmentation: None,
+            figures: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_phase_has_what_lies_between_its_points_and_nothing_of_what_lies_between_phases() {
+        let profile = profiles::ALL[0].profile().unwrap();
+        let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
+        disk.record(Recorder::figures());
+        let mut sector = 0;
+        let mut reads = |disk: &mut Disk, count: u64| {
+            for _ in 0..count {
+                let now = Nanos(0);
+                let request = Request::new(0, Kind::Read, sector, 8);
+                disk.submit(now, request, |_| ()).unwrap();
+                sector += 8;
+                while let Some(at) = disk.next_completion() {
+                    let _ = disk.complete(at).unwrap();
+                }
+            }
+        };
+        let mark = |disk: &mut Disk, phase, point| {
+            let text = Mark { phase, point }.to_string();
+            disk.mark(Nanos(0), &text).unwrap();
+        };
+        reads(&mut disk, 100);
+        for phase in 0..2 {
+            mark(&mut disk, phase, Point::Begins);
+            reads(&mut disk, 3 + u64::from(phase));
+            mark(&mut disk, phase, Point::Returned);
+            reads(&mut disk, 1);
+            mark(&mut disk, phase, Point::Durable);
+            reads(&mut disk, 50);
+        }
+        // One that never came to its end.
+        mark(&mut disk, 2, Point::Begins);
+        mark(&mut disk, 2, Point::Returned);
+        let recorder = disk.take_recorder().unwrap();
+        let mut samples = [sample(0), sample(1), sample(2)];
+        add(&mut samples, &[recorder]);
+        let counted = |figures: &DiskFigures| {
+            let (returned, durable) = (figures.to_return, figures.to_durable);
+            (returned.reads.requests, durable.reads.requests)
+        };
+        let told = samples.each_ref().map(|of| of.disks.first().map(counted));
+        assert_eq!(told, [Some((3, 1)), Some((4, 1)), None]);
+        assert_eq!(samples[1].on_disks().unwrap().reads.bytes, 5 * 4096);
+        assert_eq!(samples[1].on_disks().unwrap().jumps, 0);
+    }
+}

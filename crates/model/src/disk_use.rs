@@ -1,0 +1,436 @@
+//! What a model disk did: requests by kind, how far apart they lay, where their time went, and what
+//! the device itself did for them. Sectors, profiles and how all this is counted are the affair of
+//! the disk; here are the figures, in bytes and nanoseconds.
+
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::{Add, AddAssign};
+
+/// Where in a phase a workload stands; told to the recorders of its disks in one sequence with
+/// the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Point {
+    /// The clock starts.
+    Begins,
+    /// The work has returned.
+    Returned,
+    /// All it left behind is durable; of a phase that only reads, the time stamps.
+    Durable,
+}
+
+/// A point of a phase, as the workload tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Mark {
+    /// The place of the phase in its workload, from 0.
+    pub phase: u32,
+    /// Where it stands.
+    pub point: Point,
+}
+
+impl Point {
+    /// All points, in their order.
+    pub const ALL: [Self; 3] = [Self::Begins, Self::Returned, Self::Durable];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Begins => "begins",
+            Self::Returned => "returned",
+            Self::Durable => "durable",
+        }
+    }
+}
+
+impl Mark {
+    /// The mark that its text tells of: see its `Display`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (phase, point) = text.strip_prefix("phase ")?.split_once(' ')?;
+        Some(Self {
+            phase: phase.parse().ok()?,
+            point: Point::ALL.into_iter().find(|one| one.name() == point)?,
+        })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "phase {} {}", self.phase, self.point.name())
+    }
+}
+
+/// What one disk of a contender did for one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DiskFigures {
+    /// The disk, by its place among those of the contender, from 0.
+    pub disk: u32,
+    /// From the start of the clock until the work had returned.
+    pub to_return: DiskUse,
+    /// From then on until all of it was durable.
+    pub to_durable: DiskUse,
+}
+
+impl DiskFigures {
+    /// The whole phase.
+    pub fn whole(&self) -> DiskUse {
+        self.to_return + self.to_durable
+    }
+}
+
+/// What a disk did in a stretch of time. Requests are counted where they complete, jumps where
+/// they are submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DiskUse {
+    /// Reads.
+    pub reads: Tallied,
+    /// Writes, of zeros too.
+    pub writes: Tallied,
+    /// Discards.
+    pub discards: Tallied,
+    /// Flushes.
+    pub flushes: Tallied,
+    /// Reads and writes that did not begin where the one before ended.
+    pub jumps: u64,
+    /// How far they lay away from there, together.
+    #[serde(rename = "jumped_bytes")]
+    pub jumped: Bytes,
+    /// The time of all requests, by cause: what was waited for, added up over all that waited.
+    pub causes: Causes,
+    /// The longest that one took.
+    #[serde(rename = "slowest_ns")]
+    pub slowest: Nanos,
+    /// What the device did meanwhile, on its own account too.
+    pub work: Work,
+}
+
+/// Requests of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tallied {
+    /// How many completed.
+    pub requests: u64,
+    /// Bytes of their extents.
+    pub bytes: u64,
+    /// How many of them failed.
+    pub failed: u64,
+}
+
+/// Where time went, in nanoseconds by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Causes {
+    /// Waiting for other requests.
+    #[serde(rename = "queue_ns")]
+    pub queue: u64,
+    /// The disk's own work on a command: controller, firmware, network.
+    #[serde(rename = "overhead_ns")]
+    pub overhead: u64,
+    /// The arm moves, heads are switched and settle.
+    #[serde(rename = "seek_ns")]
+    pub seek: u64,
+    /// The sector comes round.
+    #[serde(rename = "rotation_ns")]
+    pub rotation: u64,
+    /// Data move: medium, channels, bus.
+    #[serde(rename = "transfer_ns")]
+    pub transfer: u64,
+    /// A flush waits for what goes to the medium.
+    #[serde(rename = "flush_ns")]
+    pub flush: u64,
+    /// A write waits for room in the cache; a volume, for tokens.
+    #[serde(rename = "cache_ns")]
+    pub cache: u64,
+    /// Time that a fault added.
+    #[serde(rename = "fault_ns")]
+    pub fault: u64,
+}
+
+/// What a device did, whoever waited for it: counted from when it was switched on, or within a
+/// stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Work {
+    /// Moves of the arm to another cylinder.
+    pub seeks: u64,
+    /// Cylinders it crossed.
+    pub cylinders: u64,
+    /// Nanoseconds the arm moved, heads were switched and settled.
+    pub seek_ns: u64,
+    /// Nanoseconds of waiting for sectors to come round.
+    pub rotation_ns: u64,
+    /// Nanoseconds in which the medium was read or written.
+    pub transfer_ns: u64,
+    /// Bytes read from the medium for requests, and for moving them within.
+    #[serde(rename = "medium_read_bytes")]
+    pub medium_read: u64,
+    /// Bytes written to the medium.
+    #[serde(rename = "medium_written_bytes")]
+    pub medium_written: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Reads answered from memory.
+    pub cache_hits: u64,
+}
+
+impl DiskUse {
+    /// Requests of all kinds.
+    pub fn requests(&self) -> u64 {
+        let kinds = [&self.reads, &self.writes, &self.discards, &self.flushes];
+        kinds.map(|kind| kind.requests).iter().sum()
+    }
+
+    /// Requests that failed, of all kinds.
+    pub fn failed(&self) -> u64 {
+        let kinds = [&self.reads, &self.writes, &self.discards, &self.flushes];
+        kinds.map(|kind| kind.failed).iter().sum()
+    }
+
+    /// How far a jump went, on average; none where there was none.
+    pub fn mean_jump(&self) -> Option<Bytes> {
+        self.jumped.0.checked_div(self.jumps).map(Bytes)
+    }
+
+    /// How many bytes the medium was written for each that was asked to be: of the host, or of
+    /// the workload, whoever asked; none where nothing was asked.
+    pub fn write_amplification(&self, asked: u64) -> Option<f64> {
+        (asked > 0).then(|| self.work.medium_written as f64 / asked as f64)
+    }
+}
+
+impl Tallied {
+    /// The size of a request, on average; none where there was none.
+    pub fn mean(&self) -> Option<Bytes> {
+        self.bytes.checked_div(self.requests).map(Bytes)
+    }
+}
+
+impl Add for Tallied {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            bytes: self.bytes + other.bytes,
+            failed: self.failed + other.failed,
+        }
+    }
+}
+
+impl Add for DiskUse {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            discards: self.discards + other.discards,
+            flushes: self.flushes + other.flushes,
+            jumps: self.jumps + other.jumps,
+            jumped: Bytes(self.jumped.0 + other.jumped.0),
+            causes: self.causes + other.causes,
+            slowest: self.slowest.max(other.slowest),
+            work: self.work + other.work,
+        }
+    }
+}
+
+impl AddAssign for DiskUse {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Causes {
+    /// The names of the causes, in the order of [`Causes::parts`].
+    pub const NAMES: [&'static str; 8] = [
+        "queue", "overhead", "seek", "rotation", "transfer", "flush", "cache", "fault",
+    ];
+
+    /// The parts, in the order of [`Causes::NAMES`].
+    pub fn parts(&self) -> [u64; 8] {
+        [
+            self.queue,
+            self.overhead,
+            self.seek,
+            self.rotation,
+            self.transfer,
+            self.flush,
+            self.cache,
+            self.fault,
+        ]
+    }
+
+    /// From parts in the order of [`Causes::NAMES`].
+    pub fn from_parts(parts: [u64; 8]) -> Self {
+        let [
+            queue,
+            overhead,
+            seek,
+            rotation,
+            transfer,
+            flush,
+            cache,
+            fault,
+        ] = parts;
+        Self {
+            queue,
+            overhead,
+            seek,
+            rotation,
+            transfer,
+            flush,
+            cache,
+            fault,
+        }
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.parts().iter().sum()
+    }
+}
+
+impl Add for Causes {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let (mut parts, others) = (self.parts(), other.parts());
+        for (part, other) in parts.iter_mut().zip(others) {
+            *part += other;
+        }
+        Self::from_parts(parts)
+    }
+}
+
+impl AddAssign for Causes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Work {
+    /// Names of the figures, in the order of [`Work::parts`].
+    pub const NAMES: [&'static str; 9] = [
+        "seeks",
+        "cylinders",
+        "seek_ns",
+        "rotation_ns",
+        "transfer_ns",
+        "medium_read",
+        "medium_written",
+        "erases",
+        "cache_hits",
+    ];
+
+    /// The figures, in the order of [`Work::NAMES`].
+    pub fn parts(&self) -> [u64; 9] {
+        [
+            self.seeks,
+            self.cylinders,
+            self.seek_ns,
+            self.rotation_ns,
+            self.transfer_ns,
+            self.medium_read,
+            self.medium_written,
+            self.erases,
+            self.cache_hits,
+        ]
+    }
+
+    /// From figures in the order of [`Work::NAMES`].
+    pub fn from_parts(parts: [u64; 9]) -> Self {
+        let [
+            seeks,
+            cylinders,
+            seek_ns,
+            rotation_ns,
+            transfer_ns,
+            medium_read,
+            medium_written,
+            erases,
+            cache_hits,
+        ] = parts;
+        Self {
+            seeks,
+            cylinders,
+            seek_ns,
+            rotation_ns,
+            transfer_ns,
+            medium_read,
+            medium_written,
+            erases,
+            cache_hits,
+        }
+    }
+
+    /// What was done since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let (mut parts, before) = (self.parts(), earlier.parts());
+        for (part, before) in parts.iter_mut().zip(before) {
+            *part -= before;
+        }
+        Self::from_parts(parts)
+    }
+}
+
+impl Add for Work {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let (mut parts, others) = (self.parts(), other.parts());
+        for (part, other) in parts.iter_mut().zip(others) {
+            *part += other;
+        }
+        Self::from_parts(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_from_its_own_text_and_from_no_other() {
+        for phase in [0, 7, u32::MAX] {
+            for point in Point::ALL {
+                let mark = Mark { phase, point };
+                assert_eq!(Mark::parse(&mark.to_string()), Some(mark));
+            }
+        }
+        for text in [
+            "",
+            "phase",
+            "phase x begins",
+            "phase 1 ended",
+            "phase 1 begins ",
+        ] {
+            assert_eq!(Mark::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn stretches_add_up_and_means_of_nothing_are_none() {
+        let one = DiskUse {
+            reads: Tallied {
+                requests: 3,
+                bytes: 12_288,
+                failed: 1,
+            },
+            jumps: 2,
+            jumped: Bytes(2048),
+            causes: Causes::from_parts([1, 2, 3, 4, 5, 6, 7, 8]),
+            slowest: Nanos(9),
+            work: Work::from_parts([1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            ..DiskUse::default()
+        };
+        let twice = one + one;
+        assert_eq!((twice.requests(), twice.failed()), (6, 2));
+        assert_eq!(twice.reads.mean(), Some(Bytes(4096)));
+        assert_eq!(twice.mean_jump(), Some(Bytes(1024)));
+        assert_eq!((twice.causes.total(), twice.slowest), (72, Nanos(9)));
+        assert_eq!(twice.work.since(&one.work), one.work);
+        assert_eq!(one.write_amplification(14), Some(0.5));
+        let nothing = DiskUse::default();
+        assert_eq!((nothing.reads.mean(), nothing.mean_jump()), (None, None));
+        assert_eq!(nothing.write_amplification(0), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! What model disks did for a sample, in rows and back: two for each disk, until the work had
+//! returned and from there until it was durable.
+
+use crate::insert::place_of;
+use crate::record::Refusal;
+use crate::row::{self, Fields, insert, signed};
+use fsdyno_model::disk_use::{Causes, Tallied, Work};
+use fsdyno_model::{DiskFigures, DiskUse};
+use rusqlite::types::Value;
+use rusqlite::{Transaction, params_from_iter};
+
+const RETURN: &str = "return";
+const DURABLE: &str = "durable";
+
+pub(crate) fn insert_all(
+    transaction: &Transaction<'_>,
+    cell: i64,
+    sample: i64,
+    disks: &[DiskFigures],
+) -> Result<(), Refusal> {
+    if disks.is_empty() {
+        return Ok(());
+    }
+    let mut statement = transaction.prepare_cached(&insert("disk_use", row::DISK_USE))?;
+    for (place, figures) in disks.iter().enumerate() {
+        let DiskFigures {
+            disk,
+            to_return,
+            to_durable,
+        } = figures;
+        for (until, did) in [(RETURN, to_return), (DURABLE, to_durable)] {
+            let key = [cell, sample, place_of(place), i64::from(*disk)];
+            let mut values: Vec<Value> = key.into_iter().map(Value::from).collect();
+            values.push(until.to_owned().into());
+            values.extend(numbers(did).map(|number| Value::from(signed(number))));
+            statement.execute(params_from_iter(values))?;
+        }
+    }
+    Ok(())
+}
+
+/// The columns behind the key, in the order of `row::DISK_USE`.
+fn numbers(did: &DiskUse) -> impl Iterator<Item = u64> {
+    // Taken apart by name, so that a new field of the model cannot be forgotten here.
+    let DiskUse {
+        reads,
+        writes,
+        discards,
+        flushes,
+        jumps,
+        jumped,
+        causes,
+        slowest,
+        work,
+    } = did;
+    let kinds = [reads, writes, discards, flushes].map(|kind| {
+        let Tallied {
+            requests,
+            bytes,
+            failed,
+        } = kind;
+        [*requests, *bytes, *failed]
+    });
+    let jumps = [*jumps, jumped.0];
+    let kinds = kinds.into_iter().flatten();
+    kinds
+        .chain(jumps)
+        .chain(causes.parts())
+        .chain([slowest.0])
+        .chain(work.parts())
+}
+
+/// The query for all rows of the cells that `of_run` picks.
+pub(crate) fn query(of_run: &str) -> String {
+    format!(
+        "SELECT {} FROM disk_use {of_run} ORDER BY cell, sample, place",
+        row::DISK_USE
+    )
+}
+
+/// Reads a row, from its place on, into the figures of its sample.
+pub(crate) fn read(fields: &mut Fields<'_>, disks: &mut Vec<DiskFigures>) -> rusqlite::Result<()> {
+    let (place, disk): (i64, u32) = (fields.take()?, fields.take()?);
+    let until: String = fields.take()?;
+    if disks.len() == usize::try_from(place).unwrap_or(usize::MAX) {
+        disks.push(DiskFigures {
+            disk,
+            ..DiskFigures::default()
+        });
+    }
+    let Some(figures) = disks.last_mut().filter(|last| last.disk == disk) else {
+        return Err(fields.unexpected(format!("a disk is missing before {place}").into()));
+    };
+    let did = stretch(fields)?;
+    match until.as_str() {
+        RETURN => figures.to_return = did,
+        DURABLE => figures.to_durable = did,
+        _ => return Err(fields.unexpected(format!("`{until}` is no end of a stretch").into())),
+    }
+    Ok(())
+}
+
+fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
+    // The fields of a struct are read in the order written here: that of `row::DISK_USE`.
+    Ok(DiskUse {
+        reads: kind(fields)?,
+        writes: kind(fields)?,
+        discards: kind(fields)?,
+        flushes: kind(fields)?,
+        jumps: fields.number()?,
+        jumped: fields.bytes()?,
+        causes: Causes::from_parts(many(fields)?),
+        slowest: fields.nanos()?,
+        work: Work::from_parts(many(fields)?),
+    })
+}
+
+fn kind(fields: &mut Fields<'_>) -> rusqlite::Result<Tallied> {
+    let [requests, bytes, failed] = many(fields)?;
+    Ok(Tallied {
+        requests,
+        bytes,
+        failed,
+    })
+}
+
+fn many<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<[u64; N]> {
+    let mut numbers = [0; N];
+    for number in &mut numbers {
+        *number = fields.number()?;
+    }
+    Ok(numbers)
+}
