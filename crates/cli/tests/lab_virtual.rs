@@ -62,6 +62,46 @@ fn figures(cells: &Value) -> Vec<(Value, Value)> {
         .collect()
 }
 
+/// What the recorders of all its disks counted for a phase, by the names of the sample.
+fn recorded(sample: &Value, kind: &str, what: &str) -> u64 {
+    let disks = sample["disks"].as_array().unwrap();
+    let of = |stretch: &Value| stretch[kind][what].as_u64().unwrap();
+    let both = |disk: &Value| of(&disk["to_return"]) + of(&disk["to_durable"]);
+    disks.iter().map(both).sum()
+}
+
+#[test]
+fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase() {
+    let test = "the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.xfs"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    // example
+    let cells = cells(&home, &kernel, "ext4,xfs,ext4@raid0x2");
+    for cell in cells.as_array().unwrap() {
+        let contender = cell["cell"]["contender"].as_u64().unwrap();
+        let disks = [1, 1, 2][usize::try_from(contender).unwrap()];
+        for sample in cell["samples"].as_array().unwrap() {
+            let label = &sample["label"];
+            assert_eq!(sample["disks"].as_array().unwrap().len(), disks, "{label}");
+            let device = |what: &str| sample["device"][what].as_u64().unwrap();
+            let bytes = |kind| recorded(sample, kind, "bytes");
+            assert_eq!(bytes("reads"), device("read_bytes"), "{label}");
+            assert_eq!(bytes("writes"), device("written_bytes"), "{label}");
+            let flushes = recorded(sample, "flushes", "requests");
+            assert_eq!(flushes, device("flushes"), "{label}");
+            let disk = &sample["disks"][0];
+            let waited = disk["to_return"]["causes"].as_object().unwrap().values();
+            let waited: u64 = waited.map(|ns| ns.as_u64().unwrap()).sum();
+            assert!(waited > 0 || sample["kind"] == "delete", "{label}");
+            // What only reads leaves no more than time stamps.
+            let late = disk["to_durable"]["reads"]["requests"].as_u64();
+            assert!(late == Some(0) || sample["kind"] != "grep", "{label}");
+        }
+    }
+}
+
 #[test]
 fn the_same_cell_has_the_same_figures_to_the_nanosecond_in_another_place() {
     let test = "the_same_cell_has_the_same_figures_to_the_nanosecond_in_another_place";

@@ -1,12 +1,15 @@
 //! Every raw sample, one row each, and one row for each cell that was not measured (RFC 4180).
 //! Units stand in the names of the columns; what is not known is empty. A run of several labs has
 //! two columns more behind all others: the lab and the kernel, without which figures that must not
-//! be compared would look alike.
+//! be compared would look alike. A run on model disks has columns of these behind them, summed over
+//! the disks of a contender; where it has several, a row more for each of them.
+
+mod disks;
 
 use crate::ReportError;
 use fsdyno_model::{CellRecord, Fragmentation, LabShare, Outcome, ResultSet, Sample};
 
-/// The columns, in order. `row` is `sample` or `outcome`.
+/// The columns, in order. `row` is `sample` or `outcome`, or `disk` for one of several of a sample.
 const COLUMNS: [&str; 54] = [
     "row",
     "run",
@@ -67,6 +70,43 @@ const COLUMNS: [&str; 54] = [
 /// What comes behind them where a run has several labs.
 const LAB_COLUMNS: [&str; 2] = ["lab", "kernel"];
 
+/// What comes behind all others where a run is on model disks.
+const DISK_COLUMNS: [&str; 33] = [
+    "disk",
+    "disk_reads",
+    "disk_read_bytes",
+    "disk_reads_failed",
+    "disk_writes",
+    "disk_written_bytes",
+    "disk_writes_failed",
+    "disk_discards",
+    "disk_discarded_bytes",
+    "disk_discards_failed",
+    "disk_flushes",
+    "disk_flushes_failed",
+    "disk_requests_until_return",
+    "disk_jumps",
+    "disk_jumped_bytes",
+    "disk_queue_ns",
+    "disk_overhead_ns",
+    "disk_seek_ns",
+    "disk_rotation_ns",
+    "disk_transfer_ns",
+    "disk_flush_ns",
+    "disk_cache_ns",
+    "disk_fault_ns",
+    "disk_slowest_ns",
+    "disk_arm_moves",
+    "disk_arm_cylinders",
+    "disk_device_seek_ns",
+    "disk_device_rotation_ns",
+    "disk_device_transfer_ns",
+    "disk_medium_read_bytes",
+    "disk_medium_written_bytes",
+    "disk_erases",
+    "disk_cache_hits",
+];
+
 /// Columns that say which cell a row belongs to and how it ended.
 const CELL_COLUMNS: usize = 18;
 
@@ -85,19 +125,36 @@ fn rows(set: &ResultSet) -> Result<Vec<u8>, csv::Error> {
     let labs = set.labs();
     let labs = if labs.len() > 1 { &labs[..] } else { &[] };
     let apart = (!labs.is_empty()).then_some(LAB_COLUMNS);
-    writer.write_record(COLUMNS.into_iter().chain(apart.into_iter().flatten()))?;
+    let mut samples = set.cells.iter().flat_map(|record| &record.samples);
+    let on_disks = samples.any(|sample| !sample.disks.is_empty());
+    let disk_columns = on_disks.then_some(DISK_COLUMNS);
+    let behind = apart.into_iter().flatten();
+    let behind = behind.chain(disk_columns.into_iter().flatten());
+    writer.write_record(COLUMNS.into_iter().chain(behind))?;
     for record in &set.cells {
         let of_lab = of_lab(labs, record);
         for sample in &record.samples {
             let mut row = cell(set, record, "sample");
             row.extend(figures(sample));
             row.extend(of_lab.clone());
+            if on_disks {
+                row.extend(disks::all(sample));
+            }
             writer.write_record(&row)?;
+            for disk in disks::each(sample) {
+                let mut row = cell(set, record, "disk");
+                row.extend(disks::whose(sample));
+                row.resize(COLUMNS.len(), String::new());
+                row.extend(of_lab.clone());
+                row.extend(disk);
+                writer.write_record(&row)?;
+            }
         }
         if record.outcome != Outcome::Measured {
             let mut row = cell(set, record, "outcome");
             row.resize(COLUMNS.len(), String::new());
             row.extend(of_lab);
+            row.extend(on_disks.then(disks::none).into_iter().flatten());
             writer.write_record(&row)?;
         }
     }

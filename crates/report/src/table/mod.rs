@@ -7,6 +7,7 @@
 pub mod cells;
 pub mod conclusion;
 pub mod costs;
+pub mod disks;
 pub mod doubts;
 pub mod facts;
 pub mod fragments;
@@ -23,6 +24,7 @@ pub mod told;
 pub use cells::CellCounts;
 pub use conclusion::conclusion;
 pub use costs::Cost;
+pub use disks::Disks;
 pub use doubts::{Doubt, Unmeasured};
 pub use fragments::Fragments;
 pub use labs::{Comparisons, Lab};
@@ -63,6 +65,8 @@ pub struct Comparison {
     pub states: Vec<State>,
     /// How files lay on the devices.
     pub fragments: Fragments,
+    /// What model disks did.
+    pub disks: Disks,
     /// What the figures allow to be said, in plain words: a sentence each.
     pub conclusion: Vec<String>,
 }
@@ -127,6 +131,7 @@ impl Comparison {
             states: states::states(&proofs, workloads.len(), contenders.len()),
             proofs,
             fragments: Fragments::of(set),
+            disks: Disks::of(set),
             contenders,
             workloads,
         }

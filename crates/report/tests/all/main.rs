@@ -3,6 +3,7 @@
 mod against;
 mod conclusion;
 mod data;
+mod disks;
 mod doubts;
 mod fixture;
 mod fragments;

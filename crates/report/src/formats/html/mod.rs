@@ -4,6 +4,7 @@
 mod bars;
 mod commands;
 mod costs;
+mod disks;
 mod fragments;
 mod glance;
 mod notes;

@@ -2,6 +2,7 @@
 
 use super::bars;
 use super::costs::{COSTS, Cell};
+use super::disks::Disks;
 use super::fragments::Fragments;
 use super::glance::{self, Glance};
 use super::notes::{Proof, State};
@@ -43,6 +44,7 @@ pub struct Part {
     told: Vec<ToldRow>,
     workloads: Vec<Workload>,
     cost_headings: Vec<&'static str>,
+    disks: Disks,
     fragments: Fragments,
     proofs: Vec<Proof>,
     states: Vec<State>,
@@ -152,6 +154,7 @@ impl Part {
                 .map(|w| Workload::of(w, &comparison.contenders, clock))
                 .collect(),
             cost_headings: COSTS.iter().map(|(heading, _)| *heading).collect(),
+            disks: Disks::of(comparison),
             fragments: Fragments::of(comparison),
             proofs: comparison
                 .proofs

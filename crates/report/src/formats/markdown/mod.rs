@@ -1,6 +1,7 @@
 //! Tables as GitHub shows them. Text of others is escaped: it can neither break a table nor
 //! bring in markup.
 
+mod disks;
 mod fragments;
 mod glance;
 mod grid;
@@ -44,6 +45,7 @@ fn of_lab(page: &mut String, comparison: &Comparison, clock: bool) {
         costs(page, comparison, workload);
     }
     overall(page, comparison);
+    disks::tables(page, comparison);
     fragments::tables(page, comparison);
     told(page, comparison);
     proofs(page, comparison);

@@ -2,6 +2,7 @@
 
 mod against;
 mod costs;
+mod disks;
 mod figure;
 mod fragments;
 mod glance;
@@ -49,6 +50,7 @@ fn of_lab(page: &mut Page, comparison: &Comparison, clock: bool) {
     speed::tables(page, comparison, &names, clock);
     told::section(page, comparison, &names);
     costs::tables(page, comparison, &names);
+    disks::tables(page, comparison, &names);
     fragments::tables(page, comparison, &names);
     notes::proofs(page, comparison);
 }
