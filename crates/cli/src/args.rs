@@ -168,6 +168,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "PROFILE")]
     pub disk: Option<PathBuf>,
 
+    /// Record every request to the model disks in this directory, a file for each cell and disk
+    /// (`fsdyno disk requests` prints one); it must hold none of another run
+    #[arg(long, value_name = "DIR")]
+    pub disk_record: Option<PathBuf>,
+
+    /// Keep what is written in the record, and not only its hashes
+    #[arg(long)]
+    pub disk_payloads: bool,
+
     /// The memory of a guest [default: 512M]
     #[arg(long, value_name = "SIZE")]
     pub guest_memory: Option<Bytes>,
@@ -251,7 +260,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
-        "fill", "age", "lab", "disk", "guest_memory", "guest_processors", "guest_kernel",
+        "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]
     pub resume: Option<String>,

@@ -17,6 +17,17 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Trouble> {
     }
 }
 
+/// Writes as it goes, for what is too much to be held.
+pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Trouble> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Trouble::failure(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Writes a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<(), Trouble> {
     let mut text = serde_json::to_string_pretty(value)

@@ -27,13 +27,9 @@ fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
 }
 
 /// All that a run measured.
-fn cells(home: &Home, kernel: &Path, fs: &str) -> Value {
-    let said = home.fsdyno(&words(
-        home,
-        kernel,
-        fs,
-        &["--workload", "copy,grep,delete", "--json"],
-    ));
+fn cells(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
+    let load = ["--workload", "copy,grep,delete", "--json"];
+    let said = home.fsdyno(&words(home, kernel, fs, &[&load, more].concat()));
     assert_eq!(said.code, Some(0), "{}", said.err);
     let mut result: Value = serde_json::from_str(&said.out).unwrap();
     assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
@@ -70,6 +66,21 @@ fn recorded(sample: &Value, kind: &str, what: &str) -> u64 {
     disks.iter().map(both).sum()
 }
 
+/// The record of a disk, printed, has what was counted until the second phase had returned.
+fn printed_as_counted(home: &Home, file: &Path, counted: &Value) {
+    let file = file.to_str().unwrap();
+    let said = home.fsdyno(&["disk", "requests", "--csv", file]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let rest = said.out.split_once("\"phase 1 begins\"").unwrap().1;
+    let phase = rest.split_once("\"phase 1 returned\"").unwrap().0;
+    let done = phase.lines().filter(|line| line.contains(",completed,"));
+    let kinds = ["reads", "writes", "discards", "flushes"];
+    let requests = kinds.map(|kind| counted[kind]["requests"].as_u64().unwrap());
+    assert_eq!(done.count() as u64, requests.iter().sum::<u64>());
+    let text = home.fsdyno(&["disk", "requests", file]).out;
+    assert_eq!(text.lines().count() + 1, said.out.lines().count());
+}
+
 #[test]
 fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase() {
     let test = "the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase";
@@ -77,12 +88,15 @@ fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase()
         return;
     };
     let home = Home::new();
+    let records = home.path("records");
+    let recorded_to = ["--disk-record", records.to_str().unwrap()];
     // example
-    let cells = cells(&home, &kernel, "ext4,xfs,ext4@raid0x2");
+    let cells = cells(&home, &kernel, "ext4,xfs,ext4@raid0x2", &recorded_to);
     for cell in cells.as_array().unwrap() {
         let contender = cell["cell"]["contender"].as_u64().unwrap();
         let disks = [1, 1, 2][usize::try_from(contender).unwrap()];
-        for sample in cell["samples"].as_array().unwrap() {
+        let samples = cell["samples"].as_array().unwrap();
+        for sample in samples {
             let label = &sample["label"];
             assert_eq!(sample["disks"].as_array().unwrap().len(), disks, "{label}");
             let device = |what: &str| sample["device"][what].as_u64().unwrap();
@@ -99,6 +113,12 @@ fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase()
             let late = disk["to_durable"]["reads"]["requests"].as_u64();
             assert!(late == Some(0) || sample["kind"] != "grep", "{label}");
         }
+        let disks = samples[1]["disks"].as_array().unwrap();
+        for (disk, counted) in disks.iter().enumerate() {
+            let cell = &cell["cell"]["index"];
+            let file = records.join(format!("cell-{cell}-disk-{disk}.record"));
+            printed_as_counted(&home, &file, &counted["to_return"]);
+        }
     }
 }
 
@@ -111,7 +131,7 @@ fn the_same_cell_has_the_same_figures_to_the_nanosecond_in_another_place() {
     // example
     let fs = "ext2,ext4,xfs";
     let runs = [Home::new(), Home::new()].map(|home| {
-        let cells = cells(&home, &kernel, fs);
+        let cells = cells(&home, &kernel, fs, &[]);
         assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
         figures(&cells)
     });

@@ -3,7 +3,7 @@
 use crate::contender::Contender;
 use crate::evidence::CacheState;
 use crate::lab::{GuestSize, LabChoice};
-use crate::model_disk::ModelDisk;
+use crate::model_disk::{DiskRecord, ModelDisk};
 use crate::names::short_hash;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub struct Plan {
     /// are image files or devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<ModelDisk>,
+    /// Where every request to its model disks is recorded; none where only figures are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_record: Option<DiskRecord>,
 }
 
 impl Plan {

@@ -271,6 +271,7 @@ mod tests {
             fragments_floor: Bytes(0),
             guest: None,
             disk: None,
+            disk_record: None,
         };
         ResultSet {
             schema: ResultSet::SCHEMA,

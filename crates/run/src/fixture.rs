@@ -40,5 +40,6 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         fragments_floor: fsdyno_model::Bytes(0),
         guest: None,
         disk: None,
+        disk_record: None,
     }
 }

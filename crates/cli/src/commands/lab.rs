@@ -281,5 +281,6 @@ fn everything() -> Plan {
         work_dir: None,
         guest: None,
         disk: None,
+        disk_record: None,
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct PlanText {
     pub fragments: Option<Spanned<CountingText>>,
     pub lab: Option<Spanned<String>>,
     pub disk: Option<Spanned<String>>,
+    pub disk_record: Option<String>,
+    pub disk_payloads: Option<bool>,
     pub guest_memory: Option<Spanned<String>>,
     pub guest_processors: Option<Spanned<u32>>,
     pub guest_kernel: Option<Spanned<String>>,

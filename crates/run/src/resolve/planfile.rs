@@ -30,7 +30,7 @@ use fsdyno_model::{
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// A plan file that was understood: what it says, and nothing that it leaves open.
@@ -68,6 +68,10 @@ pub struct PlanFile {
     pub lab: Option<LabChoice>,
     /// The model disk under guests in virtual time.
     pub disk: Option<ModelDisk>,
+    /// Where every request to it is recorded.
+    pub disk_record: Option<PathBuf>,
+    /// Whether what is written is in the record.
+    pub disk_payloads: Option<bool>,
     /// The memory of a guest.
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest.
@@ -173,6 +177,8 @@ impl Reader<'_> {
             disk: self.each(written.disk.as_ref(), |name| {
                 labs::model_disk(Path::new(name), self.judge.base)
             })?,
+            disk_record: written.disk_record.map(|path| self.judge.base.join(path)),
+            disk_payloads: written.disk_payloads,
             guest_memory: self.each(written.guest_memory.as_ref(), |text| {
                 labs::memory(text.parse()?)
             })?,

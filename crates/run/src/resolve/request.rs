@@ -14,8 +14,8 @@ use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use fsdyno_model::{
-    Bytes, Contender, CopyMethod, DeviceChoice, GuestSize, KernelChoice, LabChoice, ModelDisk,
-    Nanos, Plan, Typed, Workload,
+    Bytes, Contender, CopyMethod, DeviceChoice, DiskRecord, GuestSize, KernelChoice, LabChoice,
+    ModelDisk, Nanos, Plan, Typed, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -73,6 +73,10 @@ pub struct Request {
     pub lab: Option<LabChoice>,
     /// The model disk under guests in virtual time (`--disk`).
     pub disk: Option<PathBuf>,
+    /// Where every request to it is recorded (`--disk-record`).
+    pub disk_record: Option<PathBuf>,
+    /// Whether what is written is in the record (`--disk-payloads`).
+    pub disk_payloads: Option<bool>,
     /// The memory of a guest (`--guest-memory`).
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest (`--guest-processors`).
@@ -104,6 +108,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let place = place(request, &layers, judge)?;
     let typed = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
     let disk = model_disk(request, &layers, &here)?;
+    let disk_record = disk_record(request, &layers, disk.is_some(), &here)?;
     let labs = in_labs(
         request,
         &layers,
@@ -156,6 +161,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         device,
         guest,
         disk,
+        disk_record,
     })
 }
 
@@ -358,6 +364,41 @@ fn model_disk(
     let asked = asked.map(|name| labs::model_disk(name, here)).transpose();
     let asked = asked.map_err(ResolveError::argument("--disk"))?;
     Ok(asked.or(layers.pick(|layer| layer.disk.clone())))
+}
+
+/// Where the requests to model disks are recorded, where that is asked for.
+fn disk_record(
+    request: &Request,
+    layers: &Layers,
+    on_disks: bool,
+    here: &Path,
+) -> Result<Option<DiskRecord>, ResolveError> {
+    let wrong = |what: &str, way_out: &str| {
+        let complaint = Complaint::wrong(what, way_out);
+        Err(ResolveError::argument("--disk-record")(complaint))
+    };
+    let asked = request.disk_record.as_deref().map(|path| here.join(path));
+    let directory = asked.or(layers.pick(|layer| layer.disk_record.clone()));
+    let payloads = said(
+        request.disk_payloads,
+        layers,
+        |layer| layer.disk_payloads,
+        false,
+    );
+    match directory {
+        Some(_) if !on_disks => wrong(
+            "there is no model disk whose requests could be recorded",
+            "name one with --disk",
+        ),
+        None if payloads => wrong(
+            "there is no record to keep payloads in",
+            "say where it is to lie, with --disk-record DIR (in a plan: disk_record)",
+        ),
+        directory => Ok(directory.map(|directory| DiskRecord {
+            directory,
+            payloads,
+        })),
+    }
 }
 
 /// Puts contenders into the labs asked for, or one where they can run; the size of its guests.

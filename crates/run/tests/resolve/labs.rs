@@ -241,6 +241,36 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
 }
 
 #[test]
+fn a_record_has_its_place_and_is_of_a_model_disk() {
+    let text = "disk = \"nvme\"\ndisk_record = \"rec\"\ncontenders = [\"ext4\"]\n"; // example
+    let (held, path) = written(text);
+    let from_file = plan(&request(|r| r.plan = Some(path)));
+    let record = from_file.disk_record.unwrap();
+    assert_eq!(record.directory, held.path().join("rec"));
+    assert!(!record.payloads);
+    let typed = plan(&request(|r| {
+        r.fs = vec!["ext4".into()]; // example
+        r.disk = Some("nvme".into());
+        r.disk_record = Some("/records".into());
+        r.disk_payloads = Some(true);
+    }));
+    let record = typed.disk_record.unwrap();
+    assert_eq!(
+        (record.directory, record.payloads),
+        ("/records".into(), true)
+    );
+    for (disk, record) in [(None, Some("/records".into())), (Some("nvme".into()), None)] {
+        let refused = told(&request(|r| {
+            r.fs = vec!["ext4".into()]; // example
+            r.disk = disk;
+            r.disk_record = record;
+            r.disk_payloads = Some(true);
+        }));
+        assert!(refused.contains("--disk-record"), "{refused}");
+    }
+}
+
+#[test]
 fn a_model_disk_takes_guests_and_one_elsewhere_is_refused() {
     let (held, path) = written("disk = \"nvme\"\ncontenders = [\"ext4\"]\n");
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));

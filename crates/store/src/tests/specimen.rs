@@ -120,6 +120,10 @@ pub(crate) fn plan() -> Plan {
             profile: "null".into(),
             text: "title = \"nothing\"".into(),
         }),
+        disk_record: Some(fsdyno_model::DiskRecord {
+            directory: "/records".into(),
+            payloads: true,
+        }),
     }
 }
 

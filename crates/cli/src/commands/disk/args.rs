@@ -33,6 +33,21 @@ pub enum DiskCommand {
     /// does, and tells the time that has passed, the requests, and a digest of them all: the same
     /// guest has the same again, on any machine.
     Serve(ServeArgs),
+    /// Print the record of a model disk, entry by entry: what was asked of it, when and where, when
+    /// that was done and where its time went, and the marks of the workload among them
+    ///
+    /// A record is made by `fsdyno run --disk PROFILE --disk-record DIR`. One that was cut short is
+    /// printed up to there, with exit code 1.
+    Requests(RequestsArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct RequestsArgs {
+    /// The record of a disk
+    pub file: PathBuf,
+    /// Print CSV: moments in nanoseconds, places in sectors of 512 bytes
+    #[arg(long)]
+    pub csv: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 mod args;
 mod check;
 mod list;
+mod requests;
 mod serve;
 mod show;
 
@@ -20,6 +21,7 @@ pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
         DiskCommand::Show(args) => show::show(&args.profile, args.json),
         DiskCommand::Check(args) => check::check(args),
         DiskCommand::Serve(args) => serve::serve(args),
+        DiskCommand::Requests(args) => requests::requests(args),
     }
 }
 

@@ -34,6 +34,8 @@ pub fn request(args: &RunArgs) -> Request {
             .map(|above| above.map_or(Counting::All, Counting::Above)),
         lab: args.lab.clone(),
         disk: args.disk.clone(),
+        disk_record: args.disk_record.clone(),
+        disk_payloads: args.disk_payloads.then_some(true),
         guest_memory: args.guest_memory,
         guest_processors: args.guest_processors,
         guest_kernel: args.guest_kernel.clone(),

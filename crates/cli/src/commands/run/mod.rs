@@ -215,6 +215,9 @@ fn lab(
 ) -> Result<Labs, Trouble> {
     devices::require(plan)?;
     preflight.check_places(plan).map_err(Trouble::usage)?;
+    if let Some(record) = &plan.disk_record {
+        fsdyno_lab::record_place(record, before.is_none()).map_err(Trouble::usage)?;
+    }
     let released = devices::release(plan, &args.erase, preflight.smallest_device(plan))?;
     let state = places::journals()?;
     let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));

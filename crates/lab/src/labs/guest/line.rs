@@ -1,8 +1,9 @@
 //! The line of a guest in virtual time, read by the thread that keeps its time: what the guest has
 //! said lies in it before the guest goes on. So a mark is taken out in its place among the
-//! requests, and every other word is passed on to whoever hears.
+//! requests, and every other word is passed on to whoever hears; stages of the cell are marks too.
 
 use crate::talk::{Ear, Word};
+use fsdyno_model::Event;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -39,7 +40,15 @@ impl Line {
                     marks.push(mark.to_string());
                     continue;
                 }
-                Ok(Some(word)) => Ok(word),
+                Ok(Some(word)) => {
+                    if let Word::Happened {
+                        event: Event::StageEntered { stage, .. },
+                    } = &word
+                    {
+                        marks.push(format!("enters {stage}"));
+                    }
+                    Ok(word)
+                }
                 Err(error) => Err(error),
             };
             let ended = heard.is_err();

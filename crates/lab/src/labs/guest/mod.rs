@@ -4,8 +4,10 @@
 mod conversation;
 mod line;
 mod plug;
+mod recording;
 mod virtually;
 
+pub use recording::record_place;
 pub use virtually::model_disk;
 
 use crate::labs::host::hint;

@@ -3,6 +3,7 @@
 
 use super::conversation::with_last;
 use super::line::{Line, Words};
+use super::recording::recorder;
 use super::{GuestLab, LAST_LINES};
 use crate::labs::notes::Notes;
 use crate::labs::recorded;
@@ -48,6 +49,7 @@ impl Waiting {
         model: &ModelDisk,
         (disks, size): (usize, Bytes),
         scratch: &Path,
+        recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
         let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;
         let listen = |name: &str| {
@@ -63,7 +65,7 @@ impl Waiting {
             let contents = SparseFile::create(&path, size.0)
                 .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
             let mut disk = Disk::new(&profile, Some(size), Box::new(contents), Faults::default());
-            disk.record(Recorder::figures());
+            disk.record(recorder(number)?);
             let discards = profile.timing.discards();
             seats.push(Seat::new(format!("disk{number}"), disk, listener, discards));
         }
@@ -135,7 +137,8 @@ impl GuestLab {
         };
         lay_task(scratch.path(), plan, cell)
             .map_err(|e| notes.halt(format!("cannot lay down the task of the guest: {e}"), None))?;
-        let waiting = Waiting::begin(model, (disks, self.image_bytes), scratch.path())
+        let recorder = |disk| recorder(plan.disk_record.as_ref(), cell, disk);
+        let waiting = Waiting::begin(model, (disks, self.image_bytes), scratch.path(), recorder)
             .map_err(|e| notes.halt(e, None))?;
         let size = (self.size.memory, disks);
         let program = Path::new(&self.init[0]);
@@ -222,6 +225,7 @@ fn lay_task(scratch: &Path, plan: &Plan, cell: Cell) -> io::Result<()> {
     let mut plan = plan.clone();
     // Where its disks lie on this machine is nothing to the guest.
     plan.work_dir = None;
+    plan.disk_record = None;
     plan.device = fsdyno_model::DeviceChoice::None;
     let task = Task::Run {
         plan: Box::new(plan),
