@@ -53,6 +53,13 @@ pub struct Column {
     rare: bool,
 }
 
+impl Column {
+    /// Whether it tells of the device itself, whoever waited: see [`ABOUT_DEVICE`].
+    pub fn is_of_the_device(&self) -> bool {
+        ["seeking", "turning", "moving"].contains(&self.heading)
+    }
+}
+
 const fn column(
     heading: &'static str,
     gives_way: u8,

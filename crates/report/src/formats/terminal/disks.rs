@@ -4,7 +4,7 @@ use super::Page;
 use super::names::Names;
 use super::paint::{left, right, width};
 use crate::table::Comparison;
-use crate::table::disks::{ABOUT_TIMES, Column, Disks, Row};
+use crate::table::disks::{ABOUT_DEVICE, ABOUT_TIMES, Column, Disks, Row};
 use std::fmt::Write as _;
 
 /// The widest label that is not abbreviated to make room for a column.
@@ -26,7 +26,9 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names) {
     let [requests, times] = &columns;
     table(page, disks, names, (requests, room));
     page.line("");
-    page.paragraph(ABOUT_TIMES, 0);
+    let of_device = times.iter().any(|(column, _)| column.is_of_the_device());
+    let about = if of_device { ABOUT_DEVICE } else { "" };
+    page.paragraph(format!("{ABOUT_TIMES} {about}").trim_end(), 0);
     table(page, disks, names, (times, room));
 }
 
