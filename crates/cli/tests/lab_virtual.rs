@@ -5,8 +5,8 @@ mod support;
 
 use serde_json::Value;
 use std::path::Path;
-use std::time::{Duration, Instant};
-use support::{Home, have, lab_kernel, outcomes};
+use std::time::Duration;
+use support::{Home, have, lab_kernel, outcomes, until};
 
 /// A small run on a model disk.
 fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
@@ -138,6 +138,56 @@ fn the_same_cell_has_the_same_figures_to_the_nanosecond_in_another_place() {
     assert_eq!(runs[0], runs[1]);
 }
 
+/// The processes of a guest.
+fn guests(home: &Home) -> Vec<i32> {
+    // Its kernel is called by where it lies.
+    let place = format!("uml_dir={}", home.work().display());
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let named = String::from_utf8_lossy(&line).contains(&place);
+        named.then(|| entry.file_name().to_str()?.parse().ok())?
+    };
+    entries.filter_map(of).collect()
+}
+
+#[test]
+fn a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before() {
+    let test = "a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let records = home.path("records");
+    let recorded_to = ["--disk-record", records.to_str().unwrap()];
+    let load = ["--workload", "copy,grep,copy,grep"];
+    // example
+    let mut long = words(&home, &kernel, "ext4", &[&load[..], &recorded_to].concat());
+    let scale = long.iter().position(|word| word == "0.01").unwrap();
+    long[scale] = "0.1".to_owned();
+    let mut running = home.start(&long);
+    let file = records.join("cell-0-disk-0.record").display().to_string();
+    // While it is written it ends in the midst of a block.
+    let printed = || home.fsdyno(&["disk", "requests", &file]).out;
+    let second = || printed().contains("phase 1 begins");
+    until(Duration::from_secs(120), "the second phase", second);
+    for guest in guests(&home) {
+        // One of them may have gone with another.
+        let guest = rustix::process::Pid::from_raw(guest).unwrap();
+        let _ = rustix::process::kill_process(guest, rustix::process::Signal::KILL);
+    }
+    assert_eq!(running.wait().unwrap().code(), Some(1));
+    let said = home.fsdyno(&["report", "--format", "json"]);
+    let result: Value = serde_json::from_str(&said.out).unwrap();
+    let cell = &result["cells"][0];
+    let message = cell["outcome"]["message"].as_str().unwrap();
+    assert!(message.contains("was killed by signal 9"), "{message}");
+    assert!(recorded(&cell["samples"][0], "writes", "requests") > 0);
+    let said = home.fsdyno(&["disk", "requests", &file]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+}
+
 #[test]
 fn what_a_killed_run_left_of_its_virtual_time_is_cleaned() {
     let test = "what_a_killed_run_left_of_its_virtual_time_is_cleaned";
@@ -150,22 +200,11 @@ fn what_a_killed_run_left_of_its_virtual_time_is_cleaned() {
     let scale = long.iter().position(|word| word == "0.01").unwrap();
     long[scale] = "0.5".to_owned();
     let mut running = home.start(&long);
-    let deadline = Instant::now() + Duration::from_secs(120);
-    // Its kernel is called by where it lies.
-    let place = format!("uml_dir={}", home.work().display());
-    let of_guest = || {
-        let entries = std::fs::read_dir("/proc").unwrap().flatten();
-        let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-        let of = |line: &Vec<u8>| String::from_utf8_lossy(line).contains(&place);
-        lines.filter(of).count()
-    };
-    while of_guest() == 0 {
-        assert!(Instant::now() < deadline, "no guest within two minutes");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let patience = Duration::from_secs(120);
+    until(patience, "a guest", || !guests(&home).is_empty());
     running.kill().unwrap();
     running.wait().unwrap();
     home.assert_cleanable();
-    assert_eq!(of_guest(), 0);
+    assert_eq!(guests(&home), Vec::<i32>::new());
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
 }

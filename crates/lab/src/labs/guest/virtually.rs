@@ -11,7 +11,7 @@ use crate::procedure::Halt;
 use crate::talk::{Task, Word};
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::{Disk, Faults, Profile, Recorder, SparseFile};
-use fsdyno_host::guest::{Guest, traveller};
+use fsdyno_host::guest::{Guest, ended, traveller};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
 use std::fs;
@@ -179,7 +179,7 @@ impl GuestLab {
         notes: &mut Notes<'_>,
     ) -> Result<CellRecord, Option<String>> {
         let broken = |error: io::Error| Some(format!("the line to the guest: {error}"));
-        let mut ended = None;
+        let mut gone = None;
         loop {
             if self.stop.requested() {
                 return Err(None);
@@ -201,7 +201,10 @@ impl GuestLab {
                 Ok(Ok(Word::Ended { record })) => return Ok(*record),
                 Ok(Ok(Word::Refused { reason })) => return Err(Some(reason)),
                 Ok(Ok(other)) => return Err(Some(format!("it said {other:?}"))),
-                Ok(Err(error)) => return Err(broken(error)),
+                Ok(Err(error)) => {
+                    let status = guest.wait(Duration::from_secs(1)).ok().flatten();
+                    return Err(status.map_or_else(|| broken(error), |of| Some(ended(of))));
+                }
                 // Its time is kept no longer.
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Some("it ended without a word".to_owned()));
@@ -209,7 +212,7 @@ impl GuestLab {
                 Err(RecvTimeoutError::Timeout) => {
                     // It may have ended before anybody kept its time.
                     if guest.wait(Duration::ZERO).map_err(broken)?.is_some() {
-                        let since = *ended.get_or_insert_with(Instant::now);
+                        let since = *gone.get_or_insert_with(Instant::now);
                         if since.elapsed() > LEAVE {
                             return Err(Some("it ended without a word".to_owned()));
                         }
