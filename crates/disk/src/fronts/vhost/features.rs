@@ -6,7 +6,7 @@
 use super::wire::WireError;
 use virtio_bindings::virtio_blk::{
     VIRTIO_BLK_F_BLK_SIZE, VIRTIO_BLK_F_CONFIG_WCE, VIRTIO_BLK_F_DISCARD, VIRTIO_BLK_F_FLUSH,
-    VIRTIO_BLK_F_SEG_MAX, VIRTIO_BLK_F_WRITE_ZEROES,
+    VIRTIO_BLK_F_SEG_MAX, VIRTIO_BLK_F_SIZE_MAX, VIRTIO_BLK_F_WRITE_ZEROES,
 };
 use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
@@ -25,6 +25,11 @@ pub const INBAND_NOTIFICATIONS: u64 = 1 << 14;
 
 /// Segments of a request: those of the smallest ring that matters, less head and answer.
 const SEGMENTS: u32 = 126;
+
+/// Bytes of a segment in virtual time: a page. Where pages happen to lie side by side in the memory of
+/// a guest, it would make one segment of them, and so a longer request; and where they lie depends
+/// on whatever its programs did before.
+const SEGMENT: u32 = 4096;
 
 /// Sectors that one discard may name.
 const DISCARD_SECTORS: u32 = 1 << 22;
@@ -59,6 +64,9 @@ impl Offer {
             VIRTIO_BLK_F_SEG_MAX,
             VIRTIO_BLK_F_BLK_SIZE,
         ];
+        if self.in_band {
+            bits.push(VIRTIO_BLK_F_SIZE_MAX);
+        }
         if self.cache {
             bits.extend([VIRTIO_BLK_F_FLUSH, VIRTIO_BLK_F_CONFIG_WCE]);
         }
@@ -91,6 +99,9 @@ impl Offer {
         let mut space = [0; SPACE];
         let mut lay = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
         lay(0, &self.sectors.to_le_bytes());
+        if self.in_band {
+            lay(8, &SEGMENT.to_le_bytes());
+        }
         lay(12, &SEGMENTS.to_le_bytes());
         lay(20, &512_u32.to_le_bytes());
         lay(CACHE_AT, &[u8::from(cache)]);
@@ -166,6 +177,14 @@ mod tests {
         );
         assert!(OFFER.allows(without.features()) && !without.allows(OFFER.features()));
         assert_eq!(without.space(36, 24, true).unwrap(), [0; 24]);
+        // In virtual time, what a request is does not depend on where pages lie in memory.
+        let virtually = Offer {
+            in_band: true,
+            ..OFFER
+        };
+        let more = OFFER.features() ^ virtually.features();
+        assert_eq!(more, 1 << VIRTIO_BLK_F_SIZE_MAX);
+        assert_eq!(virtually.space(8, 4, true).unwrap(), SEGMENT.to_le_bytes());
         let through = Offer {
             cache: false,
             ..OFFER
