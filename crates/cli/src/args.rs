@@ -291,6 +291,11 @@ pub struct PlugArgs {
     /// Whose guests: uml or qemu
     #[arg(long, value_name = "LAB", default_value = "uml", value_parser = guest_lab)]
     pub lab: LabChoice,
+    /// Put contenders on model disks of this profile (`fsdyno disk list`, or a file), in virtual
+    /// time: they lose what they had acknowledged and not flushed, and a seed gives the same cut
+    /// again (`--lab uml`, with a kernel that can travel in time)
+    #[arg(long, value_name = "PROFILE")]
+    pub disk: Option<PathBuf>,
     /// The memory of a guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,

@@ -6,9 +6,9 @@
 mod frontend;
 
 use frontend::{FLUSH, Frontend, READ, WRITE, halves, receive, send, words};
-use fsdyno_disk::fronts::calendar::{CalendarError, Passed, Seat, Setting, serve};
+use fsdyno_disk::fronts::calendar::{CalendarError, End, Passed, Seat, Setting, serve_until};
 use fsdyno_disk::record::{Record, Records, Writer};
-use fsdyno_disk::{Disk, Faults, Memory, Payloads, Recorder, profiles};
+use fsdyno_disk::{CutReport, Disk, Faults, Memory, Payloads, Recorder, Remains, profiles};
 use fsdyno_model::{Bytes, Nanos, Stop};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -183,7 +183,7 @@ fn kept<T: Send>(
     setting: Setting,
     guest: impl FnOnce(&Path) -> T + Send,
 ) -> (Result<Passed, CalendarError>, T) {
-    let (passed, told, _) = recorded(disks, setting, &Mutex::default(), guest);
+    let (passed, told, ..) = recorded(disks, setting, &Mutex::default(), guest);
     (passed, told)
 }
 
@@ -194,6 +194,27 @@ fn recorded<T: Send>(
     said: &Mutex<Vec<String>>,
     guest: impl FnOnce(&Path) -> T + Send,
 ) -> (Result<Passed, CalendarError>, T, Vec<Vec<Record>>) {
+    let (passed, told, records, _) = kept_until(disks, setting, said, &mut |_| None, guest);
+    (passed, told, records)
+}
+
+/// All that is known of the time and the disks of a guest: what has passed, what the guest tells,
+/// what its disks recorded, and what a power cut took from each in the end.
+type Known<T> = (
+    Result<Passed, CalendarError>,
+    T,
+    Vec<Vec<Record>>,
+    Vec<CutReport>,
+);
+
+/// The same, no further than to a moment; and what a power cut takes from each disk then.
+fn kept_until<T: Send>(
+    disks: usize,
+    setting: Setting,
+    said: &Mutex<Vec<String>>,
+    end: End<'_>,
+    guest: impl FnOnce(&Path) -> T + Send,
+) -> Known<T> {
     let folder = tempfile::tempdir().unwrap();
     let profile = profiles::ALL
         .iter()
@@ -213,10 +234,19 @@ fn recorded<T: Send>(
     thread::scope(|threads| {
         let guest = threads.spawn(|| guest(folder.path()));
         let mut marks = || std::mem::take(&mut *said.lock().unwrap());
-        let passed = serve(&calendar, &mut seats, setting, &mut marks, &Stop::new());
+        let passed = serve_until(
+            &calendar,
+            &mut seats,
+            setting,
+            (&mut marks, end),
+            &Stop::new(),
+        );
         for seat in &mut seats {
             assert!(seat.disk.take_recorder().unwrap().trouble().is_none());
         }
+        let time = passed.as_ref().map_or(Nanos(0), |passed| passed.time);
+        let cut = |seat: &mut Seat| seat.disk.power_cut(time, 1, Remains::Destaged).unwrap();
+        let lost = seats.iter_mut().map(cut).collect();
         // A guest that is kept waiting learns that nobody is there any more.
         drop((calendar, seats));
         let records = (0..disks).map(|number| {
@@ -225,7 +255,7 @@ fn recorded<T: Send>(
             records.collect::<Result<_, _>>().unwrap()
         });
         let records = records.collect();
-        (passed, guest.join().unwrap(), records)
+        (passed, guest.join().unwrap(), records, lost)
     })
 }
 
@@ -409,4 +439,50 @@ fn a_guest_that_goes_ends_its_time_and_one_that_speaks_rubbish_is_named() {
         matches!(passed, Err(CalendarError::Disk { .. })),
         "{passed:?}"
     );
+}
+
+#[test]
+fn time_ends_where_it_is_to_and_the_disk_loses_what_it_had_not_landed() {
+    let moment = 40_000_000;
+    // What the guest waits for comes later, earlier, or never.
+    for then in [moment * 10, moment / 10, i64::MAX as u64] {
+        let mut asked = Vec::new();
+        let mut end = |now: Nanos| {
+            asked.push(now.0);
+            // It is known from some moment on.
+            (now.0 > 0).then_some(Nanos(moment))
+        };
+        let said = Mutex::default();
+        let (passed, acknowledged, _, lost) =
+            kept_until(1, Setting::default(), &said, &mut end, move |folder| {
+                let mut kernel = Kernel::boot(folder, 1, true).unwrap();
+                let mut acknowledged = 0;
+                for write in 0_u64.. {
+                    let far = (write * 1_234_567) % 2_000_000;
+                    kernel.disks[0].put(WRITE, far, &[1; 4096], 0).unwrap();
+                    kernel.kick(0).unwrap();
+                    if kernel.sleep(kernel.now + then.min(1 << 50)).is_err() {
+                        break;
+                    }
+                    acknowledged += answered(&mut kernel);
+                }
+                (acknowledged, kernel.now)
+            });
+        let passed = passed.unwrap();
+        assert!(passed.cut && passed.time == Nanos(moment), "{passed:?}");
+        assert!(asked.is_sorted() && asked.last().unwrap() <= &moment);
+        let (acknowledged, stood) = acknowledged;
+        assert!(stood <= moment && acknowledged > 1, "{stood}");
+        // A write is acknowledged from the cache: what has not landed is lost.
+        let lost = lost[0];
+        assert!(
+            lost.lost > 0 && lost.lost <= acknowledged as u64,
+            "{lost:?}"
+        );
+    }
+    let (passed, ()) = kept(1, Setting::default(), |folder| {
+        let mut kernel = Kernel::boot(folder, 1, true).unwrap();
+        kernel.sleep(moment).unwrap();
+    });
+    assert!(!passed.unwrap().cut, "nobody ended it");
 }

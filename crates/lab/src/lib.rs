@@ -14,7 +14,7 @@ pub mod serve;
 mod talk;
 
 pub use job::Job;
-pub use labs::guest::{GuestLab, GuestLabError, model_disk, record_place};
+pub use labs::guest::{GuestLab, GuestLabError, Pull, model_disk, record_place};
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};
 pub use labs::{Lab, Labs, Surveyed};

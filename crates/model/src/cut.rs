@@ -101,6 +101,23 @@ impl Recovery {
     }
 }
 
+/// What a model disk lost with its power, and what it had been asked for until then.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheLoss {
+    /// Writes that it had acknowledged and that are gone.
+    pub lost: u64,
+    /// Acknowledged, and on the medium in part.
+    pub torn: u64,
+    /// Acknowledged, not on the medium yet, and there all the same.
+    pub landed: u64,
+    /// Not acknowledged yet; whatever became of them.
+    pub under_way: u64,
+    /// Sectors of acknowledged writes that are not on the medium.
+    pub sectors_lost: u64,
+    /// The digest of all requests until then, and of their moments.
+    pub digest: String,
+}
+
 /// One plug pulled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
@@ -117,6 +134,9 @@ pub struct Cut {
     pub after_ns: Nanos,
     /// How many operations had been acknowledged.
     pub acknowledged: u64,
+    /// What its model disks lost; none where a disk keeps all that it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<CacheLoss>,
     /// How it came back.
     pub recovery: Recovery,
     /// The images as the cut left them, kept where it did not come back whole.

@@ -30,7 +30,7 @@ pub mod warning;
 
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
-pub use cut::{Cut, Judgement, Loss, Recovery};
+pub use cut::{CacheLoss, Cut, Judgement, Loss, Recovery};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};

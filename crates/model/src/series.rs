@@ -4,6 +4,7 @@
 use crate::contender::Contender;
 use crate::cut::Cut;
 use crate::lab::GuestSize;
+use crate::model_disk::ModelDisk;
 use crate::provenance::Provenance;
 use crate::result::StopReason;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,9 @@ pub struct SeriesInfo {
     pub seed: u64,
     /// The size of its guests.
     pub guest: GuestSize,
+    /// The model disk under them, in virtual time; none where their disks keep all they are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<ModelDisk>,
     /// Where images lay, and those stayed that did not come back whole.
     pub work_dir: PathBuf,
     /// Where.

@@ -172,6 +172,7 @@ fn insert_series(transaction: &Transaction<'_>, info: &SeriesInfo) -> Result<(),
             json("the contenders", &info.contenders)?,
             json("the provenance", &info.provenance)?,
             json("the argv", &info.command_line)?,
+            json_or_none("the model disk", info.disk.as_ref())?,
         ])?;
     Ok(())
 }
@@ -198,10 +199,7 @@ fn insert_cut(
         clean,
         found,
     } = &cut.recovery;
-    let judged = |judgement: &Option<Judgement>| -> Result<Option<String>, StoreError> {
-        let text = judgement.as_ref().map(|one| json("a judgement", one));
-        text.transpose()
-    };
+    let judged = |judgement: &Option<Judgement>| json_or_none("a judgement", judgement.as_ref());
     let lost = judgement.as_ref().map(|one| signed(one.losses()));
     transaction
         .prepare_cached(&insert("cut", row::CUT))?
@@ -224,6 +222,7 @@ fn insert_cut(
             judged(judgement)?,
             judged(as_left)?,
             json("the paths of images", &cut.images)?,
+            json_or_none("what a disk lost", cut.disk.as_ref())?,
         ])?;
     Ok(())
 }
@@ -233,6 +232,13 @@ fn json(what: &'static str, value: &impl serde::Serialize) -> Result<String, Sto
         what,
         why: error.to_string(),
     })
+}
+
+fn json_or_none(
+    what: &'static str,
+    value: Option<&impl serde::Serialize>,
+) -> Result<Option<String>, StoreError> {
+    value.map(|value| json(what, value)).transpose()
 }
 
 fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo>> {
@@ -251,6 +257,7 @@ fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo
             contenders: fields.json()?,
             provenance: fields.json()?,
             command_line: fields.json()?,
+            disk: fields.json_or_none()?,
         })
     };
     connection.query_row(&query, [id], read).optional()
@@ -286,5 +293,6 @@ fn read_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Resu
             found,
         },
         images: fields.json()?,
+        disk: fields.json_or_none()?,
     })
 }

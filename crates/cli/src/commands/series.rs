@@ -7,6 +7,7 @@ use fsdyno_model::step::shell_line;
 use fsdyno_model::{Cut, Series};
 use fsdyno_report::Format;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// A series at a glance: what was to be done, where, and how each cut came back.
 pub fn show(series: &Series, json: bool) -> Result<Code, Trouble> {
@@ -30,7 +31,7 @@ pub fn show(series: &Series, json: bool) -> Result<Code, Trouble> {
     for cut in &series.cuts {
         let mut contenders = series.info.contenders.iter();
         let contender = contenders.find(|one| one.label == cut.contender);
-        let again = contender.and_then(|one| plug::again(one, cut, &series.info.guest));
+        let again = contender.and_then(|one| plug::again(one, cut, &series.info));
         if let Some(again) = again {
             let line = format!("\ncut {} of {}:\n  {again}\n", cut.number, cut.contender);
             output::bytes(line.as_bytes())?;
@@ -44,7 +45,7 @@ pub fn report(series: &Series, format: Format) -> Result<Vec<u8>, Trouble> {
     match format {
         Format::Terminal => {
             let info = &series.info;
-            let table = plug::table(&info.contenders, &series.cuts);
+            let table = plug::table(info, &series.cuts);
             let begun = begun(series);
             let head = format!("fsdyno: {} of {begun}, series {}", Series::NAME, info.id);
             Ok(format!("{head}\n\n{table}").into_bytes())
@@ -91,6 +92,10 @@ fn facts(series: &Series) -> Vec<Vec<String>> {
         ),
         ("kernel", p.kernel.clone()),
     ];
+    facts.extend(info.disk.iter().map(|disk| {
+        let about = format!("{} (model), virtual time", disk.profile);
+        ("disk", about)
+    }));
     // All cuts have the same guest, unless its kernel was replaced meanwhile.
     let guests: BTreeSet<&str> = series.cuts.iter().map(|cut| cut.guest.as_str()).collect();
     facts.extend(guests.into_iter().map(|guest| ("guest", guest.to_owned())));
@@ -103,12 +108,16 @@ fn facts(series: &Series) -> Vec<Vec<String>> {
 }
 
 fn row(cut: &Cut) -> Vec<String> {
+    let mut came_back = plug::came_back(cut);
+    if let Some(lost) = plug::lost_by_disk(cut) {
+        let _ = write!(came_back, "; {lost}");
+    }
     vec![
         cut.number.to_string(),
         cut.contender.clone(),
         cut.after_ns.to_string(),
         cut.acknowledged.to_string(),
         cut.recovery.took_ns.to_string(),
-        plug::came_back(cut),
+        came_back,
     ]
 }

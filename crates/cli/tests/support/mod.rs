@@ -35,6 +35,11 @@ impl Home {
             .count()
     }
 
+    /// Asserts that no process of a guest lives that was started here.
+    pub fn assert_no_guest(&self) {
+        assert_eq!(self.processes_of("uml_dir="), 0, "a guest is left");
+    }
+
     /// On disk, not in memory: images need direct I/O to mean anything.
     pub fn new() -> Self {
         let root = tempfile::Builder::new()

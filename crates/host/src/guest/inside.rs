@@ -128,6 +128,25 @@ fn speak_for_udev() -> io::Result<()> {
     Ok(())
 }
 
+/// Of all memory, how much may be dirty before the kernel begins to write it back, and before who writes
+/// has to wait: parts of it, as by default of what is free just then.
+const DIRTY: [(&str, u64); 2] = [
+    ("/proc/sys/vm/dirty_background_bytes", 10),
+    ("/proc/sys/vm/dirty_bytes", 5),
+];
+
+/// Has the kernel write back by how much memory there is. By default it goes by what is free, and how
+/// much that is depends on whatever its programs did before.
+pub fn write_back_alike() -> Result<(), Unsettled> {
+    let about = rustix::system::sysinfo();
+    let memory = (about.totalram as u64).saturating_mul(u64::from(about.mem_unit));
+    for (file, part) in DIRTY {
+        fs::write(file, (memory / part).to_string())
+            .map_err(Unsettled::at(format!("set {file}")))?;
+    }
+    Ok(())
+}
+
 /// Has the kernel load modules from where they lie on the host, which need not be `/lib/modules`.
 fn teach_modules(place: &Path, modules: &Path) -> io::Result<()> {
     let release = rustix::system::uname();

@@ -2,7 +2,7 @@
 //! came from the host while it runs would come at another moment each time; so would what a thread
 //! does that looks at the clock again and again.
 
-use super::{ServeError, Voice, run};
+use super::{ServeError, Voice, plug, run};
 use crate::talk::{Mouth, Task, Word};
 use fsdyno_host::guest::inside;
 use rustix::termios::tcdrain;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Runs the cell that a file tells, says outwards what happens, and ends the guest.
+/// Does what a file tells, says outwards what happens, and ends the guest.
 pub fn alone(task: &Path) -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
@@ -20,6 +20,7 @@ pub fn alone(task: &Path) -> Result<(), ServeError> {
     let task = fs::read(task).map_err(inside::Unsettled::at(format!("read {}", task.display())))?;
     let task: Task = serde_json::from_slice(&task).map_err(io::Error::from)?;
     let place = inside::settle()?;
+    inside::write_back_alike()?;
     let line = inside::channel()?;
     let rest = line.try_clone()?;
     let voice = Voice(Arc::new(Mutex::new(Mouth(line))));
@@ -31,6 +32,17 @@ pub fn alone(task: &Path) -> Result<(), ServeError> {
             },
             Err(reason) => Word::Refused { reason },
         },
+        Task::Write { contender, seed } => {
+            let operations = |operations| voice.say(&Word::Acknowledged { operations });
+            Word::Refused {
+                reason: plug::write(&contender, seed, &place, &operations),
+            }
+        }
+        Task::Recover {
+            contender,
+            seed,
+            acknowledged,
+        } => plug::recovered(&contender, seed, acknowledged, &place),
         _ => Word::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },

@@ -111,15 +111,7 @@ pub fn serve() -> Result<(), ServeError> {
                 contender,
                 seed,
                 acknowledged,
-            }) => {
-                let word = match plug::recover(&contender, seed, acknowledged, &place) {
-                    Ok(recovery) => Word::Recovered {
-                        recovery: Box::new(recovery),
-                    },
-                    Err(reason) => Word::Refused { reason },
-                };
-                voice.say(&word)?;
-            }
+            }) => voice.say(&plug::recovered(&contender, seed, acknowledged, &place))?,
             Some(Task::Leave) => return Err(inside::power_off().into()),
             Some(Task::DrivenOut { .. }) | None => {}
         }

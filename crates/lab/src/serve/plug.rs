@@ -1,6 +1,7 @@
 //! A guest whose plug is pulled, and the guest that brings back what is left.
 
 use super::{disks, release};
+use crate::talk::Word;
 use fsdyno_host::command;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::journal::Journal;
@@ -193,8 +194,18 @@ pub(super) fn write(
     }
 }
 
+/// Brings the contender back, judges what is there, and says so.
+pub(super) fn recovered(contender: &Contender, seed: u64, acknowledged: u64, place: &Path) -> Word {
+    match recover(contender, seed, acknowledged, place) {
+        Ok(recovery) => Word::Recovered {
+            recovery: Box::new(recovery),
+        },
+        Err(reason) => Word::Refused { reason },
+    }
+}
+
 /// Brings the contender back and judges what is there.
-pub(super) fn recover(
+fn recover(
     contender: &Contender,
     seed: u64,
     acknowledged: u64,

@@ -3,8 +3,8 @@
 use super::{Ground, specimen};
 use crate::{Named, Store, StoreError};
 use fsdyno_model::{
-    Bytes, Contender, Cut, GuestSize, Judgement, LabChoice, Loss, Nanos, Provenance, Recovery,
-    Series, SeriesInfo, StopReason,
+    Bytes, CacheLoss, Contender, Cut, GuestSize, Judgement, LabChoice, Loss, ModelDisk, Nanos,
+    Provenance, Recovery, Series, SeriesInfo, StopReason,
 };
 use std::os::unix::ffi::OsStringExt as _;
 
@@ -26,6 +26,7 @@ fn info(started_unix_ns: u64) -> SeriesInfo {
             kernel: Some(fsdyno_model::KernelChoice::Lab),
             processors: Some(2),
         },
+        disk: None,
         work_dir: "/var/tmp/a b".into(),
         provenance: Provenance {
             kernel: "Linux 6.1".into(),
@@ -44,6 +45,7 @@ fn whole(contender: &str, number: u32) -> Cut {
         guest: "Linux 6.1 (User-mode Linux), #1".into(),
         after_ns: Nanos(1_500_000_000),
         acknowledged: 400,
+        disk: None,
         recovery: Recovery {
             took_ns: Nanos(9_000_000),
             judgement: Some(Judgement {
@@ -76,6 +78,13 @@ fn lossy(contender: &str, number: u32) -> Cut {
         found: Some("inode 12".into()),
     };
     cut.images = vec!["/var/tmp/x y.img".into()];
+    cut.disk = Some(CacheLoss {
+        lost: 3,
+        torn: 1,
+        sectors_lost: 900,
+        digest: "00ff".into(),
+        ..CacheLoss::default()
+    });
     cut
 }
 
@@ -93,6 +102,10 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
     let ground = Ground::new();
     let mut store = ground.open();
     let mut begun = info(u64::MAX);
+    begun.disk = Some(ModelDisk {
+        profile: "mine".into(),
+        text: "queue_depth = 1".into(),
+    });
     store.begin_series(&mut begun).unwrap();
     let cuts = vec![
         whole("xfs", 1),

@@ -33,6 +33,10 @@ use std::time::{Duration, Instant};
 /// How often a wish to stop is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How far a guest may go on by itself at most. One that waits for nothing would go on for ever when
+/// nobody keeps its time any more: so it comes and finds out.
+const BY_ITSELF: u64 = 10 * 1_000_000_000;
+
 /// A guest asks for this moment when it wants to sleep for ever.
 const NEVER: u64 = i64::MAX as u64;
 
@@ -154,11 +158,13 @@ impl Default for Setting {
 /// said before a request was made stands before it.
 pub type Marks<'a> = &'a mut dyn FnMut() -> Vec<String>;
 
-/// What has passed when a guest has gone.
+/// What has passed when a guest has gone, or its time was ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passed {
     /// Virtual time, from the guest's first word on.
     pub time: Nanos,
+    /// Whether its time was ended, and it is there yet.
+    pub cut: bool,
     /// What each disk was asked for.
     pub served: Vec<Served>,
     /// The SHA-256 of all completions, with their moments, in order: two guests that did the same
@@ -166,12 +172,29 @@ pub struct Passed {
     pub digest: String,
 }
 
+/// Says when time ends, if anybody knows: asked while the guest stands still, at this moment of its
+/// time, with nothing of what it has said before left unsaid. The end may be known late: what is
+/// past is now.
+pub type End<'a> = &'a mut dyn FnMut(Nanos) -> Option<Nanos>;
+
 /// Waits for a guest, and keeps its time until it goes.
 pub fn serve(
     listener: &UnixListener,
     seats: &mut [Seat],
     setting: Setting,
     marks: Marks<'_>,
+    stop: &Stop,
+) -> Result<Passed, CalendarError> {
+    serve_until(listener, seats, setting, (marks, &mut |_| None), stop)
+}
+
+/// The same, and no further than to a moment: there the guest stands still, and nothing that was
+/// due then has happened.
+pub fn serve_until(
+    listener: &UnixListener,
+    seats: &mut [Seat],
+    setting: Setting,
+    (marks, end): (Marks<'_>, End<'_>),
     stop: &Stop,
 ) -> Result<Passed, CalendarError> {
     let listen = CalendarError::host("listen");
@@ -199,10 +222,12 @@ pub fn serve(
         waiting: false,
         runs: 0,
         digest: Sha256::new(),
+        end,
+        last: None,
     };
-    calendar.keep()?;
+    let cut = calendar.keep()?;
     calendar.mark()?;
-    Ok(calendar.end())
+    Ok(calendar.passed(cut))
 }
 
 fn first_guest(
@@ -249,17 +274,30 @@ struct Calendar<'a> {
     /// The number of the last permission to run.
     runs: u32,
     digest: Sha256,
+    end: End<'a>,
+    /// When time ends, where that is known.
+    last: Option<u64>,
 }
 
 impl Calendar<'_> {
-    /// Keeps the guest's time until it goes.
-    fn keep(&mut self) -> Result<(), CalendarError> {
+    /// Keeps the guest's time until it goes, or its time ends: whether it did.
+    fn keep(&mut self) -> Result<bool, CalendarError> {
         loop {
-            if self.waiting && self.go_on()? {
-                continue;
+            // A guest that is busy is never waited for.
+            if self.stop.requested() {
+                return Err(CalendarError::Stopped);
+            }
+            if self.waiting {
+                self.last = (self.end)(Nanos(self.now)).map(|end| end.0);
+                if self.ends() {
+                    return Ok(true);
+                }
+                if self.go_on()? {
+                    continue;
+                }
             }
             if !self.hear()? {
-                return Ok(());
+                return Ok(false);
             }
         }
     }
@@ -274,6 +312,28 @@ impl Calendar<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Goes on to the end of time, where that is next.
+    fn ends(&mut self) -> bool {
+        let due = self.due().map(|(at, _)| at);
+        let next = due.into_iter().chain(self.wish()).min();
+        let last = self.last.map(|last| last.max(self.now));
+        let Some(last) = last.filter(|last| next.is_none_or(|next| *last <= next)) else {
+            return false;
+        };
+        self.reach(last);
+        true
+    }
+
+    /// When the guest wants to run.
+    fn wish(&self) -> Option<u64> {
+        let request = if self.page.is_shared() {
+            self.page.request()
+        } else {
+            self.request
+        };
+        request.filter(|then| *then < NEVER)
     }
 
     /// When a disk has something to tell, in the guest's time.
@@ -295,14 +355,7 @@ impl Calendar<'_> {
     /// Goes on to whatever comes first; whether there was anything.
     fn go_on(&mut self) -> Result<bool, CalendarError> {
         self.mark()?;
-        let shared = self.page.is_shared();
-        let request = if shared {
-            self.page.request()
-        } else {
-            self.request
-        };
-        let request = request.filter(|then| *then < NEVER);
-        match (self.due(), request) {
+        match (self.due(), self.wish()) {
             (Some((at, seat)), then) if then.is_none_or(|then| at <= then) => {
                 self.reach(at);
                 self.complete(seat)?;
@@ -337,9 +390,12 @@ impl Calendar<'_> {
         Ok(message::send(&self.line, run, &[])?)
     }
 
-    /// The guest may go on by itself to the moment before a disk has something to tell.
+    /// The guest may go on by itself to the moment before a disk has something to tell, or time
+    /// ends.
     fn set_free(&self) {
-        let until = self.due().map_or(NEVER, |(at, _)| at.min(NEVER));
+        let due = self.due().map(|(at, _)| at);
+        let until = due.into_iter().chain(self.last);
+        let until = until.fold(self.now.saturating_add(BY_ITSELF), u64::min);
         self.page.set_free_until(until);
     }
 
@@ -577,7 +633,7 @@ impl Calendar<'_> {
     }
 
     /// The guest has gone: what has passed, and the disks go on from here with the next one.
-    fn end(self) -> Passed {
+    fn passed(self, cut: bool) -> Passed {
         let mut served = self.served;
         for (served, connection) in served.iter_mut().zip(&self.connections) {
             *served += connection
@@ -595,6 +651,7 @@ impl Calendar<'_> {
         }
         Passed {
             time: Nanos(self.now),
+            cut,
             served,
             digest,
         }

@@ -5,8 +5,10 @@ mod conversation;
 mod line;
 mod plug;
 mod recording;
+mod unpowered;
 mod virtually;
 
+pub use plug::Pull;
 pub use recording::record_place;
 pub use virtually::model_disk;
 

@@ -1,5 +1,6 @@
 //! Pulling the plug: a guest that writes is killed at a random moment, and with it all that it had
-//! not sent to its disk; another guest brings back what is left.
+//! not sent to its disk; another guest brings back what is left. On a model disk that happens in
+//! virtual time (`unpowered`), and the disk loses what it had not brought to its medium as well.
 
 use super::conversation::{Conversation, Silence};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
@@ -7,8 +8,9 @@ use crate::talk::Task;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_load::datasets::seed::Seed;
-use fsdyno_model::{Bytes, Contender, Cut, Nanos, Recovery, Stop};
-use fsdyno_model::{GuestSize, LabChoice};
+use fsdyno_model::{
+    Bytes, CacheLoss, Contender, Cut, GuestSize, LabChoice, ModelDisk, Nanos, Recovery, Stop,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,38 @@ const WRITING: (Duration, Duration) = (Duration::from_millis(200), Duration::fro
 
 /// The size of each disk: every file system can be made on it.
 const DISK: Bytes = Bytes(1 << 30);
+
+/// A plug to be pulled.
+#[derive(Debug, Clone, Copy)]
+pub struct Pull<'a> {
+    /// On whom.
+    pub contender: &'a Contender,
+    /// Of what is written, and of the moment.
+    pub seed: u64,
+    /// The model disk under it; none where its disks keep all that they are sent.
+    pub disk: Option<&'a ModelDisk>,
+}
+
+impl Pull<'_> {
+    /// How long is written before the cut.
+    pub(super) fn writing(&self) -> Duration {
+        let longer = Seed::new(self.seed).part("moment");
+        let longer = longer.below(u64::from(u32::MAX));
+        WRITING.0 + WRITING.1.mul_f64(longer as f64 / f64::from(u32::MAX))
+    }
+}
+
+/// What was written before a cut.
+pub(super) struct Written {
+    /// What the guest told of itself.
+    pub guest: String,
+    /// How many operations were acknowledged.
+    pub acknowledged: u64,
+    /// After how long.
+    pub after: Nanos,
+    /// What its model disks lost.
+    pub disk: Option<CacheLoss>,
+}
 
 impl GuestLab {
     /// A lab for pulling plugs: nothing is looked for before.
@@ -34,17 +68,27 @@ impl GuestLab {
     /// Pulls the plug once. The images stay in `keep` where it did not come back whole, or `always`.
     pub fn cut(
         &self,
-        contender: &Contender,
+        pull: Pull<'_>,
         number: u32,
-        seed: u64,
         keep: &Path,
         always: bool,
     ) -> Result<Cut, GuestLabError> {
+        let Pull {
+            contender, seed, ..
+        } = pull;
         let scratch = Scratch::create(&self.place(&format!("cut-{number}")), &self.journal)?;
         let images = self.empty_disks(scratch.path(), contender.layout.devices)?;
         let disks = paths_of(&images);
-        let (guest, acknowledged, after) = self.written(contender, seed, scratch.path(), &disks)?;
-        let recovery = self.recovered(contender, seed, acknowledged, scratch.path(), &disks)?;
+        let Written {
+            guest,
+            acknowledged,
+            after,
+            disk,
+        } = match pull.disk {
+            Some(model) => self.written_virtually(pull, model, scratch.path(), &disks)?,
+            None => self.written(pull, scratch.path(), &disks)?,
+        };
+        let recovery = self.recovered(pull, acknowledged, &disks)?;
         let images = if recovery.is_whole() && !always {
             Vec::new()
         } else {
@@ -55,8 +99,9 @@ impl GuestLab {
             number,
             seed,
             guest,
-            after_ns: Nanos(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)),
+            after_ns: after,
             acknowledged,
+            disk,
             recovery,
             images,
         })
@@ -65,37 +110,31 @@ impl GuestLab {
     /// Brings back again what a cut has left in kept images, which stay as they are.
     pub fn again(
         &self,
-        contender: &Contender,
-        seed: u64,
+        pull: Pull<'_>,
         acknowledged: u64,
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
-        let scratch = Scratch::create(&self.place("again"), &self.journal)?;
-        self.recovered(contender, seed, acknowledged, scratch.path(), images)
+        self.recovered(pull, acknowledged, images)
     }
 
-    /// Has a guest write, and kills it; what it told of itself, how many operations were
-    /// acknowledged, and after how long.
+    /// Has a guest write, and kills it.
     fn written(
         &self,
-        contender: &Contender,
-        seed: u64,
+        pull: Pull<'_>,
         scratch: &Path,
         disks: &[PathBuf],
-    ) -> Result<(String, u64, Duration), GuestLabError> {
+    ) -> Result<Written, GuestLabError> {
         let (guest, line) = self.start(scratch, disks)?;
         let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
-        let longer = Seed::new(seed).part("moment").below(u64::from(u32::MAX));
-        let longer = WRITING.1.mul_f64(longer as f64 / f64::from(u32::MAX));
         let heard = conversation.ready().and_then(|about| {
             conversation.say(&Task::Write {
-                contender: Box::new(contender.clone()),
-                seed,
+                contender: Box::new(pull.contender.clone()),
+                seed: pull.seed,
             })?;
             // What comes before the first is making it.
             let first = conversation.acknowledged()?;
             let began = Instant::now();
-            let last = conversation.acknowledged_until(began + WRITING.0 + longer)?;
+            let last = conversation.acknowledged_until(began + pull.writing())?;
             Ok((about, last.unwrap_or(first), began.elapsed()))
         });
         match heard {
@@ -103,7 +142,12 @@ impl GuestLab {
             Ok((about, last, after)) => {
                 // Now. What it had said before is still in the line.
                 let rest = conversation.cut();
-                Ok((about, rest.unwrap_or(last), after))
+                Ok(Written {
+                    guest: about,
+                    acknowledged: rest.unwrap_or(last),
+                    after: Nanos(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)),
+                    disk: None,
+                })
             }
         }
     }
@@ -111,28 +155,31 @@ impl GuestLab {
     /// Has another guest bring it back, and judge.
     fn recovered(
         &self,
-        contender: &Contender,
-        seed: u64,
+        pull: Pull<'_>,
         acknowledged: u64,
-        scratch: &Path,
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
+        let scratch = Scratch::create(&self.place("again"), &self.journal)?;
         // On copies: the images stay as the cut left them. The guest could lay its own writes over
         // an image, but such a disk gives checkers that read past the cache what it held before.
         let mut copies = Vec::new();
         for (number, image) in images.iter().enumerate() {
-            let path = scratch.join(format!("copy{number}.img"));
+            let path = scratch.path().join(format!("copy{number}.img"));
             copies.push(Image::copy(image, &path, &self.journal)?);
         }
         let disks: Vec<PathBuf> = copies.iter().map(|copy| copy.path().to_owned()).collect();
-        let (guest, line) = self.start(scratch, &disks)?;
+        let task = Task::Recover {
+            contender: Box::new(pull.contender.clone()),
+            seed: pull.seed,
+            acknowledged,
+        };
+        if let Some(model) = pull.disk {
+            return self.recovered_virtually(&task, model, scratch.path(), &disks);
+        }
+        let (guest, line) = self.start(scratch.path(), &disks)?;
         let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
         let heard = conversation.ready().and_then(|_| {
-            conversation.say(&Task::Recover {
-                contender: Box::new(contender.clone()),
-                seed,
-                acknowledged,
-            })?;
+            conversation.say(&task)?;
             conversation.recovered()
         });
         match heard {

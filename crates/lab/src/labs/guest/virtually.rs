@@ -4,20 +4,20 @@
 use super::conversation::with_last;
 use super::line::{Line, Words};
 use super::recording::recorder;
-use super::{GuestLab, LAST_LINES};
+use super::{GuestLab, LAST_LINES, disk};
 use crate::labs::notes::Notes;
 use crate::labs::recorded;
 use crate::procedure::Halt;
 use crate::talk::{Task, Word};
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::{Disk, Faults, Profile, Recorder, SparseFile};
-use fsdyno_host::guest::{Guest, ended, traveller};
+use fsdyno_host::guest::{Guest, GuestError, ended, traveller};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -28,6 +28,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a guest that has told all may take to end.
 const LEAVE: Duration = Duration::from_secs(20);
 
+/// How long its time may take to end where the guest has gone early: it may never have come to it.
+const GONE: Duration = Duration::from_secs(2);
+
 /// The model disk of a profile: its name, or a file. An error is told in words.
 pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
     let profile = Profile::named(name).map_err(|error| error.to_string())?;
@@ -37,17 +40,19 @@ pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
     })
 }
 
-/// The disks of a guest and its calendar, waiting for it.
-struct Waiting {
-    calendar: UnixListener,
-    seats: Vec<Seat>,
+/// A calendar and disks that a guest may come to, all in its directory.
+pub(super) struct Ground {
+    /// Where it comes to the calendar.
+    pub calendar: UnixListener,
+    /// The disks.
+    pub seats: Vec<Seat>,
 }
 
-impl Waiting {
-    /// Makes the disks and listens for the guest.
-    fn begin(
+impl Ground {
+    /// Disks of a profile on these images, which are made where there are none: this large.
+    pub fn lay(
         model: &ModelDisk,
-        (disks, size): (usize, Bytes),
+        (images, size): (&[PathBuf], Bytes),
         scratch: &Path,
         recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
@@ -59,11 +64,17 @@ impl Waiting {
         };
         let calendar = listen(traveller::CALENDAR)?;
         let mut seats = Vec::new();
-        for number in 0..disks {
+        for (number, path) in images.iter().enumerate() {
             let listener = listen(&traveller::disk_socket(number))?;
-            let path = scratch.join(format!("disk{number}.img"));
-            let contents = SparseFile::create(&path, size.0)
-                .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+            let contents = match File::options().read(true).write(true).open(path) {
+                Ok(file) => Ok(SparseFile::over(file)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    SparseFile::create(path, size.0)
+                }
+                Err(error) => Err(error),
+            };
+            let contents =
+                contents.map_err(|error| format!("cannot make {}: {error}", path.display()))?;
             let mut disk = Disk::new(&profile, Some(size), Box::new(contents), Faults::default());
             disk.record(recorder(number)?);
             let discards = profile.timing.discards();
@@ -73,12 +84,11 @@ impl Waiting {
     }
 
     /// Keeps the guest's time from now on, and hears it meanwhile.
-    fn keep(self, mut line: Line) -> Kept {
+    pub fn keep(self, mut line: Line, setting: Setting) -> Kept {
         let stop = Stop::new();
         let stopped = stop.clone();
         let thread = thread::spawn(move || {
             let mut seats = self.seats;
-            let setting = Setting::default();
             let mut marks = || line.marks();
             let passed = calendar::serve(&self.calendar, &mut seats, setting, &mut marks, &stopped);
             // However that ended, what had been said is heard.
@@ -93,15 +103,15 @@ impl Waiting {
 }
 
 /// The time of a guest and its disks, kept in a thread of its own; and what the disks recorded.
-struct Kept {
+pub(super) struct Kept {
     thread: JoinHandle<(Result<Passed, CalendarError>, Vec<Recorder>)>,
     stop: Stop,
 }
 
 impl Kept {
-    /// What has passed, once the guest has gone.
-    fn end(self) -> (Result<Passed, CalendarError>, Vec<Recorder>) {
-        let deadline = Instant::now() + LEAVE;
+    /// What has passed, once the guest has gone; whether it has told all before.
+    pub fn end(self, told: bool) -> (Result<Passed, CalendarError>, Vec<Recorder>) {
+        let deadline = Instant::now() + if told { LEAVE } else { GONE };
         while !self.thread.is_finished() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
@@ -131,30 +141,31 @@ impl GuestLab {
         let contender = &plan.contenders[cell.contender as usize];
         let on_blocks = fsdyno_recipes::on_blocks(contender);
         let disks = if on_blocks {
-            contender.layout.devices as usize
+            contender.layout.devices
         } else {
             0
         };
-        lay_task(scratch.path(), plan, cell)
-            .map_err(|e| notes.halt(format!("cannot lay down the task of the guest: {e}"), None))?;
+        lay_task(scratch.path(), &running(plan, cell)).map_err(|e| notes.halt(e, None))?;
+        let images: Vec<PathBuf> = (0..disks)
+            .map(|number| disk(scratch.path(), number))
+            .collect();
         let recorder = |disk| recorder(plan.disk_record.as_ref(), cell, disk);
-        let waiting = Waiting::begin(model, (disks, self.image_bytes), scratch.path(), recorder)
-            .map_err(|e| notes.halt(e, None))?;
-        let size = (self.size.memory, disks);
-        let program = Path::new(&self.init[0]);
-        let started = traveller::start(&self.machine, size, program, scratch.path(), &self.journal);
+        let place = (images.as_slice(), self.image_bytes);
+        let ground =
+            Ground::lay(model, place, scratch.path(), recorder).map_err(|e| notes.halt(e, None))?;
+        let started = self.start_virtually(images.len(), scratch.path());
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let (line, words) =
             Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
-        let kept = waiting.keep(line);
+        let kept = ground.keep(line, Setting::default());
         let heard = self.hear(&mut guest, &words, notes);
         if heard.is_ok() {
             // It ends by itself; what does not is ended with its guard.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
-        let (passed, recorders) = kept.end();
+        let (passed, recorders) = kept.end(heard.is_ok());
         recorded::doubts(&recorders).for_each(|doubt| notes.warn(doubt));
         recorded::add(notes.samples(), &recorders);
         match (heard, passed) {
@@ -163,78 +174,143 @@ impl GuestLab {
                 recorded::add(&mut record.samples, &recorders);
                 Ok(record)
             }
-            (Err(None), _) => Err(Halt::Stopped),
-            (Err(Some(what)), Ok(_)) => Err(notes.halt(with(&what, &last), None)),
-            // The guest died of it.
+            (Err(Unheard::Stopped), _) => Err(Halt::Stopped),
+            (
+                Err(Unheard::Refused(what) | Unheard::Gone(what)),
+                Ok(_) | Err(CalendarError::Stopped),
+            ) => Err(notes.halt(with(&what, &last), None)),
+            // One is because of the other.
+            (Err(Unheard::Gone(what)), Err(error)) => {
+                Err(notes.halt(with(&format!("{what}; {error}"), &last), None))
+            }
             (_, Err(error)) => Err(notes.halt(with(&error.to_string(), &last), None)),
         }
     }
 
-    /// What the guest tells, until it has told all. An error is what it said or did instead, or
-    /// none where the user wants to stop.
+    /// Starts a guest with so many disks, whose calendar, disks and task lie in `scratch`.
+    pub(super) fn start_virtually(
+        &self,
+        disks: usize,
+        scratch: &Path,
+    ) -> Result<(Guest, UnixStream), GuestError> {
+        let size = (self.size.memory, disks);
+        let program = Path::new(&self.init[0]);
+        traveller::start(&self.machine, size, program, scratch, &self.journal)
+    }
+
+    /// What the guest tells, until it has told all.
     fn hear(
         &self,
         guest: &mut Guest,
         words: &Words,
         notes: &mut Notes<'_>,
-    ) -> Result<CellRecord, Option<String>> {
-        let broken = |error: io::Error| Some(format!("the line to the guest: {error}"));
+    ) -> Result<CellRecord, Unheard> {
+        self.hear_out(guest, words, &mut |word| {
+            match word {
+                Word::Happened { event } => notes.hear(event),
+                Word::Ended { record } => return Ok(Some(*record)),
+                other => match about(&other) {
+                    Some(about) => notes.effective(Effective::GUEST, about),
+                    None => return Err(format!("it said {other:?}")),
+                },
+            }
+            Ok(None)
+        })
+    }
+
+    /// Hears a guest until `take` has what it wants of its words.
+    pub(super) fn hear_out<T>(
+        &self,
+        guest: &mut Guest,
+        words: &Words,
+        take: &mut dyn FnMut(Word) -> Result<Option<T>, String>,
+    ) -> Result<T, Unheard> {
+        let broken = |error: io::Error| Unheard::Gone(format!("the line to the guest: {error}"));
         let mut gone = None;
         loop {
             if self.stop.requested() {
-                return Err(None);
+                return Err(Unheard::Stopped);
             }
             match words.recv_timeout(LOOK) {
-                Ok(Ok(Word::Ready {
-                    kernel,
-                    build,
-                    memory,
-                    ..
-                })) => {
-                    let memory = Bytes(memory);
-                    let about = format!(
-                        "{kernel} (User-mode Linux), {build}, {memory} of memory, in virtual time"
-                    );
-                    notes.effective(Effective::GUEST, about);
-                }
-                Ok(Ok(Word::Happened { event })) => notes.hear(event),
-                Ok(Ok(Word::Ended { record })) => return Ok(*record),
-                Ok(Ok(Word::Refused { reason })) => return Err(Some(reason)),
-                Ok(Ok(other)) => return Err(Some(format!("it said {other:?}"))),
-                Ok(Err(error)) => {
-                    let status = guest.wait(Duration::from_secs(1)).ok().flatten();
-                    return Err(status.map_or_else(|| broken(error), |of| Some(ended(of))));
-                }
-                // Its time is kept no longer.
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Some("it ended without a word".to_owned()));
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    // It may have ended before anybody kept its time.
-                    if guest.wait(Duration::ZERO).map_err(broken)?.is_some() {
-                        let since = *gone.get_or_insert_with(Instant::now);
-                        if since.elapsed() > LEAVE {
-                            return Err(Some("it ended without a word".to_owned()));
-                        }
+                Ok(Ok(Word::Refused { reason })) => return Err(Unheard::Refused(reason)),
+                Ok(Ok(word)) => {
+                    if let Some(all) = take(word).map_err(Unheard::Gone)? {
+                        return Ok(all);
                     }
+                }
+                // What it said last was in its line before it went, and is passed on within that.
+                Err(RecvTimeoutError::Timeout) => match &gone {
+                    Some((status, since)) if Instant::now() > *since + GONE => {
+                        return Err(Unheard::Gone(format!("it {}", ended(*status))));
+                    }
+                    Some(_) => {}
+                    None => {
+                        let status = guest.wait(Duration::ZERO).map_err(broken)?;
+                        gone = status.map(|status| (status, Instant::now()));
+                    }
+                },
+                // It has gone, or its time is kept no longer.
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
+                    let status = guest.wait(GONE).map_err(broken)?;
+                    let how = status.map_or("is heard no longer".to_owned(), ended);
+                    return Err(Unheard::Gone(format!("it {how}")));
                 }
             }
         }
     }
 }
 
+/// Why a guest did not tell what it was started for.
+pub(super) enum Unheard {
+    /// The user wants to stop.
+    Stopped,
+    /// It could not do it, and said why.
+    Refused(String),
+    /// What it said or did instead.
+    Gone(String),
+}
+
+/// What a guest tells of itself.
+pub(super) fn about(word: &Word) -> Option<String> {
+    let Word::Ready {
+        kernel,
+        build,
+        memory,
+        ..
+    } = word
+    else {
+        return None;
+    };
+    let memory = Bytes(*memory);
+    Some(format!(
+        "{kernel} (User-mode Linux), {build}, {memory} of memory, in virtual time"
+    ))
+}
+
 /// Writes down what the guest is to do.
-fn lay_task(scratch: &Path, plan: &Plan, cell: Cell) -> io::Result<()> {
+pub(super) fn lay_task(scratch: &Path, task: &Task) -> Result<(), String> {
+    let path = scratch.join(traveller::TASK);
+    let text = serde_json::to_vec(task).map_err(io::Error::from);
+    let laid = text.and_then(|text| fs::write(&path, text));
+    laid.map_err(|error| {
+        format!(
+            "cannot write the guest's task to {}: {error}",
+            path.display()
+        )
+    })
+}
+
+/// A cell, as the guest is told of it.
+fn running(plan: &Plan, cell: Cell) -> Task {
     let mut plan = plan.clone();
     // Where its disks lie on this machine is nothing to the guest.
     plan.work_dir = None;
     plan.disk_record = None;
     plan.device = fsdyno_model::DeviceChoice::None;
-    let task = Task::Run {
+    Task::Run {
         plan: Box::new(plan),
         cell,
-    };
-    fs::write(scratch.join(traveller::TASK), serde_json::to_vec(&task)?)
+    }
 }
 
 /// The disk, the time and the digest, for the record.

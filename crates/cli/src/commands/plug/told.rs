@@ -1,204 +1,16 @@
-//! `plug`: file systems whose plug is pulled while they are written to, and what came back. Each cut is
-//! in the store before anybody hears of it.
+//! What is told of cuts: each as it is made, the command that brings it back again, and the table of a
+//! series.
 
-use super::lab::{guest_size, guest_trouble};
-use crate::args::PlugArgs;
-use crate::exit::{Code, Trouble};
-use crate::{output, places};
-use fsdyno_host::journal::Journal;
-use fsdyno_host::{provenance, signals};
-use fsdyno_lab::{GuestLab, GuestLabError};
+use crate::output;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
-    Contender, Cut, GuestSize, Judgement, LabChoice, Nanos, Recovery, SeriesInfo, Step, Stop,
-    StopReason, Typed,
+    CacheLoss, Contender, Cut, GuestSize, Judgement, LabChoice, Nanos, Recovery, SeriesInfo,
 };
-use fsdyno_recipes as recipes;
-use fsdyno_run::conductor::unix_now;
-use fsdyno_run::resolve::{Judge, ResolveError};
-use fsdyno_store::Store;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
-pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
-    let contenders = contenders(&args.contenders, &args.lab)?;
-    let stop = Stop::new();
-    signals::install(&stop)?;
-    let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
-    let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
-    let work = std::path::absolute(&args.work_dir)?;
-    let lab = GuestLab::for_cuts(&args.lab, size.clone(), work.clone(), journal, stop)
-        .map_err(guest_trouble)?;
-    if args.again.is_empty() {
-        let mut store = Store::open(store)?;
-        return pull(args, &lab, (contenders, size, work), &mut store);
-    }
-    let [contender] = contenders.as_slice() else {
-        return Err(Trouble::usage(
-            "--again is of one contender: name it with --fs",
-        ));
-    };
-    let images = args.again.iter().map(std::path::absolute);
-    let images = images.collect::<Result<Vec<_>, _>>()?;
-    let acknowledged = args.acknowledged.unwrap_or_default();
-    let recovery = lab
-        .again(contender, args.seed, acknowledged, &images)
-        .map_err(guest_trouble)?;
-    output::json(&recovery)?;
-    Ok(code(std::iter::once(&recovery)))
-}
-
-/// Pulls all plugs and tells what came back; of what was done before somebody stopped it, too.
-fn pull(
-    args: &PlugArgs,
-    lab: &GuestLab,
-    (contenders, size, work_dir): (Vec<Contender>, GuestSize, PathBuf),
-    store: &mut Store,
-) -> Result<Code, Trouble> {
-    let mut info = info(args, contenders, size, work_dir);
-    store.begin_series(&mut info)?;
-    eprintln!("series {} begins", info.id);
-    let SeriesInfo {
-        id,
-        contenders,
-        work_dir,
-        ..
-    } = &info;
-    let mut cuts: Vec<Cut> = Vec::new();
-    let mut ended = Ok(());
-    // One of each, then the next of each: what drifts drifts for all.
-    'all: for number in 1..=args.cuts {
-        for contender in contenders {
-            let seed = args.seed.wrapping_add(u64::from(number) - 1);
-            match lab.cut(contender, number, seed, work_dir, args.keep) {
-                Ok(cut) => {
-                    store.record_cut(id, &cut)?;
-                    tell(&info, contender, &cut);
-                    cuts.push(cut);
-                }
-                Err(error) => {
-                    if matches!(error, GuestLabError::Stopped) {
-                        store.end_series(id, StopReason::Interrupted, unix_now())?;
-                    }
-                    ended = Err(guest_trouble(error));
-                    break 'all;
-                }
-            }
-        }
-    }
-    if ended.is_ok() {
-        store.end_series(id, StopReason::Complete, unix_now())?;
-    }
-    if cuts.is_empty() {
-        // There is nothing to tell but why.
-        return ended.map(|()| Code::Ok);
-    }
-    if args.json {
-        output::json(&cuts)?;
-    } else {
-        output::bytes(table(contenders, &cuts).as_bytes())?;
-    }
-    ended?;
-    Ok(code(cuts.iter().map(|cut| &cut.recovery)))
-}
-
-/// A series that begins now.
-fn info(
-    args: &PlugArgs,
-    contenders: Vec<Contender>,
-    guest: GuestSize,
-    work_dir: PathBuf,
-) -> SeriesInfo {
-    let versions = contenders.iter().filter_map(|contender| {
-        let Step::Command { argv } = recipes::find(&contender.filesystem)?.version()? else {
-            return None;
-        };
-        Some((argv.first()?.clone(), argv))
-    });
-    let mut programs: Vec<(String, Vec<String>)> = versions.collect();
-    programs.sort();
-    programs.dedup();
-    SeriesInfo {
-        id: String::new(),
-        started_unix_ns: unix_now(),
-        ended_unix_ns: None,
-        stop: None,
-        cuts_planned: args.cuts,
-        seed: args.seed,
-        guest,
-        provenance: provenance::collect(&programs, &[(work_dir.clone(), "image files")]),
-        command_line: std::env::args_os()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
-        contenders,
-        work_dir,
-    }
-}
-
-/// Whether anything acknowledged was lost, or could not be mounted at all.
-fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
-    let lost = |one: &Recovery| one.judgement.as_ref().is_none_or(|j| j.losses() > 0);
-    if recoveries.any(lost) {
-        Code::Failure
-    } else {
-        Code::Ok
-    }
-}
-
-fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Trouble> {
-    let here = std::env::current_dir()?;
-    let judge = Judge {
-        base: &here,
-        unchecked_options: false,
-    };
-    let mut all = Vec::new();
-    for list in lists {
-        let list = judge.list(list).map_err(ResolveError::argument("--fs"));
-        all.extend(list.map_err(Trouble::usage)?);
-    }
-    if let Some((said, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
-        return Err(Trouble::usage(format!(
-            "{label}: the plug is pulled on guests of {lab} here, and {said} was said of it; \
-             say --lab"
-        )));
-    }
-    let all = all.into_iter().map(|typed| Contender {
-        lab: lab.clone(),
-        ..typed.contender
-    });
-    let all: Vec<Contender> = all.collect();
-    let label = |at: usize| &all[at].label;
-    if let Some(twice) = (1..all.len()).find(|&at| (0..at).any(|other| label(other) == label(at))) {
-        let message = format!(
-            "{} is named twice; --cuts N pulls the plug more often",
-            label(twice)
-        );
-        return Err(Trouble::usage(message));
-    }
-    let joined = |contender: &Contender| {
-        recipes::layouts::find(&contender.layout.name).is_some_and(|layout| layout.below)
-    };
-    match all
-        .iter()
-        .find(|one| !recipes::on_blocks(one) || joined(one))
-    {
-        None => Ok(all),
-        Some(contender) => Err(Trouble::usage(format!(
-            "{}: the plug is pulled on file systems that lie on disks themselves",
-            contender.label
-        ))),
-    }
-}
-
-/// Another lab that was said of a contender.
-fn no_cuts_in<'a>(typed: &'a Typed, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
-    let said = typed.lab.as_ref().filter(|said| *said != lab)?;
-    Some((said, &typed.contender.label))
-}
 
 /// What came of a cut, and where its images were kept the command that shows it again.
-fn tell(info: &SeriesInfo, contender: &Contender, cut: &Cut) {
+pub fn tell(info: &SeriesInfo, contender: &Contender, cut: &Cut) {
     let head = format!(
         "cut {} of {}: {} after {} and {} operations",
         cut.number, info.cuts_planned, cut.contender, cut.after_ns, cut.acknowledged
@@ -231,13 +43,37 @@ fn tell(info: &SeriesInfo, contender: &Contender, cut: &Cut) {
     for text in judgement.iter().flat_map(|judgement| &judgement.told) {
         eprintln!("  {text}");
     }
-    if let Some(again) = again(contender, cut, &info.guest) {
+    if let Some(lost) = lost_by_disk(cut).filter(|_| !cut.recovery.is_whole()) {
+        eprintln!("  {lost}");
+    }
+    if let Some(again) = again(contender, cut, info) {
         eprintln!("  {again}");
     }
 }
 
+/// What the disk lost with its power, where it had not brought all to its medium.
+pub fn lost_by_disk(cut: &Cut) -> Option<String> {
+    let CacheLoss {
+        lost,
+        torn,
+        sectors_lost,
+        under_way,
+        ..
+    } = cut.disk.as_ref()?;
+    let mut parts = vec![format!("{lost} writes")];
+    parts.extend((*torn > 0).then(|| format!("parts of {torn}")));
+    let mut text = format!(
+        "its disk had acknowledged and lost {} ({sectors_lost} sectors)",
+        parts.join(" and ")
+    );
+    if *under_way > 0 {
+        let _ = write!(text, "; {under_way} under way");
+    }
+    Some(text)
+}
+
 /// The command that brings back again what a cut left, where its images were kept.
-pub fn again(contender: &Contender, cut: &Cut, guest: &GuestSize) -> Option<String> {
+pub fn again(contender: &Contender, cut: &Cut, info: &SeriesInfo) -> Option<String> {
     if cut.images.is_empty() {
         return None;
     }
@@ -247,6 +83,10 @@ pub fn again(contender: &Contender, cut: &Cut, guest: &GuestSize) -> Option<Stri
     let (label, images) = (&contender.label, images.join(","));
     let mut again = vec!["fsdyno", "plug", "--fs", label, "--seed", &seed];
     again.extend(["--acknowledged", &acknowledged, "--again", &images]);
+    let (guest, disk) = (&info.guest, said_of_disk(info));
+    if let Some(disk) = &disk {
+        again.extend(["--disk", disk]);
+    }
     let given = guest.memory.0.to_string();
     if guest.memory != GuestSize::default().memory {
         again.extend(["--guest-memory", &given]);
@@ -262,6 +102,19 @@ pub fn again(contender: &Contender, cut: &Cut, guest: &GuestSize) -> Option<Stri
     }
     let again: Vec<String> = again.into_iter().map(str::to_owned).collect();
     Some(shell_line(&again))
+}
+
+/// The model disk of a series as it was asked for: a profile of the user's lies in a file.
+fn said_of_disk(info: &SeriesInfo) -> Option<String> {
+    let disk = info.disk.as_ref()?;
+    let mut words = info.command_line.iter();
+    let said = words.find_map(|word| match word.strip_prefix("--disk") {
+        Some("") => Some(None),
+        Some(joined) => joined.strip_prefix('=').map(|name| Some(name.to_owned())),
+        None => None,
+    });
+    let said = said.and_then(|joined| joined.or_else(|| words.next().cloned()));
+    Some(said.unwrap_or_else(|| disk.profile.clone()))
 }
 
 /// How a cut came back, in few words.
@@ -295,17 +148,27 @@ pub fn came_back(cut: &Cut) -> String {
     parts.join("; ")
 }
 
-/// What the columns mean, and what they cannot show.
+/// What the columns mean.
 const LEGEND: &str = "
 UNAIDED: mounted without a repair; a journal that is replayed is none. CLEAN: its
 checker found nothing after that. RECOVERY: until it was mounted, the median.
-LOST: of which something acknowledged by fsync is gone. The disk of a guest keeps
+LOST: of which something acknowledged by fsync is gone. ";
+
+/// What they cannot show where the disks are files.
+const OF_FILES: &str = "The disk of a guest keeps
 all that was sent to it, flushed or not: what a disk with a cache of its own would
 lose is not seen here.
 ";
 
+/// What they show where the disks are model disks.
+const OF_MODELS: &str = "The disk lost what
+it had acknowledged and not brought to its medium. Times are those of that disk, with
+infinitely fast processors; the same seed gives the same cut again.
+";
+
 /// The table of a series, with its legend.
-pub fn table(contenders: &[Contender], cuts: &[Cut]) -> String {
+pub fn table(info: &SeriesInfo, cuts: &[Cut]) -> String {
+    let contenders = &info.contenders;
     let head = [
         "CONTENDER",
         "CUTS",
@@ -328,7 +191,12 @@ pub fn table(contenders: &[Contender], cuts: &[Cut]) -> String {
             let _ = write!(text, "\n{}: {line}\n", contender.label);
         }
     }
-    text + LEGEND
+    match &info.disk {
+        Some(disk) => {
+            text + &format!("\nDisk: {}, virtual time.", disk.profile) + LEGEND + OF_MODELS
+        }
+        None => text + LEGEND + OF_FILES,
+    }
 }
 
 fn row(contender: &Contender, cuts: &[&Cut]) -> Vec<String> {

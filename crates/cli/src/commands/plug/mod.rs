@@ -1,0 +1,237 @@
+//! `plug`: file systems whose plug is pulled while they are written to, and what came back. Each cut is
+//! in the store before anybody hears of it.
+
+mod told;
+
+pub use told::{again, came_back, lost_by_disk, table};
+
+use super::lab::{guest_size, guest_trouble};
+use crate::args::PlugArgs;
+use crate::exit::{Code, Trouble};
+use crate::{output, places};
+use fsdyno_disk::Profile;
+use fsdyno_disk::profiles::Timing;
+use fsdyno_host::journal::Journal;
+use fsdyno_host::{provenance, signals};
+use fsdyno_lab::{GuestLab, GuestLabError, Pull};
+use fsdyno_model::{
+    Contender, Cut, GuestSize, LabChoice, ModelDisk, Recovery, SeriesInfo, Step, Stop, StopReason,
+    Typed,
+};
+use fsdyno_recipes as recipes;
+use fsdyno_run::conductor::unix_now;
+use fsdyno_run::resolve::{Judge, ResolveError};
+use fsdyno_store::Store;
+use std::path::{Path, PathBuf};
+use told::tell;
+
+pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
+    let contenders = contenders(&args.contenders, &args.lab)?;
+    let disk = model_disk(args)?;
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
+    let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
+    let work = std::path::absolute(&args.work_dir)?;
+    let lab = GuestLab::for_cuts(&args.lab, size.clone(), work.clone(), journal, stop)
+        .map_err(guest_trouble)?;
+    if args.again.is_empty() {
+        let mut store = Store::open(store)?;
+        return pull(args, &lab, (contenders, size, disk, work), &mut store);
+    }
+    let [contender] = contenders.as_slice() else {
+        return Err(Trouble::usage(
+            "--again is of one contender: name it with --fs",
+        ));
+    };
+    let images = args.again.iter().map(std::path::absolute);
+    let images = images.collect::<Result<Vec<_>, _>>()?;
+    let acknowledged = args.acknowledged.unwrap_or_default();
+    let pull = Pull {
+        contender,
+        seed: args.seed,
+        disk: disk.as_ref(),
+    };
+    let recovery = lab.again(pull, acknowledged, &images);
+    let recovery = recovery.map_err(guest_trouble)?;
+    output::json(&recovery)?;
+    Ok(code(std::iter::once(&recovery)))
+}
+
+/// The model disk that was asked for. On one that takes no time, no moment would ever come.
+fn model_disk(args: &PlugArgs) -> Result<Option<ModelDisk>, Trouble> {
+    let Some(name) = &args.disk else {
+        return Ok(None);
+    };
+    if args.lab != LabChoice::Uml {
+        return Err(Trouble::usage(format!(
+            "--disk: guests of {} do not travel in time; say --lab uml",
+            args.lab
+        )));
+    }
+    let model = fsdyno_lab::model_disk(name).map_err(Trouble::usage)?;
+    let profile = Profile::parse(&model.profile, &model.text).map_err(Trouble::usage)?;
+    if matches!(profile.timing, Timing::Null) {
+        return Err(Trouble::usage(format!(
+            "--disk {}: nothing takes time on it, and the plug is pulled after some time; \
+             fsdyno disk list tells others",
+            model.profile
+        )));
+    }
+    Ok(Some(model))
+}
+
+/// Pulls all plugs and tells what came back; of what was done before somebody stopped it, too.
+fn pull(
+    args: &PlugArgs,
+    lab: &GuestLab,
+    (contenders, size, disk, work_dir): (Vec<Contender>, GuestSize, Option<ModelDisk>, PathBuf),
+    store: &mut Store,
+) -> Result<Code, Trouble> {
+    let mut info = info(args, contenders, (size, disk), work_dir);
+    store.begin_series(&mut info)?;
+    eprintln!("series {} begins", info.id);
+    let SeriesInfo {
+        id,
+        contenders,
+        disk,
+        work_dir,
+        ..
+    } = &info;
+    let mut cuts: Vec<Cut> = Vec::new();
+    let mut ended = Ok(());
+    // One of each, then the next of each: what drifts drifts for all.
+    'all: for number in 1..=args.cuts {
+        for contender in contenders {
+            let seed = args.seed.wrapping_add(u64::from(number) - 1);
+            let pull = Pull {
+                contender,
+                seed,
+                disk: disk.as_ref(),
+            };
+            match lab.cut(pull, number, work_dir, args.keep) {
+                Ok(cut) => {
+                    store.record_cut(id, &cut)?;
+                    tell(&info, contender, &cut);
+                    cuts.push(cut);
+                }
+                Err(error) => {
+                    if matches!(error, GuestLabError::Stopped) {
+                        store.end_series(id, StopReason::Interrupted, unix_now())?;
+                    }
+                    ended = Err(guest_trouble(error));
+                    break 'all;
+                }
+            }
+        }
+    }
+    if ended.is_ok() {
+        store.end_series(id, StopReason::Complete, unix_now())?;
+    }
+    if cuts.is_empty() {
+        // There is nothing to tell but why.
+        return ended.map(|()| Code::Ok);
+    }
+    if args.json {
+        output::json(&cuts)?;
+    } else {
+        output::bytes(table(&info, &cuts).as_bytes())?;
+    }
+    ended?;
+    Ok(code(cuts.iter().map(|cut| &cut.recovery)))
+}
+
+/// A series that begins now.
+fn info(
+    args: &PlugArgs,
+    contenders: Vec<Contender>,
+    (guest, disk): (GuestSize, Option<ModelDisk>),
+    work_dir: PathBuf,
+) -> SeriesInfo {
+    let versions = contenders.iter().filter_map(|contender| {
+        let Step::Command { argv } = recipes::find(&contender.filesystem)?.version()? else {
+            return None;
+        };
+        Some((argv.first()?.clone(), argv))
+    });
+    let mut programs: Vec<(String, Vec<String>)> = versions.collect();
+    programs.sort();
+    programs.dedup();
+    SeriesInfo {
+        id: String::new(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        cuts_planned: args.cuts,
+        seed: args.seed,
+        guest,
+        disk,
+        provenance: provenance::collect(&programs, &[(work_dir.clone(), "image files")]),
+        command_line: std::env::args_os()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+        contenders,
+        work_dir,
+    }
+}
+
+/// Whether anything acknowledged was lost, or could not be mounted at all.
+fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
+    let lost = |one: &Recovery| one.judgement.as_ref().is_none_or(|j| j.losses() > 0);
+    if recoveries.any(lost) {
+        Code::Failure
+    } else {
+        Code::Ok
+    }
+}
+
+fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Trouble> {
+    let here = std::env::current_dir()?;
+    let judge = Judge {
+        base: &here,
+        unchecked_options: false,
+    };
+    let mut all = Vec::new();
+    for list in lists {
+        let list = judge.list(list).map_err(ResolveError::argument("--fs"));
+        all.extend(list.map_err(Trouble::usage)?);
+    }
+    if let Some((said, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
+        return Err(Trouble::usage(format!(
+            "{label}: the plug is pulled on guests of {lab} here, and {said} was said of it; \
+             say --lab"
+        )));
+    }
+    let all = all.into_iter().map(|typed| Contender {
+        lab: lab.clone(),
+        ..typed.contender
+    });
+    let all: Vec<Contender> = all.collect();
+    let label = |at: usize| &all[at].label;
+    if let Some(twice) = (1..all.len()).find(|&at| (0..at).any(|other| label(other) == label(at))) {
+        let message = format!(
+            "{} is named twice; --cuts N pulls the plug more often",
+            label(twice)
+        );
+        return Err(Trouble::usage(message));
+    }
+    let joined = |contender: &Contender| {
+        recipes::layouts::find(&contender.layout.name).is_some_and(|layout| layout.below)
+    };
+    match all
+        .iter()
+        .find(|one| !recipes::on_blocks(one) || joined(one))
+    {
+        None => Ok(all),
+        Some(contender) => Err(Trouble::usage(format!(
+            "{}: the plug is pulled on file systems that lie on disks themselves",
+            contender.label
+        ))),
+    }
+}
+
+/// Another lab that was said of a contender.
+fn no_cuts_in<'a>(typed: &'a Typed, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
+    let said = typed.lab.as_ref().filter(|said| *said != lab)?;
+    Some((said, &typed.contender.label))
+}

@@ -1,0 +1,409 @@
+//! Whoever is killed while time is virtual, or disks are served: guest, fsdyno, or the server of a
+//! disk. What is left says so by name and in bounded time, the rest goes on, and nothing stays
+//! behind. Moments are drawn from a seed; `FSDYNO_KILL_ROUNDS` sets how many of each there are.
+//! Skips by name where there is no lab kernel.
+
+mod support;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::{Home, have, lab_kernel, outcomes, until};
+
+/// How long anything may take here, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How many kills of a kind there are.
+fn rounds(usual: u64) -> u64 {
+    let asked = std::env::var("FSDYNO_KILL_ROUNDS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// The moments of a seed, in milliseconds below a limit: early ones and late ones.
+fn moments(seed: u64, below: u64) -> impl Iterator<Item = Duration> {
+    let mut drawn = seed;
+    std::iter::from_fn(move || {
+        drawn = drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        Some(Duration::from_millis((drawn >> 33) % below))
+    })
+}
+
+/// The kernels that fsdyno has started for cells and cuts of a home, by what each works in.
+fn kernels(home: &Home, fsdyno: &Child) -> Vec<(Pid, String)> {
+    let place = format!("uml_dir={}", home.work().display());
+    let mut kernels = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let name = line.split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        // Its helpers have its name, and another parent; one that looks around runs no cell.
+        let about = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let after = about.rsplit(')').next().unwrap_or_default();
+        let parent = after.split_whitespace().nth(1).unwrap_or_default();
+        let number = entry.file_name().to_string_lossy().parse().ok();
+        if name.starts_with(&place)
+            && parent == fsdyno.id().to_string()
+            && let Some(pid) = number.and_then(Pid::from_raw)
+        {
+            kernels.push((pid, name));
+        }
+    }
+    kernels
+}
+
+/// Small cells on model disks.
+fn cells(home: &Home, kernel: &Path, fs: &str, scale: &str) -> Vec<String> {
+    let (kernel, work) = (
+        kernel.display().to_string(),
+        home.work().display().to_string(),
+    );
+    let words = [
+        "run",
+        "--disk",
+        "laptop-4200-2004",
+        "--fs",
+        fs,
+        "--on",
+        "loop:1G",
+        "--repeats",
+        "1",
+        "--dataset",
+        "mixed",
+        "--workload",
+        "copy,grep,delete",
+        "--guest-memory",
+        "256M",
+    ];
+    let more = [
+        "--scale",
+        scale,
+        "--guest-kernel",
+        &kernel,
+        "--work-dir",
+        &work,
+    ];
+    words
+        .iter()
+        .chain(&more)
+        .map(|word| (*word).to_owned())
+        .collect()
+}
+
+#[test]
+fn a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on() {
+    let test = "a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on";
+    let programs = ["mkfs.ext2", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let mut killed = 0;
+    let mut moment = moments(7, 1500);
+    let mut failed = 0;
+    for _ in 0..rounds(2).div_ceil(2) {
+        let home = Home::new();
+        // example
+        let mut running = home.start(&cells(&home, &kernel, "ext2,ext4,xfs,btrfs", "0.02"));
+        // One of two guests, the first while it starts, whatever the moments are.
+        let mut seen = BTreeSet::new();
+        let mut here = 0;
+        let deadline = Instant::now() + PATIENCE;
+        while running.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "it hangs: {}", home.last_words());
+            for (pid, name) in kernels(&home, &running) {
+                if name.contains("-look") || !seen.insert(name) {
+                    continue;
+                }
+                if seen.len() % 2 == 1 {
+                    let wait = if here == 0 {
+                        Duration::ZERO
+                    } else {
+                        moment.next().unwrap()
+                    };
+                    thread::sleep(wait);
+                    here += usize::from(kill_process(pid, Signal::KILL).is_ok());
+                }
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let result = home.result("last");
+        let outcomes = outcomes(&result);
+        assert_eq!(outcomes.len(), 4, "{outcomes:?}");
+        let of = |how: &str| {
+            outcomes
+                .iter()
+                .filter(|(_, outcome)| outcome == how)
+                .count()
+        };
+        assert_eq!(of("measured") + of("failed"), 4, "{outcomes:?}");
+        // One that had told all when it was killed has lost nothing.
+        assert!(
+            (1..=here).contains(&of("failed")),
+            "{here} killed: {outcomes:?}"
+        );
+        for cell in result["cells"].as_array().unwrap() {
+            if cell["outcome"]["outcome"] == "failed" {
+                let told = cell["outcome"].to_string();
+                assert!(told.contains("was killed by signal 9"), "{told}");
+            }
+        }
+        killed += here;
+        failed += of("failed");
+        assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
+        home.assert_no_guest();
+        home.assert_cleanable();
+    }
+    println!("{killed} guests killed, {failed} cells failed");
+}
+
+#[test]
+fn fsdyno_that_is_killed_in_virtual_time_leaves_nothing_that_clean_does_not_undo() {
+    let test = "fsdyno_that_is_killed_in_virtual_time_leaves_nothing";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let (work, path) = (
+        home.work().display().to_string(),
+        kernel.display().to_string(),
+    );
+    // example
+    let cells = cells(&home, &kernel, "ext4", "0.5");
+    let cuts = [
+        "plug",
+        "--fs",
+        "ext4",
+        "--disk",
+        "sata-2008",
+        "--cuts",
+        "9",
+        "--guest-memory",
+        "256M",
+        "--guest-kernel",
+        &path,
+        "--work-dir",
+        &work,
+    ];
+    let cuts: Vec<String> = cuts.map(str::to_owned).to_vec();
+    let mut moment = moments(11, 4000);
+    for round in 0..rounds(4) {
+        let words = if round % 2 == 0 { &cells } else { &cuts };
+        let mut running = home.start(words);
+        // Its first guest has come; what it does then depends on the moment.
+        until(PATIENCE, "a guest starts", || {
+            home.processes_of("uml_dir=") > 0
+        });
+        thread::sleep(moment.next().unwrap());
+        running.kill().unwrap();
+        running.wait().unwrap();
+        home.assert_cleanable();
+        home.assert_no_guest();
+    }
+}
+
+/// A guest of a user's own, which writes to a disk that is served until that fails.
+struct Theirs {
+    kernel: Child,
+    console: PathBuf,
+}
+
+impl Theirs {
+    fn start(home: &Home, kernel: &Path, name: &str, words: &[String]) -> Self {
+        let script = home.path("writes");
+        let writes = "#!/bin/sh\nmount -t devtmpfs dev /dev\n\
+            while dd if=/dev/zero of=/dev/vda bs=64k count=64 oflag=direct 2>/dev/null\n\
+            do echo wrote; done\necho its disk failed\n";
+        fs::write(&script, writes).unwrap();
+        fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+        let console = home.path(name);
+        let log = fs::File::create(&console).unwrap();
+        let place = home.root.path().display();
+        let started = Command::new(kernel)
+            .args(words)
+            .args([
+                "mem=128M",
+                "root=/dev/root",
+                "rootfstype=hostfs",
+                "rootflags=/",
+                "ro",
+            ])
+            .args(["panic=-1", "con=null", "con0=null,fd:1", "ssl=null"])
+            .arg(format!("umid={name}"))
+            .arg(format!("uml_dir={place}/"))
+            .arg(format!("init={}", script.display()))
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        let guest = Self {
+            kernel: started.unwrap(),
+            console,
+        };
+        until(PATIENCE, "a guest writes", || guest.says("wrote"));
+        guest
+    }
+
+    fn says(&self, word: &str) -> bool {
+        let console = fs::read(&self.console).unwrap_or_default();
+        String::from_utf8_lossy(&console).contains(word)
+    }
+
+    fn kill(&mut self) {
+        self.kernel.kill().unwrap();
+        self.kernel.wait().unwrap();
+    }
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        // The helpers of a kernel that was killed live on.
+        let group = i32::try_from(self.kernel.id()).ok().and_then(Pid::from_raw);
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.kernel.wait();
+    }
+}
+
+/// A disk that is served; killed where a test ends early.
+struct Server(Child);
+
+impl Server {
+    fn start(home: &Home, words: &[String]) -> Self {
+        let socket = home.path("disk0").display().to_string();
+        let base = [
+            "disk",
+            "serve",
+            "laptop-4200-2004",
+            "--size",
+            "256M",
+            "--socket",
+            &socket,
+        ];
+        let words: Vec<String> = base
+            .map(str::to_owned)
+            .into_iter()
+            .chain(words.to_vec())
+            .collect();
+        let log = |name: &str| fs::File::create(home.path(name)).unwrap();
+        let mut command = home.command(&words);
+        let command = command.stdout(log("served")).stderr(log("started.log"));
+        let server = Self(command.spawn().unwrap());
+        // A name may be there from one that was killed.
+        until(PATIENCE, "a disk is served", || {
+            fs::metadata(home.path("served")).is_ok_and(|about| about.len() > 0)
+        });
+        server
+    }
+
+    /// Waits for it to end.
+    fn ended(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(
+                Instant::now() < deadline,
+                "it serves nobody, and does not end"
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// How a guest finds what is served in a home.
+fn attached(home: &Home, virtually: bool) -> (Vec<String>, Vec<String>) {
+    let (disk, calendar) = (home.path("disk0"), home.path("calendar"));
+    let mut guest = vec![format!("virtio_uml.device={}:2", disk.display())];
+    if !virtually {
+        return (Vec::new(), guest);
+    }
+    guest.push(format!("time-travel=ext:{}", calendar.display()));
+    let calendar = calendar.display().to_string();
+    let server = ["--time", "virtual", "--calendar", &calendar].map(str::to_owned);
+    (server.to_vec(), guest)
+}
+
+#[test]
+fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
+    let test = "a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    let mut moment = moments(13, 1200);
+    for round in 0..rounds(2) {
+        let home = Home::new();
+        let (of_server, of_guest) = attached(&home, true);
+        let mut server = Server::start(&home, &of_server);
+        let mut guest = Theirs::start(&home, &kernel, "guest", &of_guest);
+        thread::sleep(moment.next().unwrap());
+        if round % 2 == 0 {
+            server.kill();
+            let gone = || guest.says("Kernel panic");
+            until(PATIENCE, "a guest without time ends, and says so", gone);
+        } else {
+            guest.kill();
+            let code = server.ended();
+            // It went between two words, or within one.
+            let told = home.last_words();
+            assert!(
+                code == Some(0) || told.contains("the guest's"),
+                "{code:?}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_is_served_outlives_its_guests_and_its_name_can_be_taken_up_again() {
+    let test = "a_disk_that_is_served_outlives_its_guests";
+    let Some(kernel) = lab_kernel(test) else {
+        return;
+    };
+    let mut moment = moments(17, 700);
+    let home = Home::new();
+    let (of_server, of_guest) = attached(&home, false);
+    for round in 0..rounds(2) {
+        let mut server = Server::start(&home, &of_server);
+        let mut first = Theirs::start(&home, &kernel, &format!("first-{round}"), &of_guest);
+        thread::sleep(moment.next().unwrap());
+        first.kill();
+        drop(first);
+        until(PATIENCE, "it is told that a guest has gone", || {
+            home.last_words().contains("a guest has gone")
+        });
+        let next = Theirs::start(&home, &kernel, &format!("next-{round}"), &of_guest);
+        // The name of one that was killed is nobody's.
+        server.kill();
+        drop(next);
+    }
+    let server = Server::start(&home, &of_server);
+    let pid = i32::try_from(server.0.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.unwrap(), Signal::INT).unwrap();
+    until(
+        PATIENCE,
+        "a server that is told to end takes its name with it",
+        || !home.path("disk0").exists(),
+    );
+}

@@ -1,0 +1,125 @@
+//! Plugs that are pulled on model disks with a volatile cache, in virtual time: a seed gives the same
+//! cut again, and what is lost is what nobody had flushed. Skips by name where there is no lab kernel.
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use support::{Home, Said, have, lab_kernel};
+
+/// A contender that never has the cache of its disk flushed.
+const CARELESS: &str = "ext4:barrier=0"; // example
+
+/// The same that does.
+const CAREFUL: &str = "ext4"; // example
+
+/// Pulls plugs on a disk of 2004.
+fn plug(home: &Home, kernel: &Path, more: &[&str]) -> Said {
+    let (work, kernel) = (
+        home.work().display().to_string(),
+        kernel.display().to_string(),
+    );
+    let base = ["plug", "--work-dir", &work, "--guest-memory", "256M"];
+    let disk = ["--guest-kernel", &kernel, "--disk", "laptop-4200-2004"];
+    home.fsdyno(&[&base[..], &disk, more].concat())
+}
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err))
+}
+
+/// How many files were lost in a cut.
+fn losses(cut: &Value) -> u64 {
+    let lost = cut["recovery"]["judgement"]["lost"].as_object();
+    let lost = lost.unwrap_or_else(|| panic!("it was not judged: {cut}"));
+    lost.values().filter_map(Value::as_u64).sum()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_cut_again_to_the_nanosecond() {
+    let test = "the_same_seed_gives_the_same_cut_again_to_the_nanosecond";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let cuts: Vec<Value> = (0..2)
+        .map(|_| {
+            let home = Home::new();
+            let words = ["--fs", CARELESS, "--cuts", "1", "--seed", "4", "--json"];
+            let said = plug(&home, &kernel, &words);
+            let mut cut = json(&said)[0].take();
+            assert!(cut["acknowledged"].as_u64() > Some(20), "{cut}");
+            // Only where its image was kept differs.
+            cut["images"].take();
+            home.assert_no_guest();
+            cut
+        })
+        .collect();
+    assert_eq!(cuts[0], cuts[1]);
+    assert!(cuts[0]["disk"]["digest"].as_str().unwrap().len() == 64);
+}
+
+#[test]
+fn what_was_not_flushed_is_lost_and_what_was_is_not() {
+    let test = "what_was_not_flushed_is_lost_and_what_was_is_not";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let words = ["--fs", CAREFUL, "--fs", CARELESS, "--cuts", "3", "--json"];
+    let said = plug(&home, &kernel, &words);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let cuts = json(&said).as_array().unwrap().clone();
+    let of = |label: &str| -> Vec<&Value> {
+        let of = |cut: &&Value| cut["contender"] == label;
+        cuts.iter().filter(of).collect()
+    };
+    let (careful, careless) = (of(CAREFUL), of(CARELESS));
+    assert_eq!((careful.len(), careless.len()), (3, 3));
+    for cut in &careful {
+        assert_eq!(losses(cut), 0, "{cut}");
+        assert_eq!(cut["recovery"]["clean"], true, "{cut}");
+        assert_eq!(cut["recovery"]["refused"], Value::Null, "{cut}");
+    }
+    assert!(careless.iter().any(|cut| losses(cut) > 0), "{careless:?}");
+    assert!(
+        careless
+            .iter()
+            .all(|cut| cut["disk"]["lost"].as_u64() > Some(0)),
+        "{careless:?}"
+    );
+    // What the disk held then is kept, and judged alike by the command that is told.
+    let lossy = careless.iter().find(|cut| losses(cut) > 0).unwrap();
+    let shown = home.fsdyno(&["show", "last"]);
+    let image = lossy["images"][0].as_str().unwrap();
+    let again = shown.out.lines().find(|line| line.contains(image)).unwrap();
+    let words: Vec<&str> = again.split_whitespace().skip(1).collect();
+    assert!(
+        again.contains("--disk laptop-4200-2004"),
+        "the disk of its recovery is told: {again}"
+    );
+    let said = home.fsdyno(&words);
+    let recovery = json(&said);
+    assert_eq!(recovery, lossy["recovery"], "{again}");
+    let report = home.fsdyno(&["report", "last"]);
+    for told in ["Disk: laptop-4200-2004, virtual time", "not brought to its"] {
+        assert!(report.out.contains(told), "{told}: {}", report.out);
+    }
+    home.assert_no_guest();
+}
+
+#[test]
+fn disks_and_guests_without_time_are_refused_by_name() {
+    let home = Home::new();
+    for (words, expected) in [
+        (&["--disk", "null"][..], "nothing takes time on it"),
+        (&["--disk", "nothing"], "`nothing` is no disk profile"),
+        (
+            &["--disk", "sata-2008", "--lab", "qemu"],
+            "--disk: guests of qemu do not travel in time",
+        ),
+    ] {
+        let said = home.fsdyno(&[&["plug", "--fs", CAREFUL], words].concat());
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+        assert!(said.err.contains(expected), "{words:?}: {}", said.err);
+    }
+}
