@@ -37,7 +37,10 @@ impl Home {
 
     /// Asserts that no process of a guest lives that was started here.
     pub fn assert_no_guest(&self) {
-        assert_eq!(self.processes_of("uml_dir="), 0, "a guest is left");
+        // One that is being killed takes a moment to be gone.
+        until(Duration::from_secs(10), "no guest is left", || {
+            self.processes_of("uml_dir=") == 0
+        });
     }
 
     /// On disk, not in memory: images need direct I/O to mean anything.
