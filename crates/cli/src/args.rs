@@ -176,6 +176,10 @@ pub struct RunArgs {
     /// Keep what is written in the record, and not only its hashes
     #[arg(long)]
     pub disk_payloads: bool,
+    /// Faults that these disks are told to have, from a file (docs/disks.md shows one): errors,
+    /// lost sectors, slow periods, flushes that lie. Reports say so first
+    #[arg(long, value_name = "FILE")]
+    pub disk_faults: Option<PathBuf>,
 
     /// The memory of a guest [default: 512M]
     #[arg(long, value_name = "SIZE")]
@@ -260,7 +264,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
-        "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "guest_memory", "guest_processors", "guest_kernel",
+        "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]
     pub resume: Option<String>,

@@ -2,6 +2,7 @@
 //! really does it, the [`script`] of a dry run only says it. A guest has a host lab of its own
 //! inside ([`serve`]).
 
+mod disks;
 mod filled;
 mod in_memory;
 pub mod job;
@@ -13,8 +14,9 @@ pub mod script;
 pub mod serve;
 mod talk;
 
+pub use disks::{disk_faults, model_disk};
 pub use job::Job;
-pub use labs::guest::{GuestLab, GuestLabError, Pull, model_disk, record_place};
+pub use labs::guest::{GuestLab, GuestLabError, Pull, record_place};
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};
 pub use labs::{Lab, Labs, Surveyed};

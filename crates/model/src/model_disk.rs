@@ -10,6 +10,9 @@ pub struct ModelDisk {
     pub profile: String,
     /// The profile, whole: a file of a user's own may change.
     pub text: String,
+    /// The faults it is told to have: the file, whole. None where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<String>,
 }
 
 /// The whole record of each disk, request by request.

@@ -199,6 +199,15 @@ impl FaultPlan {
         Self::parse(&text)
     }
 
+    /// The plan of one of several disks, the first is 0: the same, but that it draws of its own.
+    #[must_use]
+    pub fn of_disk(&self, number: usize) -> Self {
+        Self {
+            seed: self.seed.wrapping_add(number as u64),
+            ..self.clone()
+        }
+    }
+
     fn check(&self) -> Result<(), Impossible> {
         for error in &self.error {
             extent("error", error.at, error.length)?;

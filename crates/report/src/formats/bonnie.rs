@@ -3,6 +3,7 @@
 //! measured is empty, and none is left out for having been short.
 
 use crate::ReportError;
+use crate::table::labs::has_faults;
 use fsdyno_model::{CellRecord, ResultSet, Sample};
 use std::collections::BTreeMap;
 
@@ -226,6 +227,9 @@ fn name(set: &ResultSet, record: &CellRecord) -> String {
     }
     if plan.repeats > 1 {
         name = format!("{name} {}", record.cell.block + 1);
+    }
+    if has_faults(set) {
+        name.push_str(" (disk with faults)");
     }
     name
 }

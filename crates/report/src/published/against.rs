@@ -4,6 +4,7 @@
 use super::conclusions::{Told, told};
 use super::{Competitor, Line, Table, Today};
 use crate::figures::{Blocked, FEWEST, leading, verdict};
+use crate::table::labs::has_faults;
 use crate::table::{Lab, labs};
 use crate::words;
 use fsdyno_model::{Better, ResultSet, Sample};
@@ -202,10 +203,15 @@ impl Against {
             return Err(nothing("none of the phases of both was measured"));
         }
         let run = &set.run;
+        let faults = if has_faults(set) {
+            ", on disks told to have faults"
+        } else {
+            ""
+        };
         Ok(Self {
             schema: Self::SCHEMA,
             run: words::printable(&run.id),
-            plan: words::printable(&run.plan.name),
+            plan: words::printable(&run.plan.name) + faults,
             started_unix_ns: run.started_unix_ns,
             lab: None,
             kernel: words::printable(set.kernel()),

@@ -8,6 +8,9 @@ use fsdyno_model::{Bytes, DeviceChoice, Plan, Provenance, ResultSet, RunInfo};
 /// The facts in the order they are read; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     let mut facts = of_run(&set.run);
+    let disk = set.run.plan.disk.as_ref();
+    let faults = disk.and_then(|disk| disk.faults.as_ref());
+    facts.extend(faults.map(|text| ("faults", text.clone())));
     facts.extend(states(set).map(|text| ("state", text)));
     facts.extend(guests(set).map(|text| ("guest", text)));
     facts.extend(set.digest().map(|digest| ("digest", digest)));

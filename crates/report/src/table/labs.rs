@@ -13,6 +13,16 @@ pub const WHY: &str = "Figures of another kernel are not compared, because its s
 /// What heads that which is told of all labs together.
 pub const ALL: &str = "All labs";
 
+/// What is said first of a run whose disks were told to have faults.
+const FAULTY: &str =
+    "The disks of this run were told to have faults: choose nothing by its figures.";
+
+/// Whether the disks of a run were told to have faults.
+pub fn has_faults(set: &ResultSet) -> bool {
+    let disk = set.run.plan.disk.as_ref();
+    disk.is_some_and(|disk| disk.faults.is_some())
+}
+
 /// A run as a reader compares it: lab by lab.
 #[derive(Debug, Clone)]
 pub struct Comparisons {
@@ -22,6 +32,8 @@ pub struct Comparisons {
     pub doubts: Vec<Doubt>,
     /// Cells that were not measured, deduplicated.
     pub unmeasured: Vec<Unmeasured>,
+    /// Whether the disks were told to have faults: then the figures choose nothing.
+    pub faulty: bool,
     /// How the cells of the plan ended.
     pub cells: CellCounts,
 }
@@ -90,6 +102,7 @@ impl Comparisons {
             labs,
             doubts,
             unmeasured: doubts::unmeasured(set),
+            faulty: has_faults(set),
             cells: CellCounts::of(set),
         }
     }
@@ -99,7 +112,8 @@ impl Comparisons {
         self.labs.len() > 1
     }
 
-    /// What the figures allow to be said, a paragraph for each lab.
+    /// What the figures allow to be said, a paragraph for each lab; before all, that they allow
+    /// nothing where the disks lied.
     pub fn conclusions(&self) -> Vec<String> {
         let named_alike = |lab: &Lab| {
             let labs = self.labs.iter().filter_map(|one| one.lab.as_ref());
@@ -113,6 +127,10 @@ impl Comparisons {
                 None => said,
             }
         };
-        self.labs.iter().map(said).collect()
+        let faulty = self.faulty.then(|| FAULTY.to_owned());
+        faulty
+            .into_iter()
+            .chain(self.labs.iter().map(said))
+            .collect()
     }
 }

@@ -48,6 +48,7 @@ fn on_disks() -> ResultSet {
     set.run.plan.disk = Some(ModelDisk {
         profile: "mine\x1b[2J".into(),
         text: String::new(),
+        faults: None,
     });
     for record in &mut set.cells {
         let contender = u64::from(record.cell.contender);

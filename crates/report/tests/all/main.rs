@@ -5,6 +5,7 @@ mod conclusion;
 mod data;
 mod disks;
 mod doubts;
+mod faults;
 mod fixture;
 mod fragments;
 mod glance;

@@ -5,9 +5,7 @@ use super::catalogue::Catalogue;
 use super::complaint::Complaint;
 use super::place::Place;
 use fsdyno_model::typed::in_lab;
-use fsdyno_model::{
-    Bytes, Contender, FilesystemKind, GuestSize, KernelChoice, LabChoice, ModelDisk, Typed,
-};
+use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, KernelChoice, LabChoice, Typed};
 use fsdyno_recipes as recipes;
 use std::path::Path;
 
@@ -43,19 +41,6 @@ pub fn memory(size: Bytes) -> Result<Bytes, Complaint> {
         format!("a guest does not start in {size}"),
         format!("the least is {}", GuestSize::LEAST),
     ))
-}
-
-/// The model disk of that name; a path is seen from `base`.
-pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, Complaint> {
-    // No profile that comes along has a dot in its name.
-    let is_file = name.components().count() > 1 || name.extension().is_some();
-    let name = if is_file {
-        base.join(name)
-    } else {
-        name.to_owned()
-    };
-    fsdyno_lab::model_disk(&name)
-        .map_err(|error| Complaint::wrong(error, "fsdyno disk list tells what there is"))
 }
 
 /// The processors of a guest.

@@ -9,6 +9,7 @@ mod catalogue;
 mod complaint;
 mod contenders;
 mod counting;
+mod disks;
 mod elsewhere;
 mod entry;
 mod error;

@@ -17,6 +17,7 @@ use super::catalogue::{Catalogue, DatasetForm};
 use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, told_apart};
 use super::counting::Counting;
+use super::disks;
 use super::entry::{PhaseTable, PlanText, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
 use super::labs;
@@ -72,6 +73,8 @@ pub struct PlanFile {
     pub disk_record: Option<PathBuf>,
     /// Whether what is written is in the record.
     pub disk_payloads: Option<bool>,
+    /// The faults it is told to have, as their file says.
+    pub disk_faults: Option<String>,
     /// The memory of a guest.
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest.
@@ -175,7 +178,10 @@ impl Reader<'_> {
             fragments: self.each(written.fragments.as_ref(), Counting::written)?,
             lab: self.each(written.lab.as_ref(), |name| labs::lab(name))?,
             disk: self.each(written.disk.as_ref(), |name| {
-                labs::model_disk(Path::new(name), self.judge.base)
+                disks::model_disk(Path::new(name), self.judge.base)
+            })?,
+            disk_faults: self.each(written.disk_faults.as_ref(), |name| {
+                disks::faults(Path::new(name), self.judge.base)
             })?,
             disk_record: written.disk_record.map(|path| self.judge.base.join(path)),
             disk_payloads: written.disk_payloads,

@@ -4,6 +4,7 @@ use super::catalogue::Catalogue;
 use super::complaint::Complaint;
 use super::contenders::{Judge, absolute, have_devices, told_apart};
 use super::counting::Counting;
+use super::disks;
 use super::elsewhere;
 use super::error::ResolveError;
 use super::labs::{self, Said};
@@ -77,6 +78,8 @@ pub struct Request {
     pub disk_record: Option<PathBuf>,
     /// Whether what is written is in the record (`--disk-payloads`).
     pub disk_payloads: Option<bool>,
+    /// The file of the faults it is told to have (`--disk-faults`).
+    pub disk_faults: Option<PathBuf>,
     /// The memory of a guest (`--guest-memory`).
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest (`--guest-processors`).
@@ -361,9 +364,14 @@ fn model_disk(
     here: &Path,
 ) -> Result<Option<ModelDisk>, ResolveError> {
     let asked = request.disk.as_deref();
-    let asked = asked.map(|name| labs::model_disk(name, here)).transpose();
+    let asked = asked.map(|name| disks::model_disk(name, here)).transpose();
     let asked = asked.map_err(ResolveError::argument("--disk"))?;
-    Ok(asked.or(layers.pick(|layer| layer.disk.clone())))
+    let disk = asked.or(layers.pick(|layer| layer.disk.clone()));
+    let faults = request.disk_faults.as_deref();
+    let faults = faults.map(|file| disks::faults(file, here)).transpose();
+    let faults = faults.map_err(ResolveError::argument("--disk-faults"))?;
+    let faults = faults.or(layers.pick(|layer| layer.disk_faults.clone()));
+    disks::with_faults(disk, faults).map_err(ResolveError::argument("--disk-faults"))
 }
 
 /// Where the requests to model disks are recorded, where that is asked for.

@@ -298,3 +298,34 @@ fn a_model_disk_takes_guests_and_one_elsewhere_is_refused() {
     }));
     assert!(text.contains("nvmee") && text.contains("nvme"), "{text}");
 }
+
+#[test]
+fn faults_are_taken_whole_into_the_plan_and_are_those_of_a_model_disk() {
+    let (held, path) =
+        written("disk = \"nvme\"\ndisk_faults = \"lies.toml\"\ncontenders = [\"ext4\"]\n");
+    let lies = held.path().join("lies.toml");
+    let from_file = || request(|r| r.plan = Some(path.clone()));
+    std::fs::write(&lies, "[flush]\nlies = 1.5\n").unwrap();
+    let text = told(&from_file());
+    assert!(text.contains("flush.lies"), "{text}");
+    std::fs::write(&lies, "[flush]\nlies = 1.0\n").unwrap();
+    let planned = plan(&from_file());
+    let faults = planned.disk.as_ref().unwrap().faults.as_deref();
+    assert_eq!(faults, Some("[flush]\nlies = 1.0\n"));
+    let named = |disk: Option<&str>| {
+        request(|r| {
+            r.fs = vec!["ext4".into()]; // example
+            r.disk = disk.map(Into::into);
+            r.disk_faults = Some(lies.clone());
+        })
+    };
+    assert!(plan(&named(Some("nvme"))).disk.unwrap().faults.is_some());
+    let text = told(&named(None));
+    assert!(
+        text.contains("--disk-faults") && text.contains("only a model disk"),
+        "{text}"
+    );
+    std::fs::remove_file(&lies).unwrap();
+    let text = told(&named(Some("nvme")));
+    assert!(text.contains("lies.toml"), "{text}");
+}

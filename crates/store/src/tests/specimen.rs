@@ -117,6 +117,7 @@ pub(crate) fn plan() -> Plan {
         fragments_floor: Bytes(16_385),
         guest: Some(fsdyno_model::GuestSize::default()),
         disk: Some(fsdyno_model::ModelDisk {
+            faults: Some("seed = 7\n".into()),
             profile: "null".into(),
             text: "title = \"nothing\"".into(),
         }),

@@ -7,7 +7,7 @@ use crate::output;
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::fronts::real::{Happening, Real};
 use fsdyno_disk::fronts::vhost::Served;
-use fsdyno_disk::{Disk, Faults, Memory, Profile, SparseFile, Store};
+use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, SparseFile, Store};
 use fsdyno_host::signals;
 use fsdyno_model::{Bytes, Stop};
 use std::fmt::Write as _;
@@ -26,10 +26,16 @@ pub fn serve(args: &ServeArgs) -> Result<Code, Trouble> {
         let what = format!("{images} images for {sockets} disks; name one for each, or none");
         return Err(Trouble::usage(what));
     }
+    let faults = args.faults.as_deref().map(FaultPlan::read).transpose();
+    let faults = faults.map_err(Trouble::usage)?;
     let mut disks = Vec::new();
     for (number, socket) in args.sockets.iter().enumerate() {
         let image = args.images.get(number).map(PathBuf::as_path);
-        let disk = disk(&profile, image, args.size)?;
+        let faults = match &faults {
+            Some(plan) => Faults::new(plan.of_disk(number)),
+            None => Faults::none(),
+        };
+        let disk = disk(&profile, image, args.size, faults)?;
         let name = format!("{}-{number}", profile.name);
         disks.push((name, disk, Socket::bind(socket)?));
     }
@@ -49,9 +55,13 @@ pub fn serve(args: &ServeArgs) -> Result<Code, Trouble> {
 type Offered = (String, Disk, Socket);
 
 /// The disk of a profile, with what is in its image.
-fn disk(profile: &Profile, image: Option<&Path>, size: Option<Bytes>) -> Result<Disk, Trouble> {
-    let made =
-        |store: Box<dyn Store>, capacity| Disk::new(profile, capacity, store, Faults::default());
+fn disk(
+    profile: &Profile,
+    image: Option<&Path>,
+    size: Option<Bytes>,
+    faults: Faults,
+) -> Result<Disk, Trouble> {
+    let made = |store: Box<dyn Store>, capacity| Disk::new(profile, capacity, store, faults);
     let Some(image) = image else {
         return Ok(made(Box::new(Memory::new()), size));
     };
@@ -133,6 +143,9 @@ fn attach(args: &ServeArgs, profile: &Profile, disks: &[Offered]) -> Result<Stri
     let count = disks.len();
     let title = &profile.title;
     line(format!("{count} x {}, {size}: {title}", profile.name));
+    if let Some(faults) = &args.faults {
+        line(format!("With the faults of {}", faults.display()));
+    }
     let mut uml = String::new();
     let mut qemu = String::from(
         "-machine memory-backend=ram -object memory-backend-memfd,id=ram,share=on,size=MEMORY",

@@ -10,8 +10,8 @@ mod virtually;
 
 pub use plug::Pull;
 pub use recording::record_place;
-pub use virtually::model_disk;
 
+use crate::disks;
 use crate::labs::host::hint;
 use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
@@ -332,6 +332,7 @@ impl Lab for GuestLab {
         if let Some(skipped) = self.missing.skips(cell) {
             return Some(notes.into_record(skipped));
         }
+        disks::doubt(&mut notes, plan.disk.as_ref());
         let record = match &plan.disk {
             Some(model) => self.in_virtual_time(&mut notes, plan, cell, model),
             None => self.in_guest(&mut notes, plan, cell),

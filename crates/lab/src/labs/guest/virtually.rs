@@ -5,16 +5,17 @@ use super::conversation::with_last;
 use super::line::{Line, Words};
 use super::recording::recorder;
 use super::{GuestLab, LAST_LINES, disk};
+use crate::disks;
 use crate::labs::notes::Notes;
 use crate::labs::recorded;
 use crate::procedure::Halt;
 use crate::talk::{Task, Word};
+use fsdyno_disk::Recorder;
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
-use fsdyno_disk::{Disk, Faults, Profile, Recorder, SparseFile};
 use fsdyno_host::guest::{Guest, GuestError, ended, traveller};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -30,15 +31,6 @@ const LEAVE: Duration = Duration::from_secs(20);
 
 /// How long its time may take to end where the guest has gone early: it may never have come to it.
 const GONE: Duration = Duration::from_secs(2);
-
-/// The model disk of a profile: its name, or a file. An error is told in words.
-pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
-    let profile = Profile::named(name).map_err(|error| error.to_string())?;
-    Ok(ModelDisk {
-        profile: profile.name,
-        text: profile.text,
-    })
-}
 
 /// A calendar and disks that a guest may come to, all in its directory.
 pub(super) struct Ground {
@@ -56,7 +48,7 @@ impl Ground {
         scratch: &Path,
         recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
-        let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;
+        let disk = disks::Making::of(model)?;
         let listen = |name: &str| {
             let path = scratch.join(name);
             let failed = |error| format!("cannot listen at {}: {error}", path.display());
@@ -66,19 +58,10 @@ impl Ground {
         let mut seats = Vec::new();
         for (number, path) in images.iter().enumerate() {
             let listener = listen(&traveller::disk_socket(number))?;
-            let contents = match File::options().read(true).write(true).open(path) {
-                Ok(file) => Ok(SparseFile::over(file)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    SparseFile::create(path, size.0)
-                }
-                Err(error) => Err(error),
-            };
-            let contents =
-                contents.map_err(|error| format!("cannot make {}: {error}", path.display()))?;
-            let mut disk = Disk::new(&profile, Some(size), Box::new(contents), Faults::default());
-            disk.record(recorder(number)?);
-            let discards = profile.timing.discards();
-            seats.push(Seat::new(format!("disk{number}"), disk, listener, discards));
+            let mut made = disk.make(path, number, size)?;
+            made.record(recorder(number)?);
+            let name = format!("disk{number}");
+            seats.push(Seat::new(name, made, listener, disk.discards()));
         }
         Ok(Self { calendar, seats })
     }
@@ -319,9 +302,11 @@ fn told(model: &ModelDisk, passed: &Passed) -> String {
     let writes: u64 = passed.served.iter().map(|served| served.writes).sum();
     let flushes: u64 = passed.served.iter().map(|served| served.flushes).sum();
     format!(
-        "{} (model), virtual time: storage time with infinitely fast processors; in all {}, {reads} \
+        "{}, virtual time: storage time with infinitely fast processors; in all {}, {reads} \
          reads, {writes} writes, {flushes} flushes, digest {}",
-        model.profile, passed.time, passed.digest
+        disks::in_words(model),
+        passed.time,
+        passed.digest
     )
 }
 

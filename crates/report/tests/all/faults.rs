@@ -1,0 +1,42 @@
+//! A run on disks that were told to have faults is marked as such wherever it is shown.
+
+use crate::fixture;
+use crate::{text, wide};
+use fsdyno_model::{ModelDisk, ResultSet, Warning, WarningKind};
+use fsdyno_report::Format;
+
+/// A run on model disks, with the doubt that labs raise in each cell of such a run.
+fn faulty() -> ResultSet {
+    let mut set = fixture::run();
+    set.run.plan.disk = Some(ModelDisk {
+        profile: "mine".into(),
+        text: String::new(),
+        faults: Some("[flush]\nlies = 0.25\n".into()),
+    });
+    for cell in &mut set.cells {
+        cell.warnings.push(Warning::new(
+            WarningKind::Device,
+            "the model disk was told to have faults",
+            "choose nothing by these figures",
+        ));
+    }
+    set
+}
+
+#[test]
+fn a_run_on_disks_with_faults_says_so_in_every_format() {
+    let set = faulty();
+    for format in Format::ALL.into_iter().filter(|f| *f != Format::BonnieCsv) {
+        let shown = text(&set, format, &wide(80));
+        let marked = match format {
+            Format::Json => shown.contains("lies = 0.25"),
+            Format::Csv => {
+                let mut rows = shown.split_terminator("\r\n").skip(1);
+                rows.all(|row| row.contains("told to have faults"))
+            }
+            // At once, and with what they were told.
+            _ => shown.contains("choose nothing by its") && shown.contains("lies = 0.25"),
+        };
+        assert!(marked, "{format:?}: {shown}");
+    }
+}
