@@ -2,6 +2,7 @@
 //! clock to the disk, which knows neither.
 
 pub mod calendar;
+pub mod fuse;
 pub mod real;
 pub mod vhost;
 

@@ -6,6 +6,7 @@ use crate::disk::{Disk, SubmitError};
 use crate::request::{Completion, Kind, Request, SECTOR};
 use crate::store::StoreError;
 use fsdyno_model::Nanos;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::AddAssign;
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
@@ -35,7 +36,7 @@ pub enum RingError {
 }
 
 /// What a disk was asked for, and did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Served {
     /// Reads.
     pub reads: u64,
