@@ -2,7 +2,9 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use fsdyno_model::{Bytes, CopyMethod, Fill, KernelChoice, LabChoice, Nanos, NoLab};
+use fsdyno_model::{
+    Bytes, CopyMethod, DiskTime, Fill, KernelChoice, LabChoice, Nanos, NoLab, NoTime,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -162,9 +164,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "LAB", value_parser = lab)]
     pub lab: Option<LabChoice>,
 
-    /// Put contenders on model disks of this profile (`fsdyno disk list`, or a file), in guests in
-    /// virtual time: storage time with infinitely fast processors, and the same figures to the
-    /// nanosecond each time (`--lab uml`, with a kernel that can travel in time)
+    /// Put contenders on model disks of this profile (`fsdyno disk list`, or a file): in guests
+    /// (`--lab uml` where none is named, or qemu), or on this machine (`--lab host`, as root)
     #[arg(long, value_name = "PROFILE")]
     pub disk: Option<PathBuf>,
 
@@ -176,6 +177,14 @@ pub struct RunArgs {
     /// Keep what is written in the record, and not only its hashes
     #[arg(long)]
     pub disk_payloads: bool,
+
+    /// The time of model disks. virtual: storage time with infinitely fast processors, the same
+    /// figures to the nanosecond each time (guests of User-mode Linux, with the lab kernel). real:
+    /// each request is answered when the clock has reached its end, in any lab; never compared with
+    /// virtual time [default: virtual where all run in uml, else real]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub time: Option<DiskTime>,
+
     /// Faults that these disks are told to have, from a file (docs/disks.md shows one): errors,
     /// lost sectors, slow periods, flushes that lie. Reports say so first
     #[arg(long, value_name = "FILE")]
@@ -264,7 +273,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
-        "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "guest_memory", "guest_processors", "guest_kernel",
+        "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "time", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]
     pub resume: Option<String>,
@@ -618,6 +627,13 @@ fn copy_method(text: &str) -> Result<CopyMethod, String> {
 fn lab(text: &str) -> Result<LabChoice, String> {
     text.parse()
         .map_err(|error: NoLab| format!("{error}; the labs are {}", LabChoice::FORMS.join(", ")))
+}
+
+/// A time of model disks.
+fn time(text: &str) -> Result<DiskTime, String> {
+    let names = DiskTime::ALL.map(DiskTime::name).join(", ");
+    text.parse()
+        .map_err(|NoTime| format!("no such time; there are {names}"))
 }
 
 /// A lab that has guests.

@@ -23,5 +23,6 @@ pub mod pools;
 pub mod probe;
 pub mod provenance;
 pub mod quiesce;
+pub mod served;
 pub mod signals;
 pub mod ssh;

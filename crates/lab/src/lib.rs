@@ -14,7 +14,7 @@ pub mod script;
 pub mod serve;
 mod talk;
 
-pub use disks::{disk_faults, model_disk};
+pub use disks::{BehindError, behind, disk_faults, model_disk};
 pub use job::Job;
 pub use labs::guest::{GuestLab, GuestLabError, Pull, record_place};
 pub use labs::host::HostLab;

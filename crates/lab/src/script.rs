@@ -3,6 +3,7 @@
 //! What fsdyno does by itself (laying a dataset, running a phase) is printed as its own commands
 //! `make` and `phase`, so that the script can really be run.
 
+use crate::disks;
 use crate::job::Job;
 use crate::labs::host::fragments;
 use crate::preflight::Preflight;
@@ -14,8 +15,8 @@ use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
-    CacheEvidence, CacheState, Cell, Daemon, DeviceChoice, FilesystemKind, PhasePlan, Plan, Stage,
-    Step,
+    CacheEvidence, CacheState, Cell, Daemon, DeviceChoice, FilesystemKind, LabChoice, PhasePlan,
+    Plan, Stage, Step,
 };
 use fsdyno_recipes::{Check, layouts};
 use std::path::{Path, PathBuf};
@@ -109,6 +110,12 @@ impl Saying {
         let count = job.contender.layout.devices;
         if !job.contender.lab.is_host() {
             let lab = &job.contender.lab;
+            // Model disks are those of virtio, in every guest.
+            let lab = if job.plan.disk.is_some() {
+                &LabChoice::Qemu
+            } else {
+                lab
+            };
             let disks = (0..count as usize).map(|number| guest::disk(lab, number));
             return disks.map(|path| path.display().to_string()).collect();
         }
@@ -120,10 +127,17 @@ impl Saying {
         for number in 0..count {
             let image = self.scratch.join(format!("disk{number}.img"));
             let variable = format!("LOOP{number}");
-            self.say(&Step::CreateImage {
-                path: image.clone(),
-                size: job.image_bytes,
-            });
+            let (image, made) = match job.plan.disk_in_real_time() {
+                Some(model) => disks::step(model, &self.scratch, number as usize, job.image_bytes),
+                None => (
+                    image.clone(),
+                    Step::CreateImage {
+                        path: image,
+                        size: job.image_bytes,
+                    },
+                ),
+            };
+            self.say(&made);
             self.say(&Step::AttachLoop {
                 image,
                 variable: variable.clone(),

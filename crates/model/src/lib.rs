@@ -35,7 +35,7 @@ pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};
-pub use model_disk::{DiskRecord, ModelDisk};
+pub use model_disk::{DiskRecord, DiskTime, ModelDisk, NoTime};
 pub use plan::{CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload};
 pub use pool::{Daemon, Pool};
 pub use provenance::Provenance;

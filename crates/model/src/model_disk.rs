@@ -1,9 +1,11 @@
 //! The disk in software on which contenders live, as a plan names it, and where it is recorded.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-/// A model disk, under guests in virtual time.
+/// A model disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelDisk {
     /// The name of its profile.
@@ -13,6 +15,59 @@ pub struct ModelDisk {
     /// The faults it is told to have: the file, whole. None where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
+    /// Which time passes for all who use it.
+    #[serde(default, skip_serializing_if = "DiskTime::is_virtual")]
+    pub time: DiskTime,
+}
+
+/// The time of a run on model disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskTime {
+    /// It goes on only with the disks and the wishes of a guest.
+    #[default]
+    Virtual,
+    /// That of the clock: requests are answered when it has reached their completion.
+    Real,
+}
+
+/// A word for no time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoTime;
+
+impl DiskTime {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Virtual, Self::Real];
+
+    /// The name, as typed and stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Real => "real",
+        }
+    }
+
+    /// Whether it is virtual.
+    pub fn is_virtual(&self) -> bool {
+        *self == Self::Virtual
+    }
+}
+
+impl fmt::Display for DiskTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for DiskTime {
+    type Err = NoTime;
+
+    fn from_str(text: &str) -> Result<Self, NoTime> {
+        Self::ALL
+            .into_iter()
+            .find(|time| time.name() == text)
+            .ok_or(NoTime)
+    }
 }
 
 /// The whole record of each disk, request by request.

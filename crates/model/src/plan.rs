@@ -52,8 +52,7 @@ pub struct Plan {
     /// The size of the guests in which contenders run; none where all run on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestSize>,
-    /// The model disk on which contenders live, in guests in virtual time; none where their disks
-    /// are image files or devices.
+    /// The model disk on which contenders live; none where their disks are image files or devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<ModelDisk>,
     /// Where every request to its model disks is recorded; none where only figures are kept.
@@ -64,6 +63,11 @@ pub struct Plan {
 impl Plan {
     /// The version of the plan structure this program writes.
     pub const SCHEMA: u32 = 1;
+
+    /// The model disk, where it is served against the clock.
+    pub fn disk_in_real_time(&self) -> Option<&ModelDisk> {
+        self.disk.as_ref().filter(|disk| !disk.time.is_virtual())
+    }
 
     /// Whether any contender runs in that lab.
     pub fn uses(&self, lab: &LabChoice) -> bool {

@@ -121,6 +121,9 @@ impl ResultSet {
     /// A digest of all that cells in virtual time asked their disks for, and when; none where none
     /// ran so. The same plan on the same kernel has the same again.
     pub fn digest(&self) -> Option<String> {
+        if self.run.plan.disk_in_real_time().is_some() {
+            return None;
+        }
         let told = |record: &CellRecord| {
             let mut of_disk = record.effective.iter();
             let told = of_disk.find(|effective| effective.source == Effective::DISK)?;

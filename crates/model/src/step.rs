@@ -61,6 +61,16 @@ pub enum Step {
         /// Its size.
         size: Bytes,
     },
+    /// Make a model disk that is a file: fsdyno mounts it there by FUSE, and serves it from a process
+    /// of its own.
+    ServeDisk {
+        /// The name of its profile.
+        profile: String,
+        /// The file.
+        file: PathBuf,
+        /// How large it is.
+        size: Bytes,
+    },
     /// Attach an image file to a free loop device, direct I/O on.
     AttachLoop {
         /// The image file.
@@ -174,6 +184,7 @@ impl Step {
             Self::CreateImage { path: file, size } => {
                 words(&["truncate", "-s", &size.0.to_string(), &path(file)])
             }
+            Self::ServeDisk { file, .. } => words(&["fsdyno", "disk", "behind", &path(file)]),
             Self::AttachLoop { image, .. } => words(&[
                 "losetup",
                 "--find",
@@ -206,6 +217,9 @@ impl Step {
         let line = shell_line(&self.argv());
         match self {
             Self::AttachLoop { variable, .. } => format!("{variable}=$({line})"),
+            Self::ServeDisk { profile, size, .. } => {
+                format!("{line}  # {profile}, {size}; fsdyno does this itself, and mounts it there")
+            }
             Self::Quiesce { devices } => {
                 format!(
                     "{line}  # until the counters of {} stand still",

@@ -65,6 +65,14 @@ impl Machine {
         }
     }
 
+    /// Whether its guests can have model disks; why not.
+    pub fn with_model_disks(&self) -> Result<(), GuestError> {
+        match self {
+            Self::Uml(uml) => uml.with_model_disks(),
+            Self::Qemu(_) => Ok(()),
+        }
+    }
+
     pub(super) fn command(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, GuestError> {
         match self {
             Self::Uml(uml) => uml.start(setting, tie),

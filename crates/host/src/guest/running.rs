@@ -238,6 +238,13 @@ pub(crate) fn end_left_behind(directory: &Path) -> io::Result<bool> {
         return Ok(false);
     };
     let words = words_of(scratch);
+    let carries =
+        |word: &OsString, line: &[u8]| line.split(|b| *b == 0).any(|one| one == word.as_bytes());
+    end_all(|line| words.iter().any(|word| carries(word, line)))
+}
+
+/// Ends all processes whose command line, as `/proc` shows it, is such. Whether there was any.
+pub(crate) fn end_all(such: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     let mut ended = false;
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;
@@ -247,9 +254,8 @@ pub(crate) fn end_left_behind(directory: &Path) -> io::Result<bool> {
         };
         // A process that has gone meanwhile has no line.
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let carries = |word: &OsString| line.split(|b| *b == 0).any(|one| one == word.as_bytes());
         if let Some(process) = Pid::from_raw(process)
-            && words.iter().any(carries)
+            && such(&line)
         {
             match kill_process(process, Signal::KILL) {
                 Ok(()) => ended = true,

@@ -19,7 +19,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The socket of its calendar, in its directory.
 pub const CALENDAR: &str = "calendar";
@@ -59,7 +59,7 @@ fn able(machine: &Machine) -> Result<&Uml, GuestError> {
             why: "only guests of User-mode Linux can".to_owned(),
         });
     };
-    let lacking = lacks(uml);
+    let lacking = uml.lacks(&ABILITIES);
     if lacking.is_empty() {
         return Ok(uml);
     }
@@ -67,21 +67,6 @@ fn able(machine: &Machine) -> Result<&Uml, GuestError> {
         kernel: uml.kernel.display().to_string(),
         why: format!("it was built without {}", lacking.join(", ")),
     })
-}
-
-/// What of its abilities a kernel lacks for virtual time: nothing where it can.
-fn lacks(uml: &Uml) -> Vec<&'static str> {
-    let told = Command::new(&uml.kernel)
-        .arg("--showconfig")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
-    // What does not tell is not known to have any.
-    let told = told.map(|told| told.stdout).unwrap_or_default();
-    let told = String::from_utf8_lossy(&told);
-    let has = |ability: &str| told.lines().any(|line| line.trim() == ability);
-    let lacking = ABILITIES.into_iter().filter(|ability| !has(ability));
-    lacking.collect()
 }
 
 /// Starts a guest whose calendar, disks and task lie in `scratch`, and opens the line on which it

@@ -43,6 +43,16 @@ pub enum GuestError {
         /// Why not.
         why: String,
     },
+    /// Its kernel has no way to a model disk.
+    #[error(
+        "{kernel} cannot have model disks: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
+    )]
+    NoModelDisks {
+        /// The kernel.
+        kernel: String,
+        /// Why not.
+        why: String,
+    },
     /// The program did not tell its version.
     #[error("`{} --version` {what}", kernel.display())]
     NoVersion {
@@ -107,8 +117,10 @@ pub struct Setting<'a> {
     pub memory: Bytes,
     /// Its processors; one of User-mode Linux has one.
     pub processors: u32,
-    /// Its disks: image files, in order.
+    /// Its disks, in order: image files, or the sockets of model disks.
     pub disks: &'a [PathBuf],
+    /// Whether they are model disks.
+    pub served: bool,
     /// A directory of ours, for what the kernel keeps while it runs.
     pub scratch: &'a Path,
     /// The first process: a program and its words.
@@ -169,6 +181,32 @@ impl Uml {
         })
     }
 
+    /// The kernel, where it has what model disks take.
+    pub(super) fn with_model_disks(&self) -> Result<(), GuestError> {
+        let lacking = self.lacks(&["CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_BLK=y"]);
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        Err(GuestError::NoModelDisks {
+            kernel: self.kernel.display().to_string(),
+            why: format!("it was built without {}", lacking.join(", ")),
+        })
+    }
+
+    /// What of these options, as a kernel tells its own, it lacks.
+    pub(super) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
+        let told = Command::new(&self.kernel)
+            .arg("--showconfig")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        // What does not tell is not known to have any.
+        let told = told.map(|told| told.stdout).unwrap_or_default();
+        let told = String::from_utf8_lossy(&told);
+        let has = |option: &str| told.lines().any(|line| line.trim() == option);
+        options.iter().copied().filter(|one| !has(one)).collect()
+    }
+
     fn command(&self, setting: &Setting<'_>, words: &[OsString]) -> Command {
         let mut command = Command::new(&self.kernel);
         command
@@ -218,7 +256,13 @@ impl Uml {
         folder.push("/");
         words.push(folder);
         for (number, disk) in setting.disks.iter().enumerate() {
-            words.push(joined(&format!("ubd{number}="), disk)?);
+            if setting.served {
+                let mut word = joined("virtio_uml.device=", disk)?;
+                word.push(":2"); // a disk
+                words.push(word);
+            } else {
+                words.push(joined(&format!("ubd{number}="), disk)?);
+            }
         }
         // What the kernel does not know becomes the environment of the first process.
         words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
@@ -275,6 +319,7 @@ mod tests {
             memory: Bytes(64 << 20),
             processors: 1,
             disks,
+            served: false,
             scratch: Path::new("/s"),
             init,
         };

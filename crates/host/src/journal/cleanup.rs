@@ -5,7 +5,7 @@
 
 use super::record::{Record, Resource, standing};
 use super::{JournalError, SUFFIX, is_at, remove_tree};
-use crate::{arrays, daemons, guest, loops, mounts, pools};
+use crate::{arrays, daemons, guest, loops, mounts, pools, served};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -195,6 +195,15 @@ fn undo_all(
         // Closes the half-written last line, so that it stays alone in its fault.
         file.write_all(b"?\n")?;
     }
+    // Whatever lies on a disk that nobody serves any more answers at once; on one whose server hangs,
+    // nothing could be undone.
+    for (_, resource) in &things {
+        if let Resource::Server { file } = resource
+            && !in_use.contains(resource)
+        {
+            let _ = served::end_left_behind(file);
+        }
+    }
     let mut undone = Vec::new();
     for (id, resource) in things.into_iter().rev() {
         let result = if in_use.contains(&resource) {
@@ -240,6 +249,7 @@ fn undo(resource: &Resource) -> Undo {
             Ok(false) => Undo::Gone,
             Err(error) => Undo::Failed(error.to_string()),
         },
+        Resource::Server { file } => served::end_left_behind(file),
         Resource::Loop { image } => loops::detach_image(image),
         Resource::Image { path } => match loops::devices_of(path) {
             Ok(devices) if !devices.is_empty() => {

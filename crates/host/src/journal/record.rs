@@ -56,6 +56,11 @@ pub enum Resource {
         /// Where its kernel keeps its notes.
         directory: PathBuf,
     },
+    /// A process that serves a model disk as a file.
+    Server {
+        /// The file.
+        file: PathBuf,
+    },
     /// Files fsdyno made inside a directory of the user's.
     Tree {
         /// The top of what fsdyno made.
@@ -72,6 +77,7 @@ impl Resource {
             Self::Mount { target } | Self::Pool { target, .. } => target,
             Self::Daemon { pid_file } => pid_file,
             Self::Guest { directory } => directory,
+            Self::Server { file } => file,
             Self::Array { device } => device,
         }
     }
@@ -87,6 +93,7 @@ impl Resource {
             Self::Array { .. } => "array",
             Self::Pool { .. } => "pool",
             Self::Daemon { .. } => "daemon",
+            Self::Server { .. } => "server",
             Self::Tree { .. } => "tree",
         }
     }
@@ -107,6 +114,7 @@ impl Resource {
             "mount" => Some(Self::Mount { target: path }),
             "array" => Some(Self::Array { device: path }),
             "daemon" => Some(Self::Daemon { pid_file: path }),
+            "server" => Some(Self::Server { file: path }),
             "guest" => Some(Self::Guest { directory: path }),
             "tree" => Some(Self::Tree { path }),
             _ => None,
@@ -125,6 +133,7 @@ impl fmt::Display for Resource {
             Self::Array { .. } => "array",
             Self::Pool { .. } => "pool of",
             Self::Daemon { .. } => "daemon of",
+            Self::Server { .. } => "server of the model disk",
             Self::Tree { .. } => "files in",
         };
         write!(f, "{what} {}", self.path().display())
@@ -268,6 +277,7 @@ mod tests {
             Resource::Guest { directory: odd() },
             Resource::Array { device: odd() },
             Resource::Daemon { pid_file: odd() },
+            Resource::Server { file: odd() },
             Resource::Pool {
                 target: odd(),
                 held: vec!["list".into(), "a b".into()],

@@ -124,6 +124,16 @@ impl Loop {
         })
     }
 
+    /// Makes the device what lies below it is, for the file systems that look: whether it rotates,
+    /// and whether it knows discards. Kernels that take no such word leave it as it is.
+    pub fn behave(&self, rotates: bool, discards: bool) {
+        let queue = Path::new("/sys/block").join(&self.name).join("queue");
+        let _ = fs::write(queue.join("rotational"), if rotates { "1" } else { "0" });
+        if !discards {
+            let _ = fs::write(queue.join("discard_max_bytes"), "0");
+        }
+    }
+
     /// The device: `/dev/loop3`.
     pub fn device(&self) -> &Path {
         &self.device
@@ -236,6 +246,10 @@ pub(crate) fn attached() -> Vec<(String, PathBuf)> {
 pub(crate) fn devices_of(image: &Path) -> io::Result<Vec<String>> {
     let image = match image.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => image.to_owned(),
+        // A model disk whose server is dead has no other name.
+        Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
+            image.to_owned()
+        }
         image => image?,
     };
     let of_image = |(name, file): (String, PathBuf)| is_image(&file, &image).then_some(name);

@@ -1,12 +1,21 @@
 //! Model disks as labs make them: a profile and faults, named by the user and taken whole into the
-//! plan; and the disks of a cell, made of these.
+//! plan; and the disks of a cell, made of these. Guests reach them by sockets; on the host each is a
+//! file, which a process of its own serves.
+
+mod behind;
+mod file;
+
+pub use behind::{BehindError, behind};
+pub(crate) use file::DiskFile;
 
 use crate::labs::notes::Notes;
+use fsdyno_disk::fronts::vhost::Served;
+use fsdyno_disk::profiles::Timing;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, SparseFile};
-use fsdyno_model::{Bytes, ModelDisk, Warning, WarningKind};
+use fsdyno_model::{Bytes, DiskTime, ModelDisk, Step, Warning, WarningKind};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The model disk of a profile: its name, or a file. An error is told in words.
 pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
@@ -15,6 +24,7 @@ pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
         profile: profile.name,
         text: profile.text,
         faults: None,
+        time: DiskTime::default(),
     })
 }
 
@@ -48,6 +58,11 @@ impl Making {
         self.profile.timing.discards()
     }
 
+    /// Whether they rotate.
+    pub(crate) fn rotates(&self) -> bool {
+        matches!(self.profile.timing, Timing::Hdd(_))
+    }
+
     /// One of them, the first is 0, with its contents in this file, which is made where there is
     /// none: this large. An error is told in words.
     pub(crate) fn make(&self, image: &Path, number: usize, size: Bytes) -> Result<Disk, String> {
@@ -71,6 +86,22 @@ impl Making {
     }
 }
 
+/// The disk of that number as a file of this machine: where, and the step that makes it so.
+pub(crate) fn step(
+    model: &ModelDisk,
+    scratch: &Path,
+    number: usize,
+    size: Bytes,
+) -> (PathBuf, Step) {
+    let file = scratch.join(format!("disk{number}"));
+    let step = Step::ServeDisk {
+        profile: model.profile.clone(),
+        file: file.clone(),
+        size,
+    };
+    (file, step)
+}
+
 /// The disk in a few words.
 pub(crate) fn in_words(model: &ModelDisk) -> String {
     let faults = if model.faults.is_some() {
@@ -79,6 +110,37 @@ pub(crate) fn in_words(model: &ModelDisk) -> String {
         ""
     };
     format!("{} (model{faults})", model.profile)
+}
+
+/// What disks served against the clock were asked for, for the record.
+pub(crate) fn in_real_time(model: &ModelDisk, served: Served) -> String {
+    format!("{}, real time: in all {}", in_words(model), figures(served))
+}
+
+/// What was asked, in words.
+pub(crate) fn figures(served: Served) -> String {
+    let Served {
+        reads,
+        writes,
+        flushes,
+        errors,
+        ..
+    } = served;
+    let failed = match errors {
+        0 => String::new(),
+        errors => format!(", {errors} of them failed as the faults say"),
+    };
+    format!("{reads} reads, {writes} writes, {flushes} flushes{failed}")
+}
+
+/// What a failure on such disks may come of: none where they did nothing but what they were asked.
+pub(crate) fn remark(served: Served) -> Option<String> {
+    (served.errors > 0).then(|| {
+        format!(
+            "; its model disks failed {} requests, as their faults say",
+            served.errors
+        )
+    })
 }
 
 /// Says of a cell that its disks were told to have faults, where they were.

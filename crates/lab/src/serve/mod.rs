@@ -175,6 +175,8 @@ fn run(
         .get(cell.contender as usize)
         .ok_or("the plan has no such contender")?;
     let paths = disks(contender);
+    // In here they are disks like any other.
+    let modelled = plan.disk.take().is_some();
     plan.device = if paths.is_empty() {
         DeviceChoice::None
     } else {
@@ -191,7 +193,7 @@ fn run(
     if let Some(below) = below {
         lab = lab.above(below);
     }
-    if plan.disk.is_some() {
+    if modelled {
         let voice = voice.clone();
         // Where the host has gone, nobody records any more.
         lab = lab.marking(move |mark| drop(voice.say(&Word::Marked { mark })));

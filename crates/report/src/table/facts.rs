@@ -3,7 +3,7 @@
 use crate::words;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, DeviceChoice, Plan, Provenance, ResultSet, RunInfo};
+use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo};
 
 /// The facts in the order they are read; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
@@ -55,7 +55,8 @@ fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
                  fsdyno"
             );
         }
-        if set.run.plan.disk.is_some() {
+        let disk = set.run.plan.disk.as_ref();
+        if disk.is_some_and(|disk| disk.time.is_virtual()) {
             return about;
         }
         format!(
@@ -160,11 +161,17 @@ fn blocks(plan: &Plan) -> String {
     let Some(disk) = &plan.disk else {
         return on(&plan.device);
     };
-    format!(
-        "model disks, profile {}, in virtual time: figures are storage time with infinitely fast \
-         processors, the same to the nanosecond on any machine",
-        disk.profile
-    )
+    let profile = &disk.profile;
+    match disk.time {
+        DiskTime::Virtual => format!(
+            "model disks, profile {profile}, in virtual time: figures are storage time with \
+             infinitely fast processors, the same to the nanosecond on any machine"
+        ),
+        DiskTime::Real => format!(
+            "model disks, profile {profile}, in real time: each request takes as long as on that \
+             disk, the processors as long as they take; not to be compared with virtual time"
+        ),
+    }
 }
 
 fn device(facts: &DeviceFacts) -> String {

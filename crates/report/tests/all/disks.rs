@@ -3,7 +3,7 @@
 use crate::fixture;
 use crate::{text, wide};
 use fsdyno_model::disk_use::{Causes, DiskFigures, DiskUse, Tallied, Work};
-use fsdyno_model::{Bytes, ModelDisk, Nanos, ResultSet};
+use fsdyno_model::{Bytes, DiskTime, ModelDisk, Nanos, ResultSet};
 use fsdyno_report::Format;
 use unicode_width::UnicodeWidthStr;
 
@@ -49,6 +49,7 @@ fn on_disks() -> ResultSet {
         profile: "mine\x1b[2J".into(),
         text: String::new(),
         faults: None,
+        time: DiskTime::default(),
     });
     for record in &mut set.cells {
         let contender = u64::from(record.cell.contender);

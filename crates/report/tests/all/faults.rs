@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use crate::{text, wide};
-use fsdyno_model::{ModelDisk, ResultSet, Warning, WarningKind};
+use fsdyno_model::{DiskTime, ModelDisk, ResultSet, Warning, WarningKind};
 use fsdyno_report::Format;
 
 /// A run on model disks, with the doubt that labs raise in each cell of such a run.
@@ -12,6 +12,7 @@ fn faulty() -> ResultSet {
         profile: "mine".into(),
         text: String::new(),
         faults: Some("[flush]\nlies = 0.25\n".into()),
+        time: DiskTime::default(),
     });
     for cell in &mut set.cells {
         cell.warnings.push(Warning::new(

@@ -1,7 +1,7 @@
-//! The model disk under all contenders: its profile, and the faults it is told to have.
+//! The model disk under all contenders: its profile, the faults it is told to have, and its time.
 
 use super::complaint::Complaint;
-use fsdyno_model::ModelDisk;
+use fsdyno_model::{Contender, DeviceChoice, DiskTime, LabChoice, ModelDisk};
 use std::path::Path;
 
 /// The model disk of that name; a path is seen from `base`.
@@ -39,5 +39,77 @@ pub fn with_faults(
             "only a model disk can be told to have faults",
             "name one with --disk (fsdyno disk list), or leave out the faults",
         )),
+    }
+}
+
+/// The time of that name.
+pub fn time(name: &str) -> Result<DiskTime, Complaint> {
+    let names = DiskTime::ALL.into_iter().map(DiskTime::name);
+    name.parse()
+        .map_err(|_| Complaint::unknown("time", name, names))
+}
+
+/// The disk in the time that was asked for, or else in virtual time where all contenders are in
+/// guests that can live in it. A complaint comes with the argument that it is of.
+///
+/// A plan has one time: figures of the two are not compared with each other.
+pub fn in_time(
+    disk: Option<ModelDisk>,
+    asked: Option<DiskTime>,
+    contenders: &[Contender],
+) -> Result<Option<ModelDisk>, (&'static str, Complaint)> {
+    let wrong = |argument, what: String, way: &str| Err((argument, Complaint::wrong(what, way)));
+    let Some(disk) = disk else {
+        return match asked {
+            None => Ok(None),
+            Some(time) => wrong(
+                "--time",
+                format!("{time} time is one of model disks"),
+                "name one with --disk (fsdyno disk list), or leave out the time",
+            ),
+        };
+    };
+    if let Some(far) = contenders.iter().find(|one| one.lab.is_elsewhere()) {
+        let what = format!(
+            "a model disk is one of this machine, and `{}` is not",
+            far.label
+        );
+        return wrong("--disk", what, "leave out the lab, or the disk");
+    }
+    if let Some(directory) = contenders.iter().find(|one| one.directory.is_some()) {
+        let what = format!(
+            "`{}` is a directory, which lies on no model disk",
+            directory.label
+        );
+        return wrong(
+            "--disk",
+            what,
+            "name file systems with --fs, or leave out the disk",
+        );
+    }
+    let still = contenders.iter().find(|one| one.lab != LabChoice::Uml);
+    let time = match (asked, still) {
+        (Some(DiskTime::Virtual), Some(still)) => {
+            let what = format!(
+                "only guests of User-mode Linux live in virtual time, and `{}` runs in the lab `{}`",
+                still.label, still.lab
+            );
+            return wrong("--time", what, "take --time real, or --lab uml");
+        }
+        (Some(time), _) => time,
+        (None, None) => DiskTime::Virtual,
+        (None, Some(_)) => DiskTime::Real,
+    };
+    Ok(Some(ModelDisk { time, ..disk }))
+}
+
+/// Refuses a model disk on devices of the user's: what is on it lies in files of fsdyno's.
+pub fn on_files(disk: Option<&ModelDisk>, device: &DeviceChoice) -> Result<(), Complaint> {
+    match (disk, device) {
+        (Some(_), DeviceChoice::Block { .. }) => Err(Complaint::wrong(
+            "a model disk lies in a file of fsdyno's, and a device is named",
+            "say with loop:SIZE how large it is, or leave out the disk",
+        )),
+        _ => Ok(()),
     }
 }

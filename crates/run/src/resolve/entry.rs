@@ -31,6 +31,7 @@ pub(super) struct PlanText {
     pub disk_record: Option<String>,
     pub disk_payloads: Option<bool>,
     pub disk_faults: Option<Spanned<String>>,
+    pub time: Option<Spanned<String>>,
     pub guest_memory: Option<Spanned<String>>,
     pub guest_processors: Option<Spanned<u32>>,
     pub guest_kernel: Option<Spanned<String>>,

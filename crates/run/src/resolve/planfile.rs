@@ -26,8 +26,8 @@ use super::phases::{self, Draft};
 use super::place::Place;
 use super::states;
 use fsdyno_model::{
-    Bytes, CopyMethod, DatasetChoice, Fill, KernelChoice, LabChoice, ModelDisk, Nanos, Typed,
-    Workload,
+    Bytes, CopyMethod, DatasetChoice, DiskTime, Fill, KernelChoice, LabChoice, ModelDisk, Nanos,
+    Typed, Workload,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -67,7 +67,7 @@ pub struct PlanFile {
     pub fragments: Option<Counting>,
     /// Where cells run.
     pub lab: Option<LabChoice>,
-    /// The model disk under guests in virtual time.
+    /// The model disk under all contenders.
     pub disk: Option<ModelDisk>,
     /// Where every request to it is recorded.
     pub disk_record: Option<PathBuf>,
@@ -75,6 +75,8 @@ pub struct PlanFile {
     pub disk_payloads: Option<bool>,
     /// The faults it is told to have, as their file says.
     pub disk_faults: Option<String>,
+    /// Which time passes on it.
+    pub time: Option<DiskTime>,
     /// The memory of a guest.
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest.
@@ -185,6 +187,7 @@ impl Reader<'_> {
             })?,
             disk_record: written.disk_record.map(|path| self.judge.base.join(path)),
             disk_payloads: written.disk_payloads,
+            time: self.each(written.time.as_ref(), |name| disks::time(name))?,
             guest_memory: self.each(written.guest_memory.as_ref(), |text| {
                 labs::memory(text.parse()?)
             })?,

@@ -15,8 +15,8 @@ use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use fsdyno_model::{
-    Bytes, Contender, CopyMethod, DeviceChoice, DiskRecord, GuestSize, KernelChoice, LabChoice,
-    ModelDisk, Nanos, Plan, Typed, Workload,
+    Bytes, Contender, CopyMethod, DeviceChoice, DiskRecord, DiskTime, GuestSize, KernelChoice,
+    LabChoice, ModelDisk, Nanos, Plan, Typed, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ pub struct Request {
     pub fragments: Option<Counting>,
     /// Where cells run (`--lab`).
     pub lab: Option<LabChoice>,
-    /// The model disk under guests in virtual time (`--disk`).
+    /// The model disk under all contenders (`--disk`).
     pub disk: Option<PathBuf>,
     /// Where every request to it is recorded (`--disk-record`).
     pub disk_record: Option<PathBuf>,
@@ -80,6 +80,8 @@ pub struct Request {
     pub disk_payloads: Option<bool>,
     /// The file of the faults it is told to have (`--disk-faults`).
     pub disk_faults: Option<PathBuf>,
+    /// Which time passes on it (`--time`).
+    pub time: Option<DiskTime>,
     /// The memory of a guest (`--guest-memory`).
     pub guest_memory: Option<Bytes>,
     /// The processors of a guest (`--guest-processors`).
@@ -121,6 +123,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     )?;
     let (contenders, guest) = labs;
     let device = device(request, &contenders, place, &here);
+    let disk = in_time(request, &layers, disk, (&contenders, &device))?;
     have_devices(&contenders, &device).map_err(ResolveError::argument("--on"))?;
     let scale = scale(request, &layers)?;
     let engine = engine(request, &layers, catalogue)?;
@@ -409,6 +412,20 @@ fn disk_record(
     }
 }
 
+/// The model disk in its time, where it can be had.
+fn in_time(
+    request: &Request,
+    layers: &Layers,
+    disk: Option<ModelDisk>,
+    (contenders, device): (&[Contender], &DeviceChoice),
+) -> Result<Option<ModelDisk>, ResolveError> {
+    let time = request.time.or(layers.pick(|layer| layer.time));
+    let disk = disks::in_time(disk, time, contenders)
+        .map_err(|(argument, complaint)| ResolveError::argument(argument)(complaint))?;
+    disks::on_files(disk.as_ref(), device).map_err(ResolveError::argument("--on"))?;
+    Ok(disk)
+}
+
 /// Puts contenders into the labs asked for, or one where they can run; the size of its guests.
 fn in_labs(
     request: &Request,
@@ -450,13 +467,6 @@ fn in_labs(
     };
     let (contenders, guest) =
         labs::assign(typed, said, place, catalogue).map_err(ResolveError::argument(argument))?;
-    if disk.is_some() && contenders.iter().any(|one| one.lab != LabChoice::Uml) {
-        let complaint = Complaint::wrong(
-            "a model disk is one of guests of User-mode Linux",
-            "leave out the lab, or the disk",
-        );
-        return Err(ResolveError::argument("--disk")(complaint));
-    }
     Ok((contenders, guest))
 }
 

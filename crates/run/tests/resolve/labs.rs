@@ -1,7 +1,7 @@
 //! Labs: where contenders run, asked for or chosen.
 
 use crate::asking::*;
-use fsdyno_model::{Bytes, KernelChoice, LabChoice};
+use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice};
 use fsdyno_run::resolve::{Catalogue, Request, resolve};
 
 fn asked(fs: &str) -> Request {
@@ -271,7 +271,7 @@ fn a_record_has_its_place_and_is_of_a_model_disk() {
 }
 
 #[test]
-fn a_model_disk_takes_guests_and_one_elsewhere_is_refused() {
+fn a_model_disk_takes_guests_where_no_lab_is_named_and_is_known_by_its_name() {
     let (held, path) = written("disk = \"nvme\"\ncontenders = [\"ext4\"]\n");
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert_eq!(from_file.disk.as_ref().unwrap().profile, "nvme");
@@ -284,14 +284,6 @@ fn a_model_disk_takes_guests_and_one_elsewhere_is_refused() {
         r.disk = Some(own.clone());
     }));
     assert_eq!(typed.disk.unwrap().profile, "own");
-    let text = told(&request(|r| {
-        r.fs = vec!["ext4,host/xfs".into()];
-        r.disk = Some("nvme".into());
-    }));
-    assert!(
-        text.contains("--disk") && text.contains("model disk"),
-        "{text}"
-    );
     let text = told(&request(|r| {
         r.fs = vec!["ext4".into()];
         r.disk = Some("nvmee".into());
@@ -328,4 +320,64 @@ fn faults_are_taken_whole_into_the_plan_and_are_those_of_a_model_disk() {
     std::fs::remove_file(&lies).unwrap();
     let text = told(&named(Some("nvme")));
     assert!(text.contains("lies.toml"), "{text}");
+}
+
+#[test]
+fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
+    // example
+    let on = |fs: &str, time: Option<DiskTime>| {
+        request(|r| {
+            r.fs = vec![fs.into()];
+            r.disk = Some("nvme".into());
+            r.time = time;
+        })
+    };
+    let time = |fs, time| plan(&on(fs, time)).disk.unwrap().time;
+    let (virt, real) = (DiskTime::Virtual, DiskTime::Real);
+    for (fs, asked, got) in [
+        ("ext4", None, virt),       // example
+        ("ext4", Some(real), real), // example
+        ("host/ext4", None, real),
+        ("qemu/ext4", None, real),
+        ("uml/ext4,host/ext4", None, real),
+        ("uml/ext4,qemu/ext4", Some(real), real),
+    ] {
+        assert_eq!(time(fs, asked), got, "{fs} {asked:?}");
+    }
+    let of_real = plan(&on("ext4", Some(real))).hash(); // example
+    assert_ne!(of_real, plan(&on("ext4", None)).hash()); // example
+    let (_held, path) = written("disk = \"nvme\"\ntime = \"real\"\ncontenders = [\"ext4\"]\n");
+    let from_file = plan(&request(|r| r.plan = Some(path.clone())));
+    assert!(from_file.disk_in_real_time().is_some());
+    for (asked, words) in [
+        (on("host/ext4", Some(virt)), "--time real"),
+        (on("uml/ext4,qemu/ext4", Some(virt)), "`qemu`"),
+        (on("ssh:root@bsd/ext4", None), "of this machine"),
+        (
+            request(|r| {
+                r.fs = vec!["ext4".into()]; // example
+                r.time = Some(real);
+            }),
+            "--disk",
+        ),
+        (
+            request(|r| {
+                r.fs = vec!["host/ext4".into()];
+                r.disk = Some("nvme".into());
+                r.on = Some("/dev/sdz".into());
+            }),
+            "loop:SIZE",
+        ),
+        (
+            request(|r| {
+                r.on = Some("dir:/tmp".into());
+                r.lab = Some(LabChoice::Host);
+                r.disk = Some("nvme".into());
+            }),
+            "directory",
+        ),
+    ] {
+        let text = told(&asked);
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }

@@ -118,6 +118,7 @@ pub(crate) fn plan() -> Plan {
         guest: Some(fsdyno_model::GuestSize::default()),
         disk: Some(fsdyno_model::ModelDisk {
             faults: Some("seed = 7\n".into()),
+            time: fsdyno_model::DiskTime::Real,
             profile: "null".into(),
             text: "title = \"nothing\"".into(),
         }),

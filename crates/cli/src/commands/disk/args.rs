@@ -39,6 +39,12 @@ pub enum DiskCommand {
     /// A record is made by `fsdyno run --disk PROFILE --disk-record DIR`. One that was cut short is
     /// printed up to there, with exit code 1.
     Requests(RequestsArgs),
+    /// The process behind a model disk that is a file; fsdyno starts it by itself
+    #[command(hide = true)]
+    Behind {
+        /// The file, by which the process is known
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ pub use args::DiskArgs;
 use crate::exit::{Code, Trouble};
 use args::DiskCommand;
 use fsdyno_disk::{Profile, ProfileError};
+use fsdyno_lab::BehindError;
 use std::path::Path;
 
 pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
@@ -22,6 +23,12 @@ pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
         DiskCommand::Check(args) => check::check(args),
         DiskCommand::Serve(args) => serve::serve(args),
         DiskCommand::Requests(args) => requests::requests(args),
+        DiskCommand::Behind { .. } => match fsdyno_lab::behind() {
+            Ok(()) => Ok(Code::Ok),
+            Err(error @ BehindError::NoOwner) => Err(Trouble::usage(error)),
+            // Its owner has heard it.
+            Err(_) => Ok(Code::Failure),
+        },
     }
 }
 

@@ -37,6 +37,7 @@ pub fn request(args: &RunArgs) -> Request {
         disk_record: args.disk_record.clone(),
         disk_payloads: args.disk_payloads.then_some(true),
         disk_faults: args.disk_faults.clone(),
+        time: args.time,
         guest_memory: args.guest_memory,
         guest_processors: args.guest_processors,
         guest_kernel: args.guest_kernel.clone(),

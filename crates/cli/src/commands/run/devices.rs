@@ -20,6 +20,9 @@ pub fn require(plan: &Plan) -> Result<(), Trouble> {
     if matches!(plan.device, DeviceChoice::Loop { .. }) {
         needs.push(Need::LoopDevices);
     }
+    if plan.disk_in_real_time().is_some() {
+        needs.push(Need::KernelFilesystem("fuse".to_owned()));
+    }
     if plan.labs().len() > 1 && probe(&Need::Root) != Availability::Available {
         // The cells of this machine are skipped for it, and those of other labs run.
         return Ok(());

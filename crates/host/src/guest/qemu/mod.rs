@@ -187,6 +187,12 @@ impl Qemu {
         say("-pidfile", notes(setting.scratch).into_os_string());
         let memory = setting.memory.0.div_ceil(1 << 10);
         say("-m", format!("{memory}K").into());
+        if setting.served {
+            // Whoever serves its disks reads and writes its memory.
+            let shared = format!("memory-backend-memfd,id=ram,share=on,size={memory}K");
+            say("-object", shared.into());
+            say("-machine", "memory-backend=ram".into());
+        }
         say("-smp", setting.processors.to_string().into());
         say("-initrd", initramfs.into());
         let clock = match self.accelerator {
@@ -212,6 +218,14 @@ impl Qemu {
             say("-device", port.into());
         }
         for (number, disk) in setting.disks.iter().enumerate() {
+            if setting.served {
+                let mut socket = OsString::from(format!("socket,id=disk{number},path="));
+                socket.push(escaped(disk));
+                say("-chardev", socket);
+                let device = format!("vhost-user-blk-pci,chardev=disk{number},num-queues=1");
+                say("-device", device.into());
+                continue;
+            }
             // What the guest flushes is flushed to the host's disk; what it does not may wait.
             let options =
                 format!("if=none,id=disk{number},format=raw,cache=writeback,discard=unmap,file=");
@@ -314,6 +328,14 @@ mod tests {
     use fsdyno_model::Bytes;
 
     fn words(accelerator: Accelerator, disks: &[PathBuf], line: Option<i32>) -> Vec<String> {
+        words_of(accelerator, (disks, false), line)
+    }
+
+    fn words_of(
+        accelerator: Accelerator,
+        (disks, served): (&[PathBuf], bool),
+        line: Option<i32>,
+    ) -> Vec<String> {
         let qemu = Qemu {
             program: "/usr/bin/qemu".into(),
             kernel: Kernel {
@@ -328,6 +350,7 @@ mod tests {
             memory: Bytes(256 << 20),
             processors: 2,
             disks,
+            served,
             scratch: Path::new("/s"),
             init: &[],
         };
@@ -375,6 +398,29 @@ mod tests {
         assert!(
             shell.windows(2).any(|two| two == ["-cpu", "host"]),
             "{shell:?}"
+        );
+    }
+
+    #[test]
+    fn a_guest_on_model_disks_shares_its_memory_with_those_who_serve_them() {
+        let sockets = ["/s/disk0", "/my, disks/disk1"].map(PathBuf::from);
+        let told = words_of(Accelerator::Kvm, (&sockets, true), None);
+        for (option, value) in [
+            ("-machine", "memory-backend=ram"),
+            (
+                "-object",
+                "memory-backend-memfd,id=ram,share=on,size=262144K",
+            ),
+            ("-chardev", "socket,id=disk1,path=/my,, disks/disk1"),
+            ("-device", "vhost-user-blk-pci,chardev=disk1,num-queues=1"),
+        ] {
+            let pair = [option, value];
+            assert!(told.windows(2).any(|two| two == pair), "{pair:?}: {told:?}");
+        }
+        assert!(
+            !told
+                .iter()
+                .any(|word| word.contains("virtio-blk-pci,drive"))
         );
     }
 }

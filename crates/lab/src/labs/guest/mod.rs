@@ -3,6 +3,7 @@
 
 mod conversation;
 mod line;
+mod modelled;
 mod plug;
 mod recording;
 mod unpowered;
@@ -27,6 +28,7 @@ use fsdyno_model::{
     Bytes, Cell, CellRecord, Effective, Event, GuestSize, LabChoice, Outcome, Plan, Stage, Step,
     Stop,
 };
+use modelled::Modelled;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -90,6 +92,9 @@ impl GuestLab {
         let place = (preflight.scratch.clone(), preflight.image_bytes);
         let size = plan.guest.clone().unwrap_or_default();
         let mut lab = Self::empty(lab, size, place, journal, stop)?;
+        if plan.disk_in_real_time().is_some() {
+            lab.machine.with_model_disks()?;
+        }
         (lab.about, lab.missing) = lab.look(plan)?;
         Ok(lab)
     }
@@ -151,6 +156,7 @@ impl GuestLab {
             memory: lab.size.memory,
             processors: lab.size.processors.unwrap_or(1),
             disks: &paths_of(&images),
+            served: false,
             scratch: scratch.path(),
             init: &[program.clone(), word.clone(), "shell".into()],
         };
@@ -199,10 +205,20 @@ impl GuestLab {
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
+        self.start_on(scratch, (disks, false))
+    }
+
+    /// Starts a guest on image files, or on the sockets of model disks.
+    fn start_on(
+        &self,
+        scratch: &Path,
+        (disks, served): (&[PathBuf], bool),
+    ) -> Result<(Guest, std::os::unix::net::UnixStream), GuestError> {
         let setting = Setting {
             memory: self.size.memory,
             processors: self.size.processors.unwrap_or(1),
             disks,
+            served,
             scratch,
             init: &self.init,
         };
@@ -218,15 +234,37 @@ impl GuestLab {
         };
         let scratch = notes.by_call(&step, || Scratch::create(&place, &self.journal));
         let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
+        if let Some(model) = plan.disk_in_real_time() {
+            let count = devices_of(plan, cell);
+            let begun = Modelled::begin(model, (count, self.image_bytes), scratch.path());
+            let disks = begun.map_err(|what| notes.halt(what, None))?;
+            // Their contents lie in the memory of this machine or do not: it costs nothing.
+            let heard = self.hear_cell(notes, plan, cell, &scratch, (disks.sockets(), &[]));
+            return modelled::tell(notes, model, heard, disks);
+        }
         let images = self.images(notes, plan, cell, scratch.path())?;
         let disks = paths_of(&images);
+        self.hear_cell(notes, plan, cell, &scratch, (&disks, &disks))
+    }
+
+    /// Starts the guest on these disks, of which some lie in the memory of this machine as well, and
+    /// hears it to its end.
+    fn hear_cell(
+        &self,
+        notes: &mut Notes<'_>,
+        plan: &Plan,
+        cell: Cell,
+        scratch: &Scratch,
+        (disks, kept): (&[PathBuf], &[PathBuf]),
+    ) -> Result<CellRecord, Halt> {
+        let served = plan.disk.is_some();
         let (guest, line) = self
-            .start(scratch.path(), &disks)
+            .start_on(scratch.path(), (disks, served))
             .map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let mut conversation = Conversation::new(guest, line, &self.stop)
             .map_err(|e| notes.halt(format!("the line to the guest: {e}"), e.raw_os_error()))?;
-        let told = Self::converse(&mut conversation, notes, plan, cell, &disks);
+        let told = Self::converse(&mut conversation, notes, plan, cell, kept);
         match told {
             Ok(mut record) => {
                 conversation.leave();
@@ -277,17 +315,13 @@ impl GuestLab {
         cell: Cell,
         scratch: &Path,
     ) -> Result<Vec<Image>, Halt> {
-        let contender = &plan.contenders[cell.contender as usize];
-        if !fsdyno_recipes::on_blocks(contender) {
-            return Ok(Vec::new());
-        }
-        let count = contender.layout.devices;
-        if count as usize > MOST_DISKS {
+        let count = devices_of(plan, cell);
+        if count > MOST_DISKS {
             let message = format!("a guest has at most {MOST_DISKS} disks, not {count}");
             return Err(notes.halt(message, None));
         }
         let mut images = Vec::new();
-        for number in 0..count {
+        for number in 0..u32::try_from(count).unwrap_or(0) {
             let path = disk(scratch, number);
             let step = Step::CreateImage {
                 path: path.clone(),
@@ -299,6 +333,16 @@ impl GuestLab {
             images.push(image.map_err(|e| notes.halt(e.to_string(), None))?);
         }
         Ok(images)
+    }
+}
+
+/// How many devices the contender of a cell is made of.
+fn devices_of(plan: &Plan, cell: Cell) -> usize {
+    let contender = &plan.contenders[cell.contender as usize];
+    if fsdyno_recipes::on_blocks(contender) {
+        contender.layout.devices as usize
+    } else {
+        0
     }
 }
 
@@ -333,7 +377,8 @@ impl Lab for GuestLab {
             return Some(notes.into_record(skipped));
         }
         disks::doubt(&mut notes, plan.disk.as_ref());
-        let record = match &plan.disk {
+        let travels = plan.disk.as_ref().filter(|disk| disk.time.is_virtual());
+        let record = match travels {
             Some(model) => self.in_virtual_time(&mut notes, plan, cell, model),
             None => self.in_guest(&mut notes, plan, cell),
         };

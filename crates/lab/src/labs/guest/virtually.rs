@@ -12,6 +12,7 @@ use crate::procedure::Halt;
 use crate::talk::{Task, Word};
 use fsdyno_disk::Recorder;
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::fronts::vhost::Served;
 use fsdyno_host::guest::{Guest, GuestError, ended, traveller};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
@@ -298,14 +299,13 @@ fn running(plan: &Plan, cell: Cell) -> Task {
 
 /// The disk, the time and the digest, for the record.
 fn told(model: &ModelDisk, passed: &Passed) -> String {
-    let reads: u64 = passed.served.iter().map(|served| served.reads).sum();
-    let writes: u64 = passed.served.iter().map(|served| served.writes).sum();
-    let flushes: u64 = passed.served.iter().map(|served| served.flushes).sum();
+    let mut served = Served::default();
+    passed.served.iter().for_each(|one| served += *one);
     format!(
-        "{}, virtual time: storage time with infinitely fast processors; in all {}, {reads} \
-         reads, {writes} writes, {flushes} flushes, digest {}",
+        "{}, virtual time: storage time with infinitely fast processors; in all {}, {}, digest {}",
         disks::in_words(model),
         passed.time,
+        disks::figures(served),
         passed.digest
     )
 }

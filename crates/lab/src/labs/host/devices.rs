@@ -1,15 +1,17 @@
-//! The devices of a cell: image files on loop devices, or those that the user named; joined below
+//! The devices of a cell: image files or model disks on loop devices, or those that the user named; joined below
 //! the file system where its layout asks for it.
 
 use super::doing::Doing;
+use crate::disks::{self, DiskFile, Making};
 use crate::job::Job;
 use crate::procedure::Halt;
+use fsdyno_disk::fronts::vhost::Served;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::loops::Loop;
-use fsdyno_model::{FilesystemKind, Step, Warning, WarningKind};
+use fsdyno_model::{Effective, Failure, FilesystemKind, ModelDisk, Step, Warning, WarningKind};
 use fsdyno_recipes::layouts;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Doing<'_, '_> {
     /// Provides the devices of a contender: made, or those that the guard released, joined where
@@ -54,8 +56,8 @@ impl Doing<'_, '_> {
         self.join(job, devices)
     }
 
-    /// Makes one image file and attaches it.
-    fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, Halt> {
+    /// Makes one image file.
+    fn image_file(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<PathBuf, Halt> {
         let path = scratch.join(format!("disk{number}.img"));
         let create = Step::CreateImage {
             path: path.clone(),
@@ -68,6 +70,72 @@ impl Doing<'_, '_> {
             })
             .map_err(|e| self.notes.halt(e.to_string(), None))?;
         self.images.push(image);
+        Ok(path)
+    }
+
+    /// Makes one model disk that is a file.
+    fn model_disk(
+        &mut self,
+        job: &Job<'_>,
+        model: &ModelDisk,
+        scratch: &Path,
+        number: usize,
+    ) -> Result<PathBuf, Halt> {
+        let size = job.image_bytes;
+        let (path, step) = disks::step(model, scratch, number, size);
+        let disk = self
+            .notes
+            .by_call(&step, || {
+                DiskFile::make(model, (number, size), scratch, self.journal)
+            })
+            .map_err(|what| self.notes.halt(what, None))?;
+        self.disks.push(disk);
+        Ok(path)
+    }
+
+    /// What may have made a cell fail on model disks: a disk that is served no longer, or its faults.
+    pub(super) fn blame(&mut self, failure: &mut Failure) {
+        let mut in_all = Served::default();
+        for disk in &mut self.disks {
+            match disk.ask() {
+                Ok(served) => in_all += served,
+                Err(why) => {
+                    failure.message.push_str("; ");
+                    failure.message.push_str(&why);
+                }
+            }
+        }
+        failure.message.extend(disks::remark(in_all));
+    }
+
+    /// Gives model disks back, and notes what they were asked for.
+    pub(super) fn give_back_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), Halt> {
+        let mut in_all = Served::default();
+        let disks = std::mem::take(&mut self.disks);
+        let any = !disks.is_empty();
+        for disk in disks {
+            let step = Step::Unmount {
+                target: disk.path().to_owned(),
+            };
+            in_all += self
+                .notes
+                .by_call(&step, || disk.end())
+                .map_err(|what| self.notes.halt(what, None))?;
+        }
+        if let Some(model) = model.filter(|_| any) {
+            self.notes
+                .effective(Effective::DISK, disks::in_real_time(model, in_all));
+        }
+        Ok(())
+    }
+
+    /// Makes what one device lies in, and attaches it.
+    fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, Halt> {
+        let modelled = job.plan.disk_in_real_time();
+        let path = match modelled {
+            Some(model) => self.model_disk(job, model, scratch, number as usize)?,
+            None => self.image_file(job, scratch, number)?,
+        };
         let attach = Step::AttachLoop {
             image: path.clone(),
             variable: format!("LOOP{number}"),
@@ -85,6 +153,10 @@ impl Doing<'_, '_> {
                 ),
                 "its page cache hides the disk: choose another place with --work-dir",
             ));
+        }
+        if let Some(model) = modelled {
+            let making = Making::of(model).map_err(|what| self.notes.halt(what, None))?;
+            device.behave(making.rotates(), making.discards());
         }
         self.watched.push(device.name().to_owned());
         let name = device.device().display().to_string();

@@ -6,6 +6,7 @@ use super::fragments;
 use super::sampling;
 use super::states;
 use super::verified;
+use crate::disks::DiskFile;
 use crate::job::Job;
 use crate::labs::Below;
 use crate::labs::notes::Notes;
@@ -25,7 +26,8 @@ use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::Needs;
 use fsdyno_model::{
-    CacheEvidence, Daemon, Failure, Mark, PhasePlan, Stage, Step, Stop, Warning, WarningKind,
+    CacheEvidence, Daemon, Failure, Mark, ModelDisk, PhasePlan, Stage, Step, Stop, Warning,
+    WarningKind,
 };
 use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,10 @@ pub(super) struct Doing<'a, 'n> {
     tree: Option<Scratch>,
     pub(super) array: Option<(Array, Vec<Step>)>,
     pub(super) loops: Vec<Loop>,
+    /// Model disks that are files, which loop devices lie on.
+    pub(super) disks: Vec<DiskFile>,
+    /// What they are made of.
+    model: Option<&'a ModelDisk>,
     pub(super) images: Vec<Image>,
     pub(super) scratch: Vec<Scratch>,
     pub(super) target: PathBuf,
@@ -75,7 +81,7 @@ impl<'a, 'n> Doing<'a, 'n> {
         journal: &'a Journal,
         stop: &'a Stop,
         base: &'a Path,
-        released: &'a [Released],
+        (released, model): (&'a [Released], Option<&'a ModelDisk>),
         below: Option<&'a mut (dyn Below + 'static)>,
         marks: &'a mut dyn FnMut(Mark),
     ) -> Self {
@@ -94,6 +100,8 @@ impl<'a, 'n> Doing<'a, 'n> {
             tree: None,
             array: None,
             loops: Vec::new(),
+            disks: Vec::new(),
+            model,
             images: Vec::new(),
             scratch: Vec::new(),
             target: PathBuf::new(),
@@ -129,6 +137,7 @@ impl<'a, 'n> Doing<'a, 'n> {
                 .map_err(|e| self.notes.halt(e.to_string(), None))?;
         }
         self.images.clear();
+        self.give_back_disks(self.model)?;
         // The mount point goes with the directory it lies in.
         let outermost = self.scratch.pop();
         self.scratch.clear();

@@ -10,6 +10,7 @@ mod sampling;
 mod states;
 mod verified;
 
+use crate::disks;
 use crate::job::Job;
 use crate::labs::notes::Notes;
 use crate::labs::{Below, Lab, Surveyed};
@@ -113,19 +114,21 @@ impl Lab for HostLab {
         if let Some(skipped) = self.missing.skips(cell) {
             return Some(notes.into_record(skipped));
         }
+        disks::doubt(&mut notes, plan.disk.as_ref());
         let job = Job::new(plan, &self.preflight, cell);
         let mut hands = Doing::new(
             &mut notes,
             &self.journal,
             &self.stop,
             &self.scratch,
-            &self.released,
+            (&self.released, plan.disk_in_real_time()),
             self.below.as_deref_mut(),
             &mut *self.marks,
         );
         let mut result = procedure::run(&mut hands, &job);
         if let Err(Halt::Failed(failure)) = &mut result {
             hint(failure, plan);
+            hands.blame(failure);
         }
         // Undone now, so that what cannot be undone belongs to this cell.
         let leftover = hands.undo();

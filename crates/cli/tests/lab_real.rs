@@ -1,0 +1,252 @@
+//! Cells on model disks in real time: on the host, by FUSE and a loop device, and in guests. Skips by
+//! name where there is no root, no FUSE, no kernel for guests.
+
+mod support;
+
+use fsdyno_host::probe::probe;
+use fsdyno_model::{Availability, Need};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+use support::{Home, have, lab_kernel, loops_backed_under, outcomes, root_and, until};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// One turn of the disk of 2004.
+const TURN_NS: u64 = 60_000_000_000 / 4200;
+
+/// A small run on model disks of that profile.
+fn words(home: &Home, profile: &str, more: &[&str]) -> Vec<String> {
+    let work = home.work().display().to_string();
+    let base = ["run", "--disk", profile, "--work-dir", &work];
+    let size = ["--on", "loop:512M", "--repeats", "1"];
+    let data = ["--dataset", "mixed", "--scale", "0.003"];
+    let all = base.iter().chain(&size).chain(&data).chain(more);
+    all.map(|word| (*word).to_owned()).collect()
+}
+
+/// Whether cells can run on this machine itself.
+fn here(test: &str) -> bool {
+    if !root_and(&["mkfs.ext4"], test) {
+        return false;
+    }
+    let fuse = std::path::Path::new("/dev/fuse").exists();
+    if !fuse {
+        println!("SKIP /dev/fuse: {test}");
+    }
+    fuse
+}
+
+/// The result of a run that went well, and what its disk told in its first cell.
+fn measured(home: &Home, words: &[String]) -> (Value, String) {
+    let mut words = words.to_vec();
+    words.push("--json".to_owned());
+    let said = home.fsdyno(&words);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let result: Value = serde_json::from_str(&said.out).unwrap();
+    assert!(outcomes(&result).iter().all(|(_, how)| how == "measured"));
+    let told = result["cells"][0]["effective"].as_array().unwrap();
+    let disk = told.iter().find(|one| one["source"] == "disk").unwrap();
+    let disk = disk["text"].as_str().unwrap().to_owned();
+    (result, disk)
+}
+
+/// Servers of model disks of this home that run.
+fn servers(home: &Home) -> usize {
+    home.processes_of("behind")
+}
+
+#[test]
+fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
+    let test = "a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing";
+    if !here(test) {
+        return;
+    }
+    let home = Home::new();
+    // example
+    let two = Need::KernelFilesystem("btrfs".to_owned());
+    let two = probe(&two) == Availability::Available && have(&["mkfs.btrfs"], test);
+    // example
+    let fs = if two { "ext4,btrfs@pool2" } else { "ext4" };
+    let more = ["--lab", "host", "--fs", fs, "--workload", "copy,grep"];
+    let (result, disk) = measured(&home, &words(&home, "laptop-4200-2004", &more));
+    assert!(
+        disk.starts_with("laptop-4200-2004 (model), real time"),
+        "{disk}"
+    );
+    assert!(
+        !disk.contains("digest") && !disk.contains("failed"),
+        "{disk}"
+    );
+    for cell in result["cells"].as_array().unwrap() {
+        let samples = cell["samples"].as_array().unwrap();
+        let copy = &samples[0];
+        // Flushed to a medium that turns: journal, its end, and what they are of.
+        assert!(copy["durable_ns"].as_u64().unwrap() > 2 * TURN_NS, "{copy}");
+        assert_eq!(copy["cache"]["proven"], true, "{copy}");
+        // Read from that disk: some of it behind a move of its arm.
+        let grep = &samples[1];
+        assert!(
+            grep["device"]["read_bytes"].as_u64().unwrap() > 1 << 20,
+            "{grep}"
+        );
+        assert!(grep["return_ns"].as_u64().unwrap() > TURN_NS, "{grep}");
+    }
+    assert_eq!(result["run"]["plan"]["disk"]["time"], "real");
+    assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
+    assert_eq!(servers(&home), 0);
+    assert_eq!(loops_backed_under(home.root.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_fault_fails_its_cell_by_name_and_the_report_says_so_first() {
+    let test = "a_fault_fails_its_cell_by_name_and_the_report_says_so_first";
+    if !here(test) {
+        return;
+    }
+    let home = Home::new();
+    let faults = home.path("faults.toml");
+    let lost = "[[error]]\nat = \"1M\"\nlength = \"511M\"\non = [\"read\", \"write\"]\n";
+    std::fs::write(&faults, lost).unwrap();
+    let faults = faults.display().to_string();
+    // example
+    let more = [
+        "--lab",
+        "host",
+        "--fs",
+        "ext4",
+        "--disk-faults",
+        &faults,
+        "--workload",
+        "copy",
+    ];
+    let said = home.fsdyno(&words(&home, "sata-ssd", &more));
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("choose nothing by its figures"),
+        "{}",
+        said.out
+    );
+    let result = home.result("last");
+    let outcome = result["cells"][0]["outcome"].to_string();
+    assert!(outcome.contains("as their faults say"), "{outcome}");
+    assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
+    assert_eq!(servers(&home), 0);
+}
+
+/// Starts a cell that never ends, and returns when its commands run on the mounted disk.
+fn running(home: &Home) -> std::process::Child {
+    let busy = "while dd if=/dev/zero of={dir}/x bs=64k count=64 conv=fsync; do :; done; exit 1";
+    // example
+    let more = ["--lab", "host", "--fs", "ext4", "--exec", busy];
+    let child = home.start(&words(home, "sata-ssd", &more));
+    until(
+        PATIENCE,
+        "the disk is mounted, and a file system on it",
+        || {
+            let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+            let here = home.root.path().display().to_string();
+            mounts.lines().filter(|line| line.contains(&here)).count() >= 2
+        },
+    );
+    child
+}
+
+#[test]
+fn a_killed_server_fails_its_cell_by_name_and_what_a_killed_run_left_is_cleaned() {
+    let test = "a_killed_server_fails_its_cell_by_name_and_what_a_killed_run_left_is_cleaned";
+    if !here(test) {
+        return;
+    }
+    let home = Home::new();
+    let mut child = running(&home);
+    let server = home.first_process_of("behind").unwrap();
+    let server = rustix::process::Pid::from_raw(server).unwrap();
+    rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(
+        child.wait().unwrap().code(),
+        Some(1),
+        "{}",
+        home.last_words()
+    );
+    let outcome = home.result("last")["cells"][0]["outcome"].to_string();
+    let named = "the server of the model disk was killed by signal 9";
+    assert!(outcome.contains(named), "{outcome}");
+    assert_eq!(servers(&home), 0);
+    home.assert_cleanable();
+
+    // Killed in the midst of its work.
+    let mut child = running(&home);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.assert_cleanable();
+    until(PATIENCE, "no server is left", || servers(&home) == 0);
+}
+
+#[test]
+fn a_guest_of_user_mode_linux_lives_in_real_time_where_that_is_asked_for() {
+    let test = "a_guest_of_user_mode_linux_lives_in_real_time_where_that_is_asked_for";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let kernel = kernel.display().to_string();
+    let more = [
+        "--guest-kernel",
+        &kernel,
+        "--time",
+        "real",
+        "--workload",
+        "copy",
+    ];
+    // example
+    let more: Vec<&str> = more.into_iter().chain(["--fs", "ext4"]).collect();
+    let (result, disk) = measured(&home, &words(&home, "laptop-4200-2004", &more));
+    assert!(
+        disk.contains("real time") && !disk.contains("digest"),
+        "{disk}"
+    );
+    let copy = &result["cells"][0]["samples"][0];
+    assert!(copy["durable_ns"].as_u64().unwrap() > TURN_NS, "{copy}");
+    assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_guest_of_qemu_works_on_a_model_disk() {
+    let test = "a_guest_of_qemu_works_on_a_model_disk";
+    if !have(&["qemu-system-x86_64", "mkfs.ext4"], test) {
+        return;
+    }
+    let found = fsdyno_host::guest::qemu::availability();
+    if found != Availability::Available {
+        println!("SKIP a kernel with its modules for QEMU: {test}");
+        return;
+    }
+    let home = Home::new();
+    let cache = home.path("cache/fsdyno");
+    std::fs::create_dir_all(&cache).unwrap();
+    std::os::unix::fs::symlink(fsdyno_host::guest::qemu::cache(), cache.join("qemu")).unwrap();
+    // example
+    let more = [
+        "--lab",
+        "qemu",
+        "--fs",
+        "ext4",
+        "--workload",
+        "copy",
+        "--no-check",
+    ];
+    let (result, disk) = measured(&home, &words(&home, "laptop-4200-2004", &more));
+    assert!(disk.contains("real time"), "{disk}");
+    let cell = &result["cells"][0];
+    let copy = &cell["samples"][0];
+    assert!(copy["durable_ns"].as_u64().unwrap() > TURN_NS, "{copy}");
+    assert_eq!(copy["cache"]["proven"], true, "{copy}");
+    assert!(
+        copy["device"]["written_bytes"].as_u64().unwrap() > 1 << 20,
+        "{copy}"
+    );
+    assert!(home.left_in_work().is_empty());
+    assert_eq!(home.processes_of("qemu-system-x86_64"), 0);
+}

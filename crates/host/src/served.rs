@@ -1,0 +1,209 @@
+//! A model disk as a file: a FUSE file system of one file, served by a process of ours, for a loop
+//! device to lie on.
+//!
+//! It is a process of its own because of how such a thing dies. The kernel answers what nobody
+//! answers once the last descriptor of `/dev/fuse` is closed; a thread that waits for the disk keeps
+//! those of its process open, so that a server in the same process would be waited for without end.
+//! The server ends when it is unmounted, or when the line to it is closed, which is when no thread of
+//! ours is left.
+
+use crate::guest::running::end_all;
+use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::mounts::{self, MountError, Mounted};
+use rustix::fs::{Mode, OFlags, open};
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// The words of the program that serves; behind them stands the file.
+pub const WORDS: [&str; 2] = ["disk", "behind"];
+
+/// How long a server may take to end once nothing is mounted.
+const LEAVE: Duration = Duration::from_secs(10);
+
+/// A model disk that is served as a file.
+#[derive(Debug)]
+pub struct ServedDisk {
+    file: PathBuf,
+    // The mount goes before the process that answers it.
+    mounted: Option<Mounted>,
+    /// Until it is mounted.
+    device: Option<OwnedFd>,
+    server: Child,
+    status: Option<ExitStatus>,
+    entry: Option<Entry>,
+}
+
+/// Why a disk could not be served as a file.
+#[derive(Debug, thiserror::Error)]
+pub enum ServedError {
+    /// There is no FUSE.
+    #[error("cannot open /dev/fuse: {0}; modprobe fuse, or put the disk into guests (--lab uml)")]
+    Device(#[source] io::Error),
+    /// Something could not be made.
+    #[error("cannot {act}: {cause}")]
+    Made {
+        /// What was attempted.
+        act: String,
+        /// Why it did not work.
+        #[source]
+        cause: io::Error,
+    },
+    /// It could not be mounted or unmounted.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// It could not be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl ServedDisk {
+    /// Makes an empty file for it and starts `program` as its server: it finds the line to us as its
+    /// standard input, and `/dev/fuse` as its standard output. It serves once it is mounted.
+    pub fn start(
+        program: &Path,
+        file: &Path,
+        journal: &Journal,
+    ) -> Result<(Self, UnixStream), ServedError> {
+        let made = |act: String| |cause| ServedError::Made { act, cause };
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let device = open("/dev/fuse", flags, Mode::empty())
+            .map_err(|errno| ServedError::Device(errno.into()))?;
+        let mut options = OpenOptions::new();
+        // It goes with the directory it lies in.
+        options.write(true).create_new(true).mode(0o600);
+        let place = options.open(file);
+        place.map_err(made(format!("make {}", file.display())))?;
+        let (ours, theirs) = UnixStream::pair().map_err(made("make a line".to_owned()))?;
+        let of_server = device.try_clone();
+        let of_server = of_server.map_err(made("hand over /dev/fuse".to_owned()))?;
+        let mut command = Command::new(program);
+        command
+            .args(WORDS)
+            .arg(file)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(of_server)
+            .current_dir("/")
+            // An interrupt is for us: the disk is needed until all is undone.
+            .process_group(0);
+        let entry = journal.declare(Resource::Server {
+            file: file.to_owned(),
+        })?;
+        let server = match command.spawn() {
+            Ok(server) => server,
+            Err(cause) => {
+                entry.done()?;
+                let act = format!("start the server of {}", file.display());
+                return Err(ServedError::Made { act, cause });
+            }
+        };
+        // What of the line and the device belongs to the server goes with `command`.
+        drop(command);
+        let disk = Self {
+            file: file.to_owned(),
+            mounted: None,
+            device: Some(device),
+            server,
+            status: None,
+            entry: Some(entry),
+        };
+        Ok((disk, ours))
+    }
+
+    /// Mounts it: from then on the file is the disk.
+    pub fn mount(&mut self, journal: &Journal) -> Result<(), ServedError> {
+        let Some(device) = self.device.take() else {
+            return Ok(());
+        };
+        let options = [
+            format!("fd={}", device.as_raw_fd()),
+            // The root of this file system is the file.
+            "rootmode=100600".to_owned(),
+            "user_id=0".to_owned(),
+            "group_id=0".to_owned(),
+        ];
+        // From here on only the server holds the device: it dies with that.
+        let mounted = mounts::mount("fuse", "fsdyno", &self.file, &options, journal)?;
+        self.mounted = Some(mounted);
+        Ok(())
+    }
+
+    /// The file that is the disk.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// How its server died, where it did.
+    pub fn died(&mut self) -> Option<String> {
+        let status = self.ended_within(Duration::ZERO)?;
+        Some(match (status.code(), status.signal()) {
+            (Some(code), _) => format!("ended with status {code}"),
+            (None, Some(signal)) => format!("was killed by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        })
+    }
+
+    /// Unmounts it. Then the server has told all, and ends; by force where it does not.
+    pub fn end(mut self) -> Result<(), ServedError> {
+        if let Some(mounted) = self.mounted.take() {
+            mounted.unmount()?;
+        }
+        Ok(())
+    }
+
+    fn ended_within(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + patience;
+        while self.status.is_none() {
+            self.status = self.server.try_wait().ok().flatten();
+            if self.status.is_some() || Instant::now() >= deadline {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.status
+    }
+}
+
+impl Drop for ServedDisk {
+    fn drop(&mut self) {
+        let unmounted = self.mounted.is_none();
+        drop(self.mounted.take());
+        // A server that is still mounted somewhere would wait for those who use it.
+        if !unmounted || self.ended_within(LEAVE).is_none() {
+            let _ = self.server.kill();
+            let _ = self.server.wait();
+        }
+        if let Some(entry) = self.entry.take() {
+            // What cannot be written down stays in the journal, where it does no harm.
+            let _ = entry.done();
+        }
+    }
+}
+
+/// Ends the server of a file that a dead process has left. What is still asked of it is answered
+/// with errors by the kernel, so that nobody waits for it any more.
+pub(crate) fn end_left_behind(file: &Path) -> Undo {
+    let words = WORDS.map(OsString::from);
+    let ours = |line: &[u8]| {
+        let line: Vec<&[u8]> = line.split(|b| *b == 0).collect();
+        let tail = [
+            words[0].as_bytes(),
+            words[1].as_bytes(),
+            file.as_os_str().as_bytes(),
+        ];
+        line.windows(tail.len()).any(|three| three == tail)
+    };
+    match end_all(ours) {
+        Ok(true) => Undo::Done,
+        Ok(false) => Undo::Gone,
+        Err(error) => Undo::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,166 @@
+//! The process behind a model disk that is a file: it makes the disk, and serves it until the file is
+//! unmounted, or whoever started it has gone.
+
+use super::Making;
+use crate::talk::{Ear, Mouth};
+use fsdyno_disk::fronts::fuse::{Fuse, FuseError, Owner};
+use fsdyno_disk::fronts::vhost::Served;
+use fsdyno_disk::{Disk, StoreError};
+use fsdyno_model::{Bytes, ModelDisk, Nanos};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long it waits to be told what it is to serve.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What it is told.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "order")]
+pub(super) enum Order {
+    /// Make this disk.
+    Make {
+        /// Of what.
+        model: Box<ModelDisk>,
+        /// Which of the disks of its contender.
+        number: usize,
+        /// How large.
+        size: Bytes,
+        /// Where its contents lie: a new file.
+        image: PathBuf,
+    },
+    /// The file is mounted: serve it.
+    Begin,
+    /// Tell what was asked so far.
+    Tell,
+}
+
+/// What it tells.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "told")]
+pub(super) enum Told {
+    /// The disk is made.
+    Made,
+    /// What was asked so far.
+    Served {
+        /// In figures.
+        served: Served,
+    },
+    /// It cannot go on.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why a disk is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum BehindError {
+    /// Nobody has said what to serve.
+    #[error(
+        "this is the process behind a model disk, and fsdyno starts it by itself: see fsdyno run \
+         --disk, fsdyno disk serve"
+    )]
+    NoOwner,
+    /// The line to its owner broke.
+    #[error("the line to the owner of a model disk: {0}")]
+    Line(#[from] io::Error),
+    /// There is no such disk.
+    #[error("{0}")]
+    Disk(String),
+    /// It could not be served on.
+    #[error(transparent)]
+    Served(#[from] FuseError),
+}
+
+/// The owner's end of it.
+struct Line {
+    ear: Ear<UnixStream, Order>,
+    mouth: Mouth<UnixStream>,
+    /// The line itself, to wait on.
+    stream: UnixStream,
+}
+
+impl Line {
+    /// Hears the next order, where one comes within the timeout of the line.
+    fn order(&mut self) -> Result<Order, BehindError> {
+        match self.ear.hear() {
+            Ok(Some(order)) => Ok(order),
+            Ok(None) => Err(BehindError::NoOwner),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(BehindError::NoOwner),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Owner for Line {
+    fn line(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    fn hear(&mut self, _: &mut Disk, served: Served, _: Nanos) -> Result<bool, StoreError> {
+        loop {
+            match self.ear.hear() {
+                // Whoever does not listen has gone, which the next wait tells.
+                Ok(Some(Order::Tell)) => drop(self.mouth.say(&Told::Served { served })),
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(true),
+                Err(_) => return Ok(false),
+            }
+        }
+    }
+}
+
+/// Serves the disk that it is told over its standard input, over `/dev/fuse`, its standard output.
+pub fn behind() -> Result<(), BehindError> {
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let device = io::stdout().as_fd().try_clone_to_owned()?;
+    // Where it is no line at all, nobody of ours has started this.
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .map_err(|_| BehindError::NoOwner)?;
+    let mut line = Line {
+        ear: Ear::new(stream.try_clone()?),
+        mouth: Mouth(stream.try_clone()?),
+        stream,
+    };
+    let served = make(&mut line).and_then(|(mut disk, discards)| {
+        line.stream.set_nonblocking(true)?;
+        Ok(Fuse::new(&mut disk, device, discards).serve(&mut line)?)
+    });
+    let told = match &served {
+        Ok(served) => Told::Served { served: *served },
+        Err(error) => Told::Failed {
+            why: error.to_string(),
+        },
+    };
+    line.stream.set_nonblocking(false)?;
+    // Whoever does not listen has gone.
+    let _ = line.mouth.say(&told);
+    served.map(drop)
+}
+
+/// Makes the disk, and waits until it is mounted; whether it knows discards.
+fn make(line: &mut Line) -> Result<(Disk, bool), BehindError> {
+    let Order::Make {
+        model,
+        number,
+        size,
+        image,
+    } = line.order()?
+    else {
+        return Err(BehindError::NoOwner);
+    };
+    let making = Making::of(&model).map_err(BehindError::Disk)?;
+    let disk = making
+        .make(&image, number, size)
+        .map_err(BehindError::Disk)?;
+    line.mouth.say(&Told::Made)?;
+    match line.order()? {
+        Order::Begin => Ok((disk, making.discards())),
+        _ => Err(BehindError::NoOwner),
+    }
+}

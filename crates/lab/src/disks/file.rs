@@ -1,0 +1,129 @@
+//! A model disk that is a file of this machine, as its owner sees it.
+
+use super::behind::{Order, Told};
+use crate::talk::{Ear, Mouth};
+use fsdyno_disk::fronts::vhost::Served;
+use fsdyno_host::journal::Journal;
+use fsdyno_host::served::ServedDisk;
+use fsdyno_model::{Bytes, ModelDisk};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long its server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often a line is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A model disk that is a file.
+pub(crate) struct DiskFile {
+    // It is given back before the line is closed: what it was asked for is told last.
+    disk: ServedDisk,
+    ear: Ear<UnixStream, Told>,
+    mouth: Mouth<UnixStream>,
+    served: Served,
+}
+
+impl DiskFile {
+    /// Makes the disk of this number in `scratch`, with its contents beside it. An error is told in
+    /// words.
+    pub(crate) fn make(
+        model: &ModelDisk,
+        (number, size): (usize, Bytes),
+        scratch: &Path,
+        journal: &Journal,
+    ) -> Result<Self, String> {
+        let broken = |error: io::Error| format!("the line to the server of a model disk: {error}");
+        let program = std::env::current_exe()
+            .map_err(|error| format!("cannot tell where this program lies: {error}"))?;
+        let file = scratch.join(format!("disk{number}"));
+        let (disk, line) =
+            ServedDisk::start(&program, &file, journal).map_err(|error| error.to_string())?;
+        line.set_read_timeout(Some(LOOK)).map_err(broken)?;
+        let mut made = Self {
+            disk,
+            ear: Ear::new(line.try_clone().map_err(broken)?),
+            mouth: Mouth(line),
+            served: Served::default(),
+        };
+        let order = Order::Make {
+            model: Box::new(model.clone()),
+            number,
+            size,
+            image: scratch.join(format!("disk{number}.img")),
+        };
+        made.mouth.say(&order).map_err(broken)?;
+        match made.next(PATIENCE)? {
+            Told::Made => {}
+            Told::Failed { why } => return Err(why),
+            Told::Served { .. } => return Err("the server of a model disk served none".to_owned()),
+        }
+        made.disk
+            .mount(journal)
+            .map_err(|error| error.to_string())?;
+        made.mouth.say(&Order::Begin).map_err(broken)?;
+        Ok(made)
+    }
+
+    /// The file that is the disk.
+    pub(crate) fn path(&self) -> &Path {
+        self.disk.file()
+    }
+
+    /// What it was asked for so far. An error is why it is not served any more, in words.
+    pub(crate) fn ask(&mut self) -> Result<Served, String> {
+        // Where nobody hears, the answer tells.
+        let _ = self.mouth.say(&Order::Tell);
+        self.hear(PATIENCE)
+    }
+
+    /// Gives it back; what it was asked for in all.
+    pub(crate) fn end(self) -> Result<Served, String> {
+        let Self {
+            disk,
+            mut ear,
+            mouth: _held,
+            served: mut last,
+        } = self;
+        disk.end().map_err(|error| error.to_string())?;
+        // Its last word lies in the line.
+        while let Ok(Some(told)) = ear.hear() {
+            if let Told::Served { served } = told {
+                last = served;
+            }
+        }
+        Ok(last)
+    }
+
+    fn hear(&mut self, patience: Duration) -> Result<Served, String> {
+        match self.next(patience)? {
+            Told::Served { served } => {
+                self.served = served;
+                Ok(served)
+            }
+            Told::Failed { why } => Err(format!("the server of the model disk gave up: {why}")),
+            Told::Made => Ok(self.served),
+        }
+    }
+
+    /// What it tells next.
+    fn next(&mut self, patience: Duration) -> Result<Told, String> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let heard = match self.ear.hear() {
+                Ok(Some(told)) => return Ok(told),
+                Ok(None) if Instant::now() < deadline => continue,
+                Ok(None) => format!("has not answered for {} s", patience.as_secs()),
+                // How it died is seen a moment later.
+                Err(error) => {
+                    std::thread::sleep(LOOK);
+                    let died = self.disk.died();
+                    died.unwrap_or_else(|| format!("cannot be heard: {error}"))
+                }
+            };
+            return Err(format!("the server of the model disk {heard}"));
+        }
+    }
+}
