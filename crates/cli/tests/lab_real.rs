@@ -69,7 +69,10 @@ fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
     let two = probe(&two) == Availability::Available && have(&["mkfs.btrfs"], test);
     // example
     let fs = if two { "ext4,btrfs@pool2" } else { "ext4" };
+    let record = home.path("record");
     let more = ["--lab", "host", "--fs", fs, "--workload", "copy,grep"];
+    let recorded = ["--disk-record", &record.display().to_string()];
+    let more: Vec<&str> = more.into_iter().chain(recorded).collect();
     let (result, disk) = measured(&home, &words(&home, "laptop-4200-2004", &more));
     assert!(
         disk.starts_with("laptop-4200-2004 (model), real time"),
@@ -92,6 +95,26 @@ fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
             "{grep}"
         );
         assert!(grep["return_ns"].as_u64().unwrap() > TURN_NS, "{grep}");
+        // What its disks did for each phase, and where the time went.
+        let devices = if cell["cell"]["contender"] == 0 { 1 } else { 2 };
+        assert_eq!(copy["disks"].as_array().unwrap().len(), devices, "{copy}");
+        let durable = &copy["disks"][0]["to_durable"];
+        let number = |at: &Value| at.as_u64().unwrap();
+        assert!(number(&durable["flushes"]["requests"]) > 0, "{copy}");
+        assert!(
+            number(&durable["work"]["medium_written_bytes"]) > 0,
+            "{copy}"
+        );
+        let read = &grep["disks"][0]["to_return"];
+        assert!(number(&read["reads"]["bytes"]) > 1 << 18, "{grep}");
+        assert!(number(&read["work"]["rotation_ns"]) > 0, "{grep}");
+    }
+    // Request by request, with the marks of the workload among them.
+    let requests = record.join("cell-0-disk-0.record").display().to_string();
+    let said = home.fsdyno(&["disk", "requests", &requests]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for word in ["phase 0 begins", "phase 1 durable", "flush"] {
+        assert!(said.out.contains(word), "{word}: {}", said.out);
     }
     assert_eq!(result["run"]["plan"]["disk"]["time"], "real");
     assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
@@ -209,6 +232,12 @@ fn a_guest_of_user_mode_linux_lives_in_real_time_where_that_is_asked_for() {
     );
     let copy = &result["cells"][0]["samples"][0];
     assert!(copy["durable_ns"].as_u64().unwrap() > TURN_NS, "{copy}");
+    let disk = &copy["disks"][0];
+    let written = |stretch: &str| disk[stretch]["writes"]["bytes"].as_u64().unwrap();
+    assert!(
+        written("to_return") + written("to_durable") > 1 << 18,
+        "{copy}"
+    );
     assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
 }
 

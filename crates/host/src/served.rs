@@ -188,6 +188,18 @@ impl Drop for ServedDisk {
     }
 }
 
+/// Has the kernel take this process for one that others write back through: it is not held up by what
+/// they have dirtied, and asks for memory without waiting for them (prctl(2), `PR_SET_IO_FLUSHER`).
+pub fn become_io_flusher() -> io::Result<()> {
+    const PR_SET_IO_FLUSHER: libc::c_int = 57;
+    let (yes, none) = (1 as libc::c_ulong, 0 as libc::c_ulong);
+    // SAFETY: the call takes numbers only.
+    match unsafe { libc::prctl(PR_SET_IO_FLUSHER, yes, none, none, none) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Ends the server of a file that a dead process has left. What is still asked of it is answered
 /// with errors by the kernel, so that nobody waits for it any more.
 pub(crate) fn end_left_behind(file: &Path) -> Undo {

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// How often a wish to stop is looked for.
@@ -48,6 +49,8 @@ pub struct Real<'a> {
     /// Where the disk's time begins.
     epoch: Instant,
     generation: u32,
+    /// Marks of the workload, as they are heard.
+    marks: Option<Receiver<String>>,
 }
 
 impl<'a> Real<'a> {
@@ -65,7 +68,24 @@ impl<'a> Real<'a> {
             name,
             epoch: Instant::now(),
             generation: 0,
+            marks: None,
         }
+    }
+
+    /// Lays marks of the workload among its requests, each where it is heard: what came over another
+    /// line meanwhile may stand on either side of it.
+    #[must_use]
+    pub fn with_marks(mut self, marks: Receiver<String>) -> Self {
+        self.marks = Some(marks);
+        self
+    }
+
+    fn mark(&mut self) -> Result<(), StoreError> {
+        while let Some(Ok(text)) = self.marks.as_ref().map(Receiver::try_recv) {
+            let now = self.now();
+            self.disk.mark(now, &text)?;
+        }
+        Ok(())
     }
 
     fn now(&self) -> Nanos {
@@ -106,6 +126,7 @@ impl<'a> Real<'a> {
                 Err(why) => (Served::default(), Some(why)),
             };
             hear(Happening::Ended { served, why });
+            self.mark()?;
             // What it left under way is nobody's any more.
             let now = self.now();
             while self.disk.complete(now)?.is_some() {}
@@ -122,6 +143,8 @@ impl<'a> Real<'a> {
         while !stop.requested() {
             self.complete(connection)?;
             let (spoken, kicked) = self.wait(connection)?;
+            self.mark()
+                .map_err(|error| ConnectionError::Ring(error.into()))?;
             if kicked {
                 connection.clear_kicks()?;
                 self.take(connection)?;

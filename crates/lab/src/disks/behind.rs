@@ -1,12 +1,14 @@
 //! The process behind a model disk that is a file: it makes the disk, and serves it until the file is
 //! unmounted, or whoever started it has gone.
 
-use super::Making;
+use super::{Asked, Making};
+use crate::labs::guest::recording::recorder;
 use crate::talk::{Ear, Mouth};
 use fsdyno_disk::fronts::fuse::{Fuse, FuseError, Owner};
 use fsdyno_disk::fronts::vhost::Served;
 use fsdyno_disk::{Disk, StoreError};
-use fsdyno_model::{Bytes, ModelDisk, Nanos};
+use fsdyno_host::served::become_io_flusher;
+use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk, Nanos};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -31,9 +33,18 @@ pub(super) enum Order {
         size: Bytes,
         /// Where its contents lie: a new file.
         image: PathBuf,
+        /// Where every request to it is recorded, if anywhere,
+        record: Option<DiskRecord>,
+        /// as of this cell.
+        cell: Cell,
     },
     /// The file is mounted: serve it.
     Begin,
+    /// The workload stands at this point.
+    Mark {
+        /// Which.
+        mark: Mark,
+    },
     /// Tell what was asked so far.
     Tell,
 }
@@ -48,6 +59,11 @@ pub(super) enum Told {
     Served {
         /// In figures.
         served: Served,
+    },
+    /// It is served no longer, and what it did for each phase is this.
+    Ended {
+        /// What was asked, and recorded.
+        asked: Asked,
     },
     /// It cannot go on.
     Failed {
@@ -101,9 +117,10 @@ impl Owner for Line {
         self.stream.as_fd()
     }
 
-    fn hear(&mut self, _: &mut Disk, served: Served, _: Nanos) -> Result<bool, StoreError> {
+    fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError> {
         loop {
             match self.ear.hear() {
+                Ok(Some(Order::Mark { mark })) => disk.mark(now, &mark.to_string())?,
                 // Whoever does not listen has gone, which the next wait tells.
                 Ok(Some(Order::Tell)) => drop(self.mouth.say(&Told::Served { served })),
                 Ok(Some(_)) => {}
@@ -127,12 +144,17 @@ pub fn behind() -> Result<(), BehindError> {
         mouth: Mouth(stream.try_clone()?),
         stream,
     };
-    let served = make(&mut line).and_then(|(mut disk, discards)| {
+    // Where the kernel knows no such thing, only a machine short of memory would be helped by it.
+    let _ = become_io_flusher();
+    let served = make(&mut line).and_then(|(mut disk, number, discards)| {
         line.stream.set_nonblocking(true)?;
-        Ok(Fuse::new(&mut disk, device, discards).serve(&mut line)?)
+        let served = Fuse::new(&mut disk, device, discards).serve(&mut line)?;
+        Ok(Asked::of(served, number, &mut disk))
     });
     let told = match &served {
-        Ok(served) => Told::Served { served: *served },
+        Ok(asked) => Told::Ended {
+            asked: asked.clone(),
+        },
         Err(error) => Told::Failed {
             why: error.to_string(),
         },
@@ -143,24 +165,26 @@ pub fn behind() -> Result<(), BehindError> {
     served.map(drop)
 }
 
-/// Makes the disk, and waits until it is mounted; whether it knows discards.
-fn make(line: &mut Line) -> Result<(Disk, bool), BehindError> {
+/// Makes the disk, and waits until it is mounted; its number, and whether it knows discards.
+fn make(line: &mut Line) -> Result<(Disk, usize, bool), BehindError> {
     let Order::Make {
         model,
         number,
         size,
         image,
+        record,
+        cell,
     } = line.order()?
     else {
         return Err(BehindError::NoOwner);
     };
     let making = Making::of(&model).map_err(BehindError::Disk)?;
-    let disk = making
-        .make(&image, number, size)
-        .map_err(BehindError::Disk)?;
+    let recorder = recorder(record.as_ref(), cell, number);
+    let disk = recorder.and_then(|recorder| making.make(&image, (number, size), recorder));
+    let disk = disk.map_err(BehindError::Disk)?;
     line.mouth.say(&Told::Made)?;
     match line.order()? {
-        Order::Begin => Ok((disk, making.discards())),
+        Order::Begin => Ok((disk, number, making.discards())),
         _ => Err(BehindError::NoOwner),
     }
 }

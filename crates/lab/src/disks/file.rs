@@ -1,11 +1,12 @@
 //! A model disk that is a file of this machine, as its owner sees it.
 
+use super::Asked;
 use super::behind::{Order, Told};
 use crate::talk::{Ear, Mouth};
 use fsdyno_disk::fronts::vhost::Served;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::served::ServedDisk;
-use fsdyno_model::{Bytes, ModelDisk};
+use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -32,6 +33,7 @@ impl DiskFile {
     pub(crate) fn make(
         model: &ModelDisk,
         (number, size): (usize, Bytes),
+        (record, cell): (Option<&DiskRecord>, Cell),
         scratch: &Path,
         journal: &Journal,
     ) -> Result<Self, String> {
@@ -53,12 +55,16 @@ impl DiskFile {
             number,
             size,
             image: scratch.join(format!("disk{number}.img")),
+            record: record.cloned(),
+            cell,
         };
         made.mouth.say(&order).map_err(broken)?;
         match made.next(PATIENCE)? {
             Told::Made => {}
             Told::Failed { why } => return Err(why),
-            Told::Served { .. } => return Err("the server of a model disk served none".to_owned()),
+            Told::Served { .. } | Told::Ended { .. } => {
+                return Err("the server of a model disk served none".to_owned());
+            }
         }
         made.disk
             .mount(journal)
@@ -79,19 +85,29 @@ impl DiskFile {
         self.hear(PATIENCE)
     }
 
-    /// Gives it back; what it was asked for in all.
-    pub(crate) fn end(self) -> Result<Served, String> {
+    /// Tells it at which point the workload stands.
+    pub(crate) fn mark(&mut self, mark: Mark) {
+        // Where nobody hears, the figures of the phase are missing.
+        let _ = self.mouth.say(&Order::Mark { mark });
+    }
+
+    /// Gives it back; what it was asked for in all, and what it did for each phase.
+    pub(crate) fn end(self) -> Result<Asked, String> {
         let Self {
             disk,
             mut ear,
             mouth: _held,
-            served: mut last,
+            served,
         } = self;
+        let mut last = Asked {
+            served,
+            ..Asked::default()
+        };
         disk.end().map_err(|error| error.to_string())?;
         // Its last word lies in the line.
         while let Ok(Some(told)) = ear.hear() {
-            if let Told::Served { served } = told {
-                last = served;
+            if let Told::Ended { asked } = told {
+                last = asked;
             }
         }
         Ok(last)
@@ -103,6 +119,7 @@ impl DiskFile {
                 self.served = served;
                 Ok(served)
             }
+            Told::Ended { asked } => Ok(asked.served),
             Told::Failed { why } => Err(format!("the server of the model disk gave up: {why}")),
             Told::Made => Ok(self.served),
         }

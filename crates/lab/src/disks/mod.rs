@@ -9,10 +9,12 @@ pub use behind::{BehindError, behind};
 pub(crate) use file::DiskFile;
 
 use crate::labs::notes::Notes;
+use crate::labs::recorded;
 use fsdyno_disk::fronts::vhost::Served;
 use fsdyno_disk::profiles::Timing;
-use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, SparseFile};
-use fsdyno_model::{Bytes, DiskTime, ModelDisk, Step, Warning, WarningKind};
+use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, Recorder, SparseFile};
+use fsdyno_model::{Bytes, DiskFigures, DiskTime, ModelDisk, Sample, Step, Warning, WarningKind};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,54 @@ pub fn disk_faults(path: &Path) -> Result<String, String> {
     match FaultPlan::parse(&text) {
         Ok(_) => Ok(text),
         Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// What a disk did for each phase, by the place of the phase in its workload.
+pub(crate) type Phases = Vec<(u32, DiskFigures)>;
+
+/// What a disk was asked for, and what it recorded.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    /// In all.
+    pub(crate) served: Served,
+    /// What it did for each phase.
+    pub(crate) phases: Phases,
+    /// Why its record is not whole.
+    pub(crate) doubt: Option<Warning>,
+}
+
+impl Asked {
+    /// Of a disk that is served no longer.
+    pub(crate) fn of(served: Served, number: usize, disk: &mut Disk) -> Self {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let recorder = disk.take_recorder();
+        Self {
+            served,
+            phases: recorder
+                .iter()
+                .flat_map(|recorder| recorded::phases(recorder, number))
+                .collect(),
+            doubt: recorder.and_then(|recorder| recorded::doubt(number as usize, &recorder)),
+        }
+    }
+
+    /// Notes what several disks recorded: of the phases of these samples, and what is missing.
+    pub(crate) fn note(all: &[Self], samples: &mut [Sample], warn: &mut dyn FnMut(Warning)) {
+        let phases: Vec<&Phases> = all.iter().map(|one| &one.phases).collect();
+        recorded::lay(samples, &phases);
+        all.iter()
+            .filter_map(|one| one.doubt.clone())
+            .for_each(warn);
+    }
+
+    /// What they were asked for together.
+    pub(crate) fn together(all: &[Self]) -> Served {
+        let mut served = Served::default();
+        for one in all {
+            served += one.served;
+        }
+        served
     }
 }
 
@@ -63,9 +113,14 @@ impl Making {
         matches!(self.profile.timing, Timing::Hdd(_))
     }
 
-    /// One of them, the first is 0, with its contents in this file, which is made where there is
-    /// none: this large. An error is told in words.
-    pub(crate) fn make(&self, image: &Path, number: usize, size: Bytes) -> Result<Disk, String> {
+    /// One of them, the first is 0, recorded, with its contents in this file, which is made where
+    /// there is none: this large. An error is told in words.
+    pub(crate) fn make(
+        &self,
+        image: &Path,
+        (number, size): (usize, Bytes),
+        recorder: Recorder,
+    ) -> Result<Disk, String> {
         let contents = match File::options().read(true).write(true).open(image) {
             Ok(file) => Ok(SparseFile::over(file)),
             Err(error) if error.kind() == ErrorKind::NotFound => SparseFile::create(image, size.0),
@@ -77,12 +132,9 @@ impl Making {
             Some(plan) => Faults::new(plan.of_disk(number)),
             None => Faults::none(),
         };
-        Ok(Disk::new(
-            &self.profile,
-            Some(size),
-            Box::new(contents),
-            faults,
-        ))
+        let mut disk = Disk::new(&self.profile, Some(size), Box::new(contents), faults);
+        disk.record(recorder);
+        Ok(disk)
     }
 }
 

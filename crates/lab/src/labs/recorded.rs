@@ -14,6 +14,25 @@ pub(crate) fn add(samples: &mut [Sample], recorders: &[Recorder]) {
     }
 }
 
+/// The phases of which a disk knows all points, with what it did for each.
+pub(crate) fn phases(recorder: &Recorder, disk: u32) -> Vec<(u32, DiskFigures)> {
+    let labels = recorder.intervals().iter().map(|one| &one.label);
+    let marks = labels.filter_map(|label| Mark::parse(label));
+    let ended = marks.filter(|mark| mark.point == Point::Durable);
+    ended
+        .filter_map(|mark| Some((mark.phase, of_phase(recorder, mark.phase, disk)?)))
+        .collect()
+}
+
+/// Lays to samples what was told of them by disks, in the order of these.
+pub(crate) fn lay(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
+    for sample in samples {
+        let told = disks.iter().copied().flatten();
+        let told = told.filter(|(phase, _)| *phase == sample.phase);
+        sample.disks = told.map(|(_, figures)| *figures).collect();
+    }
+}
+
 /// What a disk did for a phase; none where it does not know all of its points.
 fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
     let intervals = recorder.intervals();
@@ -38,14 +57,17 @@ fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
 /// What kept a record from being written whole, for each disk where something did.
 pub(crate) fn doubts(recorders: &[Recorder]) -> impl Iterator<Item = Warning> {
     let disks = recorders.iter().enumerate();
-    disks.filter_map(|(disk, recorder)| {
-        let trouble = recorder.trouble()?;
-        Some(Warning::new(
-            WarningKind::Unobserved,
-            format!("the record of disk {disk} ends early: {trouble}"),
-            "make room where it lies (--disk-record), and run the cell again",
-        ))
-    })
+    disks.filter_map(|(disk, recorder)| doubt(disk, recorder))
+}
+
+/// The same of one.
+pub(crate) fn doubt(disk: usize, recorder: &Recorder) -> Option<Warning> {
+    let trouble = recorder.trouble()?;
+    Some(Warning::new(
+        WarningKind::Unobserved,
+        format!("the record of disk {disk} ends early: {trouble}"),
+        "make room where it lies (--disk-record), and run the cell again",
+    ))
 }
 
 #[cfg(test)]

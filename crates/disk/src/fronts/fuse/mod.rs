@@ -50,8 +50,8 @@ pub trait Owner {
     /// The line on which the owner speaks.
     fn line(&self) -> BorrowedFd<'_>;
 
-    /// Hears what has come, and is told what the disk was asked for so far; whether it is to be
-    /// served on.
+    /// Hears what has come, if anything has, and is told what the disk was asked for so far; whether
+    /// it is to be served on.
     fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError>;
 }
 
@@ -105,13 +105,8 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         loop {
             self.complete()?;
             let (asked, told) = self.wait(owner)?;
-            if told {
-                let now = self.now();
-                if !owner.hear(self.disk, self.served, now)? {
-                    return Ok(self.served);
-                }
-            }
-            if asked && !self.take(&mut request)? {
+            let on = (!told || self.hear(owner)?) && (!asked || self.take(&mut request, owner)?);
+            if !on {
                 return Ok(self.served);
             }
         }
@@ -135,8 +130,14 @@ impl<'a, D: AsFd> Fuse<'a, D> {
         ))
     }
 
-    /// Takes what the kernel asks; none where it asks no more, because nothing is mounted.
-    fn take(&mut self, request: &mut [u8]) -> Result<bool, FuseError> {
+    fn hear(&mut self, owner: &mut dyn Owner) -> Result<bool, FuseError> {
+        let now = self.now();
+        Ok(owner.hear(self.disk, self.served, now)?)
+    }
+
+    /// Takes what the kernel asks; whether it may ask more, which it does not where nothing is
+    /// mounted any more, and the owner is not done.
+    fn take(&mut self, request: &mut [u8], owner: &mut dyn Owner) -> Result<bool, FuseError> {
         for _ in 0..AT_ONCE {
             let length = match read(&self.device, &mut *request) {
                 // Unmounted, or given up by the kernel.
@@ -147,6 +148,10 @@ impl<'a, D: AsFd> Fuse<'a, D> {
                 Err(Errno::NOENT | Errno::INTR) => continue,
                 Err(error) => return Err(FuseError::Device(error.into())),
             };
+            // What the owner said before it asked for this stands before it.
+            if !self.hear(owner)? {
+                return Ok(false);
+            }
             let asked = Asked::of(&request[..length])?;
             self.ask(&asked)?;
         }

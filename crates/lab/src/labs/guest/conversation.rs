@@ -4,7 +4,7 @@ use crate::missing::Missing;
 use crate::talk::{Ear, Mouth, Task, Word};
 use fsdyno_host::cache;
 use fsdyno_host::guest::{Guest, ended};
-use fsdyno_model::{Bytes, CellRecord, Event, Nanos, Recovery, Stop};
+use fsdyno_model::{Bytes, CellRecord, Event, Mark, Nanos, Recovery, Stop};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -123,10 +123,12 @@ impl<'a> Conversation<'a> {
         &mut self,
         disks: &[PathBuf],
         hear: &mut dyn FnMut(Event),
+        mark: &dyn Fn(Mark),
     ) -> Result<CellRecord, Silence> {
         loop {
             match self.next(DEAF)? {
                 Word::Happened { event } => hear(event),
+                Word::Marked { mark: at } => mark(at),
                 Word::DriveOut => {
                     let stayed = drive_out(disks, self.stop);
                     self.say(&Task::DrivenOut { stayed })?;

@@ -5,7 +5,7 @@ mod conversation;
 mod line;
 mod modelled;
 mod plug;
-mod recording;
+pub(crate) mod recording;
 mod unpowered;
 mod virtually;
 
@@ -25,10 +25,11 @@ use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting, 
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, Cell, CellRecord, Effective, Event, GuestSize, LabChoice, Outcome, Plan, Stage, Step,
-    Stop,
+    Bytes, Cell, CellRecord, Effective, Event, GuestSize, LabChoice, Mark, Outcome, Plan, Stage,
+    Step, Stop,
 };
 use modelled::Modelled;
+use recording::recorder;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -236,15 +237,18 @@ impl GuestLab {
         let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
         if let Some(model) = plan.disk_in_real_time() {
             let count = devices_of(plan, cell);
-            let begun = Modelled::begin(model, (count, self.image_bytes), scratch.path());
+            let recorder = |disk| recorder(plan.disk_record.as_ref(), cell, disk);
+            let size = (count, self.image_bytes);
+            let begun = Modelled::begin(model, size, scratch.path(), recorder);
             let disks = begun.map_err(|what| notes.halt(what, None))?;
             // Their contents lie in the memory of this machine or do not: it costs nothing.
-            let heard = self.hear_cell(notes, plan, cell, &scratch, (disks.sockets(), &[]));
+            let mark = |mark| disks.mark(mark);
+            let heard = self.hear_cell(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
             return modelled::tell(notes, model, heard, disks);
         }
         let images = self.images(notes, plan, cell, scratch.path())?;
         let disks = paths_of(&images);
-        self.hear_cell(notes, plan, cell, &scratch, (&disks, &disks))
+        self.hear_cell(notes, plan, cell, &scratch, (&disks, &disks, &|_| ()))
     }
 
     /// Starts the guest on these disks, of which some lie in the memory of this machine as well, and
@@ -255,7 +259,7 @@ impl GuestLab {
         plan: &Plan,
         cell: Cell,
         scratch: &Scratch,
-        (disks, kept): (&[PathBuf], &[PathBuf]),
+        (disks, kept, mark): (&[PathBuf], &[PathBuf], &dyn Fn(Mark)),
     ) -> Result<CellRecord, Halt> {
         let served = plan.disk.is_some();
         let (guest, line) = self
@@ -264,7 +268,7 @@ impl GuestLab {
         notes.guest(guest.argv());
         let mut conversation = Conversation::new(guest, line, &self.stop)
             .map_err(|e| notes.halt(format!("the line to the guest: {e}"), e.raw_os_error()))?;
-        let told = Self::converse(&mut conversation, notes, plan, cell, kept);
+        let told = Self::converse(&mut conversation, notes, plan, cell, (kept, mark));
         match told {
             Ok(mut record) => {
                 conversation.leave();
@@ -289,7 +293,7 @@ impl GuestLab {
         notes: &mut Notes<'_>,
         plan: &Plan,
         cell: Cell,
-        disks: &[PathBuf],
+        (disks, mark): (&[PathBuf], &dyn Fn(Mark)),
     ) -> Result<CellRecord, Silence> {
         let about = conversation.ready()?;
         notes.effective(Effective::GUEST, about);
@@ -297,7 +301,7 @@ impl GuestLab {
             plan: Box::new(plan.clone()),
             cell,
         })?;
-        conversation.record(disks, &mut |event| notes.hear(event))
+        conversation.record(disks, &mut |event| notes.hear(event), mark)
     }
 
     /// So many empty images.

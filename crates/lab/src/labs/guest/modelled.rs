@@ -1,20 +1,24 @@
 //! Model disks of a guest in real time: each is served over a socket, against the clock, in a thread
 //! of its own.
 
-use crate::disks::{self, Making};
+use crate::disks::{self, Asked, Making};
 use crate::labs::notes::Notes;
 use crate::procedure::Halt;
+use fsdyno_disk::Recorder;
 use fsdyno_disk::fronts::real::{Happening, Real};
 use fsdyno_disk::fronts::vhost::Served;
-use fsdyno_model::{Bytes, CellRecord, Effective, ModelDisk, Outcome, Stop};
+use fsdyno_model::{Bytes, CellRecord, Effective, Mark, ModelDisk, Outcome, Stop};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 /// The disks of one guest.
 pub struct Modelled {
     sockets: Vec<PathBuf>,
-    threads: Vec<JoinHandle<Result<Served, String>>>,
+    threads: Vec<JoinHandle<Result<Asked, String>>>,
+    /// To each thread, what is heard of the workload.
+    marks: Vec<Sender<String>>,
     stop: Stop,
 }
 
@@ -24,11 +28,13 @@ impl Modelled {
         model: &ModelDisk,
         (disks, size): (usize, Bytes),
         scratch: &Path,
+        recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
         let making = Making::of(model)?;
         let mut all = Self {
             sockets: Vec::new(),
             threads: Vec::new(),
+            marks: Vec::new(),
             stop: Stop::new(),
         };
         for number in 0..disks {
@@ -36,9 +42,11 @@ impl Modelled {
             let listener = UnixListener::bind(&socket)
                 .map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
             let image = scratch.join(format!("disk{number}.img"));
-            let mut disk = making.make(&image, number, size)?;
+            let mut disk = making.make(&image, (number, size), recorder(number)?)?;
             let (discards, stop) = (making.discards(), all.stop.clone());
             let name = format!("disk{number}");
+            let (marks, marked) = channel();
+            all.marks.push(marks);
             all.threads.push(thread::spawn(move || {
                 let mut in_all = Served::default();
                 let mut hear = |happening| {
@@ -46,10 +54,10 @@ impl Modelled {
                         in_all += served;
                     }
                 };
-                let mut real = Real::new(&mut disk, &name, discards);
+                let mut real = Real::new(&mut disk, &name, discards).with_marks(marked);
                 real.serve(&listener, &stop, &mut hear)
                     .map_err(|error| error.to_string())?;
-                Ok(in_all)
+                Ok(Asked::of(in_all, number, &mut disk))
             }));
             all.sockets.push(socket);
         }
@@ -61,16 +69,24 @@ impl Modelled {
         &self.sockets
     }
 
-    /// What they were asked for, once the guest has gone. An error is why one was served no longer.
-    pub fn end(mut self) -> Result<Served, String> {
-        self.stop.request();
-        let mut in_all = Served::default();
-        for thread in self.threads.drain(..) {
-            // It looks for the wish several times a second.
-            let served = thread.join();
-            in_all += served.unwrap_or_else(|_| Err("the thread of a disk died".to_owned()))?;
+    /// Hears at which point the workload stands: some milliseconds after it was said.
+    pub fn mark(&self, mark: Mark) {
+        for disk in &self.marks {
+            // Where one is served no longer, its end tells.
+            let _ = disk.send(mark.to_string());
         }
-        Ok(in_all)
+    }
+
+    /// What they were asked for, once the guest has gone, and what each did for each phase. An error
+    /// is why one was served no longer.
+    fn end(mut self) -> Result<Vec<Asked>, String> {
+        self.stop.request();
+        let ended = self.threads.drain(..).map(|thread| {
+            // It looks for the wish several times a second.
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err("the thread of a disk died".to_owned()))
+        });
+        ended.collect()
     }
 }
 
@@ -81,23 +97,38 @@ pub fn tell(
     heard: Result<CellRecord, Halt>,
     disks: Modelled,
 ) -> Result<CellRecord, Halt> {
-    let served = disks.end();
-    match (heard, served) {
-        (Err(Halt::Stopped), _) => Err(Halt::Stopped),
-        (Ok(mut record), Ok(served)) => {
+    let asked = match disks.end() {
+        Ok(asked) => asked,
+        // Whatever failed in the guest failed for that.
+        Err(why) if !matches!(heard, Err(Halt::Stopped)) => {
+            return Err(notes.halt(format!("a model disk is served no longer: {why}"), None));
+        }
+        Err(_) => return Err(Halt::Stopped),
+    };
+    let served = Asked::together(&asked);
+    let mut doubts = Vec::new();
+    let heard = match heard {
+        Ok(mut record) => {
+            Asked::note(&asked, &mut record.samples, &mut |doubt| doubts.push(doubt));
             if let Outcome::Failed(failure) = &mut record.outcome {
                 failure.message.extend(disks::remark(served));
             }
-            notes.effective(Effective::DISK, disks::in_real_time(model, served));
+            let told = disks::in_real_time(model, served);
+            let about = "; figures of phases by what was heard of them, some ms late";
+            notes.effective(Effective::DISK, told + about);
             Ok(record)
         }
-        (Err(Halt::Failed(mut failure)), Ok(served)) => {
+        Err(Halt::Failed(mut failure)) => {
+            Asked::note(&asked, notes.samples(), &mut |doubt| doubts.push(doubt));
             failure.message.extend(disks::remark(served));
             Err(Halt::Failed(failure))
         }
-        // Whatever failed in the guest failed for that.
-        (_, Err(why)) => Err(notes.halt(format!("a model disk is served no longer: {why}"), None)),
+        Err(Halt::Stopped) => Err(Halt::Stopped),
+    };
+    for doubt in doubts {
+        notes.warn(doubt);
     }
+    heard
 }
 
 impl Drop for Modelled {

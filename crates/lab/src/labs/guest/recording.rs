@@ -43,7 +43,7 @@ pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
 }
 
 /// What records a disk of a cell: its figures always, and every request where that is asked for.
-pub(super) fn recorder(
+pub(crate) fn recorder(
     record: Option<&DiskRecord>,
     cell: Cell,
     disk: usize,

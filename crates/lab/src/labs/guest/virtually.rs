@@ -59,8 +59,7 @@ impl Ground {
         let mut seats = Vec::new();
         for (number, path) in images.iter().enumerate() {
             let listener = listen(&traveller::disk_socket(number))?;
-            let mut made = disk.make(path, number, size)?;
-            made.record(recorder(number)?);
+            let made = disk.make(path, (number, size), recorder(number)?)?;
             let name = format!("disk{number}");
             seats.push(Seat::new(name, made, listener, disk.discards()));
         }

@@ -2,7 +2,7 @@
 //! the file system where its layout asks for it.
 
 use super::doing::Doing;
-use crate::disks::{self, DiskFile, Making};
+use crate::disks::{self, Asked, DiskFile, Making};
 use crate::job::Job;
 use crate::procedure::Halt;
 use fsdyno_disk::fronts::vhost::Served;
@@ -83,10 +83,11 @@ impl Doing<'_, '_> {
     ) -> Result<PathBuf, Halt> {
         let size = job.image_bytes;
         let (path, step) = disks::step(model, scratch, number, size);
+        let record = (job.plan.disk_record.as_ref(), job.cell);
         let disk = self
             .notes
             .by_call(&step, || {
-                DiskFile::make(model, (number, size), scratch, self.journal)
+                DiskFile::make(model, (number, size), record, scratch, self.journal)
             })
             .map_err(|what| self.notes.halt(what, None))?;
         self.disks.push(disk);
@@ -110,22 +111,24 @@ impl Doing<'_, '_> {
 
     /// Gives model disks back, and notes what they were asked for.
     pub(super) fn give_back_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), Halt> {
-        let mut in_all = Served::default();
-        let disks = std::mem::take(&mut self.disks);
-        let any = !disks.is_empty();
-        for disk in disks {
+        let mut all = Vec::new();
+        for disk in std::mem::take(&mut self.disks) {
             let step = Step::Unmount {
                 target: disk.path().to_owned(),
             };
-            in_all += self
-                .notes
-                .by_call(&step, || disk.end())
-                .map_err(|what| self.notes.halt(what, None))?;
+            let asked = self.notes.by_call(&step, || disk.end());
+            all.push(asked.map_err(|what| self.notes.halt(what, None))?);
         }
-        if let Some(model) = model.filter(|_| any) {
-            self.notes
-                .effective(Effective::DISK, disks::in_real_time(model, in_all));
+        let Some(model) = model.filter(|_| !all.is_empty()) else {
+            return Ok(());
+        };
+        let mut doubts = Vec::new();
+        Asked::note(&all, self.notes.samples(), &mut |doubt| doubts.push(doubt));
+        for doubt in doubts {
+            self.notes.warn(doubt);
         }
+        let told = disks::in_real_time(model, Asked::together(&all));
+        self.notes.effective(Effective::DISK, told);
         Ok(())
     }
 

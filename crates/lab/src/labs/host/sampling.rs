@@ -61,12 +61,16 @@ fn timed(
     let phase = &job.workload.phases[number as usize];
     let (block_before, cpu_before) = counters(hands)?;
     let facts = job.prepared.dataset.facts();
-    let marks = &mut *hands.marks;
+    let (marks, disks) = (&mut *hands.marks, &mut hands.disks);
     let mut mark = |point| {
-        marks(Mark {
+        let mark = Mark {
             phase: number,
             point,
-        });
+        };
+        marks(mark);
+        for disk in disks.iter_mut() {
+            disk.mark(mark);
+        }
     };
     let request = measure::Request {
         phase,
@@ -89,10 +93,14 @@ fn timed(
         // while its time ended with the reading.
         hands.sync()?;
     }
-    (hands.marks)(Mark {
+    let durable = Mark {
         phase: number,
         point: Point::Durable,
-    });
+    };
+    (hands.marks)(durable);
+    for disk in &mut hands.disks {
+        disk.mark(durable);
+    }
     let (block_after, _) = counters(hands)?;
     for tool in &measured.commands {
         hands.notes.tool(tool);
