@@ -15,7 +15,9 @@ use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::fronts::vhost::Served;
 use fsdyno_host::guest::{Guest, GuestError, ended, traveller};
 use fsdyno_host::image::Scratch;
-use fsdyno_model::{Bytes, Cell, CellRecord, Effective, ModelDisk, Plan, Stage, Step, Stop};
+use fsdyno_model::{
+    Bytes, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Step, Stop,
+};
 use std::fs;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -155,6 +157,9 @@ impl GuestLab {
             (Ok(mut record), Ok(passed)) => {
                 notes.effective(Effective::DISK, told(model, &passed));
                 recorded::add(&mut record.samples, &recorders);
+                if let Outcome::Failed(failure) = &mut record.outcome {
+                    failure.message.extend(disks::remark(in_all(&passed)));
+                }
                 Ok(record)
             }
             (Err(Unheard::Stopped), _) => Err(Halt::Stopped),
@@ -296,15 +301,22 @@ fn running(plan: &Plan, cell: Cell) -> Task {
     }
 }
 
+/// What its disks were asked for together.
+fn in_all(passed: &Passed) -> Served {
+    let mut served = Served::default();
+    for one in &passed.served {
+        served += *one;
+    }
+    served
+}
+
 /// The disk, the time and the digest, for the record.
 fn told(model: &ModelDisk, passed: &Passed) -> String {
-    let mut served = Served::default();
-    passed.served.iter().for_each(|one| served += *one);
     format!(
         "{}, virtual time: storage time with infinitely fast processors; in all {}, {}, digest {}",
         disks::in_words(model),
         passed.time,
-        disks::figures(served),
+        disks::figures(in_all(passed)),
         passed.digest
     )
 }
