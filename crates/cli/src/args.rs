@@ -309,6 +309,10 @@ pub struct PlugArgs {
     /// again (`--lab uml`, with a kernel that can travel in time)
     #[arg(long, value_name = "PROFILE")]
     pub disk: Option<PathBuf>,
+    /// Give the model disks the faults of this file: what a flush that lies loses, or a cut that
+    /// leaves any of what was under way
+    #[arg(long, value_name = "FILE", requires = "disk")]
+    pub disk_faults: Option<PathBuf>,
     /// The memory of a guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub guest_memory: Bytes,

@@ -17,10 +17,12 @@ const KNOWN: &str = include_str!("digests.json");
 /// What a digest depends on beside the cell and the disk.
 const KEYS: [&str; 5] = ["source", "fragment", "compiler", "program", "filesystem"];
 
-/// The file systems, and what makes them.
-const CELLS: [(&str, &str); 2] = [
-    ("ext4", "mkfs.ext4"), // example
-    ("xfs", "mkfs.xfs"),   // example
+/// The file systems, and what makes them: such as place their files without drawing random numbers.
+/// A kernel draws these from where its interrupts find the program too, and so from its build.
+const CELLS: [(&str, &str); 3] = [
+    ("ext2", "mkfs.ext2"),         // example
+    ("xfs", "mkfs.xfs"),           // example
+    ("reiserfs", "mkfs.reiserfs"), // example
 ];
 
 /// The digest of a cell on the disk of 2004.

@@ -105,6 +105,8 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
     begun.disk = Some(ModelDisk {
         profile: "mine".into(),
         text: "queue_depth = 1".into(),
+        faults: Some("[flush]\nlies = 1.0\n".into()),
+        time: fsdyno_model::DiskTime::Virtual,
     });
     store.begin_series(&mut begun).unwrap();
     let cuts = vec![

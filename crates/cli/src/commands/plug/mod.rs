@@ -69,7 +69,9 @@ fn model_disk(args: &PlugArgs) -> Result<Option<ModelDisk>, Trouble> {
             args.lab
         )));
     }
-    let model = fsdyno_lab::model_disk(name).map_err(Trouble::usage)?;
+    let mut model = fsdyno_lab::model_disk(name).map_err(Trouble::usage)?;
+    let faults = args.disk_faults.as_deref().map(fsdyno_lab::disk_faults);
+    model.faults = faults.transpose().map_err(Trouble::usage)?;
     let profile = Profile::parse(&model.profile, &model.text).map_err(Trouble::usage)?;
     if matches!(profile.timing, Timing::Null) {
         return Err(Trouble::usage(format!(

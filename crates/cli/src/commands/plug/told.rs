@@ -83,9 +83,14 @@ pub fn again(contender: &Contender, cut: &Cut, info: &SeriesInfo) -> Option<Stri
     let (label, images) = (&contender.label, images.join(","));
     let mut again = vec!["fsdyno", "plug", "--fs", label, "--seed", &seed];
     again.extend(["--acknowledged", &acknowledged, "--again", &images]);
-    let (guest, disk) = (&info.guest, said_of_disk(info));
-    if let Some(disk) = &disk {
-        again.extend(["--disk", disk]);
+    let guest = &info.guest;
+    // A profile of the user's lies in a file, and so do faults.
+    if let Some(disk) = &info.disk {
+        let said_of_disk = said(info, "--disk");
+        again.extend(["--disk", said_of_disk.unwrap_or(&disk.profile)]);
+        if let Some(faults) = said(info, "--disk-faults") {
+            again.extend(["--disk-faults", faults]);
+        }
     }
     let given = guest.memory.0.to_string();
     if guest.memory != GuestSize::default().memory {
@@ -104,17 +109,14 @@ pub fn again(contender: &Contender, cut: &Cut, info: &SeriesInfo) -> Option<Stri
     Some(shell_line(&again))
 }
 
-/// The model disk of a series as it was asked for: a profile of the user's lies in a file.
-fn said_of_disk(info: &SeriesInfo) -> Option<String> {
-    let disk = info.disk.as_ref()?;
+/// A file of the user's that a series was given: what was said after this word.
+fn said<'a>(info: &'a SeriesInfo, option: &str) -> Option<&'a str> {
     let mut words = info.command_line.iter();
-    let said = words.find_map(|word| match word.strip_prefix("--disk") {
-        Some("") => Some(None),
-        Some(joined) => joined.strip_prefix('=').map(|name| Some(name.to_owned())),
-        None => None,
+    let joined = words.find_map(|word| match word.strip_prefix(option)? {
+        "" => Some(None),
+        joined => joined.strip_prefix('=').map(Some),
     });
-    let said = said.and_then(|joined| joined.or_else(|| words.next().cloned()));
-    Some(said.unwrap_or_else(|| disk.profile.clone()))
+    joined?.or_else(|| words.next().map(String::as_str))
 }
 
 /// How a cut came back, in few words.
@@ -193,7 +195,9 @@ pub fn table(info: &SeriesInfo, cuts: &[Cut]) -> String {
     }
     match &info.disk {
         Some(disk) => {
-            text + &format!("\nDisk: {}, virtual time.", disk.profile) + LEGEND + OF_MODELS
+            let faults = disk.faults.as_ref().map(|_| ", with the faults of a file");
+            let faults = faults.unwrap_or_default();
+            text + &format!("\nDisk: {}{faults}, virtual time.", disk.profile) + LEGEND + OF_MODELS
         }
         None => text + LEGEND + OF_FILES,
     }
