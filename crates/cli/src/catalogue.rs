@@ -116,7 +116,7 @@ fn dataset(set: &datasets::Generator) -> DatasetEntry {
     DatasetEntry {
         name: set.name.to_owned(),
         form: match set.shape {
-            datasets::Shape::Tree => DatasetForm::Tree,
+            datasets::Shape::Tree | datasets::Shape::Grown(_) => DatasetForm::Tree,
             datasets::Shape::Archive(_) => DatasetForm::Archive,
             datasets::Shape::File => DatasetForm::File,
             datasets::Shape::Nothing => DatasetForm::Nothing,

@@ -28,6 +28,8 @@ pub struct Generator {
 pub enum Shape {
     /// Many files in directories.
     Tree,
+    /// The same, laid in so many rounds, each of which brings files to directories all over it.
+    Grown(u32),
     /// An archive of that name, which can be laid as a tree too.
     Archive(&'static str),
     /// One file.
@@ -41,7 +43,15 @@ impl Generator {
     pub(super) fn archive(&self) -> Option<&'static str> {
         match self.shape {
             Shape::Archive(name) => Some(name),
-            Shape::Tree | Shape::File | Shape::Nothing => None,
+            Shape::Tree | Shape::Grown(_) | Shape::File | Shape::Nothing => None,
+        }
+    }
+
+    /// In how many rounds its tree is laid.
+    fn rounds(&self) -> u32 {
+        match self.shape {
+            Shape::Grown(rounds) => rounds,
+            Shape::Tree | Shape::Archive(_) | Shape::File | Shape::Nothing => 1,
         }
     }
 }
@@ -139,7 +149,11 @@ impl Dataset for Generated {
             (Form::Tree, _) => {
                 let tree = ground.root.join(SOURCE);
                 let mut sink = TreeSink::create(&tree, date(self.seed), stop)?;
-                (self.generator.emit)(self.seed, self.scale, &mut sink)?;
+                let rounds = self.generator.rounds();
+                for round in 0..rounds {
+                    sink.begin(round, rounds);
+                    (self.generator.emit)(self.seed, self.scale, &mut sink)?;
+                }
                 sink.finish()?;
                 ground.trees.push(tree);
             }

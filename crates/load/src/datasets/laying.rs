@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub struct TreeSink<'s> {
     /// The directories that have begun, outermost first, with the dates they get at their end.
     open: Vec<(OwnedFd, u64)>,
+    /// The round, and how many there are.
+    round: (u32, u32),
     path: PathBuf,
     buffer: Box<[u8]>,
     stop: &'s Stop,
@@ -29,10 +31,23 @@ impl<'s> TreeSink<'s> {
             .map_err(|errno| DatasetError::io("open directory", tree, errno))?;
         Ok(Self {
             open: vec![(directory, mtime)],
+            round: (0, 1),
             path: tree.to_owned(),
             buffer: vec![0; BUFFER].into(),
             stop,
         })
+    }
+
+    /// Begins a round: its share of the files is laid. All directories are made in the first, and
+    /// get their dates anew in each, as what is laid in them changes these.
+    pub fn begin(&mut self, round: u32, rounds: u32) {
+        self.round = (round, rounds);
+    }
+
+    /// Whether a file is laid in this round: its content tells, so that each is in one of them.
+    fn is_of_round(&self, file: &File) -> bool {
+        let (round, rounds) = self.round;
+        file.seed.part("round").below(u64::from(rounds)) == u64::from(round)
     }
 
     /// Completes the tree.
@@ -76,7 +91,9 @@ impl Sink for TreeSink<'_> {
         let path = &self.path;
         let failed = |doing| move |errno| DatasetError::io(doing, path, errno);
         if let Some((parent, _)) = self.open.last() {
-            fs::mkdirat(parent, name, Mode::RWXU).map_err(failed("make directory"))?;
+            if self.round.0 == 0 {
+                fs::mkdirat(parent, name, Mode::RWXU).map_err(failed("make directory"))?;
+            }
             let directory = open_directory(parent, name).map_err(failed("open directory"))?;
             self.open.push((directory, mtime));
         }
@@ -86,6 +103,9 @@ impl Sink for TreeSink<'_> {
     fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError> {
         if self.stop.requested() {
             return Err(DatasetError::Stopped);
+        }
+        if !self.is_of_round(file) {
+            return Ok(());
         }
         self.write(name, file).map_err(|(doing, errno)| {
             if self.stop.requested() {

@@ -46,6 +46,7 @@ use fsdyno_model::{Bytes, DatasetChoice, Stop, Warning};
 /// All generated datasets, in the order they are listed.
 pub static ALL: &[&Generator] = &[
     &portage::PORTAGE,
+    &portage::IN_USE,
     &ports::PORTS,
     &music::MUSIC,
     &single::ISO,

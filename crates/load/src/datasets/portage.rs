@@ -24,6 +24,17 @@ pub static PORTAGE: Generator = Generator {
     emit,
 };
 
+/// The same tree after a year in use: each round brings a thirtieth of its files.
+pub static IN_USE: Generator = Generator {
+    name: "portage-in-use",
+    title: "the Portage tree as synchronising leaves it: its files came in 30 rounds, all over it",
+    source: "Whoever has a Portage tree synchronises it, by rsync, with a server: each time some \
+        files of many directories come anew, so that those of a directory do not lie side by side. \
+        Our model: the tree of 2008, its files in 30 rounds.",
+    shape: Shape::Grown(30),
+    emit,
+};
+
 const PACKAGES: u64 = 11_900;
 /// Packages in a category, on the average.
 const PER_CATEGORY: u64 = 80;
