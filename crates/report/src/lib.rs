@@ -1,16 +1,20 @@
 //! A result set to bytes: terminal, HTML, CSV, JSON, Markdown.
 //!
 //! What lives here: the model of comparison all formats share ([`table`]), its wording, published
-//! tables and what a run is beside them ([`published`]), and one module per format. What does not: SQL, clocks, terminal detection. Everything a report depends
+//! tables and what a run is beside them ([`published`]), their reruns ([`reruns`]), and one module per
+//! format. What does not: SQL, clocks, terminal detection. Everything a report depends
 //! on is passed in, so that the same result set and options give the same bytes.
 
 mod figures;
 pub mod formats;
 pub mod published;
+pub mod reruns;
 pub mod table;
 mod words;
 
-pub use formats::{Format, against as render_against, published as render_published};
+pub use formats::{
+    Format, against as render_against, inquiry as render_inquiry, published as render_published,
+};
 use fsdyno_model::ResultSet;
 
 /// How a report is to look.

@@ -3,11 +3,13 @@
 pub mod bonnie;
 pub mod csv;
 pub mod html;
+mod inquiry;
 pub mod json;
 pub mod markdown;
 mod published;
 pub mod terminal;
 
+pub use inquiry::write as inquiry;
 pub use published::{against, published};
 
 use crate::{Options, ReportError};

@@ -7,7 +7,7 @@ use crate::{Options, ReportError};
 use serde::Serialize;
 
 /// The columns of a run beside a table: a row for each contender of each phase.
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 19] = [
     "run",
     "table",
     "year",
@@ -26,6 +26,7 @@ const COLUMNS: [&str; 18] = [
     "rank_then",
     "rank_now",
     "rank_correlation",
+    "now_by_then",
 ];
 
 /// What comes behind them where a run has several labs.
@@ -127,6 +128,7 @@ fn csv(all: &[Against]) -> Result<Vec<u8>, ::csv::Error> {
                 entry.rank_then.to_string(),
                 entry.rank_now.to_string(),
                 known(line.rank_correlation),
+                known(entry.by_then),
             ];
             let lab = against.lab.as_deref().map(safe);
             writer.write_record(row.into_iter().chain(lab))?;

@@ -2,12 +2,15 @@
 //! figures of then and now, their ratios, their ranks, and what became of the conclusions.
 
 use super::conclusions::{Told, told};
+use super::judge::Judge;
 use super::{Competitor, Line, Table, Today};
-use crate::figures::{Blocked, FEWEST, leading, verdict};
+use crate::figures::{Blocked, FEWEST};
+use crate::reruns::told::{Laid, explain};
+use crate::reruns::{self, RerunTold};
 use crate::table::labs::has_faults;
 use crate::table::{Lab, labs};
 use crate::words;
-use fsdyno_model::{Better, ResultSet, Sample};
+use fsdyno_model::{Better, DeviceUse, Nanos, Plan, ResultSet, Sample};
 use fsdyno_stats::{Summary, Verdict, midranks, rank_correlation, ratio_paired};
 use serde::Serialize;
 
@@ -31,6 +34,12 @@ pub struct Against {
     pub engine: String,
     /// The size of its generated datasets; 1 is full size.
     pub scale: f64,
+    /// Whether it ran in virtual time: then a figure is the same each time, and processor time is
+    /// not told.
+    pub virtual_time: bool,
+    /// What is told of a rerun of this table; none of any other run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerun: Option<RerunTold>,
     /// The table.
     pub table: String,
     /// What the table compares.
@@ -66,10 +75,10 @@ pub struct Paired {
     pub instead: bool,
     /// Its place in the run.
     #[serde(skip)]
-    pub(super) in_run: usize,
+    pub(crate) in_run: usize,
     /// Its place in the table.
     #[serde(skip)]
-    pub(super) in_table: usize,
+    pub(crate) in_table: usize,
 }
 
 /// One phase, then and now.
@@ -90,6 +99,9 @@ pub struct Beside {
     /// The rows of the table it is made from.
     #[serde(skip)]
     pub(super) rows: Vec<usize>,
+    /// Whether its figures are held against those of then.
+    #[serde(skip)]
+    pub(super) of_a_rerun: bool,
 }
 
 /// The figures of one contender in one phase.
@@ -111,6 +123,10 @@ pub struct Entry {
     pub ratio_then: Option<f64>,
     /// The median of the ratios within blocks of today.
     pub ratio_now: Option<f64>,
+    /// The median of today by the published figure, a time brought to full size by the scale: of
+    /// reruns alone, whose disk is that of then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_then: Option<f64>,
     /// Whether today it is not to be told from the baseline.
     pub level_with_baseline: bool,
     /// Its rank then among those of this phase, from 1, the best first.
@@ -123,6 +139,9 @@ pub struct Entry {
     pub best_now: bool,
     /// Whether a warning stands behind some figure of today.
     pub doubted: bool,
+    /// Whether no disk was waited for, in virtual time: then its figure is that of reading a clock.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
     /// Every figure of today with its block.
     #[serde(skip)]
     pub(super) figures: Vec<Blocked>,
@@ -151,7 +170,7 @@ pub struct NothingShared {
 
 impl Against {
     /// The version of the structure this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Lays a run beside a table, each lab by itself. What a lab has that shares nothing with the
     /// table is told with the first that does.
@@ -186,28 +205,41 @@ impl Against {
             what,
         };
         let contenders = paired(set, table);
-        let placed: Vec<_> = table.lines.iter().map(|line| place(set, line)).collect();
+        let placed = placed(set, table);
         if placed.iter().all(Option::is_none) {
             return Err(nothing("the run has no phase of the table"));
         }
         if contenders.is_empty() {
             return Err(nothing("the run has no contender of the table"));
         }
-        let lines: Vec<Beside> = table
-            .lines
-            .iter()
-            .zip(&placed)
+        let both = table.lines.iter().zip(&placed);
+        let lines: Vec<Beside> = both
             .filter_map(|(line, place)| Beside::of(set, table, line, (*place)?, &contenders))
             .collect();
         if lines.is_empty() {
             return Err(nothing("none of the phases of both was measured"));
         }
+        let virtual_time = in_virtual_time(&set.run.plan);
         let run = &set.run;
         let faults = if has_faults(set) {
             ", on disks told to have faults"
         } else {
             ""
         };
+        let judge = Judge {
+            exact: virtual_time,
+        };
+        let mut conclusions = told(table, &contenders, &lines, judge);
+        let laid = Laid {
+            set,
+            table,
+            pairs: &contenders,
+            lines: &lines,
+        };
+        let rerun = rerun_of(set, table).map(|setting| {
+            explain(&setting, laid, &mut conclusions);
+            RerunTold::of(&setting, laid)
+        });
         Ok(Self {
             schema: Self::SCHEMA,
             run: words::printable(&run.id),
@@ -217,13 +249,15 @@ impl Against {
             kernel: words::printable(set.kernel()),
             engine: words::printable(&run.plan.engine),
             scale: run.plan.scale,
+            virtual_time,
+            rerun,
             table: table.name.clone(),
             title: table.title.clone(),
             year: table.year,
             machine: table.machine.clone(),
             measured: table.measured.clone(),
             doubt: table.doubt.clone(),
-            conclusions: told(table, &contenders, &lines),
+            conclusions,
             only_then: only_then(table, &contenders, &lines),
             only_now: only_now(set, &contenders, &placed),
             contenders,
@@ -250,6 +284,9 @@ impl Against {
 
     /// Whether all figures of today are too few to be judged.
     pub fn too_few(&self) -> bool {
+        if self.virtual_time {
+            return false;
+        }
         let mut entries = self.lines.iter().flat_map(|line| &line.entries);
         entries.all(|entry| entry.repeats < FEWEST)
     }
@@ -288,8 +325,42 @@ fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
     pairs
 }
 
+/// Whether nobody's time passes but that of disks.
+fn in_virtual_time(plan: &Plan) -> bool {
+    let disk = plan.disk.as_ref();
+    disk.is_some_and(|disk| disk.time.is_virtual())
+}
+
+/// Whether a phase waited for no disk: all it needed was in memory, and what it wrote is written
+/// behind it.
+fn waits_for_nothing(sample: &Sample) -> bool {
+    /// Of the clock, for being read.
+    const NOTHING: Nanos = Nanos(1_000_000);
+    let untouched = |used: DeviceUse| used.reads == 0 && used.writes == 0 && used.flushes == 0;
+    sample.whole_ns() < NOTHING || sample.device.is_some_and(untouched)
+}
+
+/// The rerun that a run is, where it is one of that table.
+fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
+    let (rerun, inquiry) = reruns::of_plan(&set.run.plan)?;
+    let is_it = rerun.name == table.name && inquiry.is_none();
+    // Those that come along can be read: a test reads them all.
+    is_it.then(|| rerun.read(table).ok()).flatten()
+}
+
+/// Where a run does what the lines of a table tell of. In virtual time computing takes none, so that
+/// those of processor time are nowhere.
+fn placed(set: &ResultSet, table: &Table) -> Vec<Option<(usize, usize)>> {
+    let virtual_time = in_virtual_time(&set.run.plan);
+    let told_here = |line: &Line| !(virtual_time && line.today.is_processor_time());
+    let lines = table.lines.iter();
+    lines
+        .map(|line| place(set, line).filter(|_| told_here(line)))
+        .collect()
+}
+
 /// Workload and phase of a run that do what a line of a table tells of.
-fn place(set: &ResultSet, line: &Line) -> Option<(usize, usize)> {
+pub(crate) fn place(set: &ResultSet, line: &Line) -> Option<(usize, usize)> {
     let workloads = &set.run.plan.workloads;
     let workload = workloads.iter().position(|workload| {
         workload.name == line.workload && workload.dataset.to_string() == line.dataset
@@ -300,6 +371,15 @@ fn place(set: &ResultSet, line: &Line) -> Option<(usize, usize)> {
 }
 
 impl Today {
+    /// Whether it tells what computing took.
+    fn is_processor_time(&self) -> bool {
+        match self {
+            Self::User | Self::System => true,
+            Self::Figure(name) => name == "cpu",
+            Self::Return | Self::FragmentsPerFile { .. } => false,
+        }
+    }
+
     /// The figure of a sample, with its unit.
     fn of(&self, sample: &Sample) -> Option<(f64, String)> {
         let seconds = |value| Some((value, "s".to_owned()));
@@ -333,10 +413,17 @@ impl Beside {
     ) -> Option<Self> {
         let row = &table.rows[line.rows[0]];
         let (better, mut unit_now) = (row.better?, None);
+        let plan = &set.run.plan;
+        let brought = |then: f64, now: f64| {
+            let size = if row.unit == "s" { plan.scale } else { 1.0 };
+            (rerun_of(set, table).is_some() && then > 0.0).then(|| now / size / then)
+        };
         let mut entries = Vec::new();
         for (contender, pair) in contenders.iter().enumerate() {
             let samples = set.samples(pair.in_run, workload, phase);
-            let doubted = samples.iter().any(|(_, s)| !s.warnings.is_empty());
+            let idle = in_virtual_time(plan) && samples.iter().all(|(_, s)| waits_for_nothing(s));
+            // That it was too short is no doubt then.
+            let doubted = !idle && samples.iter().any(|(_, s)| !s.warnings.is_empty());
             let mut figures: Vec<Blocked> = Vec::new();
             for (block, sample) in samples {
                 if let Some((figure, unit)) = line.today.of(sample) {
@@ -356,16 +443,21 @@ impl Beside {
                 repeats: now.n,
                 ratio_then: None,
                 ratio_now: None,
+                by_then: brought(then, now.median).filter(|_| !idle),
                 level_with_baseline: false,
                 rank_then: 1.0,
                 rank_now: 1.0,
                 best_then: false,
                 best_now: false,
                 doubted,
+                idle,
                 figures,
             });
         }
-        compare(&mut entries, better)?;
+        let judge = Judge {
+            exact: in_virtual_time(plan),
+        };
+        compare(&mut entries, better, judge)?;
         Some(Self {
             label: line.label.clone(),
             unit_then: row.unit.clone(),
@@ -374,12 +466,13 @@ impl Beside {
             rank_correlation: correlation(&entries),
             entries,
             rows: line.rows.clone(),
+            of_a_rerun: rerun_of(set, table).is_some(),
         })
     }
 }
 
 /// Fills in ratios, ranks and who is best; none where there is nobody.
-fn compare(entries: &mut [Entry], better: Better) -> Option<()> {
+fn compare(entries: &mut [Entry], better: Better, judge: Judge) -> Option<()> {
     // Ranks begin with the smallest.
     let sign = match better {
         Better::Lower => 1.0,
@@ -391,8 +484,7 @@ fn compare(entries: &mut [Entry], better: Better) -> Option<()> {
     let then = ranks(|entry| entry.then, entries)?;
     let now = ranks(|entry| entry.now, entries)?;
     let lowest = then.iter().copied().min_by(f64::total_cmp)?;
-    let figures: Vec<&[Blocked]> = entries.iter().map(|e| e.figures.as_slice()).collect();
-    let best_now = leading(&figures, &now);
+    let best_now = judge.leading(entries, &now);
     let base = entries.iter().find(|entry| entry.contender == 0).cloned();
     for (place, entry) in entries.iter_mut().enumerate() {
         (entry.rank_then, entry.rank_now) = (then[place], now[place]);
@@ -400,9 +492,10 @@ fn compare(entries: &mut [Entry], better: Better) -> Option<()> {
         entry.best_now = best_now[place];
         let Some(base) = &base else { continue };
         entry.ratio_then = (base.then > 0.0).then(|| entry.then / base.then);
-        entry.ratio_now =
-            ratio_paired(&entry.figures, &base.figures).map(|ratio| ratio.median_ratio);
-        entry.level_with_baseline = level(verdict(&entry.figures, &base.figures));
+        let ratio = ratio_paired(&entry.figures, &base.figures);
+        let told = ratio.filter(|_| !base.idle && !entry.idle);
+        entry.ratio_now = told.map(|ratio| ratio.median_ratio);
+        entry.level_with_baseline = level(judge.between(entry, base));
     }
     Some(())
 }

@@ -2,8 +2,9 @@
 //! verdicts as every report.
 
 use super::against::{Beside, Entry, Paired};
+use super::judge::Judge;
 use super::{Conclusion, Table};
-use crate::figures::verdict;
+use crate::reruns::Because;
 use crate::words;
 use fsdyno_model::Better;
 use fsdyno_stats::Verdict;
@@ -21,6 +22,12 @@ pub struct Told {
     pub comparisons: usize,
     /// Those of which there are figures today.
     pub compared: Vec<Compared>,
+    /// What it speaks of that has no figures today: contenders and phases, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// What is known of it where a rerun no longer confirms it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<Because>,
 }
 
 /// What became of a conclusion.
@@ -35,6 +42,8 @@ pub enum Holding {
     InPart,
     /// Nothing contradicts it, and not every comparison confirms it.
     CannotBeSaid,
+    /// No comparison can be made.
+    NotTested,
 }
 
 /// One comparison of a conclusion.
@@ -72,14 +81,20 @@ impl Holding {
             Self::Reversed => "is reversed",
             Self::InPart => "is reversed in part",
             Self::CannotBeSaid => "cannot be said",
+            Self::NotTested => "is not tested",
         }
+    }
+
+    /// Whether there are figures of today, and they do not confirm it.
+    pub fn departs(self) -> bool {
+        matches!(self, Self::Reversed | Self::InPart | Self::CannotBeSaid)
     }
 
     fn of(compared: &[Compared]) -> Self {
         let count = |outcome| compared.iter().filter(|c| c.now == outcome).count();
         let (ahead, behind) = (count(Outcome::Ahead), count(Outcome::Behind));
         match compared.len() {
-            0 => Self::CannotBeSaid,
+            0 => Self::NotTested,
             all if ahead == all => Self::Holds,
             all if behind == all => Self::Reversed,
             _ if behind > 0 => Self::InPart,
@@ -89,11 +104,11 @@ impl Holding {
 }
 
 impl Outcome {
-    fn of(ahead: &Entry, behind: &Entry, better: Better) -> Self {
+    fn of(ahead: &Entry, behind: &Entry, better: Better, judge: Judge) -> Self {
         // A verdict takes what is less for faster.
         let verdict = match better {
-            Better::Lower => verdict(&ahead.figures, &behind.figures),
-            Better::Higher => verdict(&behind.figures, &ahead.figures),
+            Better::Lower => judge.between(ahead, behind),
+            Better::Higher => judge.between(behind, ahead),
         };
         match verdict {
             Some(Verdict::Faster) => Self::Ahead,
@@ -114,13 +129,42 @@ impl Outcome {
 }
 
 /// Judges all conclusions of a table.
-pub(super) fn told(table: &Table, pairs: &[Paired], lines: &[Beside]) -> Vec<Told> {
-    let judge = |conclusion| Told::of(conclusion, pairs, lines);
-    table.conclusions.iter().map(judge).collect()
+pub(super) fn told(table: &Table, pairs: &[Paired], lines: &[Beside], judge: Judge) -> Vec<Told> {
+    let one = |conclusion| Told {
+        missing: missing(conclusion, table, pairs, lines),
+        ..Told::of(conclusion, pairs, lines, judge)
+    };
+    table.conclusions.iter().map(one).collect()
+}
+
+/// Contenders and phases of a conclusion that have no figures today.
+fn missing(
+    conclusion: &Conclusion,
+    table: &Table,
+    pairs: &[Paired],
+    lines: &[Beside],
+) -> Vec<String> {
+    let about = |line: &&Beside| conclusion.rows.iter().any(|row| line.rows.contains(row));
+    let figures = || lines.iter().filter(about).flat_map(|line| &line.entries);
+    let speaks_of = conclusion.ahead.iter().chain(&conclusion.behind);
+    let absent = speaks_of
+        .filter(|place| !figures().any(|entry| pairs[entry.contender].in_table == **place));
+    let mut told: Vec<String> = Vec::new();
+    let rows = conclusion.rows.iter();
+    let rows: Vec<&usize> = rows
+        .filter(|row| !lines.iter().any(|line| line.rows.contains(row)))
+        .collect();
+    // Where no phase of it was measured, that is why nobody has figures.
+    if rows.len() < conclusion.rows.len() {
+        told.extend(absent.map(|place| table.contenders[*place].label.clone()));
+    }
+    told.extend(rows.into_iter().map(|row| table.rows[*row].label()));
+    told.dedup();
+    told
 }
 
 impl Told {
-    fn of(conclusion: &Conclusion, pairs: &[Paired], lines: &[Beside]) -> Self {
+    fn of(conclusion: &Conclusion, pairs: &[Paired], lines: &[Beside], judge: Judge) -> Self {
         // Several rows may be one line of today; a row without one counts by itself.
         let about: Vec<&Beside> = lines
             .iter()
@@ -141,7 +185,7 @@ impl Told {
                         phase: line.label.clone(),
                         ahead: pairs[ahead.contender].now.clone(),
                         behind: pairs[behind.contender].now.clone(),
-                        now: Outcome::of(ahead, behind, line.better),
+                        now: Outcome::of(ahead, behind, line.better, judge),
                     });
                 }
             }
@@ -151,6 +195,8 @@ impl Told {
             holding: Holding::of(&compared),
             comparisons: (about.len() + uncovered) * each,
             compared,
+            missing: Vec::new(),
+            because: Vec::new(),
         }
     }
 
@@ -158,7 +204,7 @@ impl Told {
     pub fn today(&self) -> String {
         let made = self.compared.len();
         if made == 0 {
-            return "the run has no figures of those it speaks of".to_owned();
+            return format!("there are no figures of {}", words::list(&self.missing));
         }
         let parts: Vec<String> = [
             Outcome::Ahead,

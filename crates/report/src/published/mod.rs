@@ -8,11 +8,13 @@
 
 mod against;
 mod conclusions;
+mod judge;
 mod read;
 #[cfg(test)]
 mod sound_tests;
 pub(crate) mod telling;
 
+pub(crate) use against::place;
 pub use against::{Against, Apart, Beside, Entry, NothingShared, Paired};
 pub use conclusions::{Compared, Holding, Outcome, Told};
 pub use read::PublishedError;

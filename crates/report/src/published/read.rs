@@ -23,6 +23,12 @@ pub enum PublishedError {
         /// Why.
         source: csv::Error,
     },
+    /// There is none.
+    #[error("`{name}` is no published table")]
+    None {
+        /// What was asked for.
+        name: &'static str,
+    },
     /// Its parts do not fit together.
     #[error("the published table {name} does not fit together: {what}")]
     Unsound {

@@ -1,6 +1,7 @@
 //! How a table, and a run beside it, are put into words: the same in every format.
 
 use super::{Against, Beside, Entry, Table, same_unit};
+use crate::reruns::{Departure, RerunTold};
 use crate::table::labs;
 use crate::words;
 use fsdyno_model::Nanos;
@@ -67,6 +68,15 @@ impl Against {
             ),
         ];
         facts.extend(self.lab.as_ref().map(|_| ("labs", labs::WHY.to_owned())));
+        if let Some(rerun) = &self.rerun {
+            facts.extend(rerun.facts());
+        }
+        if self.virtual_time {
+            let text = "virtual: what disks take, with infinitely fast processors. A figure is the \
+                        same each time, so that one repeat is judged. Processor time is not told, \
+                        and what is in memory takes none: such figures are called `memory`";
+            facts.push(("time", text.to_owned()));
+        }
         facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
         let others = self.contenders.iter().filter(|pair| pair.instead);
         let others: Vec<String> = others
@@ -94,12 +104,7 @@ impl Against {
                      themselves";
         }
         text += ".";
-        text += if (self.scale - 1.0).abs() < 1e-9 {
-            " The machines lie years apart: compare ratios and ranks, not figures."
-        } else {
-            " The machines lie years apart and the datasets differ in size: compare ratios and \
-             ranks, not figures."
-        };
+        text += self.how_to_compare();
         if self.compares() {
             let base = &self.contenders[0].now;
             let _ = write!(
@@ -129,6 +134,56 @@ impl Against {
             );
         }
         text
+    }
+
+    /// What of the figures may be held against each other.
+    fn how_to_compare(&self) -> &'static str {
+        let full = (self.scale - 1.0).abs() < 1e-9;
+        match (&self.rerun, full) {
+            (Some(_), true) => {
+                " The disk is that of then, the kernel is not. now/then: the figure of today by that \
+                 of then."
+            }
+            (Some(_), false) => {
+                " The disk is that of then, the kernel is not. now/then: the figure of today by that \
+                 of then, a time brought to full size by the scale."
+            }
+            (None, true) => " The machines lie years apart: compare ratios and ranks, not figures.",
+            (None, false) => {
+                " The machines lie years apart and the datasets differ in size: compare ratios and \
+                 ranks, not figures."
+            }
+        }
+    }
+
+    /// The columns of figures, each in two words.
+    pub fn columns(&self) -> Vec<[&'static str; 2]> {
+        let mut columns = vec![
+            ["", "then"],
+            ["figure", "now"],
+            ["", "then"],
+            ["ratio", "now"],
+            ["", "then"],
+            ["rank", "now"],
+        ];
+        if self.rerun.is_some() {
+            columns.push(["now", "/then"]);
+        }
+        columns
+    }
+
+    /// The same, each in one name.
+    pub fn column_names(&self) -> Vec<String> {
+        let names = [
+            "then",
+            "now",
+            "ratio then",
+            "ratio now",
+            "rank then",
+            "rank now",
+        ];
+        let more = self.rerun.as_ref().map(|_| "now/then");
+        names.into_iter().chain(more).map(str::to_owned).collect()
     }
 
     /// How many conclusions fared how: `2 hold, 1 is reversed ...`.
@@ -166,6 +221,34 @@ impl Against {
     }
 }
 
+impl RerunTold {
+    /// What a rerun ran on, and what is not as it was.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("disk", self.disk.clone()), ("memory", self.memory.clone())];
+        facts.extend(self.differs.iter().map(|text| ("differs", text.clone())));
+        let not_run = self.not_run.iter();
+        facts.extend(not_run.map(|one| ("not rerun", format!("{}: {}", one.contender, one.why))));
+        facts
+    }
+
+    /// What heads the departures.
+    pub fn of_figures(&self) -> String {
+        let (same, all) = self.of_the_same_order;
+        format!("Figures of another order ({same} of {all} are of that of then)")
+    }
+}
+
+impl Departure {
+    /// Which figures, and what is known of them.
+    pub fn words(&self) -> String {
+        let known = match &self.because {
+            Some(because) => because.words(),
+            None => "nothing is known of the reason".to_owned(),
+        };
+        format!("{}: {known}", self.figures.join(", "))
+    }
+}
+
 impl Beside {
     /// What it is called, with its units.
     pub fn heading(&self) -> String {
@@ -186,15 +269,16 @@ impl Beside {
         ))
     }
 
-    /// The figures of an entry: then and now, the ratios, the ranks. `best` marks a text, `level`
-    /// stands before a ratio. Of a contender that is alone, only the figures are told.
+    /// The figures of an entry: then and now, the ratios, the ranks, and of a rerun now by then.
+    /// `best` marks a text, `level` stands before a ratio. Of a contender that is alone, only the
+    /// figures are told.
     pub fn texts(
         &self,
         entry: &Entry,
         clock: bool,
         best: impl Fn(String) -> String,
         level: &str,
-    ) -> [String; 6] {
+    ) -> Vec<String> {
         let alone = self.entries.len() < 2;
         let marked = |text: String, mark: bool| if mark && !alone { best(text) } else { text };
         let doubt = if entry.doubted { "!" } else { "" };
@@ -213,14 +297,25 @@ impl Beside {
             }
         };
         let then = printed(entry.then, &self.unit_then, clock);
-        let now = format!("{doubt}{}", measured(entry.now, &self.unit_now, clock));
-        [
+        let now = if entry.idle {
+            "memory".to_owned()
+        } else {
+            format!("{doubt}{}", measured(entry.now, &self.unit_now, clock))
+        };
+        let mut texts = vec![
             marked(then, entry.best_then),
             marked(now, entry.best_now),
             ratio(entry.ratio_then, ""),
             ratio(entry.ratio_now, level),
             rank(entry.rank_then),
             rank(entry.rank_now),
-        ]
+        ];
+        if self.of_a_rerun {
+            let by_then = entry
+                .by_then
+                .map(|ratio| format!("{}x", words::ratio(ratio)));
+            texts.push(by_then.unwrap_or_else(|| "-".to_owned()));
+        }
+        texts
     }
 }

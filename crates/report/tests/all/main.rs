@@ -12,6 +12,7 @@ mod glance;
 mod goldens;
 mod labs;
 mod page;
+mod reruns;
 mod terminal;
 mod told;
 

@@ -1,6 +1,7 @@
 //! The page of a published table, and that of a run beside one: what the template is filled with.
 
 use crate::published::{Against, Holding, Table, telling};
+use crate::reruns::{Because, Departure};
 use crate::table::labs;
 use serde::Serialize;
 
@@ -25,6 +26,8 @@ struct Part {
     grids: Vec<Grid>,
     tally: String,
     conclusions: Vec<Conclusion>,
+    /// Figures of a rerun that are of another order than then, below their heading.
+    departures: Option<(String, Vec<String>)>,
     apart: Vec<(&'static str, String)>,
 }
 
@@ -44,6 +47,7 @@ struct Conclusion {
     verdict: &'static str,
     class: &'static str,
     now: String,
+    because: Vec<String>,
 }
 
 #[expect(
@@ -93,6 +97,7 @@ impl Page {
             }],
             tally: String::new(),
             conclusions: conclusions.collect(),
+            departures: None,
             apart: Vec::new(),
         };
         Self {
@@ -124,23 +129,16 @@ impl Page {
 
 impl Part {
     fn of(at: usize, against: &Against, clock: bool) -> Self {
-        let columns = [
-            "then",
-            "now",
-            "ratio then",
-            "ratio now",
-            "rank then",
-            "rank now",
-        ];
+        let columns = against.column_names();
         let grids = against.lines.iter().map(|line| {
             let rows = line.entries.iter().map(|entry| {
                 let name = against.contenders[entry.contender].now.clone();
-                (name, line.texts(entry, clock, starred, "≈").to_vec())
+                (name, line.texts(entry, clock, starred, "≈"))
             });
             Grid {
                 heading: line.heading(),
                 of: "contender",
-                columns: columns.map(str::to_owned).to_vec(),
+                columns: columns.clone(),
                 rows: rows.collect(),
                 note: line.correlation(),
             }
@@ -151,9 +149,10 @@ impl Part {
             class: match told.holding {
                 Holding::Holds => "",
                 Holding::Reversed | Holding::InPart => "bad",
-                Holding::CannotBeSaid => "soft",
+                Holding::CannotBeSaid | Holding::NotTested => "soft",
             },
             now: told.today(),
+            because: told.because.iter().map(Because::words).collect(),
         });
         Self {
             lab: against.lab.clone(),
@@ -173,6 +172,10 @@ impl Part {
             grids: grids.collect(),
             tally: against.tally(),
             conclusions: conclusions.collect(),
+            departures: against.rerun.as_ref().map(|rerun| {
+                let told = rerun.departures.iter().map(Departure::words);
+                (rerun.of_figures(), told.collect())
+            }),
             apart: against.apart(),
         }
     }

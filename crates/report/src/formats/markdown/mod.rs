@@ -5,6 +5,7 @@ mod disks;
 mod fragments;
 mod glance;
 mod grid;
+pub mod inquiry;
 pub mod published;
 
 use crate::Options;

@@ -62,15 +62,7 @@ pub fn against(against: &Against, clock: bool) -> Vec<u8> {
     let _ = write!(page, "\n## Then and now\n\n{legend}\n");
     for line in &against.lines {
         let _ = write!(page, "\n### {}\n\n", escape(&line.heading()));
-        let headings = [
-            "then",
-            "now",
-            "ratio then",
-            "ratio now",
-            "rank then",
-            "rank now",
-        ];
-        header(&mut page, &["contender"], &headings.map(str::to_owned));
+        header(&mut page, &["contender"], &against.column_names());
         for entry in &line.entries {
             let mut cells = vec![escape(&against.contenders[entry.contender].now)];
             cells.extend(line.texts(entry, clock, |text| bold(text, true), "≈"));
@@ -90,6 +82,15 @@ pub fn against(against: &Against, clock: bool) -> Vec<u8> {
             escape(&told.says),
             escape(&told.today())
         );
+        for because in &told.because {
+            let _ = writeln!(page, "  Because: {}.", escape(&because.words()));
+        }
+    }
+    if let Some(rerun) = &against.rerun {
+        let _ = write!(page, "\n## {}\n\n", escape(&rerun.of_figures()));
+        for departure in &rerun.departures {
+            let _ = writeln!(page, "- {}.", escape(&departure.words()));
+        }
     }
     let apart = against.apart();
     if !apart.is_empty() {

@@ -7,7 +7,10 @@ use crate::published::{Against, Beside, Holding};
 /// Columns of the figures: then and now, both ratios, both ranks. They are wider where a figure is.
 const COLUMNS: [usize; 6] = [10, 9, 10, 9, 7, 5];
 
-type Columns = [usize; 6];
+/// The same of a rerun, with the column of now by then: narrower, so that names have room.
+const OF_A_RERUN: [usize; 7] = [8, 8, 8, 8, 6, 5, 8];
+
+type Columns = Vec<usize>;
 
 /// Writes the comparison.
 pub fn write(page: &mut Page, against: &Against, clock: bool) {
@@ -21,19 +24,22 @@ pub fn write(page: &mut Page, against: &Against, clock: bool) {
     let room = page.width - widths.iter().sum::<usize>();
     let names = against.contenders.iter().map(|pair| width(&pair.now) + 2);
     let stub = names.max().unwrap_or(0).max(12).min(room);
-    for heads in [
-        ["", "figure", "", "ratio", "", "rank"],
-        ["then", "now", "then", "now", "then", "now"],
-    ] {
-        let line = page
-            .paint
-            .dim(&columns("", stub, &heads.map(str::to_owned), widths));
+    for row in 0..2 {
+        let heads = against.columns().into_iter();
+        let heads: Vec<String> = heads.map(|head| head[row].to_owned()).collect();
+        let line = page.paint.dim(&columns("", stub, &heads, &widths));
         page.line(&line);
     }
     for line in &against.lines {
-        phase(page, against, line, (stub, widths), clock);
+        phase(page, against, line, (stub, &widths), clock);
     }
     conclusions(page, against);
+    if let Some(rerun) = &against.rerun {
+        page.heading(&rerun.of_figures());
+        for departure in &rerun.departures {
+            page.paragraph(&format!("- {}.", departure.words()), 2);
+        }
+    }
     let apart = against.apart();
     if !apart.is_empty() {
         page.heading("Not in both");
@@ -43,7 +49,10 @@ pub fn write(page: &mut Page, against: &Against, clock: bool) {
 
 /// Of each column, so many that a blank stands before its widest figure.
 fn widths(against: &Against, clock: bool) -> Columns {
-    let mut widths = COLUMNS;
+    let mut widths = match against.rerun {
+        Some(_) => OF_A_RERUN.to_vec(),
+        None => COLUMNS.to_vec(),
+    };
     for line in &against.lines {
         for entry in &line.entries {
             let texts = line.texts(entry, clock, |text| format!("*{text}"), "~");
@@ -55,10 +64,10 @@ fn widths(against: &Against, clock: bool) -> Columns {
     widths
 }
 
-fn columns(name: &str, stub: usize, texts: &[String; 6], widths: Columns) -> String {
+fn columns(name: &str, stub: usize, texts: &[String], widths: &[usize]) -> String {
     let mut line = left(&shortened(name, stub), stub);
     for (text, columns) in texts.iter().zip(widths) {
-        line += &right(text, columns);
+        line += &right(text, *columns);
     }
     line
 }
@@ -67,7 +76,7 @@ fn phase(
     page: &mut Page,
     against: &Against,
     line: &Beside,
-    (stub, widths): (usize, Columns),
+    (stub, widths): (usize, &[usize]),
     clock: bool,
 ) {
     let heading = page.paint.bold(&line.heading());
@@ -101,7 +110,7 @@ fn conclusions(page: &mut Page, against: &Against) {
                     let verdict = match told.holding {
                         Holding::Holds => page.paint.good(&verdict),
                         Holding::Reversed | Holding::InPart => page.paint.bad(&verdict),
-                        Holding::CannotBeSaid => page.paint.doubtful(&verdict),
+                        Holding::CannotBeSaid | Holding::NotTested => page.paint.doubtful(&verdict),
                     };
                     format!("{verdict}{rest}")
                 }
@@ -110,5 +119,8 @@ fn conclusions(page: &mut Page, against: &Against) {
             page.line(&line);
         }
         page.paragraph(&format!("  Now: {}.", told.today()), 2);
+        for because in &told.because {
+            page.paragraph(&format!("  Because: {}.", because.words()), 2);
+        }
     }
 }

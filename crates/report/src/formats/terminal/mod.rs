@@ -6,6 +6,7 @@ mod disks;
 mod figure;
 mod fragments;
 mod glance;
+mod inquiry;
 mod names;
 mod notes;
 mod paint;
@@ -15,6 +16,7 @@ mod told;
 
 use crate::Options;
 use crate::published::{Against, Table};
+use crate::reruns::InquiryTold;
 use crate::table::{Comparison, Comparisons, labs};
 use fsdyno_model::ResultSet;
 use names::Names;
@@ -66,6 +68,13 @@ pub fn published(table: &Table, options: &Options) -> Vec<u8> {
 pub fn against(against: &Against, options: &Options) -> Vec<u8> {
     let mut page = Page::new(options);
     against::write(&mut page, against, options.clock);
+    page.text.into_bytes()
+}
+
+/// Writes an inquiry.
+pub fn inquiry(told: &InquiryTold, options: &Options) -> Vec<u8> {
+    let mut page = Page::new(options);
+    inquiry::write(&mut page, told);
     page.text.into_bytes()
 }
 

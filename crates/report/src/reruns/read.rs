@@ -1,0 +1,177 @@
+//! From the file of a rerun to a [`Setting`] in which every reference to its table is resolved.
+
+use super::{Asked, Inquiry, Known, LeftOut, Measure, Rerun, Setting, Shown};
+use crate::published::Table;
+use fsdyno_model::Bytes;
+use serde::Deserialize;
+
+/// A rerun that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RerunError {
+    /// Its file is broken.
+    #[error("the rerun {name} cannot be read: {source}")]
+    Text {
+        /// The rerun.
+        name: &'static str,
+        /// Why.
+        source: toml::de::Error,
+    },
+    /// It does not fit its table.
+    #[error("the rerun {name} does not fit its table: {what}")]
+    Unsound {
+        /// The rerun.
+        name: &'static str,
+        /// What does not fit.
+        what: String,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    disk: String,
+    partition: String,
+    memory: String,
+    #[serde(default)]
+    memory_is_a_guess: bool,
+    beside: Option<String>,
+    contenders: Vec<String>,
+    #[serde(default)]
+    differs: Vec<String>,
+    #[serde(default, rename = "left-out")]
+    left_out: Vec<LeftOutText>,
+    #[serde(default)]
+    because: Vec<KnownText>,
+    inquiry: Option<InquiryText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeftOutText {
+    contender: String,
+    why: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnownText {
+    /// The beginning of the conclusion.
+    conclusion: Option<String>,
+    #[serde(default)]
+    contenders: Vec<String>,
+    #[serde(default)]
+    lines: Vec<String>,
+    says: String,
+    figures: Vec<ShownText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShownText {
+    contender: String,
+    line: String,
+    of: Measure,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InquiryText {
+    name: String,
+    asks: String,
+    workloads: Vec<String>,
+    contenders: Vec<Asked>,
+    beside: String,
+    read: Vec<String>,
+}
+
+/// Reads a rerun.
+pub(super) fn setting(rerun: &Rerun, table: &Table) -> Result<Setting, RerunError> {
+    let name = rerun.name;
+    let text: Text =
+        toml::from_str(rerun.text).map_err(|source| RerunError::Text { name, source })?;
+    assemble(text, table).map_err(|what| RerunError::Unsound { name, what })
+}
+
+fn assemble(text: Text, table: &Table) -> Result<Setting, String> {
+    let left_out = text.left_out.into_iter().map(|one| {
+        Ok(LeftOut {
+            contender: contender(table, &one.contender)?,
+            why: one.why,
+        })
+    });
+    let because = text.because.into_iter().map(|one| known(table, one));
+    let inquiry = text.inquiry.map(|one| {
+        Ok::<_, String>(Inquiry {
+            beside: contender(table, &one.beside)?,
+            name: one.name,
+            asks: one.asks,
+            workloads: one.workloads,
+            contenders: one.contenders,
+            read: one.read,
+        })
+    });
+    Ok(Setting {
+        name: table.name.clone(),
+        disk: text.disk,
+        partition: size(&text.partition)?,
+        memory: size(&text.memory)?,
+        memory_known: !text.memory_is_a_guess,
+        beside: text.beside.as_deref().map(size).transpose()?,
+        contenders: text.contenders,
+        differs: text.differs,
+        left_out: left_out.collect::<Result<_, String>>()?,
+        because: because.collect::<Result<_, String>>()?,
+        inquiry: inquiry.transpose()?,
+    })
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    text.parse()
+        .map_err(|error| format!("`{text}` is no size: {error}"))
+}
+
+fn contender(table: &Table, label: &str) -> Result<usize, String> {
+    let place = table.contenders.iter().position(|c| c.label == label);
+    place.ok_or_else(|| format!("nobody is called {label}"))
+}
+
+fn line(table: &Table, label: &str) -> Result<usize, String> {
+    let place = table.lines.iter().position(|line| line.label == label);
+    place.ok_or_else(|| format!("no line is called {label}"))
+}
+
+fn known(table: &Table, text: KnownText) -> Result<Known, String> {
+    let conclusion = text.conclusion.map(|begin| {
+        let conclusions = table.conclusions.iter().enumerate();
+        let alike: Vec<usize> = conclusions
+            .filter(|(_, one)| one.says.starts_with(&begin))
+            .map(|(place, _)| place)
+            .collect();
+        match alike[..] {
+            [one] => Ok(one),
+            _ => Err(format!("{} conclusions begin with: {begin}", alike.len())),
+        }
+    });
+    let conclusion = conclusion.transpose()?;
+    if conclusion.is_none() && (text.contenders.is_empty() || text.lines.is_empty()) {
+        return Err(format!("it is said of nothing: {}", text.says));
+    }
+    let named = |labels: &[String], find: fn(&Table, &str) -> Result<usize, String>| {
+        let places = labels.iter().map(|label| find(table, label));
+        places.collect::<Result<Vec<_>, _>>()
+    };
+    let figures = text.figures.iter().map(|one| {
+        Ok(Shown {
+            contender: contender(table, &one.contender)?,
+            line: line(table, &one.line)?,
+            of: one.of,
+        })
+    });
+    Ok(Known {
+        conclusion,
+        contenders: named(&text.contenders, contender)?,
+        lines: named(&text.lines, line)?,
+        figures: figures.collect::<Result<_, String>>()?,
+        says: text.says,
+    })
+}

@@ -1,0 +1,82 @@
+//! Every rerun that comes with the program fits its table.
+
+use super::{ALL, Rerun, Setting, find};
+use crate::published::{self, Table};
+
+fn reruns() -> impl Iterator<Item = (Table, Setting)> {
+    ALL.iter().map(|rerun| {
+        let table = rerun.table().unwrap();
+        let setting = rerun.read(&table).unwrap_or_else(|e| panic!("{e}"));
+        (table, setting)
+    })
+}
+
+#[test]
+fn every_table_can_be_rerun_and_everybody_in_it_runs_or_is_left_out_with_a_reason() {
+    assert_eq!(ALL.len(), published::ALL.len());
+    for (table, setting) in reruns() {
+        assert_eq!(find(&table.name).map(|one| one.name), Some(&table.name[..]));
+        for (at, contender) in table.contenders.iter().enumerate() {
+            let of_it = |form: &&String| contender.today.contains(form);
+            let in_its_place = |form: &&String| contender.instead.contains(form);
+            let running = setting.contenders.iter().filter(of_it).count();
+            let instead = setting.contenders.iter().filter(in_its_place).count();
+            assert!(
+                instead <= 1 && running * instead == 0,
+                "{}",
+                contender.label
+            );
+            let left_out = setting.left_out.iter().filter(|one| one.contender == at);
+            let left_out: Vec<&str> = left_out.map(|one| one.why.as_str()).collect();
+            let label = format!("{}: {}", table.name, contender.label);
+            assert_eq!(running + left_out.len(), 1, "{label}");
+            assert!(left_out.iter().all(|why| !why.is_empty()), "{label}");
+        }
+        let runs_for = |form: &String| {
+            let mut contenders = table.contenders.iter();
+            contenders.any(|c| c.today.contains(form) || c.instead.contains(form))
+        };
+        assert!(setting.contenders.iter().all(runs_for), "{}", table.name);
+    }
+}
+
+#[test]
+fn memory_shrinks_with_the_datasets_and_never_below_what_a_guest_takes_itself() {
+    for (table, setting) in reruns() {
+        let full = setting.guest_memory(1.0).0;
+        let itself = setting.guest_memory(1e-9).0;
+        assert!(itself >= super::ITSELF.0, "{}", table.name);
+        assert_eq!(full - itself, setting.memory.0, "{}", table.name);
+        let half = setting.guest_memory(0.5).0;
+        assert_eq!(half - itself, setting.memory.0 / 2, "{}", table.name);
+    }
+}
+
+#[test]
+fn a_broken_rerun_is_told_with_what_does_not_fit() {
+    let good = find("btrfs-2008").unwrap();
+    let table = good.table().unwrap();
+    let told = |more: &str| {
+        let text = format!("{}\n{more}", good.text);
+        let text: &'static str = Box::leak(text.into_boxed_str());
+        let broken = Rerun { text, ..*good };
+        broken.read(&table).unwrap_err().to_string()
+    };
+    let because = |key: &str, value: &str| {
+        format!("[[because]]\n{key} = {value}\nsays = \"x\"\nfigures = []")
+    };
+    for (more, words) in [
+        (
+            "[[left-out]]\ncontender = \"hammer\"\nwhy = \"x\"".to_owned(), // no contender
+            "nobody is called hammer",
+        ),
+        (
+            because("conclusion", "\"Nobody said\""),
+            "0 conclusions begin",
+        ),
+        (because("lines", "[\"avi copy\"]"), "it is said of nothing"),
+        (because("line", "[\"avi copy\"]"), "unknown field `line`"),
+    ] {
+        assert!(told(&more).contains(words), "{words}: {}", told(&more));
+    }
+}

@@ -1,0 +1,205 @@
+//! A rerun beside its table, and the question looked into beside it, on runs made up.
+
+use crate::fixture;
+use crate::wide;
+use fsdyno_model::{
+    Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, ModelDisk,
+    Nanos, PhasePlan, ResultSet, Workload,
+};
+use fsdyno_report::published::{Against, Holding};
+use fsdyno_report::reruns::{InquiryTold, find};
+use fsdyno_report::{Format, render_against, render_inquiry};
+
+fn phase(kind: &str) -> PhasePlan {
+    PhasePlan {
+        label: kind.into(),
+        kind: kind.into(),
+        cache: CacheState::Cold,
+        pattern: None,
+        parameters: std::collections::BTreeMap::new(),
+    }
+}
+
+/// One repeat of a Portage tree copied and deleted, in virtual time: milliseconds to return by
+/// phase and contender, and flushes by contender.
+fn run(name: &str, contenders: &[&str], times: [&[u64]; 2], flushes: &[u64]) -> ResultSet {
+    let workload = Workload {
+        name: "portage".into(),
+        dataset: DatasetChoice::Generated("portage".into()),
+        phases: vec![phase("copy"), phase("delete")],
+    };
+    let mut set = fixture::with(contenders, &[workload], 1);
+    let plan = &mut set.run.plan;
+    name.clone_into(&mut plan.name);
+    plan.scale = 0.1;
+    plan.disk = Some(ModelDisk {
+        profile: "sata-2008".into(),
+        text: String::new(),
+        faults: None,
+        time: DiskTime::Virtual,
+    });
+    for contender in &mut plan.contenders {
+        let known = |_: &str| Some(FilesystemKind::Block);
+        *contender = Contender::parse(&contender.label, &known).unwrap();
+    }
+    for contender in 0..contenders.len() {
+        let place = u32::try_from(contender).unwrap();
+        let mut record = fixture::record(&set, 0, place, 0, 1);
+        for (sample, times) in record.samples.iter_mut().zip(times) {
+            sample.return_ns = Nanos(times[contender] * 1_000_000);
+            sample.durable_ns = Some(Nanos((times[contender] + 100) * 1_000_000));
+            sample.device = Some(DeviceUse {
+                flushes: flushes[contender],
+                writes: 574,
+                written_bytes: Bytes(68_900_000),
+                ..DeviceUse::default()
+            });
+        }
+        set.cells.push(record);
+    }
+    set
+}
+
+// example
+const FEW: [&str; 3] = ["ext2", "xfs", "btrfs"];
+
+fn rerun() -> ResultSet {
+    run(
+        "rerun-btrfs-2008",
+        &FEW,
+        [&[24_098, 8154, 3749], &[21_065, 1719, 2947]],
+        &[0, 3, 2],
+    )
+}
+
+fn against(set: &ResultSet) -> Against {
+    let table = find("btrfs-2008").unwrap().table().unwrap();
+    let mut against = Against::in_each_lab(set, &table).unwrap();
+    assert_eq!(against.len(), 1);
+    against.remove(0)
+}
+
+fn terminal(against: &Against) -> String {
+    let all = std::slice::from_ref(against);
+    String::from_utf8(render_against(all, Format::Terminal, &wide(80)).unwrap()).unwrap()
+}
+
+#[test]
+fn one_repeat_in_virtual_time_is_judged_by_its_figures() {
+    let told = against(&rerun());
+    let of = |begin: &str| {
+        let mut all = told.conclusions.iter();
+        all.find(|one| one.says.starts_with(begin)).unwrap()
+    };
+    // Slowest at copying and deleting then; now in between.
+    assert_eq!(of("XFS is the slowest").holding, Holding::InPart);
+    let words = of("XFS is the slowest").because[0].words();
+    assert!(words.contains("xfs portage copy: 3 flushes"), "{words}");
+    assert_eq!(of("ReiserFS deletes").holding, Holding::NotTested);
+    assert!(of("ReiserFS deletes").because.is_empty());
+    // The same run against the clock says nothing of one repeat.
+    let mut paced = rerun();
+    paced.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
+    let mut all = against(&paced).conclusions.into_iter();
+    let xfs = all.find(|one| one.says.starts_with("XFS is the slowest"));
+    assert_eq!(xfs.unwrap().holding, Holding::CannotBeSaid);
+}
+
+#[test]
+fn a_time_is_brought_to_full_size_and_what_is_of_another_order_is_told_with_what_is_known_of_it() {
+    let told = against(&rerun());
+    let line = told.lines.iter().find(|line| line.label == "portage copy");
+    let xfs = &line.unwrap().entries[1];
+    assert!((xfs.by_then.unwrap() - 81.54 / 1013.0).abs() < 1e-12);
+    let rerun = told.rerun.as_ref().unwrap();
+    assert_eq!(rerun.of_the_same_order, (3, 6));
+    let departed: Vec<_> = rerun
+        .departures
+        .iter()
+        .map(|one| &one.figures[..])
+        .collect();
+    assert_eq!(departed.concat().len(), 3);
+    assert!(rerun.departures.iter().all(|one| one.because.is_some()));
+    let left_out = rerun.not_run.iter().find(|one| one.contender == "zfs");
+    assert!(left_out.unwrap().why.contains("virtual time"));
+    let not_asked = rerun.not_run.iter().find(|one| one.contender == "ext3");
+    assert!(not_asked.unwrap().why.contains("--fs"));
+    // Any other run of the same work is no rerun.
+    let mut other = self::rerun();
+    other.run.plan.name = "classic-2008".into();
+    assert_eq!(against(&other).rerun, None);
+}
+
+#[test]
+fn a_rerun_fits_its_page() {
+    let text = terminal(&against(&rerun()));
+    for words in [
+        "now",
+        "/then",
+        "not rerun",
+        "memory",
+        "differs",
+        "Because:",
+        "of another order",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    for format in [Format::Markdown, Format::Html, Format::Json] {
+        let told = against(&rerun());
+        let bytes = render_against(std::slice::from_ref(&told), format, &wide(80)).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("ten minutes of processor time"), "{format:?}");
+        assert!(text.contains("3 flushes"), "{format:?}");
+    }
+}
+
+#[test]
+fn what_flushes_cost_is_read_off_two_runs() {
+    let rerun = find("btrfs-2008").unwrap();
+    let table = rerun.table().unwrap();
+    let setting = rerun.read(&table).unwrap();
+    let inquiry = setting.inquiry.clone().unwrap();
+    // example
+    let asked = ["xfs", "xfs:wsync"];
+    let here = run(
+        "rerun-btrfs-2008+barriers",
+        &asked,
+        [&[8000, 400_000], &[1900, 100_000]],
+        &[3, 40_000],
+    );
+    let there = run(
+        "rerun-btrfs-2008+barriers-ignored",
+        &asked,
+        [&[7990, 20_000], &[1900, 5000]],
+        &[3, 40_000],
+    );
+    let ran = [("as it is", &here), ("that ignores flushes", &there)];
+    let told = InquiryTold::of(&setting, &inquiry, &table, &ran);
+    assert_eq!(told.parts.len(), 2);
+    assert_eq!(told.parts[0].then, Some(1013.0));
+    assert_eq!(told.parts[0].rows.len(), 4);
+    let waits = told
+        .read
+        .iter()
+        .find(|read| read.starts_with("xfs:wsync, portage copy")); // example
+    let waits = waits.unwrap();
+    assert!(
+        waits.contains("95 % of it is what 40,000 flushes cost, 9.50 ms each"),
+        "{waits}"
+    );
+    let bytes = render_inquiry(&told, Format::Terminal, &wide(80)).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    assert!(text.contains("portage copy (then 1013 s)"), "{text}");
+    for format in [Format::Markdown, Format::Json] {
+        assert!(render_inquiry(&told, format, &wide(80)).is_ok());
+    }
+    assert!(render_inquiry(&told, Format::Csv, &wide(80)).is_err());
+}
