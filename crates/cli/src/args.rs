@@ -51,6 +51,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Published comparisons, as data
     Published(PublishedArgs),
+    /// Published comparisons, done again: their file systems, options and work on a model of their
+    /// disk, beside the figures of then, and whether each conclusion still holds
+    Rerun(Box<crate::commands::rerun::RerunArgs>),
     /// Undo what a killed run left behind: mounts, loop devices, images, directories
     Clean(CleanArgs),
     /// The weight of the tool itself: clock, empty phase, engines
@@ -648,7 +651,7 @@ fn guest_lab(text: &str) -> Result<LabChoice, String> {
 }
 
 /// A kernel as typed; a path is one from the current directory, and need not be UTF-8.
-fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
+pub fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
     OsStringValueParser::new().try_map(|text: OsString| {
         let choice = text.to_str().map_or_else(
             || Some(KernelChoice::File(PathBuf::from(&text))),
@@ -664,7 +667,7 @@ fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
     })
 }
 
-fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {
+pub fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {
     text.parse().map_err(|_| {
         let names: Vec<_> = fsdyno_report::Format::ALL
             .iter()

@@ -35,6 +35,7 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Merge { other } => commands::merge::merge(other, &store()?),
         Command::Show(args) => commands::show::show(args, &store()?),
         Command::Report(args) => commands::report::report(args, &store()?),
+        Command::Rerun(args) => commands::rerun::rerun(args, &store()?),
         Command::Published(args) => commands::published::published(&args.command),
         Command::Clean(args) => commands::clean::clean(args),
         Command::Selftest(args) => commands::selftest::selftest(args.json),

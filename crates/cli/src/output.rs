@@ -5,6 +5,7 @@ use crate::exit::Trouble;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 /// Writes bytes.
 pub fn bytes(bytes: &[u8]) -> Result<(), Trouble> {
@@ -25,6 +26,15 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Resu
             "cannot write to standard output: {error}"
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Writes bytes to a file, or to standard output where none is named.
+pub fn to(file: Option<&Path>, text: &[u8]) -> Result<(), Trouble> {
+    match file {
+        None => bytes(text),
+        Some(path) => std::fs::write(path, text)
+            .map_err(|e| Trouble::failure(format!("cannot write {}: {e}", path.display()))),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod phase;
 pub mod plug;
 pub mod published;
 pub mod report;
+pub mod rerun;
 pub mod run;
 pub mod runs;
 pub mod selftest;

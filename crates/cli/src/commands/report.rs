@@ -30,10 +30,6 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
             published::against(&store.load(&id)?, name, args.format, &options)?
         }
     };
-    match &args.output {
-        None => output::bytes(&bytes)?,
-        Some(path) => std::fs::write(path, bytes)
-            .map_err(|e| Trouble::failure(format!("cannot write {}: {e}", path.display())))?,
-    }
+    output::to(args.output.as_deref(), &bytes)?;
     Ok(Code::Ok)
 }

@@ -7,9 +7,11 @@ mod listener;
 
 use crate::args::RunArgs;
 use crate::catalogue::catalogue_here;
+use crate::commands::published;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
-use begin::{programs_to_name, request};
+use begin::programs_to_name;
+pub use begin::{plan_trouble, request};
 use fsdyno_host::journal::{self, CleanUp, Journal, Undo};
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::missing::Lack;
@@ -18,30 +20,85 @@ use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
 use fsdyno_model::{
     Availability, CellRecord, LabChoice, Outcome, Plan, ResultSet, RunInfo, Stop, StopReason,
 };
+use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Store, StoreError};
 use listener::Listener;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What is asked of a run beside its plan.
+#[derive(Debug, Clone)]
+pub struct Wishes {
+    /// Devices that may be erased.
+    pub erase: Vec<String>,
+    /// Nothing is to be done but to say what would be.
+    pub dry_run: bool,
+    /// The form of the report.
+    pub format: Format,
+    /// Whether it shows times as `m:ss`.
+    pub clock: bool,
+    /// Where it goes; standard output where nowhere.
+    pub output: Option<PathBuf>,
+    /// Whether there is none.
+    pub silent: bool,
+}
+
+impl Wishes {
+    fn of(args: &RunArgs) -> Self {
+        Self {
+            erase: args.erase.clone(),
+            dry_run: args.dry_run,
+            format: if args.json {
+                Format::Json
+            } else {
+                Format::Terminal
+            },
+            clock: args.clock,
+            output: None,
+            silent: false,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The code of the program.
+    pub code: Code,
+    /// The run; none where nothing was executed.
+    pub run: Option<String>,
+    /// Whether all its cells are recorded.
+    pub complete: bool,
+}
 
 pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, Trouble> {
     let stop = Stop::new();
     signals::install(&stop)?;
-    match &args.resume {
-        Some(name) => resume(args, name, store_path, &stop),
-        None => fresh(args, store_path, &stop),
-    }
+    let wishes = Wishes::of(args);
+    let ended = if let Some(name) = &args.resume {
+        resume(&wishes, name, store_path, &stop)
+    } else {
+        let plan = resolve(&request(args), &catalogue_here()).map_err(plan_trouble)?;
+        fresh(plan, &wishes, store_path, &stop)
+    };
+    Ok(ended?.code)
 }
 
-fn fresh(args: &RunArgs, store_path: &Path, stop: &Stop) -> Result<Code, Trouble> {
-    let plan = resolve(&request(args), &catalogue_here()).map_err(begin::plan_trouble)?;
+/// Runs a plan that was never begun.
+pub fn fresh(
+    plan: Plan,
+    wishes: &Wishes,
+    store_path: &Path,
+    stop: &Stop,
+) -> Result<Ended, Trouble> {
     let preflight = preflight(&plan)?;
-    if args.dry_run {
+    if wishes.dry_run {
         return say(&plan, &preflight);
     }
-    let lab = lab(args, &plan, preflight, None, stop)?;
+    let lab = lab(wishes, &plan, preflight, None, stop)?;
     let mut store = Store::open(store_path)?;
     let mut info = RunInfo {
         id: String::new(),
@@ -56,10 +113,10 @@ fn fresh(args: &RunArgs, store_path: &Path, stop: &Stop) -> Result<Code, Trouble
             .collect(),
     };
     store.begin_named(&mut info)?;
-    go(args, lab, store, &info, &BTreeSet::new())
+    go(wishes, lab, store, &info, &BTreeSet::new())
 }
 
-fn resume(args: &RunArgs, name: &str, store_path: &Path, stop: &Stop) -> Result<Code, Trouble> {
+fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result<Ended, Trouble> {
     // A name of no run must not leave an empty store behind. An older store is brought up to date
     // by being opened.
     match Store::open_existing_read_only(store_path) {
@@ -72,23 +129,28 @@ fn resume(args: &RunArgs, name: &str, store_path: &Path, stop: &Stop) -> Result<
     let set = store.load(&id)?;
     let done = store.recorded(&id)?;
     let info = &set.run;
-    if args.dry_run {
+    if wishes.dry_run {
         return say(&info.plan, &preflight(&info.plan)?);
     }
     same_machine(info)?;
     if done.len() == schedule(&info.plan).len() {
         eprintln!("fsdyno: {id} is complete: nothing is left to do");
-        return finish(args, &store, &id);
+        let code = finish(wishes, &store, &id)?;
+        return Ok(Ended {
+            code,
+            run: Some(id),
+            complete: true,
+        });
     }
     let lab = lab(
-        args,
+        wishes,
         &info.plan,
         preflight(&info.plan)?,
         Some(&set.cells),
         stop,
     )?;
     same_guests(&set, &lab)?;
-    go(args, lab, store, info, &done)
+    go(wishes, lab, store, info, &done)
 }
 
 /// Refuses to go on with guests of another kernel than those before.
@@ -136,12 +198,12 @@ fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> Troubl
 
 /// Conducts the run into the store, and reports it.
 fn go(
-    args: &RunArgs,
+    wishes: &Wishes,
     mut lab: Labs,
     mut store: Store,
     info: &RunInfo,
     done: &BTreeSet<u32>,
-) -> Result<Code, Trouble> {
+) -> Result<Ended, Trouble> {
     // Held until the end: no other process goes on with this run meanwhile.
     let _claim = store.claim(&info.id)?;
     store.reopen(&info.id)?;
@@ -149,22 +211,27 @@ fn go(
     let reason = conduct(info, done, &mut lab, &mut |event| listener.hear(event))
         .map_err(|error| keep_going_hint(&error, &info.id))?;
     drop(lab);
-    let code = finish(args, &store, &info.id)?;
+    let code = finish(wishes, &store, &info.id)?;
+    let ended = |code| Ended {
+        code,
+        run: Some(info.id.clone()),
+        complete: reason == StopReason::Complete,
+    };
     match reason {
-        StopReason::Complete => Ok(code),
+        StopReason::Complete => Ok(ended(code)),
         StopReason::Budget => {
             eprintln!(
                 "fsdyno: the budget is spent; go on with: fsdyno run --resume {}",
                 info.id
             );
-            Ok(code)
+            Ok(ended(code))
         }
         StopReason::Interrupted => {
             eprintln!(
                 "fsdyno: interrupted; go on with: fsdyno run --resume {}",
                 info.id
             );
-            Ok(Code::Interrupted)
+            Ok(ended(Code::Interrupted))
         }
     }
 }
@@ -176,20 +243,16 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> Trouble {
 }
 
 /// The report, and the code that tells how the cells ended.
-fn finish(args: &RunArgs, store: &Store, id: &str) -> Result<Code, Trouble> {
+fn finish(wishes: &Wishes, store: &Store, id: &str) -> Result<Code, Trouble> {
     let set = store.load(id)?;
-    let format = if args.json {
-        fsdyno_report::Format::Json
-    } else {
-        fsdyno_report::Format::Terminal
-    };
-    let options = fsdyno_report::Options {
+    let options = Options {
         width: output::width(),
-        color: output::color(),
-        clock: args.clock,
+        color: output::color() && wishes.output.is_none(),
+        clock: wishes.clock,
     };
-    let bytes = fsdyno_report::render(&set, format, &options).map_err(Trouble::failure)?;
-    output::bytes(&bytes)?;
+    if !wishes.silent {
+        output::to(wishes.output.as_deref(), &told(&set, wishes, &options)?)?;
+    }
     let any = |test: fn(&Outcome) -> bool| set.cells.iter().any(|record| test(&record.outcome));
     Ok(if any(|outcome| matches!(outcome, Outcome::Failed(_))) {
         Code::Failure
@@ -200,6 +263,17 @@ fn finish(args: &RunArgs, store: &Store, id: &str) -> Result<Code, Trouble> {
     })
 }
 
+/// The report of a run; of a rerun, laid beside its table.
+fn told(set: &ResultSet, wishes: &Wishes, options: &Options) -> Result<Vec<u8>, Trouble> {
+    if let Some((rerun, None)) = reruns::of_plan(&set.run.plan)
+        && let Ok(beside) = published::against(set, rerun.name, wishes.format, options)
+    {
+        return Ok(beside);
+    }
+    // Where nothing was measured that the table has, it tells why.
+    fsdyno_report::render(set, wishes.format, options).map_err(Trouble::failure)
+}
+
 fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
     Preflight::of(plan).map_err(Trouble::usage)
 }
@@ -207,7 +281,7 @@ fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
 /// Everything that must hold before anything is made: what is missing, what the guard says. With
 /// the cells of a run that is gone on with, whether labs are those in which they were measured.
 fn lab(
-    args: &RunArgs,
+    wishes: &Wishes,
     plan: &Plan,
     preflight: Preflight,
     before: Option<&[CellRecord]>,
@@ -218,7 +292,7 @@ fn lab(
     if let Some(record) = &plan.disk_record {
         fsdyno_lab::record_place(record, before.is_none()).map_err(Trouble::usage)?;
     }
-    let released = devices::release(plan, &args.erase, preflight.smallest_device(plan))?;
+    let released = devices::release(plan, &wishes.erase, preflight.smallest_device(plan))?;
     let state = places::journals()?;
     let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
     if journal::clean(&state, true).is_ok_and(|all| all.iter().any(stands)) {
@@ -280,7 +354,7 @@ fn no_program(missing: &[Lack], plan: &Plan) -> Result<(), Trouble> {
 }
 
 /// The dry run.
-fn say(plan: &Plan, preflight: &Preflight) -> Result<Code, Trouble> {
+fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, Trouble> {
     let mut text = format!(
         "# {}: seed {}, plan {}; nothing is executed\n",
         plan.name,
@@ -294,5 +368,9 @@ fn say(plan: &Plan, preflight: &Preflight) -> Result<Code, Trouble> {
         }
     }
     output::bytes(text.as_bytes())?;
-    Ok(Code::Ok)
+    Ok(Ended {
+        code: Code::Ok,
+        run: None,
+        complete: false,
+    })
 }

@@ -1,0 +1,227 @@
+//! `rerun`: published comparisons, done again on the disks of their time. A rerun is made into a
+//! request as a user would type it, and then runs as any other; what lies here is only that.
+
+mod args;
+mod inquiry;
+
+pub use args::RerunArgs;
+use inquiry::Inquired;
+
+use super::run::{self, Wishes};
+use crate::catalogue::catalogue_here;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::signals;
+use fsdyno_model::{Bytes, Plan, Stop};
+use fsdyno_recipes::nearest;
+use fsdyno_report::published::Table;
+use fsdyno_report::reruns::{self, Rerun, Setting};
+use fsdyno_run::resolve::{Request, resolve};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, Trouble> {
+    let Some(name) = &args.name else {
+        return list(args);
+    };
+    let rerun = find(name)?;
+    let (table, setting) = understood(rerun)?;
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let mut code = Code::Ok;
+    if !args.inquiry {
+        let plan = plan(args, rerun, &table, &setting)?;
+        let ended = run::fresh(plan, &wishes(args), store, &stop)?;
+        code = ended.code;
+        if !ended.complete && !args.dry_run {
+            return Ok(code);
+        }
+    }
+    match &setting.inquiry {
+        // What was asked for alone is no inquiry of all.
+        Some(inquiry) if !args.no_inquiry && args.contenders.is_empty() => {
+            let inquired = Inquired {
+                rerun,
+                table: &table,
+                setting: &setting,
+                inquiry,
+            };
+            let inquired = inquired.look(args, store, &stop)?;
+            Ok(if code == Code::Ok { inquired } else { code })
+        }
+        None if args.inquiry => {
+            let what = format!("nothing is looked into beside {name}");
+            Err(Trouble::usage(what))
+        }
+        _ => Ok(code),
+    }
+}
+
+fn find(name: &str) -> Result<&'static Rerun, Trouble> {
+    reruns::find(name).ok_or_else(|| {
+        let names = reruns::ALL.iter().map(|one| one.name);
+        let near = nearest(name, names.clone());
+        let way = if near.is_empty() {
+            format!("there are {}", names.collect::<Vec<_>>().join(", "))
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        Trouble::usage(format!("`{name}` cannot be rerun ({way})"))
+    })
+}
+
+fn understood(rerun: &Rerun) -> Result<(Table, Setting), Trouble> {
+    let table = rerun.table().map_err(Trouble::failure)?;
+    let setting = rerun.read(&table).map_err(Trouble::failure)?;
+    Ok((table, setting))
+}
+
+fn wishes(args: &RerunArgs) -> Wishes {
+    Wishes {
+        erase: Vec::new(),
+        dry_run: args.dry_run,
+        format: args.format,
+        clock: args.clock,
+        output: args.output.clone(),
+        silent: false,
+    }
+}
+
+/// What a user would type for it.
+fn request(args: &RerunArgs, table: &Table, setting: &Setting) -> Request {
+    Request {
+        suite: Some(table.suite.clone()),
+        fs: setting.contenders.clone(),
+        on: Some(format!("loop:{}", setting.partition.0)),
+        work_dir: args.work_dir.clone(),
+        repeats: Some(args.repeats),
+        seed: args.seed,
+        scale: Some(args.scale),
+        check: args.no_check.then_some(false),
+        disk: Some(PathBuf::from(&setting.disk)),
+        guest_memory: Some(
+            args.guest_memory
+                .unwrap_or(setting.guest_memory(args.scale)),
+        ),
+        guest_kernel: args.guest_kernel.clone(),
+        ..Request::default()
+    }
+}
+
+/// The plan of the rerun itself: those workloads of its suite that its table tells of.
+fn plan(
+    args: &RerunArgs,
+    rerun: &Rerun,
+    table: &Table,
+    setting: &Setting,
+) -> Result<Plan, Trouble> {
+    let mut request = request(args, table, setting);
+    if !args.contenders.is_empty() {
+        request.fs = fewer(&args.contenders, setting)?;
+    }
+    let mut plan = resolve(&request, &catalogue_here()).map_err(run::plan_trouble)?;
+    plan.workloads.retain(|workload| {
+        table
+            .lines
+            .iter()
+            .any(|line| line.workload == workload.name)
+    });
+    plan.name = rerun.plan_name(None);
+    Ok(plan)
+}
+
+/// Those asked for, as the rerun has them: by their short form, or by the part before the options
+/// where that leaves one.
+fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, Trouble> {
+    let mut taken = Vec::new();
+    for word in asked.iter().flat_map(|list| list.split(',')) {
+        let word = word.trim();
+        let whole = setting.contenders.iter().filter(|one| *one == word);
+        let plain = |one: &&String| one.split(':').next() == Some(word);
+        let by_name = setting.contenders.iter().filter(plain);
+        let mut found: Vec<&String> = whole.collect();
+        if found.is_empty() {
+            found = by_name.collect();
+        }
+        if found.is_empty() {
+            // Options hold commas as well: such a word goes on with the one before it.
+            let all = setting.contenders.join(" ");
+            return Err(Trouble::usage(format!(
+                "--fs: `{word}` is none of this rerun, which has {all}; others run by themselves: \
+                 fsdyno run --disk {}",
+                setting.disk
+            )));
+        }
+        for one in found {
+            if !taken.contains(one) {
+                taken.push(one.clone());
+            }
+        }
+    }
+    Ok(taken)
+}
+
+/// A rerun as it is listed.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    year: u32,
+    title: String,
+    disk: String,
+    partition_bytes: u64,
+    memory_bytes: u64,
+    contenders: Vec<String>,
+    left_out: Vec<String>,
+    suite: String,
+    inquiry: Option<String>,
+}
+
+fn list(args: &RerunArgs) -> Result<Code, Trouble> {
+    let mut listed = Vec::new();
+    for rerun in reruns::ALL {
+        let (table, setting) = understood(rerun)?;
+        let left_out = setting.left_out.iter();
+        listed.push(Listed {
+            left_out: left_out
+                .map(|one| table.contenders[one.contender].label.clone())
+                .collect(),
+            name: table.name,
+            year: table.year,
+            title: table.title,
+            disk: setting.disk,
+            partition_bytes: setting.partition.0,
+            memory_bytes: setting.memory.0,
+            contenders: setting.contenders,
+            suite: table.suite,
+            inquiry: setting.inquiry.map(|inquiry| inquiry.asks),
+        });
+    }
+    if args.format == fsdyno_report::Format::Json {
+        output::json(&listed)?;
+        return Ok(Code::Ok);
+    }
+    let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();
+    output::rows(&rows, output::width())?;
+    Ok(Code::Ok)
+}
+
+fn row(one: Listed) -> Vec<String> {
+    let without = if one.left_out.is_empty() {
+        String::new()
+    } else {
+        format!("; not: {}", one.left_out.join(", "))
+    };
+    let beside = one
+        .inquiry
+        .map_or_else(String::new, |asks| format!(". Beside it: {asks}"));
+    let about = format!(
+        "{} ({}). On {}, the first {}, in {} of memory: {}{without}{beside}",
+        one.title,
+        one.year,
+        one.disk,
+        Bytes(one.partition_bytes),
+        Bytes(one.memory_bytes),
+        one.contenders.join(" ")
+    );
+    vec![one.name, about]
+}

@@ -1,0 +1,160 @@
+//! Published comparisons done again, on model disks in virtual time: then beside now, and what
+//! became of each conclusion. Skips by name where there is no lab kernel.
+
+mod support;
+
+use serde_json::Value;
+use support::{Home, have, lab_kernel};
+
+fn words(home: &Home, kernel: &std::path::Path, name: &str, more: &[&str]) -> Vec<String> {
+    let kernel = kernel.display().to_string();
+    let work = home.work().display().to_string();
+    let base = ["rerun", name, "--scale", "0.002", "--no-check"];
+    let place = ["--work-dir", &work, "--guest-kernel", &kernel];
+    let all = base.iter().chain(&place).chain(more);
+    all.map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it() {
+    let test = "a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext3"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let table = "atime-2007";
+    // example
+    let fewer = ["--fs", "ext3", "--format", "json"];
+    let said = home.fsdyno(&words(&home, &kernel, table, &fewer));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["virtual_time"], true);
+    let rerun = &told["rerun"];
+    assert!(
+        rerun["disk"]
+            .as_str()
+            .unwrap()
+            .contains("the first 110 GiB")
+    );
+    // Two of four ran; the others are named.
+    assert_eq!(rerun["not_run"].as_array().unwrap().len(), 2);
+    let lines = told["lines"].as_array().unwrap();
+    let cold = lines
+        .iter()
+        .find(|l| l["label"] == "grep cold real")
+        .unwrap();
+    for entry in cold["entries"].as_array().unwrap() {
+        assert!(entry["now"].as_f64() > Some(0.001), "{entry}");
+        assert!(entry["by_then"].as_f64() > Some(0.0), "{entry}");
+        assert!(entry["then"].as_f64() > Some(500.0), "{entry}");
+    }
+    // Processor time is not told in virtual time: what speaks of it is not tested.
+    let conclusions = told["conclusions"].as_array().unwrap();
+    let of = |words: &str| {
+        let mut all = conclusions.iter();
+        let says = |one: &&Value| one["says"].as_str().unwrap().contains(words);
+        all.find(says).unwrap()
+    };
+    assert_eq!(of("saves system time")["holding"], "not-tested");
+    assert_ne!(of("ext3 searches faster, with")["holding"], "not-tested"); // example
+    // It is a run like any other: it can be laid beside its table again, and told by itself.
+    let again = ["report", "last", "--against", table, "--format", "json"];
+    let again: Value = serde_json::from_str(&home.fsdyno(&again).out).unwrap();
+    assert_eq!(again, told);
+    let plain = home.fsdyno(&["report", "last"]);
+    assert!(plain.out.contains("rerun-atime-2007"), "{}", plain.out);
+    let page = home.path("page.html").display().to_string();
+    let html = [
+        "report",
+        "last",
+        "--against",
+        table,
+        "--format",
+        "html",
+        "-o",
+        &page,
+    ];
+    assert_eq!(home.fsdyno(&html).code, Some(0));
+    home.assert_cleanable();
+}
+
+#[test]
+fn the_question_beside_a_rerun_is_asked_on_two_disks_and_flushes_are_what_differs() {
+    let test = "the_question_beside_a_rerun_is_asked_on_two_disks_and_flushes_are_what_differs";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.xfs"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let more = ["--inquiry", "--format", "json"];
+    let said = home.fsdyno(&words(&home, &kernel, "btrfs-2008", &more));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["disks"].as_array().unwrap().len(), 2);
+    let part = &told["parts"][1];
+    assert_eq!(part["label"], "portage delete");
+    let waiting = told["contenders"].as_array().unwrap();
+    let waiting = waiting
+        .iter()
+        .position(|one| one[0] == "xfs:wsync")
+        .unwrap(); // example
+    let on = |disk: usize| {
+        let mut rows = part["rows"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["contender"] == waiting && row["disk"] == disk);
+        let row = row.unwrap();
+        assert!(row["flushes"].as_u64() > Some(100), "{row}");
+        row["return_ns"].as_u64().unwrap()
+    };
+    assert!(on(0) > 3 * on(1), "{part}");
+    home.assert_cleanable();
+}
+
+#[test]
+fn what_can_be_rerun_is_listed_and_what_cannot_is_refused_with_a_way_out() {
+    let home = Home::new();
+    let listed: Value =
+        serde_json::from_str(&home.fsdyno(&["rerun", "--list", "--format", "json"]).out).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 6);
+    let plain = home.fsdyno(&["rerun"]);
+    assert!(plain.out.contains("laptop-4200-2004"), "{}", plain.out);
+    assert!(plain.out.lines().all(|line| line.chars().count() <= 80));
+    // example
+    for (args, words) in [
+        (&["rerun", "btrfs-2009"][..], "did you mean btrfs-2008"),
+        (
+            &["rerun", "atime-2007", "--fs", "xfs"],
+            "is none of this rerun",
+        ),
+        (
+            &["rerun", "atime-2007", "--inquiry"],
+            "nothing is looked into",
+        ),
+    ] {
+        let said = home.fsdyno(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn every_rerun_is_a_plan_of_its_suite_on_its_disk() {
+    let home = Home::new();
+    let listed: Value =
+        serde_json::from_str(&home.fsdyno(&["rerun", "--list", "--format", "json"]).out).unwrap();
+    for one in listed.as_array().unwrap() {
+        let name = one["name"].as_str().unwrap();
+        let args = [
+            "rerun",
+            name,
+            "--scale",
+            "0.01",
+            "--no-inquiry",
+            "--dry-run",
+        ];
+        let said = home.fsdyno(&args);
+        assert_eq!(said.code, Some(0), "{name}: {}", said.err);
+        for contender in one["contenders"].as_array().unwrap() {
+            let cell = format!(": {} at ", contender.as_str().unwrap());
+            assert!(said.out.contains(&cell), "{name}: {cell}");
+        }
+    }
+}
