@@ -169,7 +169,9 @@ fn an_unknown_name_is_told_the_known_ones() {
         .err()
         .unwrap();
     assert!(
-        error.to_string().contains("portage, ports, music"),
+        error
+            .to_string()
+            .contains("portage, portage-in-use, ports, music"),
         "{error}"
     );
 }
