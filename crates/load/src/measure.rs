@@ -6,6 +6,7 @@
 
 mod bonnie;
 mod mongo;
+mod op;
 mod program;
 pub(crate) mod watch;
 mod weight;
@@ -103,6 +104,9 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
     }
     if let Some(phase) = workloads::mongo::Phase::find(name) {
         return mongo::run(phase, kind, engine.name, &mut request);
+    }
+    if let Some(phase) = workloads::op::Phase::find(name) {
+        return op::run(phase, kind, engine.name, &mut request);
     }
     let (ground, mark) = (request.ground, request.mark);
     let made = kind.makes_tree.then(|| ground.next_tree(kind.name));

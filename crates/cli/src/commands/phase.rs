@@ -8,7 +8,7 @@ use crate::output;
 use fsdyno_host::signals;
 use fsdyno_load::ground::{Ground, SOURCE};
 use fsdyno_load::measure::{self, LoadError};
-use fsdyno_load::workloads::{self, bonnie};
+use fsdyno_load::workloads::{self, bonnie, op};
 use fsdyno_model::{CacheState, PhasePlan, Stop, Tally};
 use fsdyno_run::resolve::{engine_of, parameters_of};
 use serde::Serialize;
@@ -59,7 +59,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         pattern: args.pattern.clone(),
         parameters: parameters_of(&args.kind, &args.set, &catalogue).map_err(Trouble::usage)?,
     };
-    if bonnie::is_one(&plan.kind) && engine != "null" {
+    if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
         measure::prepare(&plan, &ground, &stop).map_err(Trouble::failure)?;
     }
     let measured = measure::run(measure::Request {

@@ -32,6 +32,17 @@ pub enum Target<'a, E: Engine> {
     Entry(&'a E::Dir, &'a CStr),
 }
 
+/// How a file is opened that is read or written at offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataFile {
+    /// It is written, else read.
+    pub writes: bool,
+    /// It is not there yet.
+    pub makes: bool,
+    /// Past the page cache (`O_DIRECT`): buffers and offsets must fit the device.
+    pub direct: bool,
+}
+
 /// The calls a workload can make. Names are single components: no call follows a symbolic link.
 pub trait Engine: Sized {
     /// An open directory.
@@ -67,6 +78,13 @@ pub trait Engine: Sized {
     fn open_to_write(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
     /// Opens a file to read and write; it keeps its data.
     fn open_to_change(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::File, LoadError>;
+    /// Opens a file that is read or written at offsets.
+    fn open_data(
+        &mut self,
+        at: &Self::Dir,
+        name: &CStr,
+        how: DataFile,
+    ) -> Result<Self::File, LoadError>;
     /// Makes a file that was not there, to write.
     fn create(&mut self, at: &Self::Dir, name: &CStr, mode: u32) -> Result<Self::File, LoadError>;
     /// Closes a file; some file systems tell of a full disk only here.
@@ -79,6 +97,20 @@ pub trait Engine: Sized {
     fn read(&mut self, file: &mut Self::File, into: &mut [u8]) -> Result<usize, LoadError>;
     /// Writes all of it.
     fn write(&mut self, file: &mut Self::File, data: &[u8]) -> Result<(), LoadError>;
+    /// Reads at an offset; fewer bytes than asked for where the file ends.
+    fn read_at(
+        &mut self,
+        file: &mut Self::File,
+        into: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, LoadError>;
+    /// Writes all of it at an offset.
+    fn write_at(
+        &mut self,
+        file: &mut Self::File,
+        data: &[u8],
+        offset: u64,
+    ) -> Result<(), LoadError>;
     /// Goes to an offset, where the next read or write begins.
     fn seek(&mut self, file: &mut Self::File, offset: u64) -> Result<(), LoadError>;
     /// The next stretch of data at or after an offset, as start and end; none where only a hole

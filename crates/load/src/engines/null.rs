@@ -3,7 +3,7 @@
 
 use super::listing::{Listing, put_record};
 use super::meta::{Kind, Meta, Moment};
-use super::{Engine, LoadError, Target};
+use super::{DataFile, Engine, LoadError, Target};
 use std::ffi::CStr;
 use std::io::{self, Read};
 use std::path::Path;
@@ -41,6 +41,9 @@ impl Facts {
 #[derive(Debug)]
 pub struct Null {
     facts: Facts,
+    /// Bytes of every file, and how many of the first have one more: not divided at each call.
+    each: u64,
+    larger: u64,
     calls: u64,
 }
 
@@ -66,6 +69,8 @@ impl Null {
                 directories: facts.directories.max(1),
                 ..facts
             },
+            each: facts.bytes / facts.files.max(1),
+            larger: facts.bytes % facts.files.max(1),
             calls: 0,
         }
     }
@@ -78,6 +83,15 @@ impl Null {
     fn done<T>(&mut self, value: T) -> Result<T, LoadError> {
         self.calls += 1;
         Ok(value)
+    }
+
+    /// Bytes of one file, as [`Facts::bytes_in`].
+    #[inline]
+    fn bytes_in(&self, file: u64) -> u64 {
+        if self.facts.files == 0 {
+            return 0;
+        }
+        self.each + u64::from(file < self.larger)
     }
 
     /// The `n`th entry of a directory: its kind, and its number among its kind.
@@ -98,7 +112,7 @@ impl Null {
 
     fn meta(&self, kind: Kind, number: u64) -> Meta {
         let size = match kind {
-            Kind::File => self.facts.bytes_in(number),
+            Kind::File => self.bytes_in(number),
             _ => 0,
         };
         let moment = Moment {
@@ -221,7 +235,7 @@ impl Engine for Null {
     }
 
     fn open(&mut self, _at: &NullDir, name: &CStr) -> Result<NullFile, LoadError> {
-        let size = self.facts.bytes_in(number_of(name).1);
+        let size = self.bytes_in(number_of(name).1);
         self.done(NullFile { left: size, size })
     }
 
@@ -230,6 +244,15 @@ impl Engine for Null {
     }
 
     fn open_to_change(&mut self, at: &NullDir, name: &CStr) -> Result<NullFile, LoadError> {
+        self.open(at, name)
+    }
+
+    fn open_data(
+        &mut self,
+        at: &NullDir,
+        name: &CStr,
+        _how: DataFile,
+    ) -> Result<NullFile, LoadError> {
         self.open(at, name)
     }
 
@@ -256,6 +279,26 @@ impl Engine for Null {
     }
 
     fn write(&mut self, _file: &mut NullFile, _data: &[u8]) -> Result<(), LoadError> {
+        self.done(())
+    }
+
+    fn read_at(
+        &mut self,
+        file: &mut NullFile,
+        into: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, LoadError> {
+        let left = file.size.saturating_sub(offset);
+        let bytes = usize::try_from(left).map_or(into.len(), |left| left.min(into.len()));
+        self.done(bytes)
+    }
+
+    fn write_at(
+        &mut self,
+        _file: &mut NullFile,
+        _data: &[u8],
+        _offset: u64,
+    ) -> Result<(), LoadError> {
         self.done(())
     }
 

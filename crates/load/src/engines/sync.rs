@@ -4,7 +4,7 @@
 
 use super::listing::Listing;
 use super::meta::{Kind, Meta, Moment};
-use super::{Engine, LoadError, Target};
+use super::{DataFile, Engine, LoadError, Target};
 use crate::datasets::archive;
 use fsdyno_model::plan::CopyMethod;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -270,6 +270,22 @@ impl Engine for Sync {
         self.at("openat", at, name, result)
     }
 
+    fn open_data(
+        &mut self,
+        at: &OwnedFd,
+        name: &CStr,
+        how: DataFile,
+    ) -> Result<OwnedFd, LoadError> {
+        let mut flags = match how {
+            DataFile { makes: true, .. } => CREATE,
+            DataFile { writes: true, .. } => WRITE,
+            DataFile { .. } => READ,
+        };
+        flags.set(OFlags::DIRECT, how.direct);
+        let result = again(|| fs::openat(at, name, flags, Mode::from_raw_mode(0o600)));
+        self.at("openat", at, name, result)
+    }
+
     #[inline]
     fn create(&mut self, at: &OwnedFd, name: &CStr, mode: u32) -> Result<OwnedFd, LoadError> {
         let result = again(|| fs::openat(at, name, CREATE, Mode::from_raw_mode(mode)));
@@ -308,6 +324,36 @@ impl Engine for Sync {
             };
             let written = self.on("write", file, result)?;
             data = &data[written..];
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_at(
+        &mut self,
+        file: &mut OwnedFd,
+        into: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, LoadError> {
+        let result = again(|| rustix::io::pread(&*file, &mut *into, offset));
+        self.on("pread", file, result)
+    }
+
+    #[inline]
+    fn write_at(
+        &mut self,
+        file: &mut OwnedFd,
+        mut data: &[u8],
+        mut offset: u64,
+    ) -> Result<(), LoadError> {
+        while !data.is_empty() {
+            let result = match again(|| rustix::io::pwrite(&*file, data, offset)) {
+                Ok(0) => Err(Errno::IO),
+                result => result,
+            };
+            let written = self.on("pwrite", file, result)?;
+            data = &data[written..];
+            offset += written as u64;
         }
         Ok(())
     }

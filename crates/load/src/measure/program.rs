@@ -29,7 +29,7 @@ pub fn prepare(
     ground: &Ground,
     stop: &Stop,
 ) -> Result<Vec<ToolCommand>, LoadError> {
-    if super::bonnie::prepare(phase, ground, stop)? {
+    if super::bonnie::prepare(phase, ground, stop)? || super::op::prepare(phase, ground, stop)? {
         return Ok(Vec::new());
     }
     let Some(planned) = planned(phase, ground)? else {

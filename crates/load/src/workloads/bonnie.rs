@@ -6,11 +6,9 @@
 //! short for the clock is repeated where that means the same, and its figures are never left out.
 //! How phases are planned, and how they are told in reports, is not said here.
 
-mod buffer;
 mod data;
 mod files;
 mod kinds;
-mod latency;
 mod names;
 mod parameters;
 mod ready;
@@ -19,6 +17,7 @@ mod source;
 
 pub use kinds::KINDS;
 
+use super::latency::Latencies;
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch::{self, Watch};
@@ -29,7 +28,6 @@ use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::{Bytes, Nanos};
 use fsdyno_model::warning::{Warning, WarningKind};
-use latency::Latencies;
 use parameters::{DataParameters, FileParameters};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -3,11 +3,14 @@
 
 mod attributes;
 pub mod bonnie;
+mod buffer;
 pub mod copy;
 mod data;
 pub mod delete;
 pub mod grep;
+mod latency;
 pub mod mongo;
+pub mod op;
 pub mod read;
 pub mod stat_walk;
 pub mod untar;
@@ -83,7 +86,8 @@ pub fn all() -> impl Iterator<Item = &'static PhaseKind> + Clone {
         &grep::KIND,
     ];
     let on_trees = ON_TREES.into_iter();
-    on_trees.chain(&bonnie::KINDS).chain(&mongo::KINDS)
+    let others = bonnie::KINDS.iter().chain(&mongo::KINDS).chain(&op::KINDS);
+    on_trees.chain(others)
 }
 
 /// The kind of that name, be it one of engines or of a program.
@@ -96,7 +100,9 @@ pub fn find(name: &str) -> Option<&'static PhaseKind> {
 /// The bytes on the device that a phase takes which makes what it works on; phases of one workload
 /// share them. None where it works on a dataset, or is a program.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
-    bonnie::data_bytes(phase).or_else(|| mongo::data_bytes(phase))
+    bonnie::data_bytes(phase)
+        .or_else(|| mongo::data_bytes(phase))
+        .or_else(|| op::data_bytes(phase))
 }
 
 /// One phase, ready to run: names are resolved, nothing is opened yet.

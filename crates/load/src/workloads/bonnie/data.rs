@@ -1,14 +1,14 @@
 //! The phases on one large file: byte by byte, chunk by chunk, and back again. Seeks stand in
 //! `seeks`.
 
-use super::buffer::Buffer;
-use super::latency::Latencies;
 use super::names::{below, shuffle};
 use super::parameters::DataParameters;
 use super::source::Source;
 use super::{Pass, Place, SEED};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
+use crate::workloads::buffer::Buffer;
+use crate::workloads::latency::Latencies;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Bytes;

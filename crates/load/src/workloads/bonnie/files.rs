@@ -1,8 +1,6 @@
 //! The phases on many files: they are made, looked at, and deleted. Making and deleting last until
 //! the file system says that all is durable; that they had returned before is told beside.
 
-use super::buffer::Buffer;
-use super::latency::Latencies;
 use super::names::{Name, Order, below, shuffle};
 use super::parameters::{FileParameters, Made};
 use super::source::Source;
@@ -11,6 +9,8 @@ use crate::engines::listing::Listing;
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target};
 use crate::measure::watch;
+use crate::workloads::buffer::Buffer;
+use crate::workloads::latency::Latencies;
 use fsdyno_model::sample::Tally;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -9,7 +9,7 @@ const PAGE: usize = 4096;
 
 /// Bytes that begin at a page.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     space: Box<[u8]>,
     from: usize,
     length: usize,

@@ -18,11 +18,11 @@ const SHARES: [(f64, &str); 4] = [
     (0.999, "latency p99.9"),
 ];
 /// What the slowest is called.
-pub(super) const SLOWEST: &str = "latency max";
+pub(crate) const SLOWEST: &str = "latency max";
 
 /// The latencies of one worker.
 #[derive(Debug)]
-pub(super) struct Latencies {
+pub(crate) struct Latencies {
     histogram: Histogram<u64>,
     /// The slowest, which the histogram would round.
     slowest: u64,
@@ -47,11 +47,21 @@ impl Latencies {
         self.began = watch::now();
     }
 
+    /// When the operation under way began.
+    pub fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// The operation under way counts from another moment.
+    pub fn began_at(&mut self, moment: u64) {
+        self.began = moment;
+    }
+
     /// An operation ended now, and the next begins.
     #[inline]
     pub fn next(&mut self) {
         let now = watch::now();
-        let took = now - self.began;
+        let took = now.saturating_sub(self.began);
         self.began = now;
         self.slowest = self.slowest.max(took);
         self.histogram.saturating_record(took);

@@ -1,0 +1,72 @@
+//! A phase of operations: its room is laid out before the clock, and its figures are its own.
+
+use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_limit};
+use crate::engines::LoadError;
+use crate::engines::null::{self, Null};
+use crate::engines::sync::{self, Sync};
+use crate::ground::Ground;
+use crate::workloads::op::{self, Op, Parameters, Phase};
+use crate::workloads::{Job, PhaseKind};
+use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::stop::Stop;
+use fsdyno_model::units::Nanos;
+
+/// Makes, untimed, what the phase finds, where it is one of operations; whether it is one.
+pub(super) fn prepare(phase: &PhasePlan, ground: &Ground, stop: &Stop) -> Result<bool, LoadError> {
+    let Some(found) = Phase::find(&phase.kind) else {
+        return Ok(false);
+    };
+    let parameters = Parameters::read(found, &phase.parameters);
+    op::prepare(found, &parameters, &Job::bare(&ground.root, stop))?;
+    Ok(true)
+}
+
+/// Runs a phase, by system calls of our own whatever the engine but `null`.
+pub(super) fn run(
+    phase: Phase,
+    kind: &PhaseKind,
+    engine: &str,
+    request: &Request<'_>,
+) -> Result<Measured, LoadError> {
+    let parameters = Parameters::read(phase, &request.phase.parameters);
+    let mut op = Op::new(phase, parameters);
+    let job = Job::bare(&request.ground.root, request.stop);
+    let imagined = engine == null::NAME;
+    let handle = if imagined {
+        None
+    } else {
+        raise_descriptor_limit();
+        open_ground(kind, job.root)?
+    };
+    let watch = Watch::start();
+    let done = if imagined {
+        op.run(&mut Null::new(op.facts()), &job)?
+    } else {
+        op.run(&mut Sync::default(), &job)?
+    };
+    let used = watch.read();
+    let durable_ns = if imagined {
+        kind.writes.then_some(done.returned)
+    } else {
+        let watch = Watch::start();
+        let synced = durable(handle.as_ref(), job.root, watch)?;
+        synced.map(|synced| Nanos(done.returned.0 + synced.0))
+    };
+    let (engine, method) = if imagined {
+        (null::NAME, "no system calls")
+    } else {
+        (sync::NAME, phase.method())
+    };
+    Ok(Measured {
+        return_ns: done.returned,
+        durable_ns,
+        user_ns: used.user,
+        system_ns: used.system,
+        tally: done.tally,
+        method: method.to_owned(),
+        engine,
+        figures: done.figures,
+        commands: Vec::new(),
+        warnings: Vec::new(),
+    })
+}

@@ -1,0 +1,159 @@
+//! Operations on many files: each in the directory its number says, each timed.
+
+use super::names::{Directory, File};
+use super::workers::{Room, Work};
+use super::{HOME, Phase};
+use crate::engines::{Engine, LoadError, Target};
+use crate::workloads::tally;
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+
+/// The rights files and directories are made with.
+const MODE: u32 = 0o600;
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// The letter that names of files begin with.
+pub(super) const FILE: u8 = b'f';
+/// What those of further names of files begin with.
+pub(super) const LINK: u8 = b'l';
+/// What those of directories made by a phase begin with.
+pub(super) const MADE: u8 = b'm';
+/// What those of files begin with while they have another name.
+const RENAMED: u8 = b'r';
+/// What those of the directories all of it lies in begin with.
+pub(super) const DIRECTORY: u8 = b'd';
+
+/// Does all operations of one worker.
+pub(super) fn run<E: Engine>(
+    engine: &mut E,
+    work: Work<'_>,
+    room: &mut Room,
+) -> Result<Tally, LoadError> {
+    let bytes = work.parameters.bytes;
+    match work.phase {
+        Phase::Create => over(engine, work, room, FILE, |engine, dir, names, buffer| {
+            let mut file = engine.create(dir, names.name(), MODE)?;
+            if bytes > 0 {
+                engine.write(&mut file, &buffer[..bytes])?;
+            }
+            engine.close(file)?;
+            Ok(bytes)
+        }),
+        Phase::Open => over(engine, work, room, FILE, |engine, dir, names, buffer| {
+            let mut file = engine.open(dir, names.name())?;
+            let read = engine.read(&mut file, buffer)?;
+            engine.close(file)?;
+            Ok(read)
+        }),
+        Phase::Rename => over(engine, work, room, RENAMED, |engine, dir, names, _| {
+            engine.rename(dir, names.name(), names.other())?;
+            engine.rename(dir, names.other(), names.name())?;
+            Ok(0)
+        }),
+        Phase::Link => over(engine, work, room, LINK, |engine, dir, names, _| {
+            engine.link((dir, names.name()), dir, names.other())?;
+            Ok(0)
+        }),
+        Phase::Unlink => over(engine, work, room, FILE, |engine, dir, names, _| {
+            engine.unlink(dir, names.name())?;
+            Ok(0)
+        }),
+        Phase::Mkdir => over(engine, work, room, MADE, |engine, dir, names, _| {
+            engine.make_dir(dir, names.other(), DIRECTORY_MODE)?;
+            Ok(0)
+        }),
+        Phase::Rmdir => over(engine, work, room, MADE, |engine, dir, names, _| {
+            engine.remove_dir(dir, names.other())?;
+            Ok(0)
+        }),
+        _ => over(engine, work, room, FILE, |engine, dir, names, _| {
+            engine.stat(&Target::Entry(dir, names.name()))?;
+            Ok(0)
+        }),
+    }
+}
+
+/// Removes the further names of files, before a phase that must not find them.
+pub(super) fn unlink_others<E: Engine>(
+    engine: &mut E,
+    work: Work<'_>,
+    room: &mut Room,
+    letter: u8,
+) -> Result<Tally, LoadError> {
+    over(engine, work, room, letter, |engine, dir, names, _| {
+        if letter == MADE {
+            engine.remove_dir(dir, names.other())?;
+        } else {
+            engine.unlink(dir, names.other())?;
+        }
+        Ok(0)
+    })
+}
+
+/// The two names of an operation.
+struct Names {
+    name: File,
+    other: File,
+}
+
+impl Names {
+    #[inline]
+    fn name(&self) -> &CStr {
+        self.name.as_c()
+    }
+
+    #[inline]
+    fn other(&self) -> &CStr {
+        self.other.as_c()
+    }
+}
+
+/// Does an operation on each file of a worker, in the order of their numbers; it returns the bytes it
+/// moved. To open a directory belongs to no operation.
+#[inline]
+fn over<E: Engine>(
+    engine: &mut E,
+    work: Work<'_>,
+    room: &mut Room,
+    other: u8,
+    operation: impl Fn(&mut E, &E::Dir, &Names, &mut [u8]) -> Result<usize, LoadError>,
+) -> Result<Tally, LoadError> {
+    let parameters = work.parameters;
+    let share = parameters.share(parameters.files, room.number);
+    let ground = engine.open_ground(work.job.root)?;
+    let top = engine.open_dir(&ground, HOME)?;
+    let home = engine.open_dir(&top, &room.home)?;
+    let mut at = share.start;
+    let mut names = Names {
+        name: File::new(FILE, at),
+        other: File::new(other, at),
+    };
+    let two = other != FILE;
+    let mut directory = Directory::new(DIRECTORY, at / parameters.each);
+    let mut done = Tally::default();
+    room.pace.begin(&mut room.latencies);
+    while at < share.end {
+        let dir = engine.open_dir(&home, directory.as_c())?;
+        let end = share.end.min((at / parameters.each + 1) * parameters.each);
+        room.pace.resume(&mut room.latencies);
+        done.files += end - at;
+        while at < end {
+            done.bytes.0 += operation(engine, &dir, &names, &mut room.buffer)? as u64;
+            room.pace.next(&mut room.latencies);
+            names.name.next();
+            if two {
+                names.other.next();
+            }
+            at += 1;
+            if work.job.stop.requested() {
+                return Err(LoadError::Stopped);
+            }
+        }
+        engine.close_dir(dir);
+        directory.next();
+    }
+    for dir in [home, top, ground] {
+        engine.close_dir(dir);
+    }
+    Ok(tally(engine, done))
+}

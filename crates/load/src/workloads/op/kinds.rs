@@ -1,0 +1,120 @@
+//! The phases as kinds of phases: names, titles, and what each takes. No value is read here.
+
+use super::Phase;
+use crate::tools::{Form, Given, Parameter, kind_of};
+use crate::workloads::PhaseKind;
+
+/// The kinds, in the order of `Phase::ALL`.
+pub static KINDS: [PhaseKind; 12] = [
+    kind(Phase::Create, "makes files, one after the other"),
+    kind(Phase::Stat, "looks at files, one after the other"),
+    kind(Phase::Open, "opens, reads and closes files"),
+    kind(Phase::Rename, "gives files another name, and the old one"),
+    kind(Phase::Link, "gives files a second name"),
+    kind(Phase::Mkdir, "makes directories"),
+    kind(Phase::Rmdir, "removes directories"),
+    kind(Phase::Unlink, "unlinks files"),
+    kind(Phase::Write, "writes a large file in order"),
+    kind(Phase::Read, "reads a large file in order"),
+    kind(Phase::RandomWrite, "writes all over a large file"),
+    kind(Phase::RandomRead, "reads all over a large file"),
+];
+
+const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
+    let parameters = match phase {
+        Phase::Write | Phase::Read => IN_ORDER,
+        Phase::RandomWrite | Phase::RandomRead => ALL_OVER,
+        _ => FILES,
+    };
+    PhaseKind {
+        writes: phase.writes(),
+        ..kind_of(phase.name(), title, parameters)
+    }
+}
+
+const SIZE: Parameter = Parameter {
+    name: "size",
+    about: "bytes of the large files, of all workers together",
+    form: Form::Size,
+    given: Given::Scaled(1 << 30, 1 << 20),
+};
+const CACHE: Parameter = Parameter {
+    name: "cache",
+    about: "through the page cache, or direct: past it (O_DIRECT)",
+    form: Form::OneOf(&["through", "direct"]),
+    given: Given::Fixed("through"),
+};
+const WORKERS: Parameter = Parameter {
+    name: "workers",
+    about: "workers at the same time",
+    form: Form::Number(1, 256),
+    given: Given::Fixed("1"),
+};
+const PLACE: Parameter = Parameter {
+    name: "place",
+    about: "private or shared: whether workers meet in directories, or in the large file",
+    form: Form::OneOf(&["private", "shared"]),
+    given: Given::Fixed("private"),
+};
+const PIN: Parameter = Parameter {
+    name: "pin",
+    about: "whether each worker keeps to one processor",
+    form: Form::OneOf(&["no", "yes"]),
+    given: Given::Fixed("no"),
+};
+const RATE: Parameter = Parameter {
+    name: "rate",
+    about: "operations a second that arrive whatever becomes of those before; 0 is none waiting",
+    form: Form::Number(0, 100_000_000),
+    given: Given::Fixed("0"),
+};
+
+const fn block(given: &'static str) -> Parameter {
+    Parameter {
+        name: "block",
+        about: "bytes of one call",
+        form: Form::Size,
+        given: Given::Fixed(given),
+    }
+}
+
+const IN_ORDER: &[Parameter] = &[SIZE, block("131072"), CACHE, WORKERS, PLACE, PIN, RATE];
+const ALL_OVER: &[Parameter] = &[
+    SIZE,
+    block("4096"),
+    Parameter {
+        name: "operations",
+        about: "how many, of all workers together",
+        form: Form::Number(1, 1 << 40),
+        given: Given::Scaled(65_536, 1),
+    },
+    CACHE,
+    WORKERS,
+    PLACE,
+    PIN,
+    RATE,
+];
+const FILES: &[Parameter] = &[
+    Parameter {
+        name: "files",
+        about: "how many, of all workers together",
+        form: Form::Number(1, 1_000_000_000),
+        given: Given::Scaled(100_000, 1),
+    },
+    Parameter {
+        name: "each",
+        about: "how many lie in one directory",
+        form: Form::Number(1, 1_000_000_000),
+        given: Given::Fixed("100"),
+    },
+    Parameter {
+        name: "bytes",
+        about: "bytes in each file",
+        form: Form::Number(0, super::parameters::LARGEST),
+        given: Given::Fixed("0"),
+    },
+    WORKERS,
+    PLACE,
+    PIN,
+    RATE,
+];

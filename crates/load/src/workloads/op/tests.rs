@@ -1,0 +1,147 @@
+//! What the phases leave behind, and that the engine `null` does as much.
+
+use super::workers::Op;
+use super::{Parameters, Phase, prepare};
+use crate::engines::null::Null;
+use crate::engines::sync::Sync;
+use crate::workloads::Job;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::stop::Stop;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+fn parameters(phase: Phase, pairs: &[(&str, &str)]) -> Parameters {
+    let given: BTreeMap<String, String> = pairs
+        .iter()
+        .map(|(name, value)| ((*name).into(), (*value).into()))
+        .collect();
+    Parameters::read(phase, &given)
+}
+
+fn run(home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
+    let stop = Stop::new();
+    let job = Job::bare(home, &stop);
+    let parameters = parameters(phase, pairs);
+    prepare(phase, &parameters, &job).unwrap();
+    let done = Op::new(phase, parameters).run(&mut Sync::default(), &job);
+    done.unwrap().tally
+}
+
+/// All names below a directory but those of directories of the layout, sorted.
+fn names(home: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![home.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            }
+            if !name.starts_with(['d', 'w', 'o']) {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn with(letter: char, numbers: std::ops::Range<u64>) -> impl Iterator<Item = String> {
+    numbers.map(move |number| format!("{letter}{number:010}"))
+}
+
+#[test]
+fn each_phase_leaves_what_it_says_whatever_stood_before() {
+    let (one, shared) = (("workers", "1"), ("place", "shared"));
+    for pair in [one, ("workers", "3"), shared] {
+        let home = tempfile::tempdir().unwrap();
+        let given = [("files", "103"), ("each", "10"), ("bytes", "5"), pair];
+        let also = if pair == shared {
+            ("workers", "4")
+        } else {
+            ("pin", "yes")
+        };
+        let given: Vec<_> = given.into_iter().chain([also]).collect();
+        // From nothing, each phase first makes what it needs.
+        for phase in Phase::ALL.into_iter().filter(|phase| !phase.on_data()) {
+            for _ in 0..2 {
+                let tally = run(home.path(), phase, &given);
+                assert_eq!(tally.files, 103, "{phase:?}");
+            }
+            let mut left: Vec<String> = with('f', 0..103).collect();
+            match phase {
+                Phase::Link => left.extend(with('l', 0..103)),
+                Phase::Mkdir => left.extend(with('l', 0..103).chain(with('m', 0..103))),
+                Phase::Rmdir => left.extend(with('l', 0..103)),
+                Phase::Unlink => left.clear(),
+                _ => {}
+            }
+            left.sort();
+            assert_eq!(names(home.path()), left, "{phase:?} {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn files_hold_what_they_are_told_to_and_are_made_anew_where_they_differ() {
+    let home = tempfile::tempdir().unwrap();
+    let given = [("files", "20"), ("each", "7"), ("bytes", "1000")];
+    assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 20_000);
+    let given = [("files", "20"), ("each", "7"), ("bytes", "10")];
+    assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 200);
+    let given = [("files", "10"), ("each", "7"), ("bytes", "10")];
+    assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 100);
+    assert_eq!(names(home.path()).len(), 10);
+}
+
+#[test]
+fn large_files_are_written_and_read_whole_by_any_number_of_workers() {
+    for place in ["private", "shared"] {
+        for workers in ["1", "3"] {
+            let home = tempfile::tempdir().unwrap();
+            let given = [
+                ("size", "3145728"),
+                ("block", "65536"),
+                ("operations", "100"),
+                ("workers", workers),
+                ("place", place),
+            ];
+            for phase in Phase::ALL.into_iter().filter(|phase| phase.on_data()) {
+                let tally = run(home.path(), phase, &given);
+                let bytes = match phase {
+                    Phase::Write | Phase::Read => 3_145_728,
+                    _ => 100 * 65_536,
+                };
+                assert_eq!(tally.bytes.0, bytes, "{phase:?} {workers} {place}");
+            }
+            let op = home.path().join("op");
+            let files = fs::read_dir(op).unwrap().map(|entry| entry.unwrap().path());
+            let contents: Vec<Vec<u8>> = files.map(|file| fs::read(file).unwrap()).collect();
+            assert_eq!(contents.iter().map(Vec::len).sum::<usize>(), 3_145_728);
+            let blocks: std::collections::HashSet<&[u8]> =
+                contents.iter().flat_map(|file| file.chunks(4096)).collect();
+            let all = 3_145_728 / 4096;
+            assert_eq!(blocks.len(), all, "no two blocks are alike");
+        }
+    }
+}
+
+#[test]
+fn the_engine_null_does_as_many_operations() {
+    let stop = Stop::new();
+    let job = Job::bare(Path::new("/"), &stop);
+    for phase in Phase::ALL {
+        let given = [
+            ("files", "1000"),
+            ("size", "1048576"),
+            ("operations", "1000"),
+            ("workers", "2"),
+        ];
+        let mut op = Op::new(phase, parameters(phase, &given));
+        let done = op.run(&mut Null::new(op.facts()), &job).unwrap();
+        assert!(done.tally.calls >= 8, "{phase:?}");
+        assert!(done.figures.len() >= 6, "{phase:?}");
+    }
+}

@@ -1,0 +1,241 @@
+//! Who does it: workers, each with its share of the files, a buffer, a histogram and an engine of
+//! its own. They begin together and share nothing while they work.
+
+use super::data::{self, Wheel};
+use super::pace::Pace;
+use super::{Parameters, Phase, files};
+use crate::engines::null::Facts;
+use crate::engines::{Engine, LoadError};
+use crate::measure::watch;
+use crate::workloads::buffer::Buffer;
+use crate::workloads::latency::Latencies;
+use crate::workloads::{Job, own_descriptors};
+use fsdyno_model::sample::{Better, Figure, Tally};
+use fsdyno_model::units::{Bytes, Nanos};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::ffi::CString;
+use std::sync::Barrier;
+
+/// A phase with everything it needs, laid out before its clock starts.
+#[derive(Debug)]
+pub(crate) struct Op {
+    phase: Phase,
+    parameters: Parameters,
+    rooms: Vec<Room>,
+}
+
+/// What one worker needs room for.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub number: usize,
+    /// Its directory, and its large file.
+    pub home: CString,
+    pub large: CString,
+    pub buffer: Buffer,
+    pub latencies: Latencies,
+    pub pace: Pace,
+    pub wheel: Wheel,
+}
+
+/// What a worker works on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work<'a> {
+    pub phase: Phase,
+    pub parameters: &'a Parameters,
+    pub job: &'a Job<'a>,
+}
+
+/// A phase, done.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// From the first beginning to the last end.
+    pub returned: Nanos,
+    pub tally: Tally,
+    pub figures: Vec<Figure>,
+}
+
+/// What a worker did, and when.
+struct Shift {
+    began: u64,
+    ended: u64,
+    tally: Tally,
+}
+
+/// The directory of a worker.
+pub(super) fn home(parameters: &Parameters, worker: usize) -> String {
+    let number = if parameters.shared { 0 } else { worker };
+    format!("w{number:03}")
+}
+
+/// The large file of a worker.
+pub(super) fn large(parameters: &Parameters, worker: usize) -> String {
+    let number = if parameters.shared { 0 } else { worker };
+    format!("large{number:03}")
+}
+
+impl Room {
+    fn new(phase: Phase, parameters: &Parameters, number: usize) -> Self {
+        let buffer = if phase.on_data() {
+            parameters.block
+        } else {
+            parameters.bytes.max(1)
+        };
+        let wheel = match phase {
+            Phase::RandomRead | Phase::RandomWrite => Wheel::drawn(parameters.blocks(), number),
+            _ => Wheel::default(),
+        };
+        Self {
+            number,
+            // Neither holds a zero.
+            home: CString::new(home(parameters, number)).unwrap_or_default(),
+            large: CString::new(large(parameters, number)).unwrap_or_default(),
+            buffer: data::noise(buffer),
+            latencies: Latencies::new(),
+            pace: Pace::new(parameters.rate, parameters.workers),
+            wheel,
+        }
+    }
+}
+
+impl Op {
+    /// Lays out a phase as a plan gives it.
+    pub fn new(phase: Phase, parameters: Parameters) -> Self {
+        let rooms = (0..parameters.workers).map(|number| Room::new(phase, &parameters, number));
+        Self {
+            phase,
+            rooms: rooms.collect(),
+            parameters,
+        }
+    }
+
+    /// What was laid out for each worker.
+    pub(super) fn into_rooms(self) -> Vec<Room> {
+        self.rooms
+    }
+
+    /// What there is to find for the engine that touches no file.
+    pub fn facts(&self) -> Facts {
+        let (files, bytes) = if self.phase.on_data() {
+            (1, self.parameters.size)
+        } else {
+            let files = self.parameters.files;
+            (files, files * self.parameters.bytes as u64)
+        };
+        Facts {
+            files,
+            directories: 1,
+            bytes,
+        }
+    }
+
+    /// Does it.
+    pub fn run<E: Engine + Send>(
+        &mut self,
+        engine: &mut E,
+        job: &Job<'_>,
+    ) -> Result<Done, LoadError> {
+        let work = Work {
+            phase: self.phase,
+            parameters: &self.parameters,
+            job,
+        };
+        let start = Barrier::new(self.rooms.len());
+        let shifts = if let [room] = &mut self.rooms[..] {
+            vec![shift(engine, work, room, &start)]
+        } else {
+            let rooms = self.rooms.iter_mut();
+            let mut workers: Vec<(E, &mut Room)> =
+                rooms.map(|room| (engine.another(), room)).collect();
+            let start = &start;
+            std::thread::scope(|scope| {
+                let threads: Vec<_> = workers
+                    .iter_mut()
+                    .map(|(engine, room)| scope.spawn(|| shift(engine, work, room, start)))
+                    .collect();
+                let ends = threads.into_iter().map(|thread| {
+                    thread
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                });
+                ends.collect()
+            })
+        };
+        let (mut began, mut ended) = (u64::MAX, 0);
+        let mut tally = Tally::default();
+        for shift in shifts {
+            let shift = shift?;
+            began = began.min(shift.began);
+            ended = ended.max(shift.ended);
+            tally.add(&shift.tally);
+        }
+        let returned = Nanos(ended.saturating_sub(began));
+        Ok(Done {
+            figures: self.figures(returned, tally.bytes),
+            returned,
+            tally,
+        })
+    }
+
+    fn figures(&self, returned: Nanos, bytes: Bytes) -> Vec<Figure> {
+        let mut latencies = Latencies::new();
+        self.rooms.iter().for_each(|r| latencies.add(&r.latencies));
+        let seconds = returned.0.max(1) as f64 / 1e9;
+        let rate = latencies.count() as f64 / seconds;
+        let mut figures = vec![Figure::new("rate", rate, "1/s", Better::Higher)];
+        if self.phase.on_data() {
+            let rate = bytes.0 as f64 / 1024.0 / seconds;
+            figures.push(Figure::new("bytes", rate, "KiB/s", Better::Higher));
+        }
+        figures.extend(latencies.figures());
+        figures
+    }
+}
+
+/// The work of one worker, from when all are ready.
+fn shift<E: Engine>(
+    engine: &mut E,
+    work: Work<'_>,
+    room: &mut Room,
+    start: &Barrier,
+) -> Result<Shift, LoadError> {
+    let parameters = work.parameters;
+    let ready = if parameters.workers > 1 {
+        own_descriptors()
+    } else {
+        Ok(())
+    };
+    let ready = ready.and_then(|()| match parameters.pin {
+        true => keep_to(room.number),
+        false => Ok(()),
+    });
+    // The others wait here for this one, whether it can begin or not.
+    start.wait();
+    ready?;
+    let before = engine.calls();
+    let began = watch::now();
+    let tally = if work.phase.on_data() {
+        data::run(engine, work, room)?
+    } else {
+        files::run(engine, work, room)?
+    };
+    Ok(Shift {
+        began,
+        ended: watch::now(),
+        tally: Tally {
+            calls: engine.calls() - before,
+            ..tally
+        },
+    })
+}
+
+/// Keeps this thread to one of the processors it may use: the `n`th, counted round.
+fn keep_to(n: usize) -> Result<(), LoadError> {
+    let refused =
+        |call| move |errno: rustix::io::Errno| LoadError::io(call, "(a worker)", errno.into());
+    let allowed = sched_getaffinity(None).map_err(refused("sched_getaffinity"))?;
+    let mut those = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    let count = those.clone().count().max(1);
+    let mut one = CpuSet::new();
+    one.set(those.nth(n % count).unwrap_or(0));
+    sched_setaffinity(None, &one).map_err(refused("sched_setaffinity"))
+}
