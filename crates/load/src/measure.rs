@@ -47,6 +47,8 @@ pub struct Request<'a> {
     /// Files, directories and bytes of the newest tree or archive, where they are known: the
     /// engine `null` has nothing else to go by, and the engine `tools` cannot count.
     pub facts: Option<(u64, u64, u64)>,
+    /// Whether the phase is followed until what it wrote is durable, rather than until it returns.
+    pub durable: bool,
     /// The wish to stop.
     pub stop: &'a Stop,
     /// Is told, next to the clock, that the phase begins and that its work has returned. What it
@@ -138,9 +140,9 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
         bytes,
     });
     let measured = match engine.name {
-        tools::NAME => run_tools(kind, &job, facts, mark)?,
+        tools::NAME => run_tools(kind, &job, facts, (mark, request.durable))?,
         null::NAME => run_null(kind, &job, facts.unwrap_or(UNKNOWN), mark)?,
-        _ => run_sync(kind, &job, mark)?,
+        _ => run_sync(kind, &job, (mark, request.durable))?,
     };
     if kind.removes_tree {
         ground.trees.pop();
@@ -174,12 +176,12 @@ fn name_of(tree: &Path) -> Result<CString, LoadError> {
 fn run_sync(
     kind: &PhaseKind,
     job: &Job<'_>,
-    mark: &mut dyn FnMut(Point),
+    (mark, durably): (&mut dyn FnMut(Point), bool),
 ) -> Result<Measured, LoadError> {
     raise_descriptor_limit();
     let mut scratch = Scratch::for_job(kind, job)?;
     let mut engine = Sync::default();
-    let ground = open_ground(kind, job.root)?;
+    let ground = open_ground(kind, job.root, durably)?;
     mark(Point::Begins);
     let watch = Watch::start();
     let tally = (kind.sync)(&mut engine, job, &mut scratch)?;
@@ -231,14 +233,14 @@ fn run_tools(
     kind: &PhaseKind,
     job: &Job<'_>,
     facts: Option<Facts>,
-    mark: &mut dyn FnMut(Point),
+    (mark, durably): (&mut dyn FnMut(Point), bool),
 ) -> Result<Measured, LoadError> {
     let tool = (kind.tools)(job);
     if let Some(directory) = &tool.makes {
         std::fs::create_dir(directory)
             .map_err(|source| LoadError::io("mkdir", directory, source))?;
     }
-    let ground = open_ground(kind, job.root)?;
+    let ground = open_ground(kind, job.root, durably)?;
     mark(Point::Begins);
     let watch = Watch::start();
     let ended = tools::run(&tool, job.stop)?;
@@ -271,9 +273,9 @@ fn run_tools(
     })
 }
 
-/// A handle on the ground's file system, where the phase writes.
-fn open_ground(kind: &PhaseKind, root: &Path) -> Result<Option<OwnedFd>, LoadError> {
-    if !kind.writes {
+/// A handle on the ground's file system, where the phase writes and is followed until that is durable.
+fn open_ground(kind: &PhaseKind, root: &Path, durable: bool) -> Result<Option<OwnedFd>, LoadError> {
+    if !kind.writes || !durable {
         return Ok(None);
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -314,6 +314,7 @@ fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
                 copy_method: CopyMethod::ReadWrite,
                 ground: &mut ground,
                 facts: Some((1234, 56, 7_654_321)),
+                durable: true,
                 stop: &stop,
                 mark: &mut |_| (),
             });
@@ -347,6 +348,7 @@ fn a_wish_to_stop_is_heard_by_every_engine() {
                 copy_method: CopyMethod::ReadWrite,
                 ground: &mut ground,
                 facts: None,
+                durable: true,
                 stop: &stop,
                 mark: &mut |_| (),
             });

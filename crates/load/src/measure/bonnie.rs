@@ -52,7 +52,7 @@ pub(super) fn run(
         return Ok(measured);
     }
     raise_descriptor_limit();
-    let handle = open_ground(kind, place.root)?;
+    let handle = open_ground(kind, place.root, request.durable)?;
     (request.mark)(Point::Begins);
     let done = bonnie.run(&mut Sync::default(), &place)?;
     (request.mark)(Point::Returned);

@@ -23,7 +23,7 @@ pub(super) fn run(
         None
     } else {
         raise_descriptor_limit();
-        open_ground(kind, job.root)?
+        open_ground(kind, job.root, request.durable)?
     };
     (request.mark)(Point::Begins);
     let watch = Watch::start();

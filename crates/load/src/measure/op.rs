@@ -1,6 +1,6 @@
 //! A phase of operations: its room is laid out before the clock, and its figures are its own.
 
-use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_limit};
+use super::{Measured, Point, Request, Watch, durable, open_ground, raise_descriptor_limit};
 use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
@@ -26,7 +26,7 @@ pub(super) fn run(
     phase: Phase,
     kind: &PhaseKind,
     engine: &str,
-    request: &Request<'_>,
+    request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let parameters = Parameters::read(phase, &request.phase.parameters);
     let mut op = Op::new(phase, parameters);
@@ -36,8 +36,9 @@ pub(super) fn run(
         None
     } else {
         raise_descriptor_limit();
-        open_ground(kind, job.root)?
+        open_ground(kind, job.root, request.durable)?
     };
+    (request.mark)(Point::Begins);
     let watch = Watch::start();
     let done = if imagined {
         op.run(&mut Null::new(op.facts()), &job)?
@@ -45,6 +46,7 @@ pub(super) fn run(
         op.run(&mut Sync::default(), &job)?
     };
     let used = watch.read();
+    (request.mark)(Point::Returned);
     let durable_ns = if imagined {
         kind.writes.then_some(done.returned)
     } else {

@@ -69,7 +69,7 @@ fn under_mark(
 /// Runs the timed command of a phase.
 pub(super) fn run(mut planned: Planned, request: &mut Request<'_>) -> Result<Measured, LoadError> {
     let (phase, ground) = (request.phase, &*request.ground);
-    let handle = open_ground(&planned.program.kind, &ground.root)?;
+    let handle = open_ground(&planned.program.kind, &ground.root, request.durable)?;
     let nothing = ToolRun::new("", []);
     let tool = std::mem::replace(&mut planned.commands.timed, nothing);
     let strays = Strays::guarded()?;

@@ -37,6 +37,7 @@ pub fn run_by(
         copy_method,
         ground,
         facts: None,
+        durable: true,
         stop: &Stop::new(),
         mark: &mut |point| marks.push(point),
     })?;

@@ -78,6 +78,7 @@ fn timed(
         copy_method: job.plan.copy_method,
         ground: &mut hands.ground,
         facts: Some((facts.files, facts.directories, facts.bytes.0)),
+        durable: true,
         stop: hands.stop,
         mark: &mut mark,
     };

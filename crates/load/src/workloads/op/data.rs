@@ -58,8 +58,8 @@ impl Wheel {
     fn turn(&mut self) {
         self.at = 0;
         // About the golden section of the file: turns fall between those before.
-        let step = (u128::from(self.blocks) * 0x9E37_79B9 >> 32) as u64 | 1;
-        self.shift = (self.shift + step) % self.blocks;
+        let golden = self.blocks / 1_000 * 618 + self.blocks % 1_000 * 618 / 1_000;
+        self.shift = (self.shift + (golden | 1)) % self.blocks;
     }
 }
 

@@ -22,7 +22,6 @@ impl<const LENGTH: usize> Name<LENGTH> {
         bytes[0] = letter;
         let mut left = number;
         for byte in bytes[1..LENGTH - 1].iter_mut().rev() {
-            #[expect(clippy::cast_possible_truncation, reason = "a digit")]
             let digit = (left % 10) as u8;
             *byte = b'0' + digit;
             left /= 10;

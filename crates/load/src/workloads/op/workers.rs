@@ -204,9 +204,12 @@ fn shift<E: Engine>(
     } else {
         Ok(())
     };
-    let ready = ready.and_then(|()| match parameters.pin {
-        true => keep_to(room.number),
-        false => Ok(()),
+    let ready = ready.and_then(|()| {
+        if parameters.pin {
+            keep_to(room.number)
+        } else {
+            Ok(())
+        }
     });
     // The others wait here for this one, whether it can begin or not.
     start.wait();
