@@ -11,6 +11,7 @@ pub mod meta;
 pub mod null;
 pub mod sync;
 pub mod tools;
+pub mod uring;
 
 pub use error::LoadError;
 
@@ -241,6 +242,11 @@ pub static ALL: &[EngineInfo] = &[
     EngineInfo {
         name: sync::NAME,
         title: "system calls of our own, one after the other",
+        programs: &[],
+    },
+    EngineInfo {
+        name: uring::NAME,
+        title: "large files with many requests under way (io_uring); all else as sync does it",
         programs: &[],
     },
     EngineInfo {

@@ -4,6 +4,7 @@ use super::{Measured, Point, Request, Watch, durable, open_ground, raise_descrip
 use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
+use crate::engines::uring;
 use crate::ground::Ground;
 use crate::workloads::op::{self, Op, Parameters, Phase};
 use crate::workloads::{Job, PhaseKind};
@@ -29,7 +30,20 @@ pub(super) fn run(
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let parameters = Parameters::read(phase, &request.phase.parameters);
-    let mut op = Op::new(phase, parameters);
+    let queued = engine == uring::NAME && phase.on_data();
+    if queued && parameters.rate.is_some() {
+        return Err(LoadError::Parameters {
+            kind: kind.name,
+            reason: "operations arrive at a rate, or so many are under way: leave out `rate`, or \
+                     choose the engine sync"
+                .to_owned(),
+        });
+    }
+    let mut op = if queued {
+        Op::queued(phase, parameters)
+    } else {
+        Op::new(phase, parameters)
+    };
     let job = Job::bare(&request.ground.root, request.stop);
     let imagined = engine == null::NAME;
     let handle = if imagined {
@@ -56,6 +70,8 @@ pub(super) fn run(
     };
     let (engine, method) = if imagined {
         (null::NAME, "no system calls")
+    } else if queued {
+        (uring::NAME, phase.queued_method())
     } else {
         (sync::NAME, phase.method())
     };

@@ -63,6 +63,12 @@ impl Latencies {
         let now = watch::now();
         let took = now.saturating_sub(self.began);
         self.began = now;
+        self.add_one(took);
+    }
+
+    /// An operation took so long.
+    #[inline]
+    pub fn add_one(&mut self, took: u64) {
         self.slowest = self.slowest.max(took);
         self.histogram.saturating_record(took);
     }

@@ -12,6 +12,7 @@ mod kinds;
 mod names;
 mod pace;
 mod parameters;
+mod queued;
 mod ready;
 mod workers;
 
@@ -99,6 +100,17 @@ impl Phase {
             Self::Read => "pread",
             Self::RandomWrite => "pwrite all over the file; fsync at the end",
             Self::RandomRead => "pread all over the file",
+        }
+    }
+
+    /// The same through a ring.
+    pub fn queued_method(self) -> &'static str {
+        match self {
+            Self::Write | Self::RandomWrite => {
+                "io_uring: write of registered buffers; fsync at the end"
+            }
+            Self::Read | Self::RandomRead => "io_uring: read into registered buffers",
+            _ => self.method(),
         }
     }
 

@@ -80,7 +80,7 @@ pub(super) fn noise(length: usize) -> Buffer {
 
 /// Makes a block one that was never written before: `author` tells phases and workers apart.
 #[inline]
-fn stamp(block: &mut [u8], author: u64, number: u64) {
+pub(super) fn stamp(block: &mut [u8], author: u64, number: u64) {
     for (part, unique) in (0..).zip(block.chunks_exact_mut(UNIQUE)) {
         unique[..8].copy_from_slice(&author.to_ne_bytes());
         unique[8..16].copy_from_slice(&(number << 16 | part).to_ne_bytes());
@@ -103,18 +103,8 @@ pub(super) fn run<E: Engine>(
         direct: parameters.direct,
     };
     let mut file = engine.open_data(&top, &room.large, how)?;
-    let blocks = if parameters.shared && !all_over(work.phase) {
-        parameters.share(parameters.blocks(), room.number)
-    } else {
-        0..parameters.blocks()
-    };
-    let count = if all_over(work.phase) {
-        let share = parameters.share(parameters.operations, room.number);
-        share.end - share.start
-    } else {
-        blocks.end - blocks.start
-    };
-    let done = blocks_of(engine, work, room, &mut file, (blocks.start, count))?;
+    let stretch = stretch(work, room.number);
+    let done = blocks_of(engine, work, room, &mut file, stretch)?;
     if how.writes {
         engine.make_durable(&mut file)?;
     }
@@ -125,7 +115,25 @@ pub(super) fn run<E: Engine>(
     Ok(tally(engine, done))
 }
 
-fn all_over(phase: Phase) -> bool {
+/// The first block of a worker, and how many there are.
+pub(super) fn stretch(work: Work<'_>, worker: usize) -> (u64, u64) {
+    let parameters = work.parameters;
+    let share = if all_over(work.phase) {
+        parameters.share(parameters.operations, worker)
+    } else if parameters.shared {
+        parameters.share(parameters.blocks(), worker)
+    } else {
+        0..parameters.blocks()
+    };
+    (share.start, share.end - share.start)
+}
+
+/// Tells phases and workers apart in what they write.
+pub(super) fn author(phase: Phase, worker: usize) -> u64 {
+    (phase as u64) << 32 | worker as u64
+}
+
+pub(super) fn all_over(phase: Phase) -> bool {
     matches!(phase, Phase::RandomRead | Phase::RandomWrite)
 }
 
@@ -146,7 +154,7 @@ fn blocks_of<E: Engine>(
         files: 1,
         ..Tally::default()
     };
-    let author = (work.phase as u64) << 32 | room.number as u64;
+    let author = author(work.phase, room.number);
     room.pace.begin(&mut room.latencies);
     for at in 0..count {
         let number = if turns { room.wheel.next() } else { first + at };

@@ -69,6 +69,13 @@ const RATE: Parameter = Parameter {
     given: Given::Fixed("0"),
 };
 
+const DEPTH: Parameter = Parameter {
+    name: "depth",
+    about: "requests under way at the same time, by the engine uring",
+    form: Form::Number(1, super::parameters::DEEPEST),
+    given: Given::Fixed("32"),
+};
+
 const fn block(given: &'static str) -> Parameter {
     Parameter {
         name: "block",
@@ -78,7 +85,16 @@ const fn block(given: &'static str) -> Parameter {
     }
 }
 
-const IN_ORDER: &[Parameter] = &[SIZE, block("131072"), CACHE, WORKERS, PLACE, PIN, RATE];
+const IN_ORDER: &[Parameter] = &[
+    SIZE,
+    block("131072"),
+    DEPTH,
+    CACHE,
+    WORKERS,
+    PLACE,
+    PIN,
+    RATE,
+];
 const ALL_OVER: &[Parameter] = &[
     SIZE,
     block("4096"),
@@ -88,6 +104,7 @@ const ALL_OVER: &[Parameter] = &[
         form: Form::Number(1, 1 << 40),
         given: Given::Scaled(65_536, 1),
     },
+    DEPTH,
     CACHE,
     WORKERS,
     PLACE,

@@ -26,6 +26,8 @@ pub(crate) struct Parameters {
     pub shared: bool,
     /// Whether each worker keeps to one processor.
     pub pin: bool,
+    /// Requests under way at the same time on a large file, where the engine can.
+    pub depth: usize,
     /// Operations a second that arrive, of all workers together; none where each begins when the
     /// one before has ended.
     pub rate: Option<u64>,
@@ -37,6 +39,9 @@ pub(super) const BLOCK_IN_ORDER: u64 = 128 << 10;
 pub(super) const BLOCK_ALL_OVER: u64 = 4 << 10;
 /// The largest block, and the most bytes in a small file.
 pub(super) const LARGEST: u64 = 4 << 20;
+
+/// The most requests under way.
+pub(super) const DEEPEST: u64 = 1024;
 
 impl Parameters {
     /// Reads them; a plan was checked when it was made, so that what is no number does not occur.
@@ -64,6 +69,7 @@ impl Parameters {
             direct: said("cache", "direct"),
             workers: few("workers", 1, 256).max(1),
             shared: said("place", "shared"),
+            depth: few("depth", 32, DEEPEST).max(1),
             pin: said("pin", "yes"),
             rate: Some(number("rate", 0)).filter(|rate| *rate > 0),
         }

@@ -4,6 +4,7 @@ use super::workers::Op;
 use super::{Parameters, Phase, prepare};
 use crate::engines::null::Null;
 use crate::engines::sync::Sync;
+use crate::engines::uring::Ring;
 use crate::workloads::Job;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
@@ -20,12 +21,28 @@ fn parameters(phase: Phase, pairs: &[(&str, &str)]) -> Parameters {
 }
 
 fn run(home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
+    run_by(Op::new, home, phase, pairs)
+}
+
+fn run_by(
+    lay: fn(Phase, Parameters) -> Op,
+    home: &Path,
+    phase: Phase,
+    pairs: &[(&str, &str)],
+) -> Tally {
     let stop = Stop::new();
     let job = Job::bare(home, &stop);
     let parameters = parameters(phase, pairs);
     prepare(phase, &parameters, &job).unwrap();
-    let done = Op::new(phase, parameters).run(&mut Sync::default(), &job);
+    let done = lay(phase, parameters).run(&mut Sync::default(), &job);
     done.unwrap().tally
+}
+
+/// Whether this kernel lets us have a ring.
+fn rings() -> bool {
+    let file = tempfile::tempfile().unwrap();
+    let mut buffer = [0; 512];
+    Ring::new(&file.into(), &mut buffer, 512).is_ok()
 }
 
 /// All names below a directory but those of directories of the layout, sorted.
@@ -97,6 +114,19 @@ fn files_hold_what_they_are_told_to_and_are_made_anew_where_they_differ() {
 
 #[test]
 fn large_files_are_written_and_read_whole_by_any_number_of_workers() {
+    large_files(false);
+}
+
+#[test]
+fn through_a_ring_large_files_become_the_same() {
+    if rings() {
+        large_files(true);
+    } else {
+        println!("SKIP io_uring: through_a_ring_large_files_become_the_same");
+    }
+}
+
+fn large_files(queued: bool) {
     for place in ["private", "shared"] {
         for workers in ["1", "3"] {
             let home = tempfile::tempdir().unwrap();
@@ -106,9 +136,11 @@ fn large_files_are_written_and_read_whole_by_any_number_of_workers() {
                 ("operations", "100"),
                 ("workers", workers),
                 ("place", place),
+                ("depth", "7"),
             ];
+            let lay = if queued { Op::queued } else { Op::new };
             for phase in Phase::ALL.into_iter().filter(|phase| phase.on_data()) {
-                let tally = run(home.path(), phase, &given);
+                let tally = run_by(lay, home.path(), phase, &given);
                 let bytes = match phase {
                     Phase::Write | Phase::Read => 3_145_728,
                     _ => 100 * 65_536,

@@ -3,7 +3,7 @@
 
 use super::data::{self, Wheel};
 use super::pace::Pace;
-use super::{Parameters, Phase, files};
+use super::{Parameters, Phase, files, queued};
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
@@ -35,6 +35,8 @@ pub(super) struct Room {
     pub latencies: Latencies,
     pub pace: Pace,
     pub wheel: Wheel,
+    /// A buffer for each request that may be under way; empty where there is one at a time.
+    pub queue: Buffer,
 }
 
 /// What a worker works on.
@@ -74,7 +76,7 @@ pub(super) fn large(parameters: &Parameters, worker: usize) -> String {
 }
 
 impl Room {
-    fn new(phase: Phase, parameters: &Parameters, number: usize) -> Self {
+    fn new(phase: Phase, parameters: &Parameters, number: usize, depth: usize) -> Self {
         let buffer = if phase.on_data() {
             parameters.block
         } else {
@@ -93,6 +95,11 @@ impl Room {
             latencies: Latencies::new(),
             pace: Pace::new(parameters.rate, parameters.workers),
             wheel,
+            queue: data::noise(if phase.on_data() {
+                parameters.block * depth
+            } else {
+                0
+            }),
         }
     }
 }
@@ -100,7 +107,17 @@ impl Room {
 impl Op {
     /// Lays out a phase as a plan gives it.
     pub fn new(phase: Phase, parameters: Parameters) -> Self {
-        let rooms = (0..parameters.workers).map(|number| Room::new(phase, &parameters, number));
+        Self::with_queue(phase, parameters, 0)
+    }
+
+    /// The same, with so many requests under way on large files, through a ring.
+    pub fn queued(phase: Phase, parameters: Parameters) -> Self {
+        Self::with_queue(phase, parameters, parameters.depth)
+    }
+
+    fn with_queue(phase: Phase, parameters: Parameters, depth: usize) -> Self {
+        let rooms = 0..parameters.workers;
+        let rooms = rooms.map(|number| Room::new(phase, &parameters, number, depth));
         Self {
             phase,
             rooms: rooms.collect(),
@@ -214,9 +231,10 @@ fn shift<E: Engine>(
     // The others wait here for this one, whether it can begin or not.
     start.wait();
     ready?;
-    let before = engine.calls();
     let began = watch::now();
-    let tally = if work.phase.on_data() {
+    let tally = if !room.queue.is_empty() {
+        queued::run(work, room)?
+    } else if work.phase.on_data() {
         data::run(engine, work, room)?
     } else {
         files::run(engine, work, room)?
@@ -224,10 +242,7 @@ fn shift<E: Engine>(
     Ok(Shift {
         began,
         ended: watch::now(),
-        tally: Tally {
-            calls: engine.calls() - before,
-            ..tally
-        },
+        tally,
     })
 }
 

@@ -1,0 +1,182 @@
+//! The engine `uring`: reads and writes of large files with many requests under way, handed to the
+//! kernel through a ring (`io_uring(7)`) whose buffers and file it was told beforehand.
+//!
+//! Everything else goes by the calls of `sync`: opens, unlinks and the like are handed to worker
+//! threads of the kernel, which costs more than the call. Which block comes next is the caller's affair.
+
+use super::LoadError;
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::io;
+
+/// What the engine is called.
+pub const NAME: &str = "uring";
+
+/// The file, by its place in the table the ring was told.
+const FILE: types::Fixed = types::Fixed(0);
+/// What the `fsync` at the end is known by: no slot.
+const FSYNC: u64 = u64::MAX;
+
+/// A ring over one file, with a buffer for each request that can be under way.
+pub(crate) struct Ring<'b> {
+    kernel: IoUring,
+    buffers: &'b mut [u8],
+    block: usize,
+    /// Requests the kernel has, and may still write to a buffer for.
+    under_way: usize,
+    calls: u64,
+}
+
+/// A request that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    /// Its buffer.
+    pub slot: usize,
+    /// The bytes that were moved.
+    pub bytes: usize,
+}
+
+fn refused(call: &'static str) -> impl Fn(io::Error) -> LoadError {
+    move |source| LoadError::io(call, "(a ring)", source)
+}
+
+impl<'b> Ring<'b> {
+    /// A ring over a file; `buffers` are as many blocks as requests may be under way.
+    pub fn new(file: &OwnedFd, buffers: &'b mut [u8], block: usize) -> Result<Self, LoadError> {
+        let depth = u32::try_from(buffers.len() / block).unwrap_or(u32::MAX);
+        let mut modern = IoUring::builder();
+        // What has ended is looked at when we ask, not by an interrupt of our own work.
+        modern.setup_single_issuer().setup_defer_taskrun();
+        let ring = match modern.build(depth) {
+            // A kernel before 6.1.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth),
+            built => built,
+        };
+        let ring = ring.map_err(refused("io_uring_setup"))?;
+        let parts: Vec<libc::iovec> = buffers
+            .chunks_exact_mut(block)
+            .map(|part| libc::iovec {
+                iov_base: part.as_mut_ptr().cast(),
+                iov_len: part.len(),
+            })
+            .collect();
+        // SAFETY: the buffers are ours for as long as the ring lives, and `drop` waits for all that
+        // the kernel may still do with them.
+        unsafe { ring.submitter().register_buffers(&parts) }
+            .map_err(refused("io_uring_register buffers"))?;
+        ring.submitter()
+            .register_files(&[file.as_raw_fd()])
+            .map_err(refused("io_uring_register files"))?;
+        Ok(Self {
+            kernel: ring,
+            buffers,
+            block,
+            under_way: 0,
+            calls: 0,
+        })
+    }
+
+    /// How many requests may be under way.
+    pub fn depth(&self) -> usize {
+        self.buffers.len() / self.block
+    }
+
+    /// Calls to the kernel so far.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// The buffer of a slot with no request under way.
+    #[inline]
+    pub fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.buffers[slot * self.block..(slot + 1) * self.block]
+    }
+
+    /// Lays down a request for the block at an offset; the kernel has it with the next wait.
+    #[inline]
+    pub fn begin(&mut self, slot: usize, offset: u64, writes: bool) -> Result<(), LoadError> {
+        let block = self.block;
+        let part = self.buffer(slot).as_mut_ptr();
+        // Blocks and slots are few and small.
+        let (length, index) = (
+            u32::try_from(block).unwrap_or(u32::MAX),
+            u16::try_from(slot).unwrap_or(u16::MAX),
+        );
+        let entry = if writes {
+            opcode::WriteFixed::new(FILE, part, length, index)
+                .offset(offset)
+                .build()
+        } else {
+            opcode::ReadFixed::new(FILE, part, length, index)
+                .offset(offset)
+                .build()
+        };
+        self.push(&entry.user_data(slot as u64))
+    }
+
+    #[inline]
+    fn push(&mut self, entry: &squeue::Entry) -> Result<(), LoadError> {
+        // SAFETY: its buffer, where it has one, is a registered one of ours and lives as long as the
+        // ring; nobody touches it until the request has ended.
+        let pushed = unsafe { self.kernel.submission().push(entry) };
+        if pushed.is_err() {
+            // Never: there is one request a slot, and as many places as slots.
+            return Err(refused("io_uring_enter")(io::Error::from_raw_os_error(
+                libc::EBUSY,
+            )));
+        }
+        self.under_way += 1;
+        Ok(())
+    }
+
+    /// Hands over what was laid down, and waits until at least one request has ended.
+    #[inline]
+    pub fn wait(&mut self) -> Result<(), LoadError> {
+        loop {
+            self.calls += 1;
+            match self.kernel.submit_and_wait(1) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(refused("io_uring_enter")(error)),
+            }
+        }
+    }
+
+    /// The next request that has ended; none where the kernel must be waited for.
+    #[inline]
+    pub fn next(&mut self, call: &'static str) -> Result<Option<Ended>, LoadError> {
+        let Some(entry) = self.kernel.completion().next() else {
+            return Ok(None);
+        };
+        self.under_way -= 1;
+        let bytes = usize::try_from(entry.result())
+            .map_err(|_| io::Error::from_raw_os_error(-entry.result()))
+            .map_err(|source| LoadError::io(call, "(a large file)", source))?;
+        Ok(Some(Ended {
+            // A slot, or the mark of `fsync`, which nobody asks for here.
+            slot: usize::try_from(entry.user_data()).unwrap_or(0),
+            bytes,
+        }))
+    }
+
+    /// Makes the file durable; nothing may be under way.
+    pub fn make_durable(&mut self) -> Result<(), LoadError> {
+        self.push(&opcode::Fsync::new(FILE).build().user_data(FSYNC))?;
+        self.wait()?;
+        while self.next("fsync")?.is_none() {
+            self.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ring<'_> {
+    fn drop(&mut self) {
+        // The kernel may not write to a buffer that is somebody else's by then.
+        while self.under_way > 0 && self.wait().is_ok() {
+            while let Some(_ended) = self.kernel.completion().next() {
+                self.under_way -= 1;
+            }
+        }
+    }
+}
