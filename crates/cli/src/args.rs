@@ -560,9 +560,21 @@ pub struct PhaseArgs {
     /// What its kind takes: `size=64M`
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// How far it is followed: until what it wrote is durable, or until it returns, as programs do
+    #[arg(long, value_enum, default_value = "durable")]
+    pub until: Until,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How far a phase is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Until {
+    /// Until everything it wrote is durable.
+    Durable,
+    /// Until its last call has returned.
+    Return,
 }
 
 const NEWFS_HELP: &str = "\

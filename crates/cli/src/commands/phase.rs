@@ -1,7 +1,7 @@
 //! `phase`: one phase in a directory, once. No mkfs, no cache state: the building block of a
 //! script, and of `run --dry-run`.
 
-use crate::args::PhaseArgs;
+use crate::args::{PhaseArgs, Until};
 use crate::catalogue::catalogue;
 use crate::exit::{Code, Trouble};
 use crate::output;
@@ -68,6 +68,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         copy_method: args.copy_method,
         ground: &mut ground,
         facts: None,
+        durable: args.until == Until::Durable,
         stop: &stop,
         mark: &mut |_| (),
     })

@@ -1,0 +1,119 @@
+//! The file systems the duels are fought on: made anew by their recipes on image files, each a guard
+//! that stands in the journal before it exists.
+
+use etcetera::BaseStrategy;
+use fsdyno_host::command;
+use fsdyno_host::image::{Image, Scratch};
+use fsdyno_host::journal::Journal;
+use fsdyno_host::loops::Loop;
+use fsdyno_host::mounts::{self, Mounted};
+use fsdyno_model::{
+    Bytes, Contender, FilesystemKind, GroundState, LabChoice, LayoutChoice, Step, Stop,
+};
+use std::path::{Path, PathBuf};
+
+/// The size of an image: sparse, so that only what is written is taken.
+const SIZE: Bytes = Bytes(12 << 30);
+
+/// A file system, mounted. Given back from top to bottom.
+#[derive(Debug)]
+pub struct Ground {
+    mounted: Option<Mounted>,
+    device: Option<Loop>,
+    _image: Option<Image>,
+    target: PathBuf,
+    _scratch: Scratch,
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+impl Ground {
+    /// Makes and mounts a file system with its defaults.
+    pub fn make(name: &str, base: &Path, stop: &Stop) -> Result<Self, String> {
+        let recipe =
+            fsdyno_recipes::find(name).ok_or_else(|| format!("`{name}` is no file system"))?;
+        let contender = plain(name);
+        let journal = Journal::open(&journals()?).map_err(told)?;
+        let path = base.join(format!("fsdyno-bench-{}", std::process::id()));
+        let scratch = Scratch::create(&path, &journal).map_err(told)?;
+        let target = path.join("mnt");
+        std::fs::create_dir(&target).map_err(told)?;
+        let (mut image, mut device, mut devices) = (None, None, Vec::new());
+        if recipe.kind() == FilesystemKind::Block {
+            let file = path.join("disk.img");
+            image = Some(Image::create(&file, SIZE, &journal).map_err(told)?);
+            let attached = Loop::attach(&file, &journal).map_err(told)?;
+            devices.push(attached.device().display().to_string());
+            device = Some(attached);
+        }
+        for step in recipe.make_for(&contender, &devices, &target) {
+            let argv = step.argv();
+            let finished = command::run(&argv, stop).map_err(told)?;
+            if !finished.success() {
+                return Err(finished.failure(&argv));
+            }
+        }
+        let mut mounted = None;
+        for step in recipe.mount(&contender, &devices, &target) {
+            let Step::Mount {
+                fstype,
+                source,
+                target,
+                options,
+            } = &step
+            else {
+                return Err(format!("{name} is not mounted by one call"));
+            };
+            mounted = Some(mounts::mount(fstype, source, target, options, &journal).map_err(told)?);
+        }
+        Ok(Self {
+            mounted,
+            device,
+            _image: image,
+            target,
+            _scratch: scratch,
+        })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.target
+    }
+
+    /// Gives everything back, and says what could not be.
+    pub fn give_back(&mut self) -> Result<(), String> {
+        if let Some(mounted) = self.mounted.take() {
+            mounted.unmount().map_err(told)?;
+        }
+        if let Some(device) = self.device.take() {
+            device.detach().map_err(told)?;
+        }
+        Ok(())
+    }
+}
+
+/// A file system with its defaults, on one device.
+fn plain(name: &str) -> Contender {
+    Contender {
+        label: name.to_owned(),
+        filesystem: name.to_owned(),
+        mkfs: Vec::new(),
+        mount: Vec::new(),
+        layout: LayoutChoice {
+            name: "single".to_owned(),
+            devices: 1,
+        },
+        directory: None,
+        state: GroundState::default(),
+        lab: LabChoice::default(),
+    }
+}
+
+/// Where `fsdyno clean` looks.
+fn journals() -> Result<PathBuf, String> {
+    let strategy = etcetera::choose_base_strategy().map_err(told)?;
+    let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
+    Ok(state.join("fsdyno").join("journal"))
+}
