@@ -17,7 +17,7 @@
 
 enum { DEPTH = 256, LISTING = 32 * 1024, BUFFER = 128 * 1024 };
 
-static unsigned char buffer[1 << 20] __attribute__((aligned(4096)));
+static unsigned char buffer[BUFFER] __attribute__((aligned(4096)));
 static char listings[DEPTH][LISTING] __attribute__((aligned(8)));
 static char attributes[64 * 1024];
 
@@ -42,6 +42,16 @@ static unsigned long long number(const char *text) {
     case 'G': return value << 30;
     default: return value;
   }
+}
+
+/* Bytes of one call: no more than the buffer holds. */
+static size_t block_size(const char *text) {
+  unsigned long long value = number(text);
+  if (value == 0 || value > sizeof buffer) {
+    errno = EINVAL;
+    die("bytes of one call");
+  }
+  return value;
 }
 
 /* Counts a name of digits on by one, in place. */
@@ -340,7 +350,7 @@ int main(int argc, char **argv) {
   memset(listings[0], 1, sizeof listings[0]);
   for (unsigned at = 0; argc == 6 && at < sizeof names / sizeof *names; at++)
     if (!strcmp(argv[1], names[at])) {
-      many(at, argv[2], number(argv[3]), number(argv[4]), number(argv[5]));
+      many(at, argv[2], number(argv[3]), number(argv[4]), *argv[5] == '0' ? 0 : block_size(argv[5]));
       return 0;
     }
   for (unsigned at = 0; argc >= 3 && at < sizeof trees / sizeof *trees; at++)
@@ -349,12 +359,12 @@ int main(int argc, char **argv) {
       return 0;
     }
   if (argc == 4 && !strcmp(argv[1], "untar")) unpack(argv[2], argv[3]);
-  else if (argc == 5 && !strcmp(argv[1], "seq-write")) in_order(1, argv[2], number(argv[3]), number(argv[4]));
-  else if (argc == 5 && !strcmp(argv[1], "seq-read")) in_order(0, argv[2], number(argv[3]), number(argv[4]));
+  else if (argc == 5 && !strcmp(argv[1], "seq-write")) in_order(1, argv[2], number(argv[3]), block_size(argv[4]));
+  else if (argc == 5 && !strcmp(argv[1], "seq-read")) in_order(0, argv[2], number(argv[3]), block_size(argv[4]));
   else if (argc == 6 && !strcmp(argv[1], "random-write"))
-    all_over(1, argv[2], number(argv[3]), number(argv[4]), *argv[5] == 'd');
+    all_over(1, argv[2], number(argv[3]), block_size(argv[4]), *argv[5] == 'd');
   else if (argc == 6 && !strcmp(argv[1], "random-read"))
-    all_over(0, argv[2], number(argv[3]), number(argv[4]), *argv[5] == 'd');
+    all_over(0, argv[2], number(argv[3]), block_size(argv[4]), *argv[5] == 'd');
   else {
     fputs("usage: floor create|stat|open|rename|link|unlink|mkdir|rmdir DIR FILES EACH BYTES\n"
           "       floor copy FROM TO | untar ARCHIVE TO | delete|read|walk TREE\n"
