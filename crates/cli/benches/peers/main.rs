@@ -190,29 +190,33 @@ impl Names {
     }
 }
 
-/// All comparisons of one work on one file system.
-fn compare<'w>(
-    work: &'w Work,
+/// All comparisons of one work on one file system. What cannot be compared is told with its reason.
+fn compare(
+    work: &'static Work,
     names: &Names,
     stop: &Stop,
-) -> Result<Vec<(&'w Other, Option<Figures>)>, String> {
+) -> Result<Vec<(&'static Other, Result<Figures, String>)>, String> {
     contest::shell(&names.fill(works::CLEAR), stop)?;
     contest::shell(&names.fill(work.lay), stop)?;
     let mut rows = Vec::new();
     for other in work.others {
         let theirs = names.fill(other.command);
-        if !contest::there(&theirs) {
-            rows.push((other, None));
-            continue;
-        }
-        let duel = Duel {
-            before: names.fill(work.before),
-            ours: names.fill(other.ours.unwrap_or(work.ours)),
-            theirs,
+        let figures = if contest::there(&theirs) {
+            let duel = Duel {
+                before: names.fill(work.before),
+                ours: names.fill(other.ours.unwrap_or(work.ours)),
+                theirs,
+            };
+            duel.fight(names.scale.pairs, stop)
+        } else {
+            Err("not there".to_owned())
         };
-        let figures = duel.fight(names.scale.pairs, stop)?;
-        eprintln!("{:<28} {:<18} {}", work.name, other.name, figures.line());
-        rows.push((other, Some(figures)));
+        if stop.requested() {
+            return Err("stopped at the user's request".to_owned());
+        }
+        let line = figures.as_ref().map_or_else(String::clone, Figures::line);
+        eprintln!("{:<26} {:<14} {line}", work.name, other.name);
+        rows.push((other, figures));
     }
     Ok(rows)
 }

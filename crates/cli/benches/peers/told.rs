@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// One comparison: who, the goal, and what came out; none where the program is not there.
+/// One comparison: who, the goal, and what came out, or why nothing did.
 struct Row {
     filesystem: String,
     other: &'static Other,
-    figures: Option<Figures>,
+    figures: Result<Figures, String>,
 }
 
 /// Everything that came out so far.
@@ -58,7 +58,7 @@ impl Pages {
         &mut self,
         work: &'static Work,
         filesystem: &str,
-        rows: Vec<(&'static Other, Option<Figures>)>,
+        rows: Vec<(&'static Other, Result<Figures, String>)>,
     ) {
         let rows = rows.into_iter().map(|(other, figures)| Row {
             filesystem: filesystem.to_owned(),
@@ -161,7 +161,7 @@ impl Row {
     /// The ratio that is held against the goal.
     fn judged(&self) -> Option<PairedRatio> {
         let of = if self.other.wall { wall } else { cpu };
-        self.figures.as_ref()?.ratio(of)
+        self.figures.as_ref().ok()?.ratio(of)
     }
 }
 
@@ -199,8 +199,12 @@ fn line(row: &Row) -> String {
     let Row {
         filesystem, other, ..
     } = row;
-    let Some(figures) = &row.figures else {
-        return format!("| {filesystem} | {} | not there | | | | |\n", other.name);
+    let figures = match &row.figures {
+        Ok(figures) => figures,
+        Err(reason) => {
+            let reason = reason.replace(['|', '\n'], " ");
+            return format!("| {filesystem} | {} | {reason} | | | | |\n", other.name);
+        }
     };
     let goal = other.goal.map_or_else(String::new, |goal| {
         format!("{goal:.2}{}", if other.wall { " wall" } else { "" })

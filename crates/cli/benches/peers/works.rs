@@ -49,8 +49,7 @@ const FILES: &str = "rm -rf {d}/op; {floor} create {d} {n} 100 0; sync -f {d}";
 const LARGE: &str = "mkdir -p {d}/op; {fsdyno} phase op-write --in {d} --set size={mib}M; \
                      cp {d}/op/large000 {d}/large; cat {d}/large {d}/op/large000 > /dev/null";
 const TREE: &str = "{fsdyno} make portage --in {d} --scale {tree}; sync -f {d}";
-const NO_COPY: &str =
-    "rm -rf {d}/copy-1 {d}/target; mkdir -p {d}/target; rmdir {d}/target; sync -f {d}";
+const NO_COPY: &str = "rm -rf {d}/copy-1 {d}/target; sync -f {d}";
 const COPY: &str = "rm -rf {d}/copy-1; cp -a {d}/source {d}/copy-1; sync -f {d}";
 
 /// The works.
@@ -218,6 +217,23 @@ pub static ALL: &[Work] = &[
                 0.65,
             ),
         ],
+    },
+    Work {
+        name: "read all over, direct",
+        about: "4 KiB at random offsets past the cache, 32 under way; the start of the programs included",
+        lay: LARGE,
+        before: "",
+        ours: "{fsdyno} phase op-random-read --in {d} --engine uring --set size={mib}M \
+               --set operations={ops} --set cache=direct --set depth=32",
+        others: &[Other {
+            name: "fio, tuned",
+            command: "fio --name=fio --filename={d}/large --rw=randread --bs=4k --size={mib}m --direct=1 \
+                      --ioengine=io_uring --iodepth=32 --fixedbufs=1 --registerfiles=1 --norandommap \
+                      --iodepth_batch_complete_max=32 --number_ios={ops} --output=/dev/null",
+            ours: None,
+            wall: true,
+            goal: Some(1.0),
+        }],
     },
     Work {
         name: "write all over, cached",
