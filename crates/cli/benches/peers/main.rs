@@ -190,12 +190,11 @@ impl Names {
     }
 }
 
+/// What came out of one comparison, or why nothing did.
+type Row = (&'static Other, Result<Figures, String>);
+
 /// All comparisons of one work on one file system. What cannot be compared is told with its reason.
-fn compare(
-    work: &'static Work,
-    names: &Names,
-    stop: &Stop,
-) -> Result<Vec<(&'static Other, Result<Figures, String>)>, String> {
+fn compare(work: &'static Work, names: &Names, stop: &Stop) -> Result<Vec<Row>, String> {
     contest::shell(&names.fill(works::CLEAR), stop)?;
     contest::shell(&names.fill(work.lay), stop)?;
     let mut rows = Vec::new();

@@ -1,6 +1,6 @@
 //! A phase of operations: its room is laid out before the clock, and its figures are its own.
 
-use super::{Measured, Point, Request, Watch, durable, open_ground, raise_descriptor_limit};
+use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_limit};
 use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
@@ -8,6 +8,7 @@ use crate::engines::uring;
 use crate::ground::Ground;
 use crate::workloads::op::{self, Op, Parameters, Phase};
 use crate::workloads::{Job, PhaseKind};
+use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Nanos;
