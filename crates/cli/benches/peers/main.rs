@@ -40,10 +40,10 @@ const FULL: Scale = Scale {
 };
 const QUICK: Scale = Scale {
     pairs: 6,
-    files: 10_000,
+    files: 50_000,
     megabytes: 128,
     operations: 65_536,
-    tree: 0.1,
+    tree: 0.4,
 };
 
 /// What was asked for.

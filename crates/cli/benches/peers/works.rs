@@ -144,11 +144,12 @@ pub static ALL: &[Work] = &[
     },
     Work {
         name: "six file phases",
-        about: "create, stat and delete in order and at random, one process each, made durable",
+        about: "create, stat and delete in one directory, twice, each in a process and made durable \
+                (bonnie++ in one process, the second time in another order)",
         lay: "",
         before: "find {d} -mindepth 1 -maxdepth 1 -exec rm -rf {} + ; sync -f {d}",
-        ours: "sh -c 'for o in sequential random; do for p in create stat delete; do \
-               {fsdyno} phase bonnie-$p --in {d} --set files=$(({k} * 1024)) --set order=$o; done; done'",
+        ours: "sh -c 'n=$(({k} * 1024)); for turn in 1 2; do for p in create stat unlink; do \
+               {fsdyno} phase op-$p --in {d} --set files=$n --set each=$n; done; done'",
         others: &[other(
             "bonnie++",
             "bonnie++ -q -u root -d {d} -s 0 -n {k} -r 0",
