@@ -43,6 +43,8 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         verify: false,
         check: true,
         fragments: false,
+        adaptive: None,
+        margin: fsdyno_model::Plan::MARGIN,
         fragments_floor: Bytes(0),
         guest: None,
         disk: None,

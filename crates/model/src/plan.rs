@@ -28,6 +28,13 @@ pub struct Plan {
     pub workloads: Vec<Workload>,
     /// How many blocks.
     pub repeats: u32,
+    /// Whether contenders are measured on until it is known how they stand; then `repeats` is the
+    /// least number of blocks. None where the number is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adaptive: Option<Adaptive>,
+    /// The difference between contenders that matters: 0.02 is 2 %.
+    #[serde(default = "usual_margin", skip_serializing_if = "is_usual_margin")]
+    pub margin: f64,
     /// No block begins after this time.
     pub budget: Option<Nanos>,
     /// Where blocks live.
@@ -60,7 +67,38 @@ pub struct Plan {
     pub disk_record: Option<DiskRecord>,
 }
 
+/// How long contenders are measured on whose place is not known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Adaptive {
+    /// How narrow the interval of a ratio need not become any narrower: 0.01 is 1 % either way.
+    pub precision: f64,
+    /// The most blocks.
+    pub most: u32,
+}
+
+fn usual_margin() -> f64 {
+    Plan::MARGIN
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_usual_margin(margin: &f64) -> bool {
+    margin.to_bits() == Plan::MARGIN.to_bits()
+}
+
 impl Plan {
+    /// The margin where nobody says.
+    pub const MARGIN: f64 = 0.02;
+
+    /// The most blocks there can be.
+    pub fn most_repeats(&self) -> u32 {
+        self.adaptive.map_or(self.repeats, |adaptive| adaptive.most)
+    }
+
+    /// Whether figures have no noise: the same cell takes the same time to the nanosecond.
+    pub fn in_virtual_time(&self) -> bool {
+        self.disk.is_some()
+    }
+
     /// The version of the plan structure this program writes.
     pub const SCHEMA: u32 = 1;
 

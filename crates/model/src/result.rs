@@ -271,6 +271,8 @@ mod tests {
             verify: false,
             check: false,
             fragments: false,
+            adaptive: None,
+            margin: Plan::MARGIN,
             fragments_floor: Bytes(0),
             guest: None,
             disk: None,

@@ -1,7 +1,7 @@
 //! What may be said of figures here: the judgement of `fsdyno-stats`, and which trend and which
 //! outlier is worth a word.
 
-use fsdyno_stats::{MARGIN, OUTLYING, Verdict, drift, judge, outliers};
+use fsdyno_stats::{OUTLYING, Rule, Verdict, drift, judge, outliers};
 
 pub use fsdyno_stats::FEWEST;
 
@@ -17,20 +17,20 @@ pub const MATTERS: f64 = 0.1;
 /// The p-value below which a drift is not put down to chance.
 const SIGNIFICANT: f64 = 0.05;
 
-/// What the figures allow to be said of `these` against `others` (less is faster); none where
-/// too few blocks have both.
+/// What the figures allow to be said of `these` against `others` (less is faster), by themselves;
+/// none where too few blocks have both.
 pub fn verdict(these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
-    judge(these, others, MARGIN)
+    judge(these, others, &Rule::default())
 }
 
-/// Who leads by rank (the lowest first), and who cannot be told from the leader. Nobody, where of
+/// Who leads by rank (the lowest first), and who is not told from the leader. Nobody, where of
 /// the first by rank nothing can be said beside anybody, and of others something can; where nothing
 /// can be said of any two, the first stands alone.
-pub fn leading(figures: &[&[Blocked]], ranks: &[f64]) -> Vec<bool> {
-    let places = 0..figures.len();
+pub fn leading(ranks: &[f64], verdict: impl Fn(usize, usize) -> Option<Verdict>) -> Vec<bool> {
+    let places = 0..ranks.len();
     let judged = |place: usize| {
         let mut others = places.clone().filter(|other| *other != place);
-        others.any(|other| verdict(figures[place], figures[other]).is_some())
+        others.any(|other| verdict(place, other).is_some())
     };
     let leader = places
         .clone()
@@ -38,7 +38,8 @@ pub fn leading(figures: &[&[Blocked]], ranks: &[f64]) -> Vec<bool> {
     let leader = leader.filter(|leader| judged(*leader) || !places.clone().any(judged));
     let leads = |place: usize| {
         let level = |leader: usize| {
-            verdict(figures[place], figures[leader]) == Some(Verdict::Indistinguishable)
+            let told = verdict(place, leader);
+            matches!(told, Some(Verdict::Indistinguishable | Verdict::Open))
         };
         leader.is_some_and(|leader| leader == place || level(leader))
     };
@@ -74,20 +75,22 @@ mod tests {
     #[test]
     fn nothing_is_said_of_two_pairs_or_of_ranges_that_overlap() {
         let slow = [(0, 5.0), (1, 6.0), (2, 7.0)];
-        let fast = [(2, 3.0), (1, 4.0), (0, 4.5)];
+        let fast = [(2, 4.3), (1, 3.6), (0, 3.0)];
         assert_eq!(verdict(&fast[..2], &slow), None);
         assert_eq!(verdict(&fast, &slow), Some(Verdict::Faster));
         assert_eq!(verdict(&slow, &fast), Some(Verdict::Slower));
         // Faster in every block, yet the ranges overlap.
         let near = [(0, 4.5), (1, 5.5), (2, 6.0)];
-        assert_eq!(verdict(&near, &slow), Some(Verdict::Indistinguishable));
+        assert_eq!(verdict(&near, &slow), Some(Verdict::Open));
     }
 
     #[test]
     fn where_the_first_was_never_judged_and_others_were_nobody_leads() {
         let (slow, near) = (blocks(&[5.0, 6.0, 7.0]), blocks(&[4.9, 6.1, 6.9]));
         let once = [(0, 1.0)];
-        let lead = |figures: &[&[Blocked]], ranks: &[f64]| leading(figures, ranks);
+        let lead = |figures: &[&[Blocked]], ranks: &[f64]| {
+            leading(ranks, |one, other| verdict(figures[one], figures[other]))
+        };
         let ranks = [2.0, 3.0, 1.0];
         assert_eq!(lead(&[&near, &slow, &once], &ranks), [false; 3]);
         let ranks = [1.0, 2.0, 3.0];

@@ -86,6 +86,12 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
+/// `2 %`, `0.5 %`.
+pub fn percent(part: f64) -> String {
+    let percent = (part * 1000.0).round() / 10.0;
+    format!("{percent} %")
+}
+
 /// `1 cell`, `2 cells`.
 pub fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };

@@ -1,25 +1,57 @@
 //! Numbers in, numbers out: what figures say, and how sure that is.
 //!
 //! What lives here: describing a sample ([`Summary`], [`geometric_mean`]), comparing contenders by
-//! pairs within blocks ([`ratio_paired`], [`judge`], [`chance_verdict`]) by exact
-//! distribution-free intervals, doubt about a series ([`outliers`], [`drift`]), and how far two
-//! orders agree ([`rank_correlation`]). What does not: clocks, units, contenders, words for a
-//! reader. Nothing here is random, and nothing assumes a normal distribution: times of file
-//! systems are skewed and have several humps.
+//! pairs within blocks ([`ratio_paired`], [`geometric_ratio`]) and judging all comparisons of a
+//! table together ([`judge_table`]), also where figures decide how long a run goes on ([`Looks`]);
+//! comparing runs, which are in no pairs ([`ratio_apart`], [`judge_apart`]); ranks and tiers
+//! ([`rank_intervals`], [`tiers`]); doubt about a series ([`outliers`], [`drift`], [`humps`],
+//! [`dependence`]); and how far two orders agree ([`rank_correlation`]). What does not: clocks,
+//! units, contenders, words for a reader. Nothing here is random. Times of file systems are skewed
+//! and have several humps: only where pairs are few is anything taken to be normal, and then it is
+//! said there.
 //!
 //! Numbers that are no numbers (NaN) or infinite belong in no sample: a function that meets one
 //! answers `None`, or leaves it out where that is said.
 
+mod apart;
 mod describe;
 mod exact;
+mod holm;
+mod looks;
+mod normal;
 mod pairs;
+mod proportion;
+mod rank_sum;
 mod ranks;
+mod repeats;
 mod series;
+mod signed_rank;
+mod student;
+mod table;
+mod tiers;
 mod verdict;
 
+pub use apart::{RatioApart, ratio_apart};
 pub use describe::{Summary, geometric_mean};
 pub use exact::Interval;
-pub use pairs::{PairedRatio, ratio_paired};
+pub use holm::holm;
+pub use looks::Looks;
+pub use pairs::{PairedRatio, geometric_ratio, ratio_paired};
+pub use proportion::proportion_interval;
 pub use ranks::{FEWEST_RANKED, chance_of_order, midranks, rank_correlation};
+pub use repeats::{Humps, dependence, humps};
 pub use series::{Drift, OUTLYING, drift, outliers};
-pub use verdict::{FEWEST, MARGIN, Verdict, chance_verdict, judge};
+pub use table::{Line, Verdicts, judge_table, open_in};
+pub use tiers::{rank_intervals, tiers};
+pub use verdict::{
+    EXACT_FROM, FEWEST, LEVEL, MARGIN, Rule, Series, Verdict, judge, judge_all, judge_apart,
+    reached,
+};
+
+#[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are read as numbers"
+)]
+mod scipy_tests;

@@ -4,9 +4,12 @@
 //! of a pair alike, and cancels in their ratio: G. E. P. Box, J. S. Hunter and W. G. Hunter,
 //! "Statistics for Experimenters", 2nd ed. (2005), section 3.2, paired comparison.
 
-use crate::describe::{median, sorted};
-use crate::exact::{Interval, median_interval};
+use crate::describe::{mean, sorted};
+use crate::exact::Interval;
+use crate::signed_rank;
+use crate::verdict::Series;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// The confidence that intervals are asked for.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -16,14 +19,14 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 pub struct PairedRatio {
     /// How many pairs there are.
     pub pairs: usize,
-    /// The median of the ratios, taken of their logarithms: the ratio the other way round is
-    /// exactly its inverse.
-    pub median_ratio: f64,
+    /// The middle of the ratios: the median of the means of any two of their logarithms (Hodges
+    /// and Lehmann). The ratio the other way round is its inverse.
+    pub middle: f64,
     /// The smallest ratio of a pair.
     pub low: f64,
     /// The largest ratio of a pair.
     pub high: f64,
-    /// The interval of the median ratio at 95 % or more; none with too few pairs (below 6).
+    /// The interval of the middle at 95 % or more; none with too few pairs (below 6).
     pub interval: Option<Interval>,
 }
 
@@ -33,18 +36,48 @@ pub struct PairedRatio {
 /// left.
 pub fn ratio_paired(a: &[(u32, f64)], b: &[(u32, f64)]) -> Option<PairedRatio> {
     let logs: Vec<f64> = pairs(a, b).iter().map(|(a, b)| (a / b).ln()).collect();
-    let ordered = sorted(&logs)?;
-    let interval = median_interval(&logs, CONFIDENCE).map(|of_logs| Interval {
+    of_logs(&logs)
+}
+
+fn of_logs(logs: &[f64]) -> Option<PairedRatio> {
+    let ordered = sorted(logs)?;
+    let interval = signed_rank::interval(logs, CONFIDENCE).map(|of_logs| Interval {
         low: of_logs.low.exp(),
         high: of_logs.high.exp(),
     });
     Some(PairedRatio {
         pairs: logs.len(),
-        median_ratio: median(&logs)?.exp(),
+        middle: signed_rank::middle(logs)?.exp(),
         low: ordered[0].exp(),
         high: ordered[ordered.len() - 1].exp(),
         interval,
     })
+}
+
+/// The geometric mean of the ratios of several phases, `(times, baseline)` each, with its interval:
+/// taken within each block that has all of them, and then as the ratio of one phase is. What the
+/// phases of a block have in common is thus not counted as often as there are phases. None where
+/// no block has all.
+///
+/// Ratios are averaged by logarithms, as [`geometric_mean`](crate::geometric_mean) argues.
+pub fn geometric_ratio(phases: &[(Series<'_>, Series<'_>)]) -> Option<PairedRatio> {
+    let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (times, baseline) in phases {
+        let blocks = times.iter().map(|(block, _)| *block);
+        let blocks: std::collections::BTreeSet<u32> = blocks.collect();
+        for block in blocks {
+            let of = |list: &[(u32, f64)]| -> Vec<(u32, f64)> {
+                let here = list.iter().filter(|(other, _)| *other == block);
+                here.copied().collect()
+            };
+            if let Some((a, b)) = pairs(&of(times), &of(baseline)).first() {
+                by_block.entry(block).or_default().push((a / b).ln());
+            }
+        }
+    }
+    let whole = by_block.values().filter(|logs| logs.len() == phases.len());
+    let means: Vec<f64> = whole.filter_map(|logs| mean(logs)).collect();
+    of_logs(&means)
 }
 
 /// The figures that have a partner, by block.
@@ -93,13 +126,17 @@ mod tests {
         let mut b = blocks(&[10.11, 10.54, 9.87, 10.42, 10.38, 10.95, 10.02]);
         b.reverse();
         let ratio = ratio_paired(&a, &b).unwrap();
-        // numpy, exp of median, min and max of log(a / b).
-        assert!(near(ratio.median_ratio, 1.217_606_330_365_974_3));
+        // numpy, exp of the median of all means of pairs, of min and of max of log(a / b).
+        assert!(near(ratio.middle, 1.221_592_708_994_520_2));
         assert!(near(ratio.low, 1.126_185_958_254_269_5));
         assert!(near(ratio.high, 1.319_148_936_170_213));
         assert_eq!(ratio.pairs, 7);
+        // Those limits that scipy's wilcoxon does not reject at 0.05.
         let interval = ratio.interval.unwrap();
-        assert_eq!((interval.low, interval.high), (ratio.low, ratio.high));
+        assert!(
+            near(interval.low, 1.155_105_973_025_048_1)
+                && near(interval.high, 1.297_716_894_977_169_1)
+        );
     }
 
     #[test]
@@ -108,10 +145,24 @@ mod tests {
         let b = [(0, 5.0), (1, 1.0), (2, 20.0), (3, 9.0), (2, 20.0), (2, 1.0)];
         let ratio = ratio_paired(&a, &b).unwrap();
         assert_eq!(ratio.pairs, 3);
-        assert!(near(ratio.low, 1.0) && near(ratio.high, 2.0) && near(ratio.median_ratio, 2.0));
+        assert!(near(ratio.low, 1.0) && near(ratio.high, 2.0));
+        assert!(near(ratio.middle, 2.0_f64.powf(0.75)));
         assert_eq!(ratio.interval, None);
         assert_eq!(ratio_paired(&[(0, 1.0)], &[(1, 1.0)]), None);
         assert_eq!(ratio_paired(&[(0, f64::NAN)], &[(0, 1.0)]), None);
+    }
+
+    #[test]
+    fn the_geometric_mean_is_taken_within_blocks_that_have_every_phase() {
+        let (one, two) = ([(0, 2.0), (1, 8.0), (2, 4.0)], [(1, 2.0), (0, 8.0)]);
+        let base = [(0, 1.0), (1, 1.0), (2, 1.0)];
+        let all = geometric_ratio(&[(&one, &base), (&two, &base)]).unwrap();
+        assert_eq!(all.pairs, 2);
+        assert!(near(all.low, 4.0) && near(all.high, 4.0) && near(all.middle, 4.0));
+        assert_eq!(
+            geometric_ratio(&[(&one, &base), (&[(7, 1.0)], &base)]),
+            None
+        );
     }
 
     #[test]
@@ -134,7 +185,7 @@ mod tests {
             let there = ratio_paired(&blocks(&a), &blocks(&b)).unwrap();
             let back = ratio_paired(&blocks(&b), &blocks(&a)).unwrap();
             let inverse = |x: f64, y: f64| (x * y - 1.0).abs() < 1e-9;
-            prop_assert!(inverse(there.median_ratio, back.median_ratio));
+            prop_assert!(inverse(there.middle, back.middle));
             prop_assert!(inverse(there.low, back.high) && inverse(there.high, back.low));
         }
 

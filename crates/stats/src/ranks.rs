@@ -6,14 +6,24 @@ pub fn midranks(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return None;
     }
-    let below = |value: f64| values.iter().filter(|other| **other < value).count();
-    let alike = |value: f64| values.iter().filter(|other| **other <= value).count() - below(value);
-    // Those alike take the places from `below + 1` to `below + alike`.
-    let ranks = values.iter().map(|value| {
-        let (below, alike) = (below(*value) as f64, alike(*value) as f64);
-        below + f64::midpoint(1.0, alike)
-    });
-    Some(ranks.collect())
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut below = 0;
+    // Zero below zero equals zero above it, although they are sorted apart.
+    #[expect(
+        clippy::float_cmp,
+        reason = "what is equal shares its rank, and nothing else"
+    )]
+    for alike in order.chunk_by(|a, b| values[*a] == values[*b]) {
+        // Those alike take the places from `below + 1` to `below + alike`.
+        let rank = below as f64 + f64::midpoint(1.0, alike.len() as f64);
+        for place in alike {
+            ranks[*place] = rank;
+        }
+        below += alike.len();
+    }
+    Some(ranks)
 }
 
 /// The fewest pairs of which a rank correlation is given: of two, it is always 1 or -1.

@@ -277,6 +277,8 @@ fn everything() -> Plan {
         verify: false,
         check: false,
         fragments: false,
+        adaptive: None,
+        margin: fsdyno_model::Plan::MARGIN,
         fragments_floor: Bytes(0),
         work_dir: None,
         guest: None,

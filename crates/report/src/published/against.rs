@@ -494,14 +494,14 @@ fn compare(entries: &mut [Entry], better: Better, judge: Judge) -> Option<()> {
         entry.ratio_then = (base.then > 0.0).then(|| entry.then / base.then);
         let ratio = ratio_paired(&entry.figures, &base.figures);
         let told = ratio.filter(|_| !base.idle && !entry.idle);
-        entry.ratio_now = told.map(|ratio| ratio.median_ratio);
+        entry.ratio_now = told.map(|ratio| ratio.middle);
         entry.level_with_baseline = level(judge.between(entry, base));
     }
     Some(())
 }
 
 fn level(verdict: Option<Verdict>) -> bool {
-    verdict == Some(Verdict::Indistinguishable)
+    matches!(verdict, Some(Verdict::Indistinguishable | Verdict::Open))
 }
 
 fn correlation(entries: &[Entry]) -> Option<f64> {

@@ -113,7 +113,7 @@ impl Outcome {
         match verdict {
             Some(Verdict::Faster) => Self::Ahead,
             Some(Verdict::Slower) => Self::Behind,
-            Some(Verdict::Indistinguishable) => Self::Level,
+            Some(Verdict::Indistinguishable | Verdict::Open) => Self::Level,
             None => Self::TooFew,
         }
     }

@@ -43,20 +43,8 @@ impl Judge {
 
     /// Who leads by rank (the lowest first), and who cannot be told from the leader.
     pub fn leading(self, entries: &[Entry], ranks: &[f64]) -> Vec<bool> {
-        let figures: Vec<&[Blocked]> = entries.iter().map(|e| e.figures.as_slice()).collect();
-        if !self.exact {
-            return figures::leading(&figures, ranks);
-        }
-        let places = 0..figures.len();
-        let leader = places
-            .clone()
-            .min_by(|a, b| ranks[*a].total_cmp(&ranks[*b]));
-        let level = |place: usize| {
-            leader.is_some_and(|leader| {
-                let verdict = self.between(&entries[place], &entries[leader]);
-                leader == place || verdict == Some(Verdict::Indistinguishable)
-            })
-        };
-        places.map(level).collect()
+        figures::leading(ranks, |place, leader| {
+            self.between(&entries[place], &entries[leader])
+        })
     }
 }

@@ -1,10 +1,11 @@
 //! What the figures allow to be said, in plain words, and no more than that.
 
 use super::phases::{Place, in_words};
-use crate::figures::{Blocked, FEWEST, INTERVALS_FROM, verdict};
+use super::verdicts::Judged;
+use crate::figures::{Blocked, FEWEST, INTERVALS_FROM};
 use crate::words;
 use fsdyno_model::ResultSet;
-use fsdyno_stats::{PairedRatio, Summary, Verdict, chance_verdict, ratio_paired};
+use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, ratio_paired};
 
 /// What may be said of one phase.
 struct Finding {
@@ -33,7 +34,7 @@ enum Said {
 const TOLD_ONE_BY_ONE: usize = 3;
 
 /// The conclusion, a sentence each.
-pub fn conclusion(set: &ResultSet, labels: &[String]) -> Vec<String> {
+pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<String> {
     if !set.cells.iter().any(|r| !r.samples.is_empty()) {
         return vec![if set.cells.is_empty() {
             "No cell has been recorded yet: there is nothing to compare.".to_owned()
@@ -41,7 +42,7 @@ pub fn conclusion(set: &ResultSet, labels: &[String]) -> Vec<String> {
             "Nothing was measured; the reasons stand below.".to_owned()
         }];
     }
-    let (findings, repeats) = findings(set);
+    let (findings, repeats) = findings(set, judged);
     if let (true, [alone]) = (findings.is_empty(), labels) {
         return vec![format!(
             "{alone} was measured alone: there is nothing to compare it with."
@@ -61,12 +62,14 @@ pub fn conclusion(set: &ResultSet, labels: &[String]) -> Vec<String> {
     } else {
         by_leader(&findings, labels)
     };
-    sentences.extend(caution(repeats));
+    if !judged.rule().certain {
+        sentences.extend(caution(repeats));
+    }
     sentences
 }
 
 /// The findings of all phases, and the fewest repeats behind any that is judged.
-fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
+fn findings(set: &ResultSet, judged: &Judged) -> (Vec<Finding>, usize) {
     let plan = &set.run.plan;
     let (mut findings, mut fewest) = (Vec::new(), usize::MAX);
     for (w, workload) in plan.workloads.iter().enumerate() {
@@ -95,7 +98,8 @@ fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
                 workload: named.unwrap_or_default(),
                 label: words::printable(&phase.label),
             };
-            findings.extend(judge(&times).map(|(said, unjudged)| Finding {
+            let verdicts = judged.whole(w, p);
+            findings.extend(judge(&times, &verdicts).map(|(said, unjudged)| Finding {
                 place: place.clone(),
                 writes,
                 said,
@@ -107,12 +111,12 @@ fn findings(set: &ResultSet) -> (Vec<Finding>, usize) {
 }
 
 /// What may be said of contenders sorted by their medians, and who could not be judged.
-fn judge(times: &[(usize, Vec<Blocked>, f64)]) -> Option<(Said, Vec<usize>)> {
+fn judge(times: &[(usize, Vec<Blocked>, f64)], verdicts: &Verdicts) -> Option<(Said, Vec<usize>)> {
     let (leader, rest) = times.split_first()?;
     rest.first()?;
     let (mut level, mut behind, mut unjudged) = (vec![leader.0], Vec::new(), Vec::new());
     for other in rest {
-        match verdict(&leader.1, &other.1) {
+        match verdicts.of(leader.0, other.0) {
             Some(Verdict::Faster) => behind.push(other),
             Some(_) => level.push(other.0),
             None => unjudged.push(other.0),
@@ -289,16 +293,13 @@ fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     sentences
 }
 
-/// How often chance alone sets two equal contenders apart. Where ratios have intervals, these say
-/// so themselves; below 1 in 100 it is not worth a sentence.
+/// What few repeats can tell.
 fn caution(repeats: usize) -> Option<String> {
-    if repeats >= INTERVALS_FROM {
-        return None;
-    }
-    let chance = chance_verdict(repeats).filter(|chance| *chance >= 0.01)?;
-    Some(format!(
-        "With {repeats} repeats, chance alone sets two equal contenders apart in 1 of {:.0} \
-         comparisons: repeat more before relying on a small difference.",
-        1.0 / chance
-    ))
+    (repeats < INTERVALS_FROM).then(|| {
+        format!(
+            "With {repeats} repeats only differences far beyond the noise are told, and the noise \
+             is taken to be normal; from {INTERVALS_FROM} on ratios have intervals that take it \
+             for nothing."
+        )
+    })
 }

@@ -20,6 +20,7 @@ pub mod speed;
 pub mod states;
 mod surroundings;
 pub mod told;
+pub mod verdicts;
 
 pub use cells::CellCounts;
 pub use conclusion::conclusion;
@@ -29,15 +30,20 @@ pub use doubts::{Doubt, Unmeasured};
 pub use fragments::Fragments;
 pub use labs::{Comparisons, Lab};
 pub use proof::Proof;
-pub use speed::{Line, Measure, Standing, Value};
+pub use speed::{Line, Measure, Rank, Standing, Value};
 pub use states::State;
 pub use told::{Told, ToldValue};
 
 use crate::figures::FEWEST;
 use crate::words;
 use fsdyno_model::{CacheState, Contender, ResultSet};
-use fsdyno_stats::geometric_mean;
+use fsdyno_stats::{PairedRatio, geometric_ratio};
+use verdicts::Judged;
 use words::Scale;
+
+/// What heads the tiers.
+pub const TIERS: &str = "Tiers: the fastest with all that are not told apart from it, then the \
+                         fastest of the rest with theirs.";
 
 /// The contenders of one lab, compared.
 #[derive(Debug, Clone)]
@@ -53,10 +59,13 @@ pub struct Comparison {
     /// How many figures stand behind a median: fewest and most.
     pub repeats: (usize, usize),
     /// The geometric mean of each contender's ratios to the baseline, over the phases that all
-    /// contenders have figures of; empty where there are fewer than two such phases.
-    pub overall: Vec<f64>,
+    /// contenders have figures of, taken within blocks; empty where there are fewer than two such
+    /// phases, or no block has all of them.
+    pub overall: Vec<PairedRatio>,
     /// Over how many phases `overall` goes.
     pub overall_phases: usize,
+    /// How the contenders were judged.
+    pub rule: fsdyno_stats::Rule,
     /// What programs reported of themselves.
     pub told: Vec<Told>,
     /// What is known of the caches, by phase.
@@ -108,8 +117,9 @@ impl Comparison {
             contenders.map(|c| words::printable(name(c))).collect()
         };
         let contenders = named(|contender| &contender.label);
+        let judged = Judged::of(set);
         let mut workloads: Vec<WorkloadTable> = (0..plan.workloads.len())
-            .map(|workload| WorkloadTable::of(set, workload))
+            .map(|workload| WorkloadTable::of(set, workload, &judged))
             .collect();
         let repeats = repeats(&workloads);
         if repeats.1 >= FEWEST {
@@ -123,7 +133,8 @@ impl Comparison {
         Self {
             lab: None,
             filesystems: named(|contender| &contender.filesystem),
-            conclusion: conclusion(set, &contenders),
+            conclusion: conclusion(set, &contenders, &judged),
+            rule: judged.rule(),
             repeats,
             overall,
             overall_phases,
@@ -179,7 +190,26 @@ impl Comparison {
 
     /// Whether there are repeats enough to say who is faster.
     pub fn judged(&self) -> bool {
-        self.repeats.1 >= FEWEST
+        self.repeats.1 >= FEWEST || self.rule.certain
+    }
+
+    /// How verdicts are to be read: what matters, and how often they err.
+    pub fn verdicts_in_words(&self) -> String {
+        if self.rule.certain {
+            return "In virtual time figures have no noise: intervals have no width, and one repeat \
+                    tells everything."
+                .to_owned();
+        }
+        format!(
+            "Faster and slower mean by more than {}; all such verdicts of a table together are \
+             wrong in 1 of 20 tables at most{}.",
+            words::percent(self.rule.margin),
+            if self.rule.looks.is_some() {
+                ", although repeats ended when enough was known"
+            } else {
+                ""
+            }
+        )
     }
 
     /// Whether some ratio has an interval.
@@ -190,20 +220,62 @@ impl Comparison {
         })
     }
 
-    /// Whether somebody has too few repeats to be judged where others have enough.
+    /// Whether somebody is nearer to the baseline than what matters.
+    pub fn level(&self) -> bool {
+        self.stands(|standing| standing == Standing::Level)
+    }
+
+    /// Whether of somebody nothing can be said, where there are repeats enough to judge.
     pub fn unjudged(&self) -> bool {
-        self.lines().any(|line| {
-            line.values
-                .iter()
-                .flatten()
-                .any(|v| v.standing == Standing::TooFew)
-        })
+        self.judged()
+            && self.stands(|standing| matches!(standing, Standing::TooFew | Standing::Open))
+    }
+
+    fn stands(&self, wanted: fn(Standing) -> bool) -> bool {
+        self.lines()
+            .any(|line| line.values.iter().flatten().any(|v| wanted(v.standing)))
     }
 
     /// Whether a warning stands behind some figure.
     pub fn doubted(&self) -> bool {
         self.lines()
             .any(|line| line.values.iter().flatten().any(|v| v.doubted))
+    }
+
+    /// The tiers of the whole time of each phase, in words, with its name: `1 xfs; 2 ext4, jfs
+    /// (rank 2-3)`; none where fewer than three contenders were judged, whose verdicts say it all.
+    // no contender
+    pub fn tiers(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for workload in &self.workloads {
+            for phase in &workload.phases {
+                let ranks = phase.lines.last().and_then(Line::ranks);
+                let Some(ranks) = ranks.filter(|ranks| ranks.iter().flatten().count() > 2) else {
+                    continue;
+                };
+                let name = words::phase(self.workloads.len(), &workload.name, &phase.label);
+                all.push((name, self.tiers_in_words(&ranks)));
+            }
+        }
+        all
+    }
+
+    fn tiers_in_words(&self, ranks: &[Option<Rank>]) -> String {
+        let last = ranks.iter().flatten().map(|rank| rank.tier).max();
+        let tier = |tier: usize| {
+            let both = self.contenders.iter().zip(ranks);
+            let of_tier = both.filter_map(|(label, rank)| {
+                let rank = rank.filter(|rank| rank.tier == tier)?;
+                Some(if rank.first == rank.last {
+                    label.clone()
+                } else {
+                    format!("{label} (rank {})", rank.in_words())
+                })
+            });
+            format!("{tier} {}", of_tier.collect::<Vec<_>>().join(", "))
+        };
+        let tiers = (1..=last.unwrap_or(0)).map(tier);
+        tiers.collect::<Vec<_>>().join("; ")
     }
 
     /// All phases.
@@ -218,7 +290,7 @@ impl Comparison {
 }
 
 impl WorkloadTable {
-    fn of(set: &ResultSet, workload: usize) -> Self {
+    fn of(set: &ResultSet, workload: usize, judged: &Judged) -> Self {
         let planned = &set.run.plan.workloads[workload];
         Self {
             name: words::printable(&planned.name),
@@ -228,7 +300,7 @@ impl WorkloadTable {
                 words::printable(&planned.dataset.to_string())
             },
             phases: (0..planned.phases.len())
-                .map(|phase| PhaseTable::of(set, workload, phase))
+                .map(|phase| PhaseTable::of(set, workload, phase, judged))
                 .collect(),
         }
     }
@@ -240,7 +312,7 @@ impl WorkloadTable {
 }
 
 impl PhaseTable {
-    fn of(set: &ResultSet, workload: usize, phase: usize) -> Self {
+    fn of(set: &ResultSet, workload: usize, phase: usize, judged: &Judged) -> Self {
         let planned = &set.run.plan.workloads[workload].phases[phase];
         let samples: Vec<_> = (0..set.run.plan.contenders.len())
             .map(|contender| set.samples(contender, workload, phase))
@@ -254,7 +326,7 @@ impl PhaseTable {
             },
             how: costs::how(&samples, &set.run.plan.engine),
             amount: costs::amount(&samples),
-            lines: speed::lines(&samples),
+            lines: speed::lines(&samples, |measure| judged.line(workload, phase, measure)),
             costs: samples.iter().map(|s| Cost::of(s)).collect(),
         }
     }
@@ -289,26 +361,22 @@ fn repeats(workloads: &[WorkloadTable]) -> (usize, usize) {
 }
 
 /// The geometric mean of the ratios of whole phases, over the phases complete for everybody.
-fn overall(workloads: &[WorkloadTable], contenders: usize) -> (Vec<f64>, usize) {
-    let complete: Vec<Vec<f64>> = workloads
-        .iter()
-        .flat_map(|w| &w.phases)
+fn overall(workloads: &[WorkloadTable], contenders: usize) -> (Vec<PairedRatio>, usize) {
+    let phases = workloads.iter().flat_map(|w| &w.phases);
+    let complete: Vec<Vec<&Value>> = phases
         .filter_map(|phase| phase.lines.last())
-        .filter_map(|line| {
-            line.values
-                .iter()
-                .map(|v| v.as_ref()?.ratio.map(|r| r.median_ratio))
-                .collect()
-        })
+        .filter_map(|line| line.values.iter().map(Option::as_ref).collect())
         .collect();
     if complete.len() < 2 || contenders < 2 {
         return (Vec::new(), 0);
     }
-    let means = (0..contenders)
-        .filter_map(|c| geometric_mean(&complete.iter().map(|row| row[c]).collect::<Vec<_>>()))
-        .collect::<Vec<_>>();
-    if means.len() < contenders {
-        return (Vec::new(), 0);
-    }
-    (means, complete.len())
+    let of = |contender: usize| {
+        let phases = complete.iter();
+        let phases: Vec<_> = phases
+            .map(|values| (&values[contender].times[..], &values[0].times[..]))
+            .collect();
+        geometric_ratio(&phases)
+    };
+    let means: Option<Vec<PairedRatio>> = (0..contenders).map(of).collect();
+    means.map_or((Vec::new(), 0), |means| (means, complete.len()))
 }

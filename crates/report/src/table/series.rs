@@ -2,7 +2,7 @@
 //! hides a difference. What raised doubt while a cell ran is told in [`doubts`](super::doubts).
 
 use super::{Doubt, Line, PhaseTable, WorkloadTable};
-use crate::figures::{INTERVALS_FROM, MATTERS, verdict};
+use crate::figures::{INTERVALS_FROM, MATTERS};
 use crate::words;
 use fsdyno_model::WarningKind;
 use fsdyno_stats::Verdict;
@@ -71,7 +71,7 @@ impl Figures<'_> {
             };
             for (contender, value) in values.filter(|(contender, _)| *contender != ahead) {
                 let behind = value.summary.median / first.summary.median - 1.0;
-                let level = verdict(&value.times, &first.times) == Some(Verdict::Indistinguishable);
+                let level = line.verdicts.of(contender, ahead) == Some(Verdict::Open);
                 if !level || behind <= MATTERS {
                     continue;
                 }

@@ -1,9 +1,9 @@
 //! Times: per phase one line to return, and one to durable where it writes.
 
 use super::doubts::not_warm;
-use crate::figures::{Blocked, FEWEST, astray, leading, trend, verdict};
+use crate::figures::{Blocked, FEWEST, astray, leading, trend};
 use fsdyno_model::Sample;
-use fsdyno_stats::{PairedRatio, Summary, Verdict, ratio_paired};
+use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, rank_intervals, ratio_paired, tiers};
 
 /// Which of the two times of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Line {
     pub measure: Measure,
     /// Its figures by contender; none where it has none.
     pub values: Vec<Option<Value>>,
+    /// What may be said of each contender beside each other one.
+    pub verdicts: Verdicts,
 }
 
 /// The figures of one contender.
@@ -49,8 +51,10 @@ pub struct Value {
 pub enum Standing {
     /// Faster or slower, or nobody has repeats enough to be judged.
     Plain,
-    /// Not to be told from it.
+    /// Nearer to it than what matters.
     Level,
+    /// Nothing of that is known.
+    Open,
     /// Too few repeats to be judged, where others have enough.
     TooFew,
 }
@@ -85,15 +89,18 @@ impl Line {
 }
 
 /// The lines of a phase from its samples by contender.
-pub(super) fn lines(samples: &[Vec<(u32, &Sample)>]) -> Vec<Line> {
+pub(super) fn lines(
+    samples: &[Vec<(u32, &Sample)>],
+    verdicts: impl Fn(Measure) -> Verdicts,
+) -> Vec<Line> {
     [Measure::Return, Measure::Durable]
         .into_iter()
-        .filter_map(|measure| Line::of(measure, samples))
+        .filter_map(|measure| Line::of(measure, samples, verdicts(measure)))
         .collect()
 }
 
 impl Line {
-    fn of(measure: Measure, samples: &[Vec<(u32, &Sample)>]) -> Option<Self> {
+    fn of(measure: Measure, samples: &[Vec<(u32, &Sample)>], verdicts: Verdicts) -> Option<Self> {
         let times: Vec<Vec<Blocked>> = samples
             .iter()
             .map(|of_one| {
@@ -109,14 +116,16 @@ impl Line {
         let mut values: Vec<Option<Value>> = times
             .into_iter()
             .zip(samples)
-            .map(|(times, samples)| {
+            .enumerate()
+            .map(|(at, (times, samples))| {
                 let summary = Summary::of(&times.iter().map(|(_, t)| *t).collect::<Vec<_>>())?;
                 let (drift, outliers) = (trend(&times), astray(&times, summary.median));
                 Some(Value {
                     ratio: compared.then(|| ratio_paired(&times, &base)).flatten(),
-                    standing: match verdict(&times, &base) {
+                    standing: match verdicts.of(at, 0) {
                         Some(Verdict::Indistinguishable) => Standing::Level,
-                        None if most >= FEWEST => Standing::TooFew,
+                        Some(Verdict::Open) => Standing::Open,
+                        None if at > 0 && most >= FEWEST => Standing::TooFew,
                         _ => Standing::Plain,
                     },
                     best: false,
@@ -133,23 +142,69 @@ impl Line {
             })
             .collect();
         if compared {
-            mark_best(&mut values);
+            mark_best(&mut values, &verdicts);
         }
-        values
-            .iter()
-            .any(Option::is_some)
-            .then_some(Self { measure, values })
+        values.iter().any(Option::is_some).then_some(Self {
+            measure,
+            values,
+            verdicts,
+        })
+    }
+
+    /// The contenders that have figures here, by their places.
+    fn there(&self) -> Vec<usize> {
+        let places = 0..self.values.len();
+        places.filter(|at| self.values[*at].is_some()).collect()
+    }
+
+    /// Between which ranks each contender lies, and its tier, where any two were judged.
+    pub fn ranks(&self) -> Option<Vec<Option<Rank>>> {
+        let there = self.there();
+        let verdict = |a: usize, b: usize| self.verdicts.of(there[a], there[b]);
+        let all = 0..there.len();
+        all.clone()
+            .any(|a| all.clone().any(|b| verdict(a, b).is_some()))
+            .then_some(())?;
+        let of = |at: &usize| self.values[*at].as_ref().map(|value| value.summary.median);
+        let medians: Vec<f64> = there.iter().filter_map(of).collect();
+        let ranks = rank_intervals(there.len(), verdict).into_iter();
+        let mut placed = vec![None; self.values.len()];
+        for ((at, (first, last)), tier) in there.iter().zip(ranks).zip(tiers(&medians, verdict)) {
+            placed[*at] = Some(Rank { first, last, tier });
+        }
+        Some(placed)
+    }
+}
+
+/// Where a contender stands among all of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rank {
+    /// The best rank it may have, from 1.
+    pub first: usize,
+    /// The worst.
+    pub last: usize,
+    /// The tier of those that are not told apart from the fastest in it, from 1.
+    pub tier: usize,
+}
+
+impl Rank {
+    /// `1`, or `2-4` where it is not known more closely.
+    pub fn in_words(self) -> String {
+        if self.first == self.last {
+            return self.first.to_string();
+        }
+        format!("{}-{}", self.first, self.last)
     }
 }
 
 /// Marks the lowest median, and every contender judged to be not apart from it; nobody where it was
 /// never judged, and others were. Where there are too few repeats to judge, the lowest alone is
 /// marked.
-fn mark_best(values: &mut [Option<Value>]) {
-    let there = || values.iter().flatten();
-    let times: Vec<&[Blocked]> = there().map(|v| v.times.as_slice()).collect();
-    let medians: Vec<f64> = there().map(|v| v.summary.median).collect();
-    let leads = leading(&times, &medians);
+fn mark_best(values: &mut [Option<Value>], verdicts: &Verdicts) {
+    let places = 0..values.len();
+    let there: Vec<usize> = places.filter(|at| values[*at].is_some()).collect();
+    let medians: Vec<f64> = values.iter().flatten().map(|v| v.summary.median).collect();
+    let leads = leading(&medians, |a, b| verdicts.of(there[a], there[b]));
     for (value, leads) in values.iter_mut().flatten().zip(leads) {
         value.best = leads;
     }

@@ -59,7 +59,7 @@ fn leaders_that_differ_and_are_not_told_apart_ask_for_more_repeats() {
     assert_eq!(doubt.places, ["copy"]);
     assert_eq!(doubt.advice, "more repeats may tell: --repeats 6");
     // Told apart, alike, or too few to be judged, of which the conclusion speaks: no doubt.
-    for other in [&[2000, 2100, 2200][..], &[710, 1010, 1490], &[1300]] {
+    for other in [&[9000, 12_500, 19_000][..], &[710, 1010, 1490], &[1300]] {
         let set = one_phase(&["ext4", "xfs"], &[wide, other]);
         assert_eq!(of_kind(&set, WarningKind::Imprecise), None, "{other:?}");
     }

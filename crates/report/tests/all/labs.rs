@@ -22,7 +22,7 @@ fn compared(lab: &Comparison) -> Vec<Option<(f64, bool)>> {
     let line = lab.workloads[0].phases[0].lines.last().unwrap();
     let values = line.values.iter().map(|value| {
         let value = value.as_ref()?;
-        Some((value.ratio?.median_ratio, value.best))
+        Some((value.ratio?.middle, value.best))
     });
     values.collect()
 }

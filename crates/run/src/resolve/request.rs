@@ -152,6 +152,8 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             Some(time) => Some(planfile::budget(time).map_err(ResolveError::argument("--budget"))?),
             None => layers.pick(|layer| layer.budget),
         },
+        adaptive: None,
+        margin: Plan::MARGIN,
         engine,
         copy_method: request
             .copy_method

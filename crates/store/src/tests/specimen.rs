@@ -114,6 +114,11 @@ pub(crate) fn plan() -> Plan {
         verify: true,
         check: false,
         fragments: true,
+        adaptive: Some(fsdyno_model::Adaptive {
+            precision: 0.005,
+            most: 40,
+        }),
+        margin: 0.05,
         fragments_floor: Bytes(16_385),
         guest: Some(fsdyno_model::GuestSize::default()),
         disk: Some(fsdyno_model::ModelDisk {

@@ -30,6 +30,9 @@ pub struct Part {
     figures: String,
     repeated: bool,
     judged: bool,
+    level: bool,
+    margin: String,
+    verdicts: String,
     unjudged: bool,
     intervals: bool,
     compares: bool,
@@ -136,6 +139,9 @@ impl Part {
             figures: comparison.figures(),
             repeated: comparison.repeated(),
             judged: comparison.judged(),
+            level: comparison.level(),
+            margin: words::percent(comparison.rule.margin),
+            verdicts: comparison.verdicts_in_words(),
             unjudged: comparison.unjudged(),
             intervals: comparison.intervals(),
             compares: comparison.compares(),
@@ -144,7 +150,7 @@ impl Part {
             baseline: comparison.contenders.first().cloned().unwrap_or_default(),
             glance_note: comparison.glance_note(),
             glance: glance::tables(comparison, clock),
-            overall: comparison.overall.iter().map(|r| times(*r)).collect(),
+            overall: comparison.overall.iter().map(|r| times(r.middle)).collect(),
             overall_phases: comparison.overall_phases,
             told: comparison.told.iter().map(ToldRow::of).collect(),
             workloads: comparison
@@ -227,7 +233,7 @@ impl Figure {
     fn of(value: &Value, measure: Measure, scale: Scale, baseline: bool) -> Self {
         let summary = value.summary;
         let level = match value.standing {
-            Standing::TooFew => "? ",
+            Standing::TooFew | Standing::Open => "? ",
             Standing::Level => "\u{2248} ",
             Standing::Plain => "",
         };
@@ -242,7 +248,7 @@ impl Figure {
             },
             ratio: match value.ratio {
                 Some(_) if baseline => "base".to_owned(),
-                Some(ratio) => format!("{level}{}", times(ratio.median_ratio)),
+                Some(ratio) => format!("{level}{}", times(ratio.middle)),
                 None if baseline => String::new(),
                 None => "\u{2013}".to_owned(),
             },
@@ -251,7 +257,7 @@ impl Figure {
                 .filter(|_| !baseline)
                 .and_then(|r| r.interval)
                 .map(|i| format!("{}\u{2013}{}", words::ratio(i.low), words::ratio(i.high))),
-            ratio_value: value.ratio.map_or(f64::MAX, |r| r.median_ratio),
+            ratio_value: value.ratio.map_or(f64::MAX, |r| r.middle),
             best: value.best,
             doubted: value.doubted,
         }

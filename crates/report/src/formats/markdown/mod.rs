@@ -10,7 +10,7 @@ pub mod published;
 
 use crate::Options;
 use crate::table::{
-    Comparison, Comparisons, Cost, Line, Standing, Value, WorkloadTable, facts, labs,
+    Comparison, Comparisons, Cost, Line, Standing, TIERS, Value, WorkloadTable, facts, labs,
 };
 use crate::words::{self, Scale};
 use fsdyno_model::{DeviceUse, ResultSet};
@@ -46,6 +46,7 @@ fn of_lab(page: &mut String, comparison: &Comparison, clock: bool) {
         costs(page, comparison, workload);
     }
     overall(page, comparison);
+    tiers(page, comparison);
     disks::tables(page, comparison);
     fragments::tables(page, comparison);
     told(page, comparison);
@@ -86,10 +87,17 @@ fn legend(page: &mut String, comparison: &Comparison) {
     );
     if comparison.compares() {
         let (best, level) = if comparison.judged() {
-            let level = "; ≈ not to be told from it";
+            let level = if comparison.level() {
+                format!(
+                    "; ≈ within {} of it",
+                    words::percent(comparison.rule.margin)
+                )
+            } else {
+                String::new()
+            };
             ("fastest, or not to be told from the fastest", level)
         } else {
-            ("lowest, with too few repeats to judge", "")
+            ("lowest, with too few repeats to judge", String::new())
         };
         let _ = write!(
             page,
@@ -101,10 +109,13 @@ fn legend(page: &mut String, comparison: &Comparison) {
         *page += " In brackets: an interval of the ratio at 95 % or more.";
     }
     if comparison.unjudged() {
-        *page += " ?: too few repeats to judge.";
+        *page += " ?: open, for too few repeats or too wide a spread.";
     }
     if comparison.doubted() {
         *page += " (!): see Warnings.";
+    }
+    if comparison.judged() && comparison.compares() {
+        let _ = write!(page, " {}", comparison.verdicts_in_words());
     }
     page.push('\n');
 }
@@ -149,12 +160,7 @@ fn median_and_ratio(value: &Value, scale: Scale, baseline: bool) -> String {
         text = format!("**{text}**");
     }
     if let (Some(ratio), false) = (value.ratio, baseline) {
-        let _ = write!(
-            text,
-            " {}{}x",
-            level(value),
-            words::ratio(ratio.median_ratio)
-        );
+        let _ = write!(text, " {}{}x", level(value), words::ratio(ratio.middle));
     }
     if value.doubted {
         text += " (!)";
@@ -165,7 +171,7 @@ fn median_and_ratio(value: &Value, scale: Scale, baseline: bool) -> String {
 /// The mark before a ratio.
 fn level(value: &Value) -> &'static str {
     match value.standing {
-        Standing::TooFew => "?",
+        Standing::TooFew | Standing::Open => "?",
         Standing::Level => "≈",
         Standing::Plain => "",
     }
@@ -184,12 +190,7 @@ fn figure(value: &Value, scale: Scale, baseline: bool) -> String {
         let _ = write!(text, " ({})", scale.span(summary.min, summary.max, "-"));
     }
     if let (Some(ratio), false) = (value.ratio, baseline) {
-        let _ = write!(
-            text,
-            " {}{}x",
-            level(value),
-            words::ratio(ratio.median_ratio)
-        );
+        let _ = write!(text, " {}{}x", level(value), words::ratio(ratio.middle));
         if let Some(interval) = ratio.interval {
             let (low, high) = (words::ratio(interval.low), words::ratio(interval.high));
             let _ = write!(text, " \\[{low}-{high}\\]");
@@ -242,7 +243,16 @@ fn overall(page: &mut String, comparison: &Comparison) {
         .contenders
         .iter()
         .zip(&comparison.overall)
-        .map(|(label, ratio)| format!("{} {}x", escape(label), words::ratio(*ratio)))
+        .enumerate()
+        .map(|(at, (label, of))| {
+            let interval = of
+                .interval
+                .filter(|_| at > 0)
+                .map_or_else(String::new, |of| {
+                    format!(" \\[{}-{}\\]", words::ratio(of.low), words::ratio(of.high))
+                });
+            format!("{} {}x{interval}", escape(label), words::ratio(of.middle))
+        })
         .collect();
     let _ = write!(
         page,
@@ -250,6 +260,17 @@ fn overall(page: &mut String, comparison: &Comparison) {
         comparison.overall_phases,
         ratios.join(", ")
     );
+}
+
+fn tiers(page: &mut String, comparison: &Comparison) {
+    let tiers = comparison.tiers();
+    if tiers.is_empty() {
+        return;
+    }
+    let _ = write!(page, "\n{TIERS}\n\n");
+    for (phase, tiers) in tiers {
+        let _ = writeln!(page, "- {}: {}", escape(&phase), escape(&tiers));
+    }
 }
 
 fn told(page: &mut String, comparison: &Comparison) {

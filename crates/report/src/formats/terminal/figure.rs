@@ -142,7 +142,7 @@ impl Texts {
         let mark = |wanted: bool, mark| if wanted { mark } else { "" };
         let summary = value.summary;
         let level = match value.standing {
-            Standing::TooFew => "?",
+            Standing::TooFew | Standing::Open => "?",
             Standing::Level => "~",
             Standing::Plain => "",
         };
@@ -161,7 +161,7 @@ impl Texts {
             },
             ratio: match value.ratio {
                 Some(_) if baseline => "base".to_owned(),
-                Some(ratio) => format!("{level}{}x", words::ratio(ratio.median_ratio)),
+                Some(ratio) => format!("{level}{}x", words::ratio(ratio.middle)),
                 None if baseline => String::new(),
                 None => "-".to_owned(),
             },

@@ -4,7 +4,7 @@ use super::Page;
 use super::figure::{Level, Texts, Widths};
 use super::names::Names;
 use super::paint::{left, right, width};
-use crate::table::{Comparison, PhaseTable};
+use crate::table::{Comparison, PhaseTable, TIERS};
 use crate::words;
 use std::fmt::Write as _;
 
@@ -53,6 +53,7 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names, clock: bo
         }
         layout.overall(page, comparison, group);
     }
+    tiers(page, comparison);
 }
 
 fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layout) {
@@ -64,6 +65,10 @@ fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layo
         if repeated { ", with min-max" } else { "" }
     );
     text += &marks(comparison, names);
+    if comparison.judged() && comparison.compares() {
+        text += " ";
+        text += &comparison.verdicts_in_words();
+    }
     if comparison.intervals() {
         let _ = write!(
             text,
@@ -84,10 +89,17 @@ pub fn marks(comparison: &Comparison, names: &Names) -> String {
     let mut text = String::new();
     if comparison.compares() {
         let (mark, level) = if comparison.judged() {
-            let level = "; ~ not to be told from it";
+            let level = if comparison.level() {
+                format!(
+                    "; ~ within {} of it",
+                    words::percent(comparison.rule.margin)
+                )
+            } else {
+                String::new()
+            };
             ("* fastest, or not to be told from the fastest", level)
         } else {
-            ("* lowest, with too few repeats to judge", "")
+            ("* lowest, with too few repeats to judge", String::new())
         };
         let baseline = names.full(0);
         let _ = write!(
@@ -96,7 +108,7 @@ pub fn marks(comparison: &Comparison, names: &Names) -> String {
         );
     }
     if comparison.unjudged() {
-        text += " ? too few repeats to judge.";
+        text += " ? open: too few repeats, or too wide a spread, to judge.";
     }
     if comparison.doubted() {
         text += " ! see Warnings.";
@@ -253,12 +265,38 @@ impl Layout {
             ),
             0,
         );
-        let mut line = left("  ratio", self.stub);
+        let mut ratios = left("  ratio", self.stub);
+        let mut intervals = left("    95 %", self.stub);
         for c in group {
-            line += &" ".repeat(GAP);
-            let ratio = format!("{}x", words::ratio(comparison.overall[*c]));
-            line += &right(&ratio, self.columns[*c].1);
+            let (overall, columns) = (&comparison.overall[*c], self.columns[*c].1);
+            ratios += &" ".repeat(GAP);
+            ratios += &right(&format!("{}x", words::ratio(overall.middle)), columns);
+            let interval = overall
+                .interval
+                .filter(|_| *c > 0)
+                .map_or_else(String::new, |of| {
+                    format!("{}-{}x", words::ratio(of.low), words::ratio(of.high))
+                });
+            intervals += &" ".repeat(GAP);
+            intervals += &right(&interval, columns);
         }
-        page.line(&line);
+        page.line(&ratios);
+        if comparison.overall.iter().any(|of| of.interval.is_some()) {
+            let intervals = page.paint.dim(&intervals);
+            page.line(&intervals);
+        }
+    }
+}
+
+/// The tiers of all phases, a line or a few each.
+fn tiers(page: &mut Page, comparison: &Comparison) {
+    let tiers = comparison.tiers();
+    if tiers.is_empty() {
+        return;
+    }
+    page.line("");
+    page.paragraph(TIERS, 0);
+    for (phase, tiers) in tiers {
+        page.paragraph(&format!("  {phase}: {tiers}"), 4);
     }
 }

@@ -1,0 +1,54 @@
+//! The times of a run as they are compared: line by line, contender beside contender.
+
+use crate::result::ResultSet;
+
+/// One time of one phase, all contenders.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeLine {
+    /// The workload, by its place in the plan.
+    pub workload: usize,
+    /// The phase, by its place in the workload.
+    pub phase: usize,
+    /// Whether it is the time to durable; else to return.
+    pub durable: bool,
+    /// The figures of each contender in nanoseconds, each with its block.
+    pub times: Vec<Vec<(u32, f64)>>,
+}
+
+impl ResultSet {
+    /// All times of a run, in the order of its phases: to return, and to durable where there is
+    /// one.
+    pub fn time_lines(&self) -> Vec<TimeLine> {
+        let mut lines = Vec::new();
+        for (workload, planned) in self.run.plan.workloads.iter().enumerate() {
+            for phase in 0..planned.phases.len() {
+                let samples: Vec<_> = (0..self.run.plan.contenders.len())
+                    .map(|contender| self.samples(contender, workload, phase))
+                    .collect();
+                for durable in [false, true] {
+                    let of = |of_one: &Vec<(u32, &crate::Sample)>| -> Vec<(u32, f64)> {
+                        let times = of_one.iter().filter_map(|(block, sample)| {
+                            let time = if durable {
+                                sample.durable_ns?
+                            } else {
+                                sample.return_ns
+                            };
+                            Some((*block, time.0 as f64))
+                        });
+                        times.collect()
+                    };
+                    let times: Vec<_> = samples.iter().map(of).collect();
+                    if times.iter().any(|times| !times.is_empty()) {
+                        lines.push(TimeLine {
+                            workload,
+                            phase,
+                            durable,
+                            times,
+                        });
+                    }
+                }
+            }
+        }
+        lines
+    }
+}

@@ -1,0 +1,50 @@
+//! How often something happens, by how often it did.
+
+use crate::exact::Interval;
+
+/// The interval of a probability, at 95 % or more, by `hits` in `trials`: all probabilities with
+/// which neither so many hits, nor so few, would be rarer than 1 in 40.
+///
+/// C. J. Clopper and E. S. Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the
+/// Case of the Binomial", Biometrika 26 (1934), 404-413.
+pub fn proportion_interval(hits: u64, trials: u64) -> Interval {
+    let hits = hits.min(trials);
+    // The probability of at least `hits` grows with that of one.
+    let low = if hits == 0 {
+        0.0
+    } else {
+        solve(|p| 1.0 - at_most(hits - 1, trials, p), 0.025)
+    };
+    let high = if hits == trials {
+        1.0
+    } else {
+        solve(|p| 1.0 - at_most(hits, trials, p), 0.975)
+    };
+    Interval { low, high }
+}
+
+/// The probability at which a growing function reaches a level, by halving.
+fn solve(function: impl Fn(f64) -> f64, level: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if function(middle) < level {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// The probability of at most `k` hits, by logarithms of the terms.
+fn at_most(k: u64, n: u64, p: f64) -> f64 {
+    let mut log = n as f64 * (-p).ln_1p();
+    let odds = p.ln() - (-p).ln_1p();
+    let mut sum = log.exp();
+    for hit in 1..=k {
+        log += ((n - hit + 1) as f64 / hit as f64).ln() + odds;
+        sum += log.exp();
+    }
+    sum.min(1.0)
+}

@@ -1,0 +1,170 @@
+//! The signed rank test and its interval: exact for values that lie alike on both sides of their
+//! middle, whatever their distribution is.
+//!
+//! Logarithms of ratios within a block do so by design: whoever comes first in a block is drawn,
+//! so that of two equal contenders either order of a pair is equally likely, also where figures
+//! drift, come in humps, or hang together from block to block. R. A. Fisher, "The Design of
+//! Experiments" (1935), section 21.
+//!
+//! F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1 (1945), 80-83;
+//! M. Hollander and D. A. Wolfe, "Nonparametric Statistics", 2nd ed. (1999), sections 3.1 to 3.3.
+
+use crate::describe::sorted;
+use crate::exact::Interval;
+use crate::normal;
+use crate::ranks::midranks;
+use std::sync::OnceLock;
+
+/// Up to so many values the distribution is exact; beyond, it is as good as normal.
+const EXACT: usize = 100;
+
+/// The p-values that the middle of values is above, and below, `limit`. A value that equals the
+/// limit speaks for neither side: J. W. Pratt, "Remarks on Zeros and Ties in the Wilcoxon Signed
+/// Rank Procedures", Journal of the American Statistical Association 54 (1959), 655-667. Ties are
+/// taken as they are: the p-value is that among all signs the values could have had.
+pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
+    let distances: Vec<f64> = values.iter().map(|value| value - limit).collect();
+    let sizes: Vec<f64> = distances.iter().map(|distance| distance.abs()).collect();
+    let ranks = midranks(&sizes)?;
+    let of = |wanted: fn(f64) -> bool| {
+        let both = distances.iter().zip(&ranks);
+        both.filter(|(distance, _)| wanted(**distance))
+            .map(|(_, rank)| *rank)
+            .collect::<Vec<f64>>()
+    };
+    let (below, above) = (of(|d| d < 0.0), of(|d| d > 0.0));
+    let moving = [below.clone(), above.clone()].concat();
+    let sum = |ranks: &[f64]| ranks.iter().sum::<f64>();
+    Some((at_most(sum(&below), &moving), at_most(sum(&above), &moving)))
+}
+
+/// How probable a sum of at most this is where each of these ranks counts or does not.
+fn at_most(sum: f64, ranks: &[f64]) -> f64 {
+    if ranks.len() > EXACT {
+        let all: f64 = ranks.iter().sum();
+        let squares: f64 = ranks.iter().map(|rank| rank * rank).sum();
+        // The half is the correction for continuity.
+        return normal::below((sum + 0.5 - all / 2.0) / (squares / 4.0).sqrt());
+    }
+    // Midranks are halves.
+    let mut places: Vec<usize> = ranks.iter().map(|rank| twice(*rank)).collect();
+    places.sort_unstable();
+    let plain = places
+        .iter()
+        .enumerate()
+        .all(|(at, place)| *place == 2 * (at + 1));
+    if plain {
+        return cumulated(places.len())[twice(sum) / 2];
+    }
+    let distribution = distribution(&places);
+    distribution[..=twice(sum)].iter().sum::<f64>().min(1.0)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "ranks are halves of small whole numbers"
+)]
+fn twice(rank: f64) -> usize {
+    (2.0 * rank).round() as usize
+}
+
+/// How probable each sum of a random half of these numbers is.
+fn distribution(places: &[usize]) -> Vec<f64> {
+    let mut share = vec![1.0];
+    for place in places {
+        let mut next = vec![0.0; share.len() + place];
+        for (sum, part) in share.iter().enumerate() {
+            next[sum] += part / 2.0;
+            next[sum + place] += part / 2.0;
+        }
+        share = next;
+    }
+    share
+}
+
+/// How probable a sum of at most each number is, of the ranks 1 to `n`.
+fn cumulated(n: usize) -> &'static [f64] {
+    static KNOWN: [OnceLock<Vec<f64>>; EXACT + 1] = [const { OnceLock::new() }; EXACT + 1];
+    KNOWN[n].get_or_init(|| {
+        let mut sum = 0.0;
+        let ranks: Vec<usize> = (1..=n).collect();
+        let each = distribution(&ranks).into_iter();
+        each.map(|part| {
+            sum += part;
+            f64::min(sum, 1.0)
+        })
+        .collect()
+    })
+}
+
+/// The smallest two-sided p-value that the test has for `n` values: all on one side.
+pub(crate) fn smallest(n: usize) -> f64 {
+    2.0 * 0.5_f64.powf(n as f64)
+}
+
+/// The middle of values that lie alike on both sides of it: the median of the means of all pairs,
+/// each value with itself as well.
+///
+/// J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", The Annals of
+/// Mathematical Statistics 34 (1963), 598-611.
+pub(crate) fn middle(values: &[f64]) -> Option<f64> {
+    let mut means = means_of_pairs(&sorted(values)?);
+    let count = means.len();
+    let low = nth(&mut means, (count - 1) / 2);
+    let high = nth(&mut means, count / 2);
+    // Halved, it is the same whichever contender stands above.
+    Some(f64::midpoint(low, high).clamp(low, high))
+}
+
+/// The interval of that middle at a confidence, or more: all limits that the two-sided test at
+/// one minus the confidence does not reject; none where values are too few for it (95 % takes 6).
+///
+/// J. W. Tukey, "The simplest signed-rank tests", Memorandum Report 17, Statistical Research
+/// Group, Princeton (1949).
+pub(crate) fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    let sorted = sorted(values)?;
+    let inside = inside(sorted.len(), confidence)?;
+    let mut means = means_of_pairs(&sorted);
+    let last = means.len() - 1;
+    Some(Interval {
+        low: nth(&mut means, inside),
+        high: nth(&mut means, last - inside),
+    })
+}
+
+/// How many means of pairs lie outside of the interval on either side; none where not even all of
+/// them reach the confidence.
+fn inside(n: usize, confidence: f64) -> Option<usize> {
+    let level = (1.0 - confidence) / 2.0;
+    if n > EXACT {
+        let count = n as f64 * (n as f64 + 1.0);
+        let deviation = (count * (2.0 * n as f64 + 1.0) / 24.0).sqrt();
+        let place = count / 4.0 - 0.5 + normal::quantile(level) * deviation;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not below zero for more than a few values"
+        )]
+        return Some(place.max(0.0) as usize);
+    }
+    // A hair, so that 0.05 / 2 is not missed for its last digit.
+    let within = |part: &&f64| **part <= level * (1.0 + 1e-9);
+    cumulated(n)
+        .iter()
+        .take_while(within)
+        .count()
+        .checked_sub(1)
+}
+
+fn means_of_pairs(sorted: &[f64]) -> Vec<f64> {
+    let mut means = Vec::with_capacity(sorted.len() * (sorted.len() + 1) / 2);
+    for (at, one) in sorted.iter().enumerate() {
+        means.extend(sorted[at..].iter().map(|other| f64::midpoint(*one, *other)));
+    }
+    means
+}
+
+fn nth(values: &mut [f64], place: usize) -> f64 {
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
+}

@@ -1,0 +1,63 @@
+//! A whole table judged: several lines of times, each of several contenders, all beside each other.
+
+use crate::verdict::{Rule, Series, Verdict, judge_all, unsettled};
+
+/// The times of one line: a list for each contender, each time with its block.
+pub type Line = [Vec<(u32, f64)>];
+
+/// The verdicts of one line: of each contender beside each other one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdicts(Vec<Vec<Option<Verdict>>>);
+
+impl Verdicts {
+    /// What may be said of one contender beside another one; none where too few blocks have both.
+    pub fn of(&self, one: usize, other: usize) -> Option<Verdict> {
+        *self.0.get(one)?.get(other)?
+    }
+}
+
+/// Judges all contenders of all lines beside each other, as one family of comparisons
+/// ([`judge_all`]).
+pub fn judge_table(lines: &[&Line], rule: &Rule) -> Vec<Verdicts> {
+    let (places, family): (Vec<_>, Vec<_>) = family(lines).into_iter().unzip();
+    let mut table: Vec<Verdicts> = lines
+        .iter()
+        .map(|line| Verdicts(vec![vec![None; line.len()]; line.len()]))
+        .collect();
+    for ((line, one, other), verdict) in places.into_iter().zip(judge_all(&family, rule)) {
+        table[line].0[one][other] = verdict;
+        table[line].0[other][one] = verdict.map(Verdict::turned);
+    }
+    table
+}
+
+/// For each line, which contenders should be measured on, because more repeats may tell how they
+/// stand beside the first of it: those whose comparison is neither decided nor as precise as was
+/// asked for; and the first, where there is any such.
+pub fn open_in(lines: &[&Line], rule: &Rule, precision: f64) -> Vec<Vec<bool>> {
+    let (places, family): (Vec<_>, Vec<_>) = family(lines).into_iter().unzip();
+    let mut open: Vec<Vec<bool>> = lines.iter().map(|line| vec![false; line.len()]).collect();
+    let unsettled = unsettled(&family, rule, precision);
+    for ((line, one, other), is_open) in places.into_iter().zip(unsettled) {
+        if other == 0 && is_open {
+            open[line][one] = true;
+            open[line][0] = true;
+        }
+    }
+    open
+}
+
+type Place = (usize, usize, usize);
+
+/// All pairs of contenders of all lines.
+fn family<'a>(lines: &[&'a Line]) -> Vec<(Place, (Series<'a>, Series<'a>))> {
+    let mut family = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        for (other, base) in line.iter().enumerate() {
+            for (one, times) in line.iter().enumerate().skip(other + 1) {
+                family.push(((at, one, other), (&times[..], &base[..])));
+            }
+        }
+    }
+    family
+}

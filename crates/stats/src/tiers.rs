@@ -1,0 +1,71 @@
+//! Ranks with what is not known of them, and tiers of those that are not told apart.
+
+use crate::verdict::Verdict;
+
+/// Between which ranks each of `n` contenders lies, the fastest first, from 1: behind all that are
+/// faster for sure, and before all that are slower. Where the verdicts hold together, so do these.
+///
+/// M. Klein, T. Wright and J. Wieczorek, "A joint confidence region for an overall ranking of
+/// populations", Journal of the Royal Statistical Society C 69 (2020), 589-606.
+pub fn rank_intervals(
+    n: usize,
+    verdict: impl Fn(usize, usize) -> Option<Verdict>,
+) -> Vec<(usize, usize)> {
+    let count = |one: usize, wanted| {
+        let others = (0..n).filter(|other| *other != one);
+        others
+            .filter(|other| verdict(one, *other) == Some(wanted))
+            .count()
+    };
+    (0..n)
+        .map(|one| {
+            (
+                1 + count(one, Verdict::Slower),
+                n - count(one, Verdict::Faster),
+            )
+        })
+        .collect()
+}
+
+/// The tier of each contender, from 1: the fastest by its median with all that are not judged
+/// slower than it, then the fastest of the rest with all that are not judged slower than that.
+pub fn tiers(medians: &[f64], verdict: impl Fn(usize, usize) -> Option<Verdict>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..medians.len()).collect();
+    order.sort_by(|a, b| medians[*a].total_cmp(&medians[*b]));
+    let mut tiers = vec![0; medians.len()];
+    let mut tier = 0;
+    while let Some(leader) = order.first().copied() {
+        tier += 1;
+        let slower = |one: &usize| verdict(*one, leader) == Some(Verdict::Slower);
+        for one in order.iter().filter(|one| !slower(one)) {
+            tiers[*one] = tier;
+        }
+        order.retain(slower);
+    }
+    tiers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_and_tiers_tell_no_more_than_the_verdicts() {
+        // 0 is slower than all others; 1 and 2 are not told apart; 3 is slower than 1 alone.
+        let verdict = |a: usize, b: usize| {
+            let slower = [(0, 1), (0, 2), (0, 3), (3, 1)];
+            Some(if slower.contains(&(a, b)) {
+                Verdict::Slower
+            } else if slower.contains(&(b, a)) {
+                Verdict::Faster
+            } else {
+                Verdict::Open
+            })
+        };
+        assert_eq!(rank_intervals(4, verdict), [(4, 4), (1, 2), (1, 3), (2, 3)]);
+        assert_eq!(tiers(&[9.0, 1.0, 1.1, 1.2], verdict), [3, 1, 1, 2]);
+        // Nothing is known: everybody may be anywhere, in one tier.
+        assert_eq!(rank_intervals(2, |_, _| None), [(1, 2), (1, 2)]);
+        assert_eq!(tiers(&[2.0, 1.0], |_, _| None), [1, 1]);
+    }
+}

@@ -1,0 +1,326 @@
+//! How often verdicts are wrong, by thousands of experiments whose truth is known: contenders that
+//! are equal, with the stopping rule on, in noise of many shapes; how often intervals hold the
+//! truth; how often a difference is found.
+
+use fsdyno_stats::{
+    Line, Looks, Rule, Verdict, Verdicts, judge_table, open_in, proportion_interval, ratio_paired,
+};
+use std::f64::consts::TAU;
+
+/// Numbers by a fixed seed (xorshift64*, S. Vigna, "An experimental exploration of Marsaglia's
+/// xorshift generators, scrambled", ACM Transactions on Mathematical Software 42 (2016)).
+struct Chance(u64);
+
+impl Chance {
+    /// From 0 to 1.
+    fn even(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", The
+    /// Annals of Mathematical Statistics 29 (1958), 610-611.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.even()).ln()).sqrt();
+        radius * (TAU * self.even()).cos()
+    }
+}
+
+/// A shape of noise: what the next cell takes, by the cell's place in the order of the run, where
+/// it would take 1.
+struct Shape {
+    name: &'static str,
+    next: fn(&mut Chance, place: f64, memory: &mut f64) -> f64,
+}
+
+const SHAPES: [Shape; 5] = [
+    Shape {
+        name: "normal",
+        next: |chance, _, _| 1.0 + 0.05 * chance.normal(),
+    },
+    Shape {
+        name: "log-normal",
+        next: |chance, _, _| 0.8 + 0.1 * chance.normal().exp(),
+    },
+    Shape {
+        name: "bimodal",
+        next: |chance, _, _| {
+            let hump = if chance.even() < 1.0 / 3.0 { 1.3 } else { 1.0 };
+            hump * (1.0 + 0.02 * chance.normal())
+        },
+    },
+    Shape {
+        name: "drifting",
+        next: |chance, place, _| (1.0 + 0.01 * place) * (1.0 + 0.04 * chance.normal()),
+    },
+    Shape {
+        name: "autocorrelated",
+        next: |chance, _, memory| {
+            *memory = 0.8 * *memory + 0.03 * chance.normal();
+            memory.exp()
+        },
+    },
+];
+
+/// One experiment: contenders that take these parts of a time, measured at several phases, in
+/// blocks whose order is drawn.
+struct Experiment<'a> {
+    chance: &'a mut Chance,
+    shape: &'a Shape,
+    truth: &'a [f64],
+    /// By phase and contender, each with its block.
+    times: Vec<Vec<Vec<(u32, f64)>>>,
+    memory: Vec<f64>,
+    place: f64,
+    cells: usize,
+}
+
+impl<'a> Experiment<'a> {
+    fn new(chance: &'a mut Chance, shape: &'a Shape, truth: &'a [f64], phases: usize) -> Self {
+        Self {
+            chance,
+            shape,
+            truth,
+            times: vec![vec![Vec::new(); truth.len()]; phases],
+            memory: vec![0.0; phases],
+            place: 0.0,
+            cells: 0,
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place among a few"
+    )]
+    fn block(&mut self, block: u32, takes_part: &[bool]) {
+        let mut order: Vec<usize> = (0..self.truth.len()).filter(|c| takes_part[*c]).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, (self.chance.even() * (last + 1) as f64) as usize);
+        }
+        for contender in order {
+            for (phase, memory) in self.times.iter_mut().zip(&mut self.memory) {
+                let noise = (self.shape.next)(self.chance, self.place, memory);
+                phase[contender].push((block, self.truth[contender] * noise));
+            }
+            self.place += 1.0;
+            self.cells += 1;
+        }
+    }
+
+    /// Repeats until the comparisons with the baseline are settled, as the conductor does.
+    fn run(&mut self, rule: &Rule, precision: f64) {
+        let looks = rule.looks.unwrap();
+        let mut takes_part = vec![true; self.truth.len()];
+        for block in 0..looks.most {
+            self.block(block, &takes_part);
+            if !looks.places().contains(&(block + 1)) {
+                continue;
+            }
+            takes_part.fill(false);
+            for line in open_in(&self.lines(), rule, precision) {
+                takes_part
+                    .iter_mut()
+                    .zip(line)
+                    .for_each(|(part, open)| *part |= open);
+            }
+            if !takes_part[0] {
+                break;
+            }
+        }
+    }
+
+    fn lines(&self) -> Vec<&Line> {
+        self.times.iter().map(|line| &line[..]).collect()
+    }
+
+    /// The verdicts of all contenders beside all before them.
+    fn verdicts(&self, rule: &Rule) -> Vec<Option<Verdict>> {
+        let table = judge_table(&self.lines(), rule);
+        let n = self.truth.len();
+        let pairs = (0..n).flat_map(|other| (other + 1..n).map(move |one| (one, other)));
+        let of_line = |line: &Verdicts| pairs.clone().map(|(a, b)| line.of(a, b)).collect();
+        table
+            .iter()
+            .flat_map(|line| -> Vec<_> { of_line(line) })
+            .collect()
+    }
+}
+
+const ADAPTIVE: Looks = Looks { least: 3, most: 60 };
+const PRECISION: f64 = 0.005;
+
+/// In how many of so many experiments some verdict of the table told equal contenders apart.
+fn wrong(shape: &Shape, rule: &Rule, experiments: u64, seed: u64) -> u64 {
+    let mut chance = Chance(seed);
+    let mut wrong = 0;
+    for _ in 0..experiments {
+        let mut one = Experiment::new(&mut chance, shape, &[1.0; 3], 1);
+        one.run(rule, PRECISION);
+        let told = one.verdicts(rule).into_iter().flatten();
+        let mut apart = told.filter(|v| matches!(v, Verdict::Faster | Verdict::Slower));
+        wrong += u64::from(apart.next().is_some());
+    }
+    wrong
+}
+
+#[test]
+fn equal_contenders_are_told_apart_in_less_than_1_of_20_tables_however_often_one_looks() {
+    const EXPERIMENTS: u64 = 1000;
+    for (shape, seed) in SHAPES.iter().zip(20_081_122..) {
+        // Without a margin, behind which most of what is wrong would be hidden.
+        let rule = Rule {
+            margin: 0.0,
+            looks: Some(ADAPTIVE),
+            certain: false,
+        };
+        let wrong = wrong(shape, &rule, EXPERIMENTS, seed);
+        let interval = proportion_interval(wrong, EXPERIMENTS);
+        println!(
+            "{}: {wrong} of {EXPERIMENTS} tables wrong, {:.1}-{:.1} %",
+            shape.name,
+            100.0 * interval.low,
+            100.0 * interval.high
+        );
+        assert!(wrong * 20 <= EXPERIMENTS, "{}: {wrong}", shape.name);
+        assert!(interval.high <= 0.06, "{}: {interval:?}", shape.name);
+    }
+}
+
+#[test]
+fn without_the_rule_looking_often_would_invent_differences() {
+    // The same looks, each at the whole level: what the rule is for.
+    let mut chance = Chance(1946);
+    let mut wrong = 0;
+    for _ in 0..200 {
+        let mut one = Experiment::new(&mut chance, &SHAPES[0], &[1.0; 3], 2);
+        let rule = Rule {
+            margin: 0.0,
+            ..Rule::default()
+        };
+        let apart = (0..60).any(|block| {
+            one.block(block, &[true; 3]);
+            let looked = ADAPTIVE.places().contains(&(block + 1));
+            let told = looked.then(|| one.verdicts(&rule)).into_iter().flatten();
+            let mut told = told.flatten();
+            told.any(|v| matches!(v, Verdict::Faster | Verdict::Slower))
+        });
+        wrong += u32::from(apart);
+    }
+    assert!(wrong > 20, "{wrong} of 200");
+}
+
+#[test]
+fn intervals_hold_the_truth_in_93_to_97_of_100_experiments() {
+    for (shape, seed) in SHAPES.iter().zip(1955..) {
+        for repeats in [6, 10, 25] {
+            let (mut chance, mut held) = (Chance(seed), 0);
+            for _ in 0..2000 {
+                let mut one = Experiment::new(&mut chance, shape, &[1.0, 1.1], 1);
+                (0..repeats).for_each(|block| one.block(block, &[true; 2]));
+                let ratio = ratio_paired(&one.times[0][1], &one.times[0][0]).unwrap();
+                let interval = ratio.interval.unwrap();
+                held += u32::from(interval.low <= 1.1 && 1.1 <= interval.high);
+            }
+            let share = f64::from(held) / 2000.0;
+            println!("{}, {repeats} repeats: {share:.3}", shape.name);
+            // Of 6 it can only be 96.9 or nothing; 0.005 is one deviation of 2,000.
+            assert!((0.93..=0.98).contains(&share), "{}: {share}", shape.name);
+        }
+    }
+}
+
+#[test]
+fn intervals_hold_the_truth_where_the_rule_decides_when_to_stop() {
+    for (shape, seed) in SHAPES.iter().zip(1970..) {
+        let (mut chance, mut held, mut all) = (Chance(seed), 0, 0);
+        let rule = Rule {
+            looks: Some(ADAPTIVE),
+            ..Rule::default()
+        };
+        for _ in 0..1000 {
+            let mut one = Experiment::new(&mut chance, shape, &[1.0, 1.1], 1);
+            one.run(&rule, PRECISION);
+            let ratio = ratio_paired(&one.times[0][1], &one.times[0][0]).unwrap();
+            let Some(interval) = ratio.interval else {
+                continue;
+            };
+            all += 1;
+            held += u32::from(interval.low <= 1.1 && 1.1 <= interval.high);
+        }
+        let share = f64::from(held) / f64::from(all);
+        println!("{}, stopped by rule: {share:.3} of {all}", shape.name);
+        assert!(share >= 0.92, "{}: {share}", shape.name);
+    }
+}
+
+#[test]
+fn five_percent_is_found_and_one_percent_is_never_faster() {
+    // A quiet phase: 1.5 % of noise in each time.
+    let quiet = Shape {
+        name: "quiet",
+        next: |chance, _, _| 1.0 + 0.015 * chance.normal(),
+    };
+    let rule = Rule {
+        looks: Some(ADAPTIVE),
+        ..Rule::default()
+    };
+    let mut chance = Chance(1812);
+    let mut of = |truth: f64| {
+        let (mut verdicts, truth) = (Vec::new(), [1.0, truth]);
+        for _ in 0..300 {
+            let mut one = Experiment::new(&mut chance, &quiet, &truth, 1);
+            one.run(&rule, PRECISION);
+            verdicts.extend(one.verdicts(&rule));
+        }
+        move |wanted| verdicts.iter().filter(|v| **v == Some(wanted)).count()
+    };
+    let five = of(1.05);
+    println!("5 %: {} of 300 slower", five(Verdict::Slower));
+    assert!(five(Verdict::Slower) >= 270 && five(Verdict::Faster) == 0);
+    let one = of(1.01);
+    println!(
+        "1 %: {} of 300 indistinguishable, {} open",
+        one(Verdict::Indistinguishable),
+        one(Verdict::Open)
+    );
+    assert!(one(Verdict::Slower) <= 3 && one(Verdict::Faster) == 0);
+    assert!(one(Verdict::Indistinguishable) >= 150);
+}
+
+#[test]
+fn repeats_that_go_to_what_is_open_take_less_than_fixed_ones_of_the_same_precision() {
+    // A mixed plan: one far behind, one near, one alike.
+    let quiet = Shape {
+        name: "quiet",
+        next: |chance, _, _| 1.0 + 0.02 * chance.normal(),
+    };
+    let rule = Rule {
+        looks: Some(ADAPTIVE),
+        ..Rule::default()
+    };
+    let mut chance = Chance(1945);
+    let truth = [1.0, 2.0, 1.3, 0.8, 1.0];
+    let (mut cells, mut blocks, mut right) = (0, 0, 0);
+    for _ in 0..100 {
+        let mut one = Experiment::new(&mut chance, &quiet, &truth, 1);
+        one.run(&rule, PRECISION);
+        cells += one.cells;
+        blocks += one.times[0][0].len();
+        let with_baseline = one.verdicts(&rule);
+        let expected = [
+            Verdict::Slower,
+            Verdict::Slower,
+            Verdict::Faster,
+            Verdict::Indistinguishable,
+        ]
+        .map(Some);
+        right += usize::from(with_baseline[..4] == expected);
+    }
+    let fixed = blocks * truth.len();
+    println!("{cells} cells, {fixed} where all go on to the end; {right} of 100 tables right");
+    assert!(right >= 90);
+    assert!(cells * 10 <= fixed * 6, "{cells} of {fixed}");
+}
