@@ -206,9 +206,25 @@ pub struct RunArgs {
     #[arg(long, value_name = "KERNEL", value_parser = kernel())]
     pub guest_kernel: Option<KernelChoice>,
 
-    /// How many blocks: repeats of everything, each in an order of its own
+    /// How many blocks: repeats of everything, each in an order of its own; with --precision or
+    /// --max-repeats, the least
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeats: Option<u32>,
+
+    /// Measure contenders on until it is known how they stand beside the baseline: faster, slower,
+    /// within the margin, or to this precision of the ratio (0.5% is either way). Looking often
+    /// invents no differences: the level of all verdicts is spent over the looks [default: a
+    /// quarter of the margin, with --max-repeats]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub precision: Option<f64>,
+
+    /// The most blocks, where the figures decide [default: 60, with --precision]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub max_repeats: Option<u32>,
+
+    /// The difference that matters: nearer contenders are indistinguishable [default: 2%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
 
     /// Begin no block that would not end within this time (90s, 15m, 2h)
     #[arg(long, value_name = "TIME")]
@@ -274,7 +290,7 @@ pub struct RunArgs {
 
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats",
+        "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats", "precision", "max_repeats", "margin",
         "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
         "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "time", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
@@ -677,6 +693,10 @@ pub fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
             None => Err("the kernels are packaged, lab, or a path, as ./linux".to_owned()),
         }
     })
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    fsdyno_model::units::percent(text).map_err(|error| error.to_string())
 }
 
 pub fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {

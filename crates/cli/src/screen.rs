@@ -49,7 +49,13 @@ impl Screen {
                     cells - done
                 ));
             }
-            Event::CellStarted { cell } => self.now = self.name(*cell),
+            Event::CellStarted { cell } => {
+                // Those before it that are left are not wanted.
+                let left = self.left.len();
+                self.left.retain(|other| other.index >= cell.index);
+                self.bar.inc((left - self.left.len()) as u64);
+                self.now = self.name(*cell);
+            }
             Event::StageEntered { stage, .. } => {
                 self.bar
                     .set_message(format!("{}{}: {stage}", self.time_left(), self.now));
@@ -62,6 +68,16 @@ impl Screen {
             }
             Event::PhaseEnded { .. } => {}
             Event::CellEnded { record } => self.cell_ended(record),
+            Event::Looked { blocks, open, of } => {
+                let what = if *open == 0 {
+                    "all is known"
+                } else {
+                    "they are measured on"
+                };
+                self.tell(&format!(
+                    "after {blocks} blocks {open} of {of} comparisons are open: {what}"
+                ));
+            }
             Event::RunEnded { .. } => self.bar.finish_and_clear(),
         }
     }
@@ -92,10 +108,10 @@ impl Screen {
             self.tell(&format!(
                 "block {} of {} done{}",
                 cell.block + 1,
-                self.run.plan.repeats,
+                self.run.plan.most_repeats(),
                 self.pace
                     .left(&self.left)
-                    .map(|ns| format!(", {} left", ns.clock()))
+                    .map(|ns| format!(", {}{} left", self.at_most(), ns.clock()))
                     .unwrap_or_default()
             ));
         }
@@ -117,8 +133,17 @@ impl Screen {
     fn time_left(&self) -> String {
         self.pace
             .left(&self.left)
-            .map(|ns| format!("{} left  ", ns.clock()))
+            .map(|ns| format!("{}{} left  ", self.at_most(), ns.clock()))
             .unwrap_or_default()
+    }
+
+    /// What is said before a time left that may turn out shorter.
+    fn at_most(&self) -> &'static str {
+        if self.run.plan.adaptive.is_some() {
+            "at most "
+        } else {
+            ""
+        }
     }
 
     /// A line that stays.

@@ -52,6 +52,15 @@ pub enum Event {
         /// All of it.
         record: Box<CellRecord>,
     },
+    /// The figures were looked at, where they decide how long a run goes on.
+    Looked {
+        /// After so many blocks.
+        blocks: u32,
+        /// Comparisons with a baseline that are open, each counted for each workload.
+        open: u32,
+        /// All there are.
+        of: u32,
+    },
     /// The run ended.
     RunEnded {
         /// Why.

@@ -138,6 +138,19 @@ impl Nanos {
     }
 }
 
+/// Reads a part in percent: `2%`, `0.5 %`, or `2`; 0.02 is 2 %.
+pub fn percent(text: &str) -> Result<f64, UnitError> {
+    let error = || UnitError {
+        text: text.to_owned(),
+        what: "a part",
+        like: "2% or 0.5%",
+    };
+    let (number, suffix) = split_number(text).ok_or_else(error)?;
+    matches!(suffix, "" | "%")
+        .then_some(number / 100.0)
+        .ok_or_else(error)
+}
+
 impl FromStr for Nanos {
     type Err = UnitError;
 

@@ -2,21 +2,25 @@
 //!
 //! It knows neither how a cell runs (a [`Lab`] does) nor who listens (store, screen, log).
 
+use crate::open::Open;
 use crate::schedule::schedule;
 use fsdyno_lab::Lab;
-use fsdyno_model::{Event, Nanos, RunInfo, StopReason};
+use fsdyno_model::{CellRecord, Event, Nanos, RunInfo, StopReason};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Runs all cells of `run` that are not in `done`. The listener hears every event; an error of its
+/// Runs all cells of `run` that do not stand recorded before; where the plan repeats until enough
+/// is known, those that are still wanted. The listener hears every event; an error of its
 /// own (a full disk under the store) ends the run and is returned.
 pub fn conduct<E>(
     run: &RunInfo,
-    done: &BTreeSet<u32>,
+    before: &[CellRecord],
     lab: &mut dyn Lab,
     listener: &mut dyn FnMut(&Event) -> Result<(), E>,
 ) -> Result<StopReason, E> {
     let cells = schedule(&run.plan);
+    let done: BTreeSet<u32> = before.iter().map(|record| record.cell.index).collect();
+    let mut open = Open::new(run, before);
     let started = Event::RunStarted {
         run: Box::new(run.clone()),
         done: u32::try_from(done.len()).unwrap_or(u32::MAX),
@@ -29,6 +33,16 @@ pub fn conduct<E>(
         if lab.stop_requested() {
             reason = StopReason::Interrupted;
             break;
+        }
+        if let Some(look) = open.look(cell.block) {
+            listener(&Event::Looked {
+                blocks: look.blocks,
+                open: look.open,
+                of: look.of,
+            })?;
+        }
+        if !open.wants(*cell) {
+            continue;
         }
         if budget.spent(cell.block) {
             reason = StopReason::Budget;
@@ -48,6 +62,7 @@ pub fn conduct<E>(
             reason = StopReason::Interrupted;
             break;
         };
+        open.note(&record);
         listener(&Event::CellEnded {
             record: Box::new(record),
         })?;
@@ -115,13 +130,18 @@ impl Budget {
 mod tests {
     use super::*;
     use crate::fixture::plan;
-    use fsdyno_model::{Cell, CellRecord, Outcome, Plan, Provenance};
+    use fsdyno_model::{
+        Adaptive, CacheEvidence, CacheState, Cell, CpuUse, Outcome, Plan, Provenance, Sample, Tally,
+    };
     use std::convert::Infallible;
 
-    /// A lab that measures nothing and can be stopped after some cells.
+    /// A lab that takes what it is told and can be stopped after some cells.
     struct Paper {
         left: usize,
         pace: Duration,
+        /// What a cell of each contender takes, beside a little noise; nothing is measured where
+        /// none is told.
+        takes: Vec<f64>,
     }
 
     impl Lab for Paper {
@@ -138,7 +158,13 @@ mod tests {
                 outcome: Outcome::Measured,
                 started_unix_ns: 0,
                 took_ns: Nanos(1),
-                samples: Vec::new(),
+                samples: self
+                    .takes
+                    .get(cell.contender as usize)
+                    .map_or_else(Vec::new, |takes| {
+                        let noise = f64::from(cell.index * 48_271 % 1009) / 1009.0;
+                        vec![sample(takes * (1.0 + 0.02 * noise))]
+                    }),
                 commands: Vec::new(),
                 effective: Vec::new(),
                 warnings: Vec::new(),
@@ -147,6 +173,31 @@ mod tests {
 
         fn stop_requested(&self) -> bool {
             false
+        }
+    }
+
+    fn sample(seconds: f64) -> Sample {
+        Sample {
+            phase: 0,
+            label: "copy".into(),
+            kind: "copy".into(),
+            engine: "sync".into(),
+            method: String::new(),
+            cache: CacheEvidence {
+                asked: CacheState::AsLeft,
+                ..CacheEvidence::default()
+            },
+            return_ns: Nanos::from_seconds(seconds),
+            durable_ns: None,
+            tally: Tally::default(),
+            cpu: CpuUse::default(),
+            device: None,
+            disks: Vec::new(),
+            space_before: fsdyno_model::Bytes(0),
+            space_after: fsdyno_model::Bytes(0),
+            fragmentation: None,
+            figures: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -163,11 +214,15 @@ mod tests {
         }
     }
 
-    fn recorded(run: &RunInfo, done: &BTreeSet<u32>, lab: &mut Paper) -> (Vec<u32>, StopReason) {
+    fn recorded(
+        run: &RunInfo,
+        before: &[CellRecord],
+        lab: &mut Paper,
+    ) -> (Vec<CellRecord>, StopReason) {
         let mut cells = Vec::new();
-        let reason = conduct(run, done, lab, &mut |event| {
+        let reason = conduct(run, before, lab, &mut |event| {
             if let Event::CellEnded { record } = event {
-                cells.push(record.cell.index);
+                cells.push(CellRecord::clone(record));
             }
             Ok::<(), Infallible>(())
         });
@@ -180,17 +235,20 @@ mod tests {
         let mut lab = Paper {
             left: 5,
             pace: Duration::ZERO,
+            takes: Vec::new(),
         };
-        let (first, reason) = recorded(&run, &BTreeSet::new(), &mut lab);
+        let (first, reason) = recorded(&run, &[], &mut lab);
         assert_eq!((first.len(), reason), (5, StopReason::Interrupted));
         let mut lab = Paper {
             left: 100,
             pace: Duration::ZERO,
+            takes: Vec::new(),
         };
-        let (second, reason) = recorded(&run, &first.iter().copied().collect(), &mut lab);
+        let (second, reason) = recorded(&run, &first, &mut lab);
         assert_eq!(reason, StopReason::Complete);
         let mut all = [first, second].concat();
-        all.sort_unstable();
+        all.sort_by_key(|record| record.cell.index);
+        let all: Vec<u32> = all.iter().map(|record| record.cell.index).collect();
         assert_eq!(all, (0..12).collect::<Vec<_>>());
     }
 
@@ -201,8 +259,9 @@ mod tests {
         let mut lab = Paper {
             left: 1000,
             pace: Duration::from_millis(5),
+            takes: Vec::new(),
         };
-        let (cells, reason) = recorded(&run_info(plan), &BTreeSet::new(), &mut lab);
+        let (cells, reason) = recorded(&run_info(plan), &[], &mut lab);
         assert_eq!(reason, StopReason::Budget);
         assert!(cells.len() < 100 && !cells.is_empty(), "{}", cells.len());
     }
@@ -213,11 +272,45 @@ mod tests {
         let mut lab = Paper {
             left: 100,
             pace: Duration::ZERO,
+            takes: Vec::new(),
         };
-        let result = conduct(&run, &BTreeSet::new(), &mut lab, &mut |event| match event {
+        let result = conduct(&run, &[], &mut lab, &mut |event| match event {
             Event::CellEnded { .. } => Err("the store is full"),
             _ => Ok(()),
         });
         assert_eq!(result, Err("the store is full"));
+    }
+
+    #[test]
+    fn repeats_go_to_what_is_open_and_a_run_gone_on_with_decides_alike() {
+        let mut plan = plan(3, 1, 3);
+        plan.adaptive = Some(Adaptive {
+            precision: 0.005,
+            most: 40,
+        });
+        let run = run_info(plan);
+        let lab = |left| Paper {
+            left,
+            pace: Duration::ZERO,
+            takes: vec![1.0, 3.0, 1.021],
+        };
+        let (all, reason) = recorded(&run, &[], &mut lab(1000));
+        assert_eq!(reason, StopReason::Complete);
+        let blocks = |contender: u32| {
+            let cells = all.iter().map(|record| record.cell);
+            cells.filter(|cell| cell.contender == contender).count()
+        };
+        // Three times as long is known soon; what lies at the margin is open for long.
+        assert!(blocks(1) <= 8, "{}", blocks(1));
+        assert!(blocks(2) > 2 * blocks(1) && blocks(0) == blocks(2));
+        for stopped_after in [5, 17, all.len() - 3] {
+            let (mut first, reason) = recorded(&run, &[], &mut lab(stopped_after));
+            assert_eq!(reason, StopReason::Interrupted);
+            let (second, reason) = recorded(&run, &first, &mut lab(1000));
+            assert_eq!(reason, StopReason::Complete);
+            first.extend(second);
+            let cells = |of: &[CellRecord]| of.iter().map(|r| r.cell).collect::<Vec<_>>();
+            assert_eq!(cells(&first), cells(&all));
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! The conductor: what is to be run ([`resolve`]), in which order ([`schedule`]), and how it is
-//! taken through its cells ([`conductor`]). It measures nothing and stores nothing itself.
+//! The conductor: what is to be run ([`resolve`]), in which order ([`schedule`]), how long, where
+//! the figures decide that (`open`), and how it is taken through its cells ([`conductor`]). It measures nothing and stores nothing itself.
 
 pub mod conductor;
+mod open;
 pub mod resolve;
 pub mod schedule;
 

@@ -9,13 +9,14 @@ use fsdyno_model::{Cell, Plan};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// All cells of a plan in the order they run. Equal plans give equal orders.
+/// All cells of a plan in the order they run, as many as there can be at most. Equal plans give
+/// equal orders.
 pub fn schedule(plan: &Plan) -> Vec<Cell> {
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut cells = Vec::new();
     let contenders = u32::try_from(plan.contenders.len()).unwrap_or(u32::MAX);
     let workloads = u32::try_from(plan.workloads.len()).unwrap_or(u32::MAX);
-    for block in 0..plan.repeats {
+    for block in 0..plan.most_repeats() {
         for workload in 0..workloads {
             let mut order: Vec<u32> = (0..contenders).collect();
             shuffle(&mut order, &mut random);

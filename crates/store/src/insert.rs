@@ -16,11 +16,11 @@ pub(crate) fn exists(transaction: &Transaction<'_>, run_id: &str) -> rusqlite::R
         .exists([run_id])
 }
 
-/// The cells a plan comes to: every contender does every workload in every block.
+/// The cells a plan comes to at most: every contender does every workload in every block.
 pub(crate) fn cells_planned(plan: &Plan) -> u64 {
     (plan.contenders.len() as u64)
         .saturating_mul(plan.workloads.len() as u64)
-        .saturating_mul(u64::from(plan.repeats))
+        .saturating_mul(u64::from(plan.most_repeats()))
 }
 
 pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &RunInfo) -> Result<(), Refusal> {

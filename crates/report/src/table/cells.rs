@@ -1,13 +1,14 @@
 //! How the cells of a plan ended, counted.
 
 use crate::words;
-use fsdyno_model::{Outcome, ResultSet};
+use fsdyno_model::{Outcome, ResultSet, StopReason};
 use std::fmt::Write as _;
 
 /// How the cells of a plan ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellCounts {
-    /// Cells the plan has, at its number of repeats.
+    /// Cells the plan has, at its number of repeats; where the figures decide it, at the least, and
+    /// all that were run where enough is known.
     pub planned: usize,
     /// Cells measured.
     pub measured: usize,
@@ -23,7 +24,11 @@ impl CellCounts {
         let count =
             |wanted: fn(&Outcome) -> bool| set.cells.iter().filter(|r| wanted(&r.outcome)).count();
         Self {
-            planned: plan.contenders.len() * plan.workloads.len() * plan.repeats as usize,
+            planned: if plan.adaptive.is_some() && set.run.stop == Some(StopReason::Complete) {
+                set.cells.len()
+            } else {
+                plan.contenders.len() * plan.workloads.len() * plan.repeats as usize
+            },
             measured: count(|o| matches!(o, Outcome::Measured)),
             skipped: count(|o| matches!(o, Outcome::Skipped { .. })),
             failed: count(|o| matches!(o, Outcome::Failed(_))),

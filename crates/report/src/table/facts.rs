@@ -85,7 +85,7 @@ fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
                 run.plan_hash,
                 plan.seed,
                 plan.scale,
-                words::count(plan.repeats as usize, "repeat"),
+                repeats(plan),
                 budget.unwrap_or_default(),
             ),
         ),
@@ -191,4 +191,17 @@ fn device(facts: &DeviceFacts) -> String {
     }
     parts.extend(facts.host_filesystem.as_ref().map(|f| format!("on {f}")));
     parts.join(", ")
+}
+
+/// How often all was to be repeated, with what decides it.
+fn repeats(plan: &Plan) -> String {
+    let Some(adaptive) = plan.adaptive else {
+        return words::count(plan.repeats as usize, "repeat");
+    };
+    format!(
+        "{} to {} repeats, until a ratio is known to {}",
+        plan.repeats,
+        adaptive.most,
+        words::percent(adaptive.precision)
+    )
 }

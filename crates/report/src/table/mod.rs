@@ -14,6 +14,7 @@ pub mod fragments;
 pub mod glance;
 pub mod labs;
 mod phases;
+mod precision;
 pub mod proof;
 mod series;
 pub mod speed;
@@ -66,6 +67,8 @@ pub struct Comparison {
     pub overall_phases: usize,
     /// How the contenders were judged.
     pub rule: fsdyno_stats::Rule,
+    /// What precision was asked and reached, where the figures decided how long the run went on.
+    pub reached: Option<String>,
     /// What programs reported of themselves.
     pub told: Vec<Told>,
     /// What is known of the caches, by phase.
@@ -130,8 +133,10 @@ impl Comparison {
         }
         let (overall, overall_phases) = overall(&workloads, contenders.len());
         let proofs = proof::proofs(set);
-        Self {
+        let adaptive = plan.adaptive.map(|adaptive| (plan.repeats, adaptive));
+        let mut comparison = Self {
             lab: None,
+            reached: None,
             filesystems: named(|contender| &contender.filesystem),
             conclusion: conclusion(set, &contenders, &judged),
             rule: judged.rule(),
@@ -145,7 +150,9 @@ impl Comparison {
             disks: Disks::of(set),
             contenders,
             workloads,
-        }
+        };
+        comparison.reached = precision::reached(&comparison, adaptive);
+        comparison
     }
 
     /// What the figures are, in words: `Medians, n = 3`.

@@ -89,3 +89,43 @@ fn enough_repeats_give_ratios_an_interval() {
     assert!(page.contains(r#"<span class="interval">0."#));
     assert!(page.contains("interval at 95 % or more"));
 }
+
+#[test]
+fn a_run_that_repeated_until_it_knew_enough_tells_what_was_asked_and_reached() {
+    let mut set = repeated();
+    set.run.plan.adaptive = Some(fsdyno_model::Adaptive {
+        precision: 0.005,
+        most: 8,
+    });
+    set.run.plan.repeats = 3;
+    let terminal = text(&set, Format::Terminal, &wide(80));
+    let words = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
+    let asked =
+        "Asked: each ratio to ext4 decided, or known to 0.5 % either way, by 3 to 8 blocks.";
+    assert!(words.contains(asked), "{terminal}");
+    let reached = "Reached: intervals of 2.8 % to 5.5 % either way. Open: copy at btrfs@pool2, delete \
+                   at btrfs@pool2.";
+    assert!(words.contains(reached), "{terminal}");
+    assert!(words.contains("3 to 8 repeats, until a ratio is known to 0.5 %"));
+    assert!(words.contains("although repeats ended when enough was known"));
+}
+
+#[test]
+fn in_virtual_time_one_repeat_is_a_verdict() {
+    let mut set = crate::fixture::one_phase(&["ext4", "xfs", "btrfs"], &[&[1000], &[800], &[1010]]);
+    set.run.plan.disk = Some(fsdyno_model::ModelDisk {
+        profile: "any".into(),
+        text: String::new(),
+    });
+    let terminal = text(&set, Format::Terminal, &wide(80));
+    let words = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("In virtual time figures have no noise"),
+        "{terminal}"
+    );
+    assert!(
+        words.contains("1 xfs; 2 ext4 (rank 2-3), btrfs (rank 2-3)"),
+        "{terminal}"
+    );
+    assert!(words.contains("~1.01x"), "{terminal}");
+}

@@ -14,6 +14,7 @@ mod elsewhere;
 mod entry;
 mod error;
 mod labs;
+mod length;
 mod parameters;
 mod phases;
 mod place;

@@ -25,6 +25,7 @@ use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
 use super::states;
+use fsdyno_model::units::percent;
 use fsdyno_model::{
     Bytes, CopyMethod, DatasetChoice, DiskTime, Fill, KernelChoice, LabChoice, ModelDisk, Nanos,
     Typed, Workload,
@@ -47,6 +48,12 @@ pub struct PlanFile {
     pub source: Option<String>,
     /// How many blocks.
     pub repeats: Option<u32>,
+    /// How many blocks at most.
+    pub max_repeats: Option<u32>,
+    /// How narrow intervals need be.
+    pub precision: Option<f64>,
+    /// The difference that matters.
+    pub margin: Option<f64>,
     /// No block begins after this time.
     pub budget: Option<Nanos>,
     /// The seed of datasets and order.
@@ -169,6 +176,9 @@ impl Reader<'_> {
             about: written.about,
             source: written.source,
             repeats: self.each(written.repeats.as_ref(), |n| repeats(*n))?,
+            max_repeats: self.each(written.max_repeats.as_ref(), |n| repeats(*n))?,
+            precision: self.each(written.precision.as_ref(), |text| precision(percent(text)?))?,
+            margin: self.each(written.margin.as_ref(), |text| margin(percent(text)?))?,
             budget: self.each(written.budget.as_ref(), |text| budget(text.parse()?))?,
             seed: written.seed,
             scale: self.each(written.scale.as_ref(), |n| scale(*n))?,
@@ -379,6 +389,31 @@ pub fn repeats(n: u32) -> Result<u32, Complaint> {
     Err(Complaint::wrong(
         format!("{n} repeats cannot be made"),
         "write 1 to 10000; three is the least that shows a spread",
+    ))
+}
+
+/// How narrow intervals need be.
+pub fn precision(part: f64) -> Result<f64, Complaint> {
+    if part > 0.0 && part < 1.0 {
+        return Ok(part);
+    }
+    Err(Complaint::wrong(
+        format!(
+            "intervals cannot be asked to be as narrow as {} %",
+            part * 100.0
+        ),
+        "write more than 0 % and less than 100 %, as 0.5%",
+    ))
+}
+
+/// The difference that matters.
+pub fn margin(part: f64) -> Result<f64, Complaint> {
+    if (0.0..1.0).contains(&part) {
+        return Ok(part);
+    }
+    Err(Complaint::wrong(
+        format!("{} % is no margin", part * 100.0),
+        "write 0 % or more, and less than 100 %, as 2%",
     ))
 }
 

@@ -8,6 +8,7 @@ use super::disks;
 use super::elsewhere;
 use super::error::ResolveError;
 use super::labs::{self, Said};
+use super::length;
 use super::parameters;
 use super::place::Place;
 use super::planfile::{self, PlanFile};
@@ -24,8 +25,6 @@ use std::path::{Path, PathBuf};
 const DEFAULT_WORK_DIRECTORY: &str = "/var/tmp";
 /// The seed where nobody says: a run is repeatable without a word.
 const DEFAULT_SEED: u64 = 1;
-/// The least number of blocks that shows a spread.
-const DEFAULT_REPEATS: u32 = 3;
 
 /// What the arguments ask for; what is `None` or empty is left to the plan file and the suite.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,6 +41,12 @@ pub struct Request {
     pub work_dir: Option<PathBuf>,
     /// How many blocks (`--repeats`).
     pub repeats: Option<u32>,
+    /// How many blocks at most, where the figures decide (`--max-repeats`).
+    pub max_repeats: Option<u32>,
+    /// How narrow intervals need be (`--precision`).
+    pub precision: Option<f64>,
+    /// The difference that matters (`--margin`).
+    pub margin: Option<f64>,
     /// No block begins after this time (`--budget`).
     pub budget: Option<Nanos>,
     /// The seed (`--seed`).
@@ -134,6 +139,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
     let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
+    let (repeats, adaptive, margin) = length::of(request, &layers, disk.is_some())?;
     Ok(Plan {
         schema: Plan::SCHEMA,
         name: name(request, &layers, &workloads, &here),
@@ -142,18 +148,13 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .or(layers.pick(|layer| layer.seed))
             .unwrap_or(DEFAULT_SEED),
         scale,
-        repeats: match request.repeats {
-            Some(n) => planfile::repeats(n).map_err(ResolveError::argument("--repeats"))?,
-            None => layers
-                .pick(|layer| layer.repeats)
-                .unwrap_or(DEFAULT_REPEATS),
-        },
+        repeats,
+        adaptive,
+        margin,
         budget: match request.budget {
             Some(time) => Some(planfile::budget(time).map_err(ResolveError::argument("--budget"))?),
             None => layers.pick(|layer| layer.budget),
         },
-        adaptive: None,
-        margin: Plan::MARGIN,
         engine,
         copy_method: request
             .copy_method
@@ -197,8 +198,8 @@ fn work(
 }
 
 /// What lies below the arguments: the plan file, then the suite.
-struct Layers {
-    plan: Option<PlanFile>,
+pub(super) struct Layers {
+    pub plan: Option<PlanFile>,
     suite: Option<PlanFile>,
 }
 
@@ -227,7 +228,7 @@ impl Layers {
     }
 
     /// What the first layer says that says something.
-    fn pick<T>(&self, key: impl Fn(&PlanFile) -> Option<T>) -> Option<T> {
+    pub fn pick<T>(&self, key: impl Fn(&PlanFile) -> Option<T>) -> Option<T> {
         self.both().find_map(key)
     }
 

@@ -26,7 +26,6 @@ use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Store, StoreError};
 use listener::Listener;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is asked of a run beside its plan.
@@ -113,7 +112,7 @@ pub fn fresh(
             .collect(),
     };
     store.begin_named(&mut info)?;
-    go(wishes, lab, store, &info, &BTreeSet::new())
+    go(wishes, lab, store, &info, &[])
 }
 
 fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result<Ended, Trouble> {
@@ -127,13 +126,14 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
     let store = Store::open(store_path)?;
     let id = store.resolve(name).map_err(Trouble::usage)?;
     let set = store.load(&id)?;
-    let done = store.recorded(&id)?;
     let info = &set.run;
     if wishes.dry_run {
         return say(&info.plan, &preflight(&info.plan)?);
     }
     same_machine(info)?;
-    if done.len() == schedule(&info.plan).len() {
+    let all = set.cells.len() == schedule(&info.plan).len();
+    let enough = info.plan.adaptive.is_some() && info.stop == Some(StopReason::Complete);
+    if all || enough {
         eprintln!("fsdyno: {id} is complete: nothing is left to do");
         let code = finish(wishes, &store, &id)?;
         return Ok(Ended {
@@ -150,7 +150,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
         stop,
     )?;
     same_guests(&set, &lab)?;
-    go(wishes, lab, store, info, &done)
+    go(wishes, lab, store, info, &set.cells)
 }
 
 /// Refuses to go on with guests of another kernel than those before.
@@ -202,13 +202,14 @@ fn go(
     mut lab: Labs,
     mut store: Store,
     info: &RunInfo,
-    done: &BTreeSet<u32>,
+    before: &[CellRecord],
 ) -> Result<Ended, Trouble> {
     // Held until the end: no other process goes on with this run meanwhile.
     let _claim = store.claim(&info.id)?;
     store.reopen(&info.id)?;
-    let mut listener = Listener::new(&mut store, info, done);
-    let reason = conduct(info, done, &mut lab, &mut |event| listener.hear(event))
+    let done = before.iter().map(|record| record.cell.index).collect();
+    let mut listener = Listener::new(&mut store, info, &done);
+    let reason = conduct(info, before, &mut lab, &mut |event| listener.hear(event))
         .map_err(|error| keep_going_hint(&error, &info.id))?;
     drop(lab);
     let code = finish(wishes, &store, &info.id)?;
@@ -361,7 +362,14 @@ fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, Trouble> {
         plan.seed,
         plan.hash()
     );
-    for cell in schedule(plan) {
+    let certain = schedule(plan);
+    if let Some(adaptive) = plan.adaptive {
+        text += &format!(
+            "# these {} blocks, and up to {} where the figures ask for them\n",
+            plan.repeats, adaptive.most
+        );
+    }
+    for cell in certain.into_iter().filter(|cell| cell.block < plan.repeats) {
         for line in fsdyno_lab::script::lines(plan, preflight, cell) {
             text.push_str(&line);
             text.push('\n');

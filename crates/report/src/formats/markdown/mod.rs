@@ -47,6 +47,9 @@ fn of_lab(page: &mut String, comparison: &Comparison, clock: bool) {
     }
     overall(page, comparison);
     tiers(page, comparison);
+    if let Some(reached) = &comparison.reached {
+        let _ = writeln!(page, "\n{}", escape(reached));
+    }
     disks::tables(page, comparison);
     fragments::tables(page, comparison);
     told(page, comparison);

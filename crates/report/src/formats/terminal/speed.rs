@@ -54,6 +54,10 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names, clock: bo
         layout.overall(page, comparison, group);
     }
     tiers(page, comparison);
+    if let Some(reached) = &comparison.reached {
+        page.line("");
+        page.paragraph(reached, 0);
+    }
 }
 
 fn legend(page: &mut Page, comparison: &Comparison, names: &Names, layout: &Layout) {

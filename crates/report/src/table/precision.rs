@@ -1,0 +1,54 @@
+//! What precision was asked of a run that repeats until it knows enough, and what was reached.
+
+use super::{Comparison, Standing};
+use crate::words;
+use fsdyno_model::Adaptive;
+
+/// So many comparisons that are open are named one by one.
+const NAMED: usize = 6;
+
+/// What was asked and what was reached, in words; none where repeats were fixed, or nothing is
+/// compared.
+pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -> Option<String> {
+    let (least, adaptive) = asked.filter(|_| comparison.compares())?;
+    let (mut widths, mut open) = (Vec::new(), Vec::new());
+    for workload in &comparison.workloads {
+        for phase in &workload.phases {
+            let Some(line) = phase.lines.last() else {
+                continue;
+            };
+            let values = comparison.contenders.iter().zip(&line.values).skip(1);
+            for (label, value) in values.filter_map(|(label, v)| Some((label, v.as_ref()?))) {
+                let interval = value.ratio.and_then(|ratio| ratio.interval);
+                widths.extend(interval.map(|of| (of.high / of.low).sqrt() - 1.0));
+                if value.standing == Standing::Open {
+                    let name =
+                        words::phase(comparison.workloads.len(), &workload.name, &phase.label);
+                    open.push(format!("{name} at {label}"));
+                }
+            }
+        }
+    }
+    let mut text = format!(
+        "Asked: each ratio to {} decided, or known to {} either way, by {least} to {} blocks.",
+        comparison.contenders[0],
+        words::percent(adaptive.precision),
+        adaptive.most,
+    );
+    let narrowest = widths.iter().copied().min_by(f64::total_cmp);
+    let widest = widths.iter().copied().max_by(f64::total_cmp);
+    if let (Some(narrowest), Some(widest)) = (narrowest, widest) {
+        let (narrowest, widest) = (words::percent(narrowest), words::percent(widest));
+        text += &format!(" Reached: intervals of {narrowest} to {widest} either way.");
+    }
+    text += &match open.len() {
+        0 => " All are decided.".to_owned(),
+        n if n <= NAMED => format!(" Open: {}.", open.join(", ")),
+        n => format!(
+            " Open: {}, and {} more.",
+            open[..NAMED].join(", "),
+            n - NAMED
+        ),
+    };
+    Some(text)
+}

@@ -1,0 +1,121 @@
+//! Which cells of a plan are still wanted: those of contenders of whom more repeats may tell how
+//! they stand beside the baseline of their lab.
+//!
+//! What is decided here depends on the cells recorded alone, so that a run that is gone on with
+//! decides as it would have done.
+
+use fsdyno_model::{Cell, CellRecord, Plan, ResultSet, RunInfo};
+use fsdyno_stats::{Looks, Rule, open_in};
+
+/// How far a plan that repeats until enough is known has come.
+pub struct Open {
+    /// The cells recorded so far; none where every cell of the plan is wanted.
+    so_far: Option<ResultSet>,
+    looks: Vec<u32>,
+    /// The look at which it was decided who takes part, and who does, by workload and contender.
+    decided: Option<(u32, Vec<Vec<bool>>)>,
+}
+
+/// What a look at the figures told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// After so many blocks.
+    pub blocks: u32,
+    /// Contenders that are measured on, each counted for each workload.
+    pub open: u32,
+    /// All that there are beside the baselines.
+    pub of: u32,
+}
+
+/// How the comparisons of a plan are judged.
+pub fn rule(plan: &Plan) -> Rule {
+    Rule {
+        margin: plan.margin,
+        looks: plan.adaptive.map(|adaptive| Looks {
+            least: plan.repeats,
+            most: adaptive.most,
+        }),
+        certain: plan.in_virtual_time(),
+    }
+}
+
+impl Open {
+    /// Begins with the cells that stand recorded already.
+    pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
+        let rule = rule(&run.plan);
+        Self {
+            so_far: rule.looks.map(|_| ResultSet {
+                schema: ResultSet::SCHEMA,
+                run: run.clone(),
+                cells: before.to_vec(),
+            }),
+            looks: rule.looks.map(Looks::places).unwrap_or_default(),
+            decided: None,
+        }
+    }
+
+    /// Takes a cell in.
+    pub fn note(&mut self, record: &CellRecord) {
+        if let Some(set) = &mut self.so_far {
+            set.cells.push(record.clone());
+        }
+    }
+
+    /// Looks at the figures, where that is due before a cell of this block; what was seen.
+    pub fn look(&mut self, block: u32) -> Option<Look> {
+        let set = self.so_far.as_ref()?;
+        let due = *self.looks.iter().rev().find(|look| **look <= block)?;
+        if self.decided.as_ref().is_some_and(|(at, _)| *at == due) {
+            return None;
+        }
+        let part = takes_part(set, due);
+        let all = || part.iter().flatten();
+        let workloads = u32::try_from(part.len()).unwrap_or(u32::MAX);
+        let labs = u32::try_from(set.labs().len()).unwrap_or(u32::MAX);
+        let baselines = workloads.saturating_mul(labs);
+        let measured_on = all().filter(|part| **part).count();
+        // Where anybody is measured on, the baseline is as well.
+        let with = part.iter().filter(|of| of.contains(&true)).count();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let look = Look {
+            blocks: due,
+            open: count(measured_on.saturating_sub(with)),
+            of: count(all().count()).saturating_sub(baselines),
+        };
+        self.decided = Some((due, part));
+        Some(look)
+    }
+
+    /// Whether a cell is still wanted, by the last look.
+    pub fn wants(&self, cell: Cell) -> bool {
+        let Some((_, part)) = &self.decided else {
+            return true;
+        };
+        let of_workload = part.get(cell.workload as usize);
+        of_workload
+            .and_then(|of| of.get(cell.contender as usize))
+            .is_none_or(|part| *part)
+    }
+}
+
+/// Who takes further part after so many blocks, by workload and contender.
+fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
+    let plan = &set.run.plan;
+    let mut part = vec![vec![false; plan.contenders.len()]; plan.workloads.len()];
+    let Some(adaptive) = plan.adaptive else {
+        return part;
+    };
+    let mut before = set.clone();
+    before.cells.retain(|record| record.cell.block < blocks);
+    for share in before.labs() {
+        let lines = before.only(&share.contenders).time_lines();
+        let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
+        let open = open_in(&times, &rule(plan), adaptive.precision);
+        for (line, open) in lines.iter().zip(open) {
+            for (contender, open) in share.contenders.iter().zip(open) {
+                part[line.workload][*contender] |= open;
+            }
+        }
+    }
+    part
+}

@@ -1,0 +1,57 @@
+//! How often a plan repeats: a number fixed before, or as its figures decide.
+
+use super::complaint::Complaint;
+use super::error::ResolveError;
+use super::planfile;
+use super::request::{Layers, Request};
+use fsdyno_model::{Adaptive, Plan};
+
+/// The least number of blocks that shows a spread.
+const DEFAULT_REPEATS: u32 = 3;
+/// In virtual time one repeat tells everything, and another one that it does.
+const REPEATS_WITHOUT_NOISE: u32 = 2;
+/// The most blocks where the figures decide and nobody says.
+const DEFAULT_MOST: u32 = 60;
+
+/// The blocks, how many more the figures may ask for, and the difference that matters.
+pub fn of(
+    request: &Request,
+    layers: &Layers,
+    virtual_time: bool,
+) -> Result<(u32, Option<Adaptive>, f64), ResolveError> {
+    let asked = request.repeats.or_else(|| {
+        // A suite is written for disks whose times vary.
+        let plan = layers.plan.as_ref().and_then(|plan| plan.repeats);
+        plan.or(virtual_time.then_some(REPEATS_WITHOUT_NOISE))
+    });
+    let repeats = match asked {
+        Some(n) => planfile::repeats(n).map_err(ResolveError::argument("--repeats"))?,
+        None => layers
+            .pick(|layer| layer.repeats)
+            .unwrap_or(DEFAULT_REPEATS),
+    };
+    let margin = request.margin.or(layers.pick(|layer| layer.margin));
+    let margin = planfile::margin(margin.unwrap_or(Plan::MARGIN))
+        .map_err(ResolveError::argument("--margin"))?;
+    let precision = request.precision.or(layers.pick(|layer| layer.precision));
+    let most = request
+        .max_repeats
+        .or(layers.pick(|layer| layer.max_repeats));
+    if precision.is_none() && most.is_none() {
+        return Ok((repeats, None, margin));
+    }
+    // So narrow an interval lies within the margin unless its middle is near its end.
+    let of_margin = if margin > 0.0 { margin } else { Plan::MARGIN } / 4.0;
+    let precision = planfile::precision(precision.unwrap_or(of_margin))
+        .map_err(ResolveError::argument("--precision"))?;
+    let most = planfile::repeats(most.unwrap_or(DEFAULT_MOST.max(repeats)))
+        .map_err(ResolveError::argument("--max-repeats"))?;
+    if most < repeats {
+        let complaint = Complaint::wrong(
+            format!("{most} repeats at most, and {repeats} at least, cannot both be"),
+            "--repeats is the least number, --max-repeats the most",
+        );
+        return Err(ResolveError::argument("--max-repeats")(complaint));
+    }
+    Ok((repeats, Some(Adaptive { precision, most }), margin))
+}
