@@ -15,6 +15,7 @@ Exit codes:
   2    the command line or the plan is wrong; nothing was made
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
+  5    compare: a ratio is beyond a threshold of --fail-if
   130  interrupted; what was measured is kept, `--resume` goes on";
 
 /// Which file system, on which disks, with which options, is fastest for this work, and why?
@@ -49,6 +50,8 @@ pub enum Command {
     Show(ShowArgs),
     /// The report of a run, alone or beside a published table
     Report(ReportArgs),
+    /// Runs beside each other, across kernels, machines or dates; thresholds for tests
+    Compare(CompareArgs),
     /// Published comparisons, as data
     Published(PublishedArgs),
     /// Published comparisons, done again: their file systems, options and work on a model of their
@@ -56,8 +59,8 @@ pub enum Command {
     Rerun(Box<crate::commands::rerun::RerunArgs>),
     /// Undo what a killed run left behind: mounts, loop devices, images, directories
     Clean(CleanArgs),
-    /// The weight of the tool itself: clock, empty phase, engines
-    Selftest(JsonArgs),
+    /// The weight of the tool itself: clock, empty phase, engines; and how often it is wrong here
+    Selftest(SelftestArgs),
     /// Lay a dataset in a directory
     Make(MakeArgs),
     /// Fill and age the file system of a directory, as `run --fill --age` does
@@ -423,6 +426,43 @@ pub struct JsonArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// Make N whole experiments with the same contender under two names: how often are they told
+    /// apart?
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub aa: Option<u32>,
+    /// Make the second one slower by this: how often is it found? In 20 experiments, or those of
+    /// --aa
+    #[arg(long, value_name = "PERCENT", value_parser = handicap)]
+    pub ab: Option<f64>,
+    /// The contender
+    // example
+    #[arg(long, value_name = "CONTENDER", default_value = "tmpfs")]
+    pub fs: String,
+    /// What it does [default: copy]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub workload: Vec<String>,
+    /// Size of the dataset, portage [default: 0.02]
+    #[arg(long, value_name = "X")]
+    pub scale: Option<f64>,
+    /// The most blocks of an experiment [default: 60]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_repeats: Option<u32>,
+    /// How narrow an interval need not become any narrower [default: a quarter of the margin]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub precision: Option<f64>,
+    /// The difference that matters [default: 2%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
+    /// Begin no experiment after this time
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Nanos>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct ListArgs {
     /// What to list
     #[arg(value_enum)]
@@ -469,8 +509,8 @@ pub struct ReportArgs {
     /// The run, or the series of cuts: its name, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// terminal, html, csv, json, markdown, or bonnie-csv for the phases of bonnie; of a series of
-    /// cuts, terminal or json
+    /// terminal, html, csv, json, markdown, bencher or openmetrics, or bonnie-csv for the phases of
+    /// bonnie; of a series of cuts, terminal or json
     #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
     pub format: fsdyno_report::Format,
     /// Lay the run beside a published table (`fsdyno published list`)
@@ -479,9 +519,35 @@ pub struct ReportArgs {
     /// Write to a file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// The difference that matters [default: that of the run]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
     /// Show times as m:ss, like the published tables
     #[arg(long)]
     pub clock: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The runs: names, the beginnings of them, or `last`; each is laid beside the first
+    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    pub runs: Vec<String>,
+    /// End with code 5 where a ratio to the first run is beyond this: PHASE.MEASURE > RATIO, as
+    /// 'copy.durable > 1.05'; PHASE may be * or WORKLOAD/PHASE, and MEASURE is return or durable
+    #[arg(long, value_name = "THRESHOLD", action = ArgAction::Append)]
+    pub fail_if: Vec<String>,
+    /// End with code 5 also where that may be chance
+    #[arg(long, requires = "fail_if")]
+    pub fail_on_open: bool,
+    /// Compare what the runs call alike, although they measured different things
+    #[arg(long)]
+    pub force: bool,
+    /// The difference that matters [default: that of the first run]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -695,6 +761,13 @@ pub fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
     })
 }
 
+fn handicap(text: &str) -> Result<f64, String> {
+    match percent(text)? {
+        part if part > 0.0 && part <= 10.0 => Ok(part),
+        _ => Err("write more than 0 % and up to 1000 %, as 5%".to_owned()),
+    }
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     fsdyno_model::units::percent(text).map_err(|error| error.to_string())
 }
@@ -728,7 +801,7 @@ mod tests {
     #[test]
     fn every_exit_code_is_in_the_help() {
         let help = Cli::command().render_long_help().to_string();
-        for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "130 "] {
+        for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "130 "] {
             assert!(help.contains(&format!("  {code}")), "{code}");
         }
     }

@@ -16,6 +16,8 @@ pub enum Code {
     Refused = 3,
     /// A capability is missing.
     Missing = 4,
+    /// A comparison is beyond a threshold that the user set.
+    Beyond = 5,
     /// Interrupted by the user.
     Interrupted = 130,
 }

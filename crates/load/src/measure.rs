@@ -49,6 +49,9 @@ pub struct Request<'a> {
     pub facts: Option<(u64, u64, u64)>,
     /// Whether the phase is followed until what it wrote is durable, rather than until it returns.
     pub durable: bool,
+    /// By how many thousandths the phase is made longer on purpose, busily, by the engine `sync`; 0
+    /// for any figure that is to be believed.
+    pub handicap_permille: u32,
     /// The wish to stop.
     pub stop: &'a Stop,
     /// Is told, next to the clock, that the phase begins and that its work has returned. What it
@@ -142,7 +145,12 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
     let measured = match engine.name {
         tools::NAME => run_tools(kind, &job, facts, (mark, request.durable))?,
         null::NAME => run_null(kind, &job, facts.unwrap_or(UNKNOWN), mark)?,
-        _ => run_sync(kind, &job, (mark, request.durable))?,
+        _ => run_sync(
+            kind,
+            &job,
+            request.handicap_permille,
+            (mark, request.durable),
+        )?,
     };
     if kind.removes_tree {
         ground.trees.pop();
@@ -176,6 +184,7 @@ fn name_of(tree: &Path) -> Result<CString, LoadError> {
 fn run_sync(
     kind: &PhaseKind,
     job: &Job<'_>,
+    handicap: u32,
     (mark, durably): (&mut dyn FnMut(Point), bool),
 ) -> Result<Measured, LoadError> {
     raise_descriptor_limit();
@@ -185,9 +194,16 @@ fn run_sync(
     mark(Point::Begins);
     let watch = Watch::start();
     let tally = (kind.sync)(&mut engine, job, &mut scratch)?;
+    watch.lengthen(Nanos(0), handicap);
     let used = watch.read();
     mark(Point::Returned);
-    let durable_ns = durable(ground.as_ref(), job.root, watch)?;
+    let mut durable_ns = durable(ground.as_ref(), job.root, watch)?;
+    if let Some(durable_ns) = &mut durable_ns
+        && handicap > 0
+    {
+        watch.lengthen(used.wall, handicap);
+        *durable_ns = watch.wall();
+    }
     Ok(Measured {
         return_ns: used.wall,
         durable_ns,

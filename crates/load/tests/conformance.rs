@@ -316,6 +316,7 @@ fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
                 ground: &mut ground,
                 facts: Some((1234, 56, 7_654_321)),
                 durable: true,
+                handicap_permille: 0,
                 stop: &stop,
                 mark: &mut |_| (),
             });
@@ -350,6 +351,7 @@ fn a_wish_to_stop_is_heard_by_every_engine() {
                 ground: &mut ground,
                 facts: None,
                 durable: true,
+                handicap_permille: 0,
                 stop: &stop,
                 mark: &mut |_| (),
             });

@@ -39,9 +39,18 @@ pub struct Contender {
     /// What is done to it before its workload, beyond making it.
     #[serde(default, skip_serializing_if = "GroundState::is_fresh")]
     pub state: GroundState,
+    /// By how many thousandths its phases are made longer on purpose, to see whether that is found;
+    /// `selftest` alone does so.
+    #[serde(default, skip_serializing_if = "no_handicap")]
+    pub handicap_permille: u32,
     /// Where its cells run.
     #[serde(default, skip_serializing_if = "LabChoice::is_host")]
     pub lab: LabChoice,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn no_handicap(permille: &u32) -> bool {
+    *permille == 0
 }
 
 /// A layout and its number of devices.
@@ -166,6 +175,7 @@ impl Contender {
             layout: LayoutChoice::default(),
             directory: None,
             state: GroundState::default(),
+            handicap_permille: 0,
             lab: LabChoice::default(),
         }
     }
@@ -299,7 +309,7 @@ mod tests {
                 LayoutChoice { name: "pool".into(), devices }
             };
             let mut contender = Contender {
-                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: GroundState::default(), lab: LabChoice::default(),
+                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: GroundState::default(), handicap_permille: 0, lab: LabChoice::default(),
             };
             contender.label = contender.short_form();
             prop_assert_eq!(Contender::parse(&contender.label, &kind_of).unwrap(), contender);

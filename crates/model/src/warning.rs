@@ -40,6 +40,12 @@ pub enum WarningKind {
     Outlier,
     /// Too few repeats, or too wide a spread, to tell contenders apart.
     Imprecise,
+    /// Figures of one contender come in two humps.
+    Humps,
+    /// Successive repeats resemble each other.
+    Dependent,
+    /// The first block is slower than all others.
+    WarmUp,
     /// The dataset is smaller than a cache that could not be emptied.
     SmallerThanCache,
     /// An entry of a real tree was left out or changed.
@@ -65,6 +71,9 @@ impl WarningKind {
             Self::Drift => "drift",
             Self::Outlier => "outlier",
             Self::Imprecise => "imprecise",
+            Self::Humps => "humps",
+            Self::Dependent => "dependent",
+            Self::WarmUp => "warm-up",
             Self::SmallerThanCache => "smaller-than-cache",
             Self::Entry => "entry",
             Self::Device => "device",

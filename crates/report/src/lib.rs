@@ -1,10 +1,12 @@
 //! A result set to bytes: terminal, HTML, CSV, JSON, Markdown.
 //!
 //! What lives here: the model of comparison all formats share ([`table`]), its wording, published
-//! tables and what a run is beside them ([`published`]), their reruns ([`reruns`]), and one module per
-//! format. What does not: SQL, clocks, terminal detection. Everything a report depends
-//! on is passed in, so that the same result set and options give the same bytes.
+//! tables and what a run is beside them ([`published`]), their reruns ([`reruns`]), runs beside each
+//! other ([`across`]), and one module per format. What does not: SQL, clocks, terminal detection.
+//! Everything a report depends on is passed in, so that the same result set and options give the same
+//! bytes.
 
+pub mod across;
 mod figures;
 pub mod formats;
 pub mod published;

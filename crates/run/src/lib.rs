@@ -2,6 +2,7 @@
 //! the figures decide that (`open`), and how it is taken through its cells ([`conductor`]). It measures nothing and stores nothing itself.
 
 pub mod conductor;
+pub mod judging;
 mod open;
 pub mod resolve;
 pub mod schedule;

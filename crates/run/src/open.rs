@@ -4,8 +4,9 @@
 //! What is decided here depends on the cells recorded alone, so that a run that is gone on with
 //! decides as it would have done.
 
-use fsdyno_model::{Cell, CellRecord, Plan, ResultSet, RunInfo};
-use fsdyno_stats::{Looks, Rule, open_in};
+use crate::judging::rule;
+use fsdyno_model::{Cell, CellRecord, ResultSet, RunInfo};
+use fsdyno_stats::{Looks, open_in};
 
 /// How far a plan that repeats until enough is known has come.
 pub struct Open {
@@ -25,18 +26,6 @@ pub struct Look {
     pub open: u32,
     /// All that there are beside the baselines.
     pub of: u32,
-}
-
-/// How the comparisons of a plan are judged.
-pub fn rule(plan: &Plan) -> Rule {
-    Rule {
-        margin: plan.margin,
-        looks: plan.adaptive.map(|adaptive| Looks {
-            least: plan.repeats,
-            most: adaptive.most,
-        }),
-        certain: plan.in_virtual_time(),
-    }
 }
 
 impl Open {

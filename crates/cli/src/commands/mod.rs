@@ -2,6 +2,7 @@
 
 pub mod age;
 pub mod clean;
+pub mod compare;
 pub mod complete;
 pub mod disk;
 pub mod doctor;
@@ -22,3 +23,4 @@ pub mod selftest;
 pub mod series;
 pub mod setup;
 pub mod show;
+pub mod trials;

@@ -69,6 +69,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         ground: &mut ground,
         facts: None,
         durable: args.until == Until::Durable,
+        handicap_permille: 0,
         stop: &stop,
         mark: &mut |_| (),
     })

@@ -23,7 +23,8 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
             return Err(Trouble::usage(message));
         }
         (Named::Run(id), None) => {
-            let set = store.load(&id)?;
+            let mut set = store.load(&id)?;
+            set.run.plan.margin = args.margin.unwrap_or(set.run.plan.margin);
             fsdyno_report::render(&set, args.format, &options).map_err(Trouble::failure)?
         }
         (Named::Run(id), Some(name)) => {

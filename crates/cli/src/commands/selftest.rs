@@ -1,5 +1,6 @@
 //! `selftest`: the weight of the tool itself, to be held against what it measures.
 
+use crate::args::SelftestArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_load::measure::{clock_facts, empty_phase_cost, engine_cost};
@@ -22,7 +23,10 @@ struct Cost {
     file_ns: f64,
 }
 
-pub fn selftest(json: bool) -> Result<Code, Trouble> {
+pub fn selftest(args: &SelftestArgs) -> Result<Code, Trouble> {
+    if args.aa.is_some() || args.ab.is_some() {
+        return super::trials::trials(args);
+    }
     let clock = clock_facts();
     let costs = engine_cost(fsdyno_load::engines::null::NAME).map_err(Trouble::failure)?;
     let weight = Weight {
@@ -39,7 +43,7 @@ pub fn selftest(json: bool) -> Result<Code, Trouble> {
             })
             .collect(),
     };
-    if json {
+    if args.json {
         output::json(&weight)?;
         return Ok(Code::Ok);
     }

@@ -40,6 +40,18 @@ impl Watch {
         }
     }
 
+    /// Spins for so many thousandths of the time since `from`, a time since the start.
+    pub fn lengthen(&self, from: Nanos, permille: u32) {
+        if permille == 0 {
+            return;
+        }
+        let so_far = self.wall().0;
+        let more = so_far.saturating_sub(from.0) / 1000 * u64::from(permille);
+        while self.wall().0 < so_far + more {
+            std::hint::spin_loop();
+        }
+    }
+
     /// Wall time since the start.
     pub fn wall(&self) -> Nanos {
         Nanos(now() - self.wall)

@@ -38,6 +38,7 @@ pub fn run_by(
         ground,
         facts: None,
         durable: true,
+        handicap_permille: 0,
         stop: &Stop::new(),
         mark: &mut |point| marks.push(point),
     })?;

@@ -1,11 +1,14 @@
 //! The formats, one module each. A new one is a new file and a line in [`Format::ALL`].
 
+pub mod across;
+pub mod bencher;
 pub mod bonnie;
 pub mod csv;
 pub mod html;
 mod inquiry;
 pub mod json;
 pub mod markdown;
+pub mod openmetrics;
 mod published;
 pub mod terminal;
 
@@ -32,17 +35,23 @@ pub enum Format {
     Markdown,
     /// The phases of bonnie as bonnie++ writes them.
     BonnieCsv,
+    /// Times as Bencher takes them.
+    Bencher,
+    /// Times as Prometheus reads them.
+    OpenMetrics,
 }
 
 impl Format {
     /// All formats, in the order they are listed.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Terminal,
         Self::Html,
         Self::Csv,
         Self::Json,
         Self::Markdown,
         Self::BonnieCsv,
+        Self::Bencher,
+        Self::OpenMetrics,
     ];
 
     /// The name, as typed.
@@ -54,6 +63,8 @@ impl Format {
             Self::Json => "json",
             Self::Markdown => "markdown",
             Self::BonnieCsv => "bonnie-csv",
+            Self::Bencher => "bencher",
+            Self::OpenMetrics => "openmetrics",
         }
     }
 
@@ -65,6 +76,8 @@ impl Format {
             Self::Json => json::render(set),
             Self::Markdown => Ok(markdown::render(set, options)),
             Self::BonnieCsv => bonnie::render(set),
+            Self::Bencher => bencher::render(set),
+            Self::OpenMetrics => Ok(openmetrics::render(set)),
         }
     }
 }

@@ -53,7 +53,9 @@ pub fn published(
         Format::Csv => Ok(published.figures.as_bytes().to_vec()),
         Format::Json => json(&table).map_err(|e| trouble(e.to_string())),
         Format::Html => html::published(&table, options).map_err(|e| trouble(e.to_string())),
-        Format::BonnieCsv => Err(trouble(ONLY_RUNS.to_owned())),
+        Format::BonnieCsv | Format::Bencher | Format::OpenMetrics => {
+            Err(trouble(ONLY_RUNS.to_owned()))
+        }
     }
 }
 
@@ -86,7 +88,9 @@ pub fn against(
         }
         .map_err(|e| trouble(e.to_string())),
         Format::Html => html::against(against, options).map_err(|e| trouble(e.to_string())),
-        Format::BonnieCsv => Err(trouble(ONLY_RUNS.to_owned())),
+        Format::BonnieCsv | Format::Bencher | Format::OpenMetrics => {
+            Err(trouble(ONLY_RUNS.to_owned()))
+        }
     }
 }
 

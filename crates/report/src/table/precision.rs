@@ -3,6 +3,7 @@
 use super::{Comparison, Standing};
 use crate::words;
 use fsdyno_model::Adaptive;
+use std::fmt::Write as _;
 
 /// So many comparisons that are open are named one by one.
 const NAMED: usize = 6;
@@ -39,9 +40,12 @@ pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -
     let widest = widths.iter().copied().max_by(f64::total_cmp);
     if let (Some(narrowest), Some(widest)) = (narrowest, widest) {
         let (narrowest, widest) = (words::percent(narrowest), words::percent(widest));
-        text += &format!(" Reached: intervals of {narrowest} to {widest} either way.");
+        let _ = write!(
+            text,
+            " Reached: intervals of {narrowest} to {widest} either way."
+        );
     }
-    text += &match open.len() {
+    let said = match open.len() {
         0 => " All are decided.".to_owned(),
         n if n <= NAMED => format!(" Open: {}.", open.join(", ")),
         n => format!(
@@ -50,5 +54,5 @@ pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -
             n - NAMED
         ),
     };
-    Some(text)
+    Some(text + &said)
 }

@@ -1,11 +1,14 @@
 //! Doubts that only a series of figures shows: a drift over the blocks, outliers, a spread that
 //! hides a difference. What raised doubt while a cell ran is told in [`doubts`](super::doubts).
 
-use super::{Doubt, Line, PhaseTable, WorkloadTable};
+use super::{Doubt, Line, PhaseTable, Value, WorkloadTable};
 use crate::figures::{INTERVALS_FROM, MATTERS};
 use crate::words;
 use fsdyno_model::WarningKind;
-use fsdyno_stats::Verdict;
+use fsdyno_stats::{Verdict, dependence, humps};
+
+/// The p-value below which repeats are said to hang together.
+const RARE: f64 = 0.005;
 
 /// The doubts of all series of a run, one of a kind.
 pub(super) fn doubts(workloads: &[WorkloadTable], labels: &[String]) -> Vec<Doubt> {
@@ -14,6 +17,9 @@ pub(super) fn doubts(workloads: &[WorkloadTable], labels: &[String]) -> Vec<Doub
         figures.spread_wide(),
         figures.drifting(),
         figures.outlying(),
+        figures.in_humps(),
+        figures.dependent(),
+        figures.slow_first(),
     ]
     .into_iter()
     .flatten()
@@ -159,6 +165,132 @@ impl Figures<'_> {
             seen,
             "it is counted, never dropped: look for what else ran then; a median of more repeats \
              feels it less"
+                .to_owned(),
+        )
+    }
+}
+
+impl Figures<'_> {
+    /// Every series of figures, with the name of its phase, its line and its contender.
+    fn values(&self) -> impl Iterator<Item = (String, &PhaseTable, &Line, &String, &Value)> {
+        self.lines().flat_map(|(name, phase, line)| {
+            let both = self.labels.iter().zip(&line.values);
+            both.filter_map(move |(label, value)| {
+                Some((name.clone(), phase, line, label, value.as_ref()?))
+            })
+        })
+    }
+
+    /// Figures that come in two humps.
+    fn in_humps(&self) -> Option<Doubt> {
+        let of = |(phase, table, line, label, value): (
+            String,
+            &PhaseTable,
+            &Line,
+            &String,
+            &Value,
+        )| {
+            let times: Vec<f64> = value.times.iter().map(|(_, time)| *time).collect();
+            let humps = humps(&times).filter(|of| of.high > (1.0 + MATTERS) * of.low)?;
+            let scale = table.scale(false);
+            Some(Seen {
+                message: format!(
+                    "{phase} at {label}: {} of {} times to {} lie near {} {unit}, the others near \
+                     {} {unit}",
+                    humps.above,
+                    times.len(),
+                    line.measure.name(),
+                    scale.show(humps.high),
+                    scale.show(humps.low),
+                    unit = scale.unit(),
+                ),
+                place: format!("{label} {phase}"),
+                block: None,
+                weight: humps.high / humps.low,
+            })
+        };
+        told(
+            WarningKind::Humps,
+            self.values().filter_map(of).collect(),
+            "a median tells of one hump alone, look at every figure; something happens in some \
+             repeats and not in others (a journal that is written back, a cache that overflows): \
+             a longer phase holds it every time"
+                .to_owned(),
+        )
+    }
+
+    /// Ratios to the baseline of which each resembles the one before.
+    fn dependent(&self) -> Option<Doubt> {
+        let seen = self.lines().flat_map(|(phase, _, line)| {
+            let base = line.values.first().and_then(Option::as_ref);
+            let others = self.labels.iter().zip(&line.values).skip(1);
+            let of = move |(label, value): (&String, &Option<Value>)| {
+                let (value, base) = (value.as_ref()?, base?);
+                let ratios = value.times.iter().filter_map(|(block, time)| {
+                    let (_, of_base) = base.times.iter().find(|(other, _)| other == block)?;
+                    Some(time / of_base)
+                });
+                let p = dependence(&ratios.collect::<Vec<_>>()).filter(|p| *p < RARE)?;
+                Some(Seen {
+                    message: format!(
+                        "{phase} at {label}: ratios to the baseline resemble those of the block \
+                         before (p = {p:.4})"
+                    ),
+                    place: format!("{label} {phase}"),
+                    block: None,
+                    weight: -p,
+                })
+            };
+            others.filter_map(of).collect::<Vec<_>>()
+        });
+        told(
+            WarningKind::Dependent,
+            seen.collect(),
+            "the interval may be too narrow, for repeats tell the less the more they hang \
+             together: look for what lasts over several blocks, or spread the run over more time"
+                .to_owned(),
+        )
+    }
+
+    /// Phases whose first block is the slowest of most contenders, and far off.
+    fn slow_first(&self) -> Option<Doubt> {
+        let mut seen = Vec::new();
+        for (phase, _, line) in self.lines() {
+            let first_is_off = |value: &Value| {
+                let slow = value
+                    .outliers
+                    .iter()
+                    .filter(|(_, t)| *t > value.summary.median);
+                slow.clone().any(|(block, _)| *block == 0)
+            };
+            let values = || line.values.iter().flatten();
+            let (off, all) = (
+                values().filter(|v| first_is_off(v)).count(),
+                values().count(),
+            );
+            if all < 2 || 2 * off <= all {
+                continue;
+            }
+            let times = values().filter(|v| first_is_off(v)).filter_map(|value| {
+                let (_, first) = value.times.first()?;
+                Some(first / value.summary.median)
+            });
+            let most = times.fold(1.0, f64::max);
+            seen.push(Seen {
+                message: format!(
+                    "{phase}: the first block is far slower than the others at {off} of {all} \
+                     contenders, up to {most:.1} times the median"
+                ),
+                place: phase,
+                block: None,
+                weight: most,
+            });
+        }
+        told(
+            WarningKind::WarmUp,
+            seen,
+            "it is counted, and medians bear it: the machine had to wake (memory given back, \
+             processors asleep); one more repeat makes up for it"
                 .to_owned(),
         )
     }

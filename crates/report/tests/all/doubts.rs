@@ -156,3 +156,33 @@ fn doubts_of_several_workloads_name_the_workload() {
     let doubt = of_kind(&set, WarningKind::Drift).unwrap();
     assert!(doubt.places.contains(&"xfs ports / copy".to_owned()));
 }
+
+#[test]
+fn two_humps_a_slow_first_block_and_repeats_that_hang_together_are_told() {
+    let checkpoint: &[u64] = &[1000, 1010, 1500, 990, 1020, 1520, 1000, 1010, 1490];
+    let level: &[u64] = &[2000, 1990, 2010, 2005, 1995, 2003, 1997, 2001, 1999];
+    let set = one_phase(&["ext4", "xfs"], &[level, checkpoint]);
+    let doubt = of_kind(&set, WarningKind::Humps).unwrap();
+    assert_eq!(doubt.places, ["xfs copy"]);
+    let expected = "copy at xfs: 3 of 9 times to return lie near 752 ms, the others near 502 ms";
+    assert_eq!(doubt.message, expected);
+    assert_eq!(of_kind(&set, WarningKind::WarmUp), None);
+
+    let slow_first: &[u64] = &[5000, 1010, 1000, 990, 1020, 1005];
+    let set = one_phase(&["ext4", "xfs"], &[slow_first, slow_first]);
+    let doubt = of_kind(&set, WarningKind::WarmUp).unwrap();
+    assert!(
+        doubt
+            .message
+            .contains("at 2 of 2 contenders, up to 5.0 times"),
+        "{}",
+        doubt.message
+    );
+    assert_eq!(of_kind(&set, WarningKind::Humps), None);
+
+    let wave: Vec<u64> = (0..20).map(|k| 1000 + 10 * (10_u64.abs_diff(k))).collect();
+    let flat = [1000; 20];
+    let set = one_phase(&["ext4", "xfs"], &[&flat, &wave]);
+    let doubt = of_kind(&set, WarningKind::Dependent).unwrap();
+    assert_eq!(doubt.places, ["xfs copy"]);
+}

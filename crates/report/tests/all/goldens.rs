@@ -74,7 +74,7 @@ fn the_same_run_gives_the_same_bytes() {
     }
     let error = "pdf".parse::<Format>().unwrap_err().to_string();
     assert!(
-        error.contains("terminal, html, csv, json, markdown, bonnie-csv"),
+        error.contains("terminal, html, csv, json, markdown, bonnie-csv, bencher, openmetrics"),
         "{error}"
     );
 }

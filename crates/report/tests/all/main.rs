@@ -1,5 +1,6 @@
 //! The formats on fixed runs: what a reader would see, or could be harmed by.
 
+mod across;
 mod against;
 mod conclusion;
 mod data;

@@ -76,6 +76,7 @@ pub(crate) fn plan() -> Plan {
                     fragmented: false,
                     age: 3,
                 },
+                handicap_permille: 50,
                 lab: fsdyno_model::LabChoice::Uml,
             },
             Contender {

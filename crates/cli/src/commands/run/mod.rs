@@ -1,6 +1,6 @@
 //! `run`: from arguments to a plan, from a plan to a run, from a run to its report.
 
-mod begin;
+pub mod begin;
 mod devices;
 mod elsewhere;
 mod listener;
@@ -97,7 +97,7 @@ pub fn fresh(
     if wishes.dry_run {
         return say(&plan, &preflight);
     }
-    let lab = lab(wishes, &plan, preflight, None, stop)?;
+    let lab = lab(&wishes.erase, &plan, preflight, None, stop)?;
     let mut store = Store::open(store_path)?;
     let mut info = RunInfo {
         id: String::new(),
@@ -143,7 +143,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
         });
     }
     let lab = lab(
-        wishes,
+        &wishes.erase,
         &info.plan,
         preflight(&info.plan)?,
         Some(&set.cells),
@@ -281,8 +281,8 @@ fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
 
 /// Everything that must hold before anything is made: what is missing, what the guard says. With
 /// the cells of a run that is gone on with, whether labs are those in which they were measured.
-fn lab(
-    wishes: &Wishes,
+pub fn lab(
+    erase: &[String],
     plan: &Plan,
     preflight: Preflight,
     before: Option<&[CellRecord]>,
@@ -293,7 +293,7 @@ fn lab(
     if let Some(record) = &plan.disk_record {
         fsdyno_lab::record_place(record, before.is_none()).map_err(Trouble::usage)?;
     }
-    let released = devices::release(plan, &wishes.erase, preflight.smallest_device(plan))?;
+    let released = devices::release(plan, erase, preflight.smallest_device(plan))?;
     let state = places::journals()?;
     let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
     if journal::clean(&state, true).is_ok_and(|all| all.iter().any(stands)) {
@@ -362,14 +362,13 @@ fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, Trouble> {
         plan.seed,
         plan.hash()
     );
-    let certain = schedule(plan);
+    let cells = schedule(plan);
     if let Some(adaptive) = plan.adaptive {
-        text += &format!(
-            "# these {} blocks, and up to {} where the figures ask for them\n",
-            plan.repeats, adaptive.most
-        );
+        let (least, most) = (plan.repeats, adaptive.most);
+        let more = format!("# these {least} blocks, and up to {most} where figures ask for them\n");
+        text.push_str(&more);
     }
-    for cell in certain.into_iter().filter(|cell| cell.block < plan.repeats) {
+    for cell in cells.into_iter().filter(|cell| cell.block < plan.repeats) {
         for line in fsdyno_lab::script::lines(plan, preflight, cell) {
             text.push_str(&line);
             text.push('\n');

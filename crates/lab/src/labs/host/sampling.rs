@@ -79,6 +79,7 @@ fn timed(
         ground: &mut hands.ground,
         facts: Some((facts.files, facts.directories, facts.bytes.0)),
         durable: true,
+        handicap_permille: job.contender.handicap_permille,
         stop: hands.stop,
         mark: &mut mark,
     };

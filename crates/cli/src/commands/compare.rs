@@ -1,0 +1,75 @@
+//! `compare`: runs beside the first of them, across kernels, machines or dates; thresholds that
+//! are not to be passed.
+
+use crate::args::CompareArgs;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_model::ResultSet;
+use fsdyno_report::across::{Across, Checked, Holds, Threshold, check};
+use fsdyno_report::formats::across as formats;
+use fsdyno_store::Store;
+use std::path::Path;
+
+pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, Trouble> {
+    let thresholds = args.fail_if.iter().map(|text| text.parse());
+    let thresholds: Vec<Threshold> = thresholds
+        .collect::<Result<_, _>>()
+        .map_err(Trouble::usage)?;
+    let store = Store::open_existing_read_only(store)?;
+    let load = |name: &String| -> Result<ResultSet, Trouble> {
+        let id = store.resolve(name).map_err(Trouble::usage)?;
+        Ok(store.load(&id)?)
+    };
+    let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;
+    let Some((base, others)) = sets.split_first() else {
+        return Err(Trouble::usage("name two runs: fsdyno compare RUN RUN"));
+    };
+    let margin = args.margin.unwrap_or(base.run.plan.margin);
+    let all: Vec<Across> = others
+        .iter()
+        .map(|other| Across::of(base, other, margin))
+        .collect();
+    if !args.force {
+        all.iter().try_for_each(comparable)?;
+    }
+    let checked = all.iter().map(|across| check(across, &thresholds));
+    let checked: Vec<Vec<Checked<'_>>> =
+        checked.collect::<Result<_, _>>().map_err(Trouble::usage)?;
+    if args.json {
+        let with = all.iter().zip(&checked).map(|(across, checked)| {
+            let told = checked.iter().map(formats::threshold).collect();
+            (across.clone(), told)
+        });
+        output::json(&formats::json(&with.collect::<Vec<_>>()))?;
+    } else {
+        let texts = all.iter().zip(&checked);
+        let texts = texts.map(|(across, checked)| formats::terminal(across, checked));
+        output::bytes(texts.collect::<Vec<_>>().join("\n").as_bytes())?;
+    }
+    let beyond = |one: &Checked<'_>| {
+        one.holds == Holds::No || (args.fail_on_open && one.holds == Holds::Open)
+    };
+    Ok(if checked.iter().flatten().any(beyond) {
+        Code::Beyond
+    } else {
+        Code::Ok
+    })
+}
+
+/// Refuses runs whose figures are of different things.
+fn comparable(across: &Across) -> Result<(), Trouble> {
+    let forbids = across.differences.iter().filter(|one| one.forbids);
+    let lines: Vec<String> = forbids
+        .map(|one| format!("  {}: {} and {}", one.what, one.base, one.run))
+        .collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    Err(Trouble::usage(format!(
+        "{} and {} measured different things:\n{}\nto compare what they call alike all the same, \
+         say --force",
+        across.base,
+        across.run,
+        lines.join("\n")
+    )))
+}

@@ -1,0 +1,304 @@
+//! `selftest --aa` and `--ab`: whole experiments on this machine whose truth is known. The same
+//! contender competes under two names, or against itself made slower on purpose; what is told of
+//! them is right or wrong.
+
+use crate::args::SelftestArgs;
+use crate::catalogue::catalogue_here;
+use crate::commands::run::{self, begin};
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_host::signals;
+use fsdyno_lab::Preflight;
+use fsdyno_model::{
+    CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, Stop, StopReason,
+};
+use fsdyno_run::conductor::{conduct, unix_now};
+use fsdyno_run::judging::rule;
+use fsdyno_run::resolve::{Request, resolve};
+use fsdyno_stats::{Verdict, judge_table, proportion_interval, reached};
+use serde::Serialize;
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+/// How often the difference is sought where nobody says.
+const TRIALS: u32 = 20;
+/// The most blocks of an experiment where nobody says.
+const MOST: u32 = 60;
+/// A phase of some ten milliseconds in memory: short phases, many blocks.
+const SCALE: f64 = 0.02;
+
+/// What one experiment told, of the whole time of each of its phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// The second was told to be slower.
+    Slower,
+    /// It was told to be faster.
+    Faster,
+    /// Both were told to lie within the margin, at every phase.
+    Within,
+    /// Nothing was told.
+    Open,
+}
+
+/// All experiments.
+#[derive(Debug, Serialize)]
+struct Trials {
+    contender: String,
+    injected_percent: f64,
+    margin_percent: f64,
+    most_blocks: u32,
+    experiments: u64,
+    slower: u64,
+    faster: u64,
+    within_margin: u64,
+    open: u64,
+    /// How often it was told wrongly: apart, of equals; faster, of what was made slower.
+    wrong_percent: f64,
+    wrong_percent_interval: [f64; 2],
+    /// How often what was made slower was told to be; none of equals.
+    found_percent: Option<f64>,
+    found_percent_interval: Option<[f64; 2]>,
+    /// The median number of blocks an experiment took.
+    blocks: f64,
+    /// The median of how far the interval of the ratio reached either way, in percent.
+    reached_percent: Option<f64>,
+    took_s: f64,
+}
+
+pub fn trials(args: &SelftestArgs) -> Result<Code, Trouble> {
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let mut plan = plan(args)?;
+    let slower = args.ab.unwrap_or(0.0);
+    let wanted = args.aa.unwrap_or(TRIALS);
+    second(&mut plan, slower)?;
+    let began = Instant::now();
+    let limit = args.budget.map(|budget| Duration::from_nanos(budget.0));
+    let (mut all, mut code) = (Vec::new(), Code::Ok);
+    for number in 1..=wanted {
+        if limit.is_some_and(|limit| began.elapsed() >= limit) {
+            eprintln!(
+                "fsdyno: the budget is spent after {} experiments",
+                all.len()
+            );
+            break;
+        }
+        plan.seed += 1;
+        let Some(set) = experiment(&plan, &stop)? else {
+            code = Code::Interrupted;
+            break;
+        };
+        let (told, blocks) = (told(&set), blocks(&set));
+        eprintln!(
+            "experiment {number} of {wanted}: {} after {blocks} blocks",
+            words(told)
+        );
+        all.push((told, blocks, width(&set)));
+    }
+    let trials = summed(&plan, slower, &all, began.elapsed());
+    if args.json {
+        output::json(&trials)?;
+    } else {
+        output::bytes(text(&trials).as_bytes())?;
+    }
+    Ok(code)
+}
+
+fn words(told: Told) -> &'static str {
+    match told {
+        Told::Slower => "slower",
+        Told::Faster => "faster",
+        Told::Within => "within the margin",
+        Told::Open => "open",
+    }
+}
+
+/// The plan of an experiment, with one contender.
+fn plan(args: &SelftestArgs) -> Result<Plan, Trouble> {
+    let workloads = match &args.workload[..] {
+        [] => vec!["copy".to_owned()],
+        named => named.to_vec(),
+    };
+    let request = Request {
+        fs: vec![args.fs.clone()],
+        dataset: Some("portage".to_owned()),
+        workloads,
+        scale: Some(args.scale.unwrap_or(SCALE)),
+        max_repeats: Some(args.max_repeats.unwrap_or(MOST)),
+        precision: args.precision,
+        margin: args.margin,
+        check: Some(false),
+        ..Request::default()
+    };
+    resolve(&request, &catalogue_here()).map_err(begin::plan_trouble)
+}
+
+/// Has the contender of a plan compete against itself, made slower by so much.
+fn second(plan: &mut Plan, slower: f64) -> Result<(), Trouble> {
+    let [first] = &mut plan.contenders[..] else {
+        return Err(Trouble::usage(
+            "--fs names the one contender of all experiments",
+        ));
+    };
+    if !first.lab.is_host() {
+        return Err(Trouble::usage(
+            "experiments are made on this machine: leave the lab out of --fs",
+        ));
+    }
+    let mut again = first.clone();
+    again.label = format!("{} again", first.label);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the arguments admit 0 to 1000 %"
+    )]
+    let permille = (slower * 1000.0).round() as u32;
+    again.handicap_permille = permille;
+    plan.contenders.push(again);
+    Ok(())
+}
+
+/// One experiment; none where the user wants to stop.
+fn experiment(plan: &Plan, stop: &Stop) -> Result<Option<ResultSet>, Trouble> {
+    let preflight = Preflight::of(plan).map_err(Trouble::usage)?;
+    let mut labs = run::lab(&[], plan, preflight, None, stop)?;
+    let run = RunInfo {
+        id: "selftest".into(),
+        started_unix_ns: unix_now(),
+        ended_unix_ns: None,
+        stop: None,
+        plan_hash: plan.hash(),
+        plan: plan.clone(),
+        provenance: Provenance::default(),
+        command_line: Vec::new(),
+    };
+    let mut cells: Vec<CellRecord> = Vec::new();
+    let ended = conduct(&run, &[], &mut labs, &mut |event| {
+        if let Event::CellEnded { record } = event {
+            cells.push(CellRecord::clone(record));
+        }
+        Ok::<(), Infallible>(())
+    });
+    let unmeasured = cells.iter().find_map(|record| match &record.outcome {
+        Outcome::Measured => None,
+        Outcome::Skipped { reason, remedy, .. } => {
+            Some(Trouble::new(Code::Missing, format!("{reason}; {remedy}")))
+        }
+        Outcome::Failed(failure) => Some(Trouble::failure(&failure.message)),
+    });
+    if let Some(trouble) = unmeasured {
+        return Err(trouble);
+    }
+    let set = ResultSet {
+        schema: ResultSet::SCHEMA,
+        run,
+        cells,
+    };
+    Ok(match ended {
+        Ok(StopReason::Interrupted) => None,
+        _ => Some(set),
+    })
+}
+
+/// What was told of the second contender, at any phase.
+fn told(set: &ResultSet) -> Told {
+    let lines = set.time_lines();
+    let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
+    let table = judge_table(&times, &rule(&set.run.plan));
+    let verdicts: Vec<_> = table.iter().map(|line| line.of(1, 0)).collect();
+    let any = |wanted| verdicts.contains(&Some(wanted));
+    if any(Verdict::Faster) {
+        Told::Faster
+    } else if any(Verdict::Slower) {
+        Told::Slower
+    } else if verdicts
+        .iter()
+        .all(|v| *v == Some(Verdict::Indistinguishable))
+    {
+        Told::Within
+    } else {
+        Told::Open
+    }
+}
+
+fn blocks(set: &ResultSet) -> u32 {
+    let blocks = set.cells.iter().map(|record| record.cell.block + 1);
+    blocks.max().unwrap_or(0)
+}
+
+/// How far the widest interval reached.
+fn width(set: &ResultSet) -> Option<f64> {
+    let lines = set.time_lines().into_iter();
+    let widths = lines.filter_map(|line| reached(&line.times[1], &line.times[0]));
+    widths.max_by(f64::total_cmp)
+}
+
+fn summed(plan: &Plan, slower: f64, all: &[(Told, u32, Option<f64>)], took: Duration) -> Trials {
+    let count = |wanted| all.iter().filter(|one| one.0 == wanted).count() as u64;
+    let experiments = all.len() as u64;
+    let faster = count(Told::Faster);
+    // Of equals, either is wrong.
+    let wrong = faster + if slower > 0.0 { 0 } else { count(Told::Slower) };
+    let share = |hits: u64| 100.0 * hits as f64 / experiments.max(1) as f64;
+    let interval = |hits: u64| {
+        let of = proportion_interval(hits, experiments.max(1));
+        [100.0 * of.low, 100.0 * of.high]
+    };
+    let middle = |values: Vec<f64>| fsdyno_stats::Summary::of(&values).map(|of| of.median);
+    let found = (slower > 0.0).then(|| count(Told::Slower));
+    Trials {
+        contender: plan.contenders[0].label.clone(),
+        injected_percent: slower * 100.0,
+        margin_percent: plan.margin * 100.0,
+        most_blocks: plan.most_repeats(),
+        experiments,
+        slower: count(Told::Slower),
+        faster,
+        within_margin: count(Told::Within),
+        open: count(Told::Open),
+        wrong_percent: share(wrong),
+        wrong_percent_interval: interval(wrong),
+        found_percent: found.map(share),
+        found_percent_interval: found.map(interval),
+        blocks: middle(all.iter().map(|one| f64::from(one.1)).collect()).unwrap_or(0.0),
+        reached_percent: middle(all.iter().filter_map(|one| one.2).collect())
+            .map(|width| 100.0 * width),
+        took_s: took.as_secs_f64(),
+    }
+}
+
+fn text(trials: &Trials) -> String {
+    let what = if trials.injected_percent > 0.0 {
+        format!(
+            "{} against itself made {} % slower",
+            trials.contender, trials.injected_percent
+        )
+    } else {
+        format!("{} against itself", trials.contender)
+    };
+    let percent =
+        |share: f64, [low, high]: [f64; 2]| format!("{share:.1} % (95 %: {low:.1}-{high:.1} %)");
+    let mut text = format!(
+        "{what}: {} experiments, {:.0} s\n  told slower {}, faster {}, within {:.1} % {}, open {}\n",
+        trials.experiments,
+        trials.took_s,
+        trials.slower,
+        trials.faster,
+        trials.margin_percent,
+        trials.within_margin,
+        trials.open,
+    );
+    let wrong = percent(trials.wrong_percent, trials.wrong_percent_interval);
+    text += &["  wrong:  ", &wrong, "\n"].concat();
+    if let (Some(share), Some(interval)) = (trials.found_percent, trials.found_percent_interval) {
+        text += &["  found:  ", &percent(share, interval), "\n"].concat();
+    }
+    let reached = trials.reached_percent;
+    let reached = reached.map_or_else(String::new, |reached| {
+        format!("; the interval of the ratio reached {reached:.1} % either way")
+    });
+    text + &format!(
+        "  in the middle {:.0} of at most {} blocks{reached}\n",
+        trials.blocks, trials.most_blocks
+    )
+}

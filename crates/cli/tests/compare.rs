@@ -1,0 +1,120 @@
+//! Runs beside each other by the program: what is refused, what a threshold ends with, and runs
+//! that end when enough is known.
+
+mod support;
+
+use support::{Home, Said};
+
+/// A small run of one directory.
+fn run(home: &Home, more: &[&str]) -> Said {
+    let on = format!("dir:{}", home.work().display());
+    let fixed = [
+        "run",
+        "--on",
+        &on,
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.002",
+        "--engine",
+        "null",
+    ];
+    home.fsdyno(&[&fixed, more].concat())
+}
+
+#[test]
+fn a_threshold_ends_with_its_code_and_runs_of_different_things_are_refused() {
+    let home = Home::new();
+    let copies = ["--workload", "copy", "--repeats", "3"];
+    for _ in 0..2 {
+        assert_eq!(run(&home, &copies).code, Some(0));
+    }
+    assert_eq!(
+        run(&home, &[&copies[..], &["--seed", "9"]].concat()).code,
+        Some(0)
+    );
+    let runs = home.fsdyno(&["runs", "--json"]).out;
+    let runs: serde_json::Value = serde_json::from_str(&runs).unwrap();
+    let runs = runs.as_array().unwrap().iter().rev();
+    let names: Vec<String> = runs
+        .map(|run| run["id"].as_str().unwrap().to_owned())
+        .collect();
+    let [first, second, other] = &names[..] else {
+        panic!("{names:?}")
+    };
+    let compare = |more: &[&str]| {
+        let fixed = ["compare", first, second];
+        home.fsdyno(&[&fixed, more].concat())
+    };
+    // Nothing is ten thousand times slower, and everything is slower than next to nothing.
+    let said = compare(&["--fail-if", "copy.durable > 10000"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = compare(&["--fail-if", "copy > 0.00001"]);
+    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    assert!(said.out.contains("BEYOND"), "{}", said.out);
+    assert!(
+        said.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        said.out
+    );
+    let said = compare(&["--fail-if", "untar > 1"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let said = home.fsdyno(&["compare", first, other]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(
+        said.err.contains("seed: 1 and 9") && said.err.contains("--force"),
+        "{}",
+        said.err
+    );
+    let said = home.fsdyno(&["compare", first, other, "--force"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("forbids to compare"), "{}", said.out);
+}
+
+#[test]
+fn a_run_that_ends_when_enough_is_known_is_complete_and_says_what_was_reached() {
+    let home = Home::new();
+    let there = |name: &str| {
+        let path = home.path(name);
+        std::fs::create_dir(&path).unwrap();
+        format!("dir:{}", path.display())
+    };
+    let both = format!("{},{}", there("one"), there("two"));
+    let said = home.fsdyno(&[
+        "run",
+        "--engine",
+        "null",
+        "--fs",
+        &both,
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.002",
+        "--workload",
+        "stat-walk",
+        "--repeats",
+        "3",
+        "--max-repeats",
+        "6",
+        "--margin",
+        "5%",
+    ]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.err.contains("after 3 blocks"), "{}", said.err);
+    assert!(said.out.contains("Asked: each ratio"), "{}", said.out);
+    let plan = &home.result("last")["run"]["plan"];
+    assert_eq!(plan["adaptive"]["most"], 6);
+    assert_eq!(plan["margin"], 0.05);
+    let again = home.fsdyno(&["run", "--resume", "last"]);
+    assert!(again.err.contains("nothing is left to do"), "{}", again.err);
+    let said = home.fsdyno(&[
+        "run",
+        "--on",
+        "dir:.",
+        "--repeats",
+        "9",
+        "--max-repeats",
+        "4",
+    ]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+}

@@ -1,0 +1,144 @@
+//! What differs between two runs: what was measured, which forbids to compare them, and on what,
+//! which is often what is asked about.
+
+use crate::words;
+use fsdyno_model::{DeviceChoice, Plan, Provenance, ResultSet};
+use serde::Serialize;
+
+/// One thing that two runs do not have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What it is.
+    pub what: &'static str,
+    /// In the first run, fit to print.
+    pub base: String,
+    /// In the other.
+    pub run: String,
+    /// Whether their figures are of different things.
+    pub forbids: bool,
+}
+
+/// Longer values are not told: they differ somewhere.
+const TOLD: usize = 60;
+
+/// All that differs.
+pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
+    let mut all = of_plans(&base.run.plan, &other.run.plan);
+    let kernels = |set: &ResultSet| {
+        let shares = set.labs().into_iter();
+        let of = shares.filter_map(|share| share.kernel);
+        words::list(&of.collect::<Vec<_>>())
+    };
+    note(&mut all, "kernel", false, kernels(base), kernels(other));
+    of_machines(&mut all, &base.run.provenance, &other.run.provenance);
+    all
+}
+
+fn note(all: &mut Vec<Difference>, what: &'static str, forbids: bool, base: String, run: String) {
+    if base == run {
+        return;
+    }
+    let told = |text: String| {
+        if text.chars().count() > TOLD {
+            "...".to_owned()
+        } else {
+            words::printable(&text)
+        }
+    };
+    all.push(Difference {
+        what,
+        base: told(base),
+        run: told(run),
+        forbids,
+    });
+}
+
+/// What of two plans differs; how often and how long they repeat changes no figure.
+fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
+    let mut all = Vec::new();
+    let mut both = |what, forbids, of: &dyn Fn(&Plan) -> String| {
+        note(&mut all, what, forbids, of(base), of(other));
+    };
+    both("contenders", true, &|plan| {
+        let labels = plan.contenders.iter().map(|c| c.label.clone());
+        words::list(&labels.collect::<Vec<_>>())
+    });
+    both("lab", true, &|plan| {
+        let labs = plan.labs().into_iter().map(ToString::to_string);
+        words::list(&labs.collect::<Vec<_>>())
+    });
+    both("dataset", true, &|plan| {
+        let datasets = plan.workloads.iter().map(|w| w.dataset.to_string());
+        words::list(&datasets.collect::<Vec<_>>())
+    });
+    both("seed", true, &|plan| plan.seed.to_string());
+    both("scale", true, &|plan| plan.scale.to_string());
+    both("engine", true, &|plan| plan.engine.clone());
+    both("way of copying", true, &|plan| plan.copy_method.to_string());
+    both("model disk", true, &|plan| {
+        let disk = plan.disk.as_ref();
+        disk.map_or_else(|| "none".to_owned(), |disk| disk.profile.clone())
+    });
+    both("device", true, &|plan| match &plan.device {
+        DeviceChoice::Loop { size, .. } => {
+            let size = size.map_or_else(String::new, |size| format!(", {size}"));
+            format!("image files{size}")
+        }
+        DeviceChoice::Block { paths } => format!("{paths:?}"),
+        DeviceChoice::None => "none".to_owned(),
+    });
+    both("memory of guests", true, &|plan| {
+        let guest = plan.guest.as_ref();
+        guest.map_or_else(|| "none".to_owned(), |guest| guest.memory.to_string())
+    });
+    both("fragments", true, &|plan| {
+        if plan.fragments {
+            "counted"
+        } else {
+            "not counted"
+        }
+        .to_owned()
+    });
+    if all.is_empty() {
+        // What is told above in words is the same; is it the same to the last option?
+        let whole = |plan: &Plan| {
+            let parts = (&plan.contenders, &plan.workloads, &plan.disk, plan.verify);
+            serde_json::to_string(&parts).unwrap_or_default()
+        };
+        if whole(base) != whole(other) {
+            let hash = |plan: &Plan| format!("hash {}", plan.hash());
+            note(&mut all, "plan", true, hash(base), hash(other));
+        }
+    }
+    all
+}
+
+fn of_machines(all: &mut Vec<Difference>, base: &Provenance, other: &Provenance) {
+    let mut both = |what, of: &dyn Fn(&Provenance) -> String| {
+        note(all, what, false, of(base), of(other));
+    };
+    both("system", &|p| p.distribution.clone());
+    both("kernel build", &|p| p.kernel_build.clone());
+    both("processor", &|p| {
+        format!("{} x {}", p.processors, p.processor)
+    });
+    both("memory", &|p| {
+        fsdyno_model::Bytes(p.memory_bytes).to_string()
+    });
+    both("virtualisation", &|p| p.virtualisation.clone());
+    both("governor", &|p| p.governor.clone().unwrap_or_default());
+    both("devices", &|p| {
+        let devices = p.devices.iter().map(|device| {
+            let model = device.model.clone();
+            model.unwrap_or_else(|| device.name.clone())
+        });
+        words::list(&devices.collect::<Vec<_>>())
+    });
+    both("fsdyno", &|p| p.fsdyno.clone());
+    for (name, version) in &base.programs {
+        let theirs = other.programs.iter().find(|(other, _)| other == name);
+        if let Some((_, theirs)) = theirs {
+            note(all, "program", false, version.clone(), theirs.clone());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Bencher Metric Format: benchmarks by contender, workload and phase, each with its times in
+//! nanoseconds, as `bencher run --adapter json --file` takes them.
+//! Format: <https://bencher.dev/docs/reference/bencher-metric-format/>.
+
+use crate::ReportError;
+use fsdyno_model::ResultSet;
+use fsdyno_stats::Summary;
+use serde_json::{Map, Value, json};
+
+/// Writes the medians of a run, with the smallest and largest figure as bounds.
+pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
+    let plan = &set.run.plan;
+    let mut benchmarks = Map::new();
+    for line in set.time_lines() {
+        let workload = &plan.workloads[line.workload];
+        let phase = &workload.phases[line.phase].label;
+        let measure = if line.durable {
+            "time-to-durable"
+        } else {
+            "time-to-return"
+        };
+        for (contender, times) in plan.contenders.iter().zip(&line.times) {
+            let figures: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
+            let Some(summary) = Summary::of(&figures) else {
+                continue;
+            };
+            let name = format!("{}/{}/{phase}", contender.label, workload.name);
+            let metric = json!({
+                "value": summary.median,
+                "lower_value": summary.min,
+                "upper_value": summary.max,
+            });
+            let benchmark = benchmarks.entry(name).or_insert_with(|| json!({}));
+            if let Value::Object(measures) = benchmark {
+                measures.insert(measure.to_owned(), metric);
+            }
+        }
+    }
+    let bytes = serde_json::to_vec_pretty(&Value::Object(benchmarks));
+    let mut bytes = bytes.map_err(|source| ReportError::Json {
+        run: set.run.id.clone(),
+        source,
+    })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

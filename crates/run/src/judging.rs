@@ -1,0 +1,16 @@
+//! How the comparisons of a plan are judged while it runs; reports judge them alike.
+
+use fsdyno_model::Plan;
+use fsdyno_stats::{Looks, Rule};
+
+/// How the comparisons of a plan are judged.
+pub fn rule(plan: &Plan) -> Rule {
+    Rule {
+        margin: plan.margin,
+        looks: plan.adaptive.map(|adaptive| Looks {
+            least: plan.repeats,
+            most: adaptive.most,
+        }),
+        certain: plan.in_virtual_time(),
+    }
+}
