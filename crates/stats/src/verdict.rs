@@ -90,7 +90,9 @@ impl Default for Rule {
 /// all, which chance does in 1 of 10 cases of 3 pairs, in 1 of 35 of 4 and in 1 of 126 of 5.
 ///
 /// Where the figures decided how long a run went on, they are judged as they were at each look in
-/// turn, at the part of the level that belongs to it ([`Looks`]); what was decided at one stays.
+/// turn, at the part of the level that belongs to it ([`Looks`]); what was decided at one stays. No
+/// look before 6 pairs decides: two humps alone set 3 pairs clear of each other in up to 1 of 32 cases,
+/// which is more than so early a look may use.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
     let Some(looks) = rule.looks.filter(|_| !rule.certain) else {
@@ -137,9 +139,13 @@ impl Paired {
         Self { times, logs }
     }
 
-    /// The p-value that the first is beyond the margin, and whether it is above.
-    fn p(&self, margin: f64, level: f64) -> (f64, bool) {
+    /// The p-value that the first is beyond the margin, and whether it is above; where it must rest
+    /// on an exact test, none below 6 pairs.
+    fn p(&self, margin: f64, level: f64, exact: bool) -> (f64, bool) {
         let n = self.logs.len();
+        if exact && n < EXACT_FROM {
+            return (1.0, false);
+        }
         if n >= EXACT_FROM && ROOM * signed_rank::smallest(n) <= level {
             return sides(&|limit| signed_rank::beyond(&self.logs, limit), margin);
         }
@@ -179,7 +185,7 @@ fn at_once(family: &[Paired], margin: f64, level: f64, certain: bool) -> Vec<Opt
     let compared = family.iter().filter(told).count().max(1) as f64;
     let p = |one: &Paired| {
         if told(&one) && !still(&one) {
-            one.p(margin, level / compared)
+            one.p(margin, level / compared, level < LEVEL)
         } else {
             (1.0, false)
         }
