@@ -42,7 +42,7 @@ impl Figures {
         let told = |of| match self.ratio(of) {
             Some(ratio) => format!(
                 "{:.3} ({:.3} to {:.3})",
-                ratio.median_ratio, ratio.low, ratio.high
+                ratio.middle, ratio.low, ratio.high
             ),
             None => "-".to_owned(),
         };

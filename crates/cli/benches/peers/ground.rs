@@ -97,6 +97,7 @@ impl Ground {
 /// A file system with its defaults, on one device.
 fn plain(name: &str) -> Contender {
     Contender {
+        handicap_permille: 0,
         label: name.to_owned(),
         filesystem: name.to_owned(),
         mkfs: Vec::new(),

@@ -134,14 +134,14 @@ impl Pages {
                 continue;
             };
             all += 1;
-            if ratio.median_ratio > goal {
+            if ratio.middle > goal {
                 missed.push(format!(
                     "- {}, {}, beside {}: {}, goal {goal:.2}, off by {:.1} %\n",
                     work.name,
                     row.filesystem,
                     row.other.name,
                     shown(Some(&ratio)),
-                    100.0 * (ratio.median_ratio / goal - 1.0)
+                    100.0 * (ratio.middle / goal - 1.0)
                 ));
             }
         }
@@ -177,14 +177,11 @@ fn wall(took: &Took) -> f64 {
 fn shown(ratio: Option<&PairedRatio>) -> String {
     match ratio {
         Some(PairedRatio {
-            median_ratio,
+            middle,
             interval: Some(interval),
             ..
-        }) => format!(
-            "{median_ratio:.3} ({:.3} to {:.3})",
-            interval.low, interval.high
-        ),
-        Some(ratio) => format!("{:.3}", ratio.median_ratio),
+        }) => format!("{middle:.3} ({:.3} to {:.3})", interval.low, interval.high),
+        Some(ratio) => format!("{:.3}", ratio.middle),
         None => "-".to_owned(),
     }
 }

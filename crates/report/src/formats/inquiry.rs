@@ -23,7 +23,11 @@ pub fn write(
             bytes.push(b'\n');
             Ok(bytes)
         }
-        Format::Html | Format::Csv | Format::BonnieCsv => Err(trouble(
+        Format::Html
+        | Format::Csv
+        | Format::BonnieCsv
+        | Format::Bencher
+        | Format::OpenMetrics => Err(trouble(
             "an inquiry is shown on the terminal, in Markdown and as JSON; its runs have all formats"
                 .to_owned(),
         )),

@@ -116,6 +116,8 @@ fn in_virtual_time_one_repeat_is_a_verdict() {
     set.run.plan.disk = Some(fsdyno_model::ModelDisk {
         profile: "any".into(),
         text: String::new(),
+        faults: None,
+        time: fsdyno_model::DiskTime::Virtual,
     });
     let terminal = text(&set, Format::Terminal, &wide(80));
     let words = terminal.split_whitespace().collect::<Vec<_>>().join(" ");
