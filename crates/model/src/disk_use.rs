@@ -3,6 +3,7 @@
 //! the disk; here are the figures, in bytes and nanoseconds.
 
 use crate::units::{Bytes, Nanos};
+use crate::waits::Waits;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign};
@@ -97,6 +98,12 @@ pub struct DiskUse {
     pub jumped: Bytes,
     /// The time of all requests, by cause: what was waited for, added up over all that waited.
     pub causes: Causes,
+    /// The time of all requests, by kind; none where older programs recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// Time with at least one request under way, summed over disks where they are several.
+    #[serde(default, rename = "busy_ns", skip_serializing_if = "Option::is_none")]
+    pub busy: Option<Nanos>,
     /// The longest that one took.
     #[serde(rename = "slowest_ns")]
     pub slowest: Nanos,
@@ -214,6 +221,20 @@ impl Add for Tallied {
     }
 }
 
+/// The sum of what may be unknown: it is, unless both sides are known, or one has done nothing.
+fn known<T: Default>(
+    one: &DiskUse,
+    other: &DiskUse,
+    of: fn(&DiskUse) -> Option<T>,
+    sum: fn(T, T) -> T,
+) -> Option<T> {
+    let part = |did: &DiskUse| of(did).or_else(|| (did.requests() == 0).then(T::default));
+    match (of(one), of(other)) {
+        (None, None) => None,
+        _ => Some(sum(part(one)?, part(other)?)),
+    }
+}
+
 impl Add for DiskUse {
     type Output = Self;
 
@@ -226,6 +247,8 @@ impl Add for DiskUse {
             jumps: self.jumps + other.jumps,
             jumped: Bytes(self.jumped.0 + other.jumped.0),
             causes: self.causes + other.causes,
+            waits: known(&self, &other, |of| of.waits, Waits::add),
+            busy: known(&self, &other, |of| of.busy, |a, b| Nanos(a.0 + b.0)),
             slowest: self.slowest.max(other.slowest),
             work: self.work + other.work,
         }

@@ -27,6 +27,7 @@ pub mod stop;
 pub mod times;
 pub mod typed;
 pub mod units;
+pub mod waits;
 pub mod warning;
 
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
@@ -50,4 +51,5 @@ pub use stop::Stop;
 pub use times::TimeLine;
 pub use typed::Typed;
 pub use units::{Bytes, Nanos};
+pub use waits::Waits;
 pub use warning::{Warning, WarningKind};

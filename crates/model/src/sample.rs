@@ -3,6 +3,7 @@
 use crate::disk_use::{DiskFigures, DiskUse};
 use crate::evidence::CacheEvidence;
 use crate::units::{Bytes, Nanos};
+use crate::waits::Waits;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +111,9 @@ pub struct DeviceUse {
     pub flushes: u64,
     /// Time with at least one request under way, summed over the devices.
     pub busy_ns: Nanos,
+    /// The time of the requests by kind; none where the kernel does not tell that of all kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
 }
 
 /// How the regular files of a contender lie on its devices, counted untimed.

@@ -2,10 +2,11 @@
 //! returned and from there until it was durable.
 
 use crate::insert::place_of;
+use crate::query::waits;
 use crate::record::Refusal;
 use crate::row::{self, Fields, insert, signed};
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
-use fsdyno_model::{DiskFigures, DiskUse};
+use fsdyno_model::{DiskFigures, DiskUse, Nanos};
 use rusqlite::types::Value;
 use rusqlite::{Transaction, params_from_iter};
 
@@ -33,6 +34,11 @@ pub(crate) fn insert_all(
             let mut values: Vec<Value> = key.into_iter().map(Value::from).collect();
             values.push(until.to_owned().into());
             values.extend(numbers(did).map(|number| Value::from(signed(number))));
+            let DiskUse { waits, busy, .. } = did;
+            let waits = waits.map(|waits| waits.parts().map(Some));
+            let late = waits.unwrap_or([None; 4]).into_iter();
+            let late = late.chain([busy.map(|busy| busy.0)]);
+            values.extend(late.map(|ns| Value::from(ns.map(signed))));
             statement.execute(params_from_iter(values))?;
         }
     }
@@ -50,6 +56,8 @@ fn numbers(did: &DiskUse) -> impl Iterator<Item = u64> {
         jumps,
         jumped,
         causes,
+        waits: _,
+        busy: _,
         slowest,
         work,
     } = did;
@@ -102,7 +110,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, disks: &mut Vec<DiskFigures>) -> rus
 
 fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
     // The fields of a struct are read in the order written here: that of `row::DISK_USE`.
-    Ok(DiskUse {
+    let mut did = DiskUse {
         reads: kind(fields)?,
         writes: kind(fields)?,
         discards: kind(fields)?,
@@ -112,7 +120,12 @@ fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
         causes: Causes::from_parts(many(fields)?),
         slowest: fields.nanos()?,
         work: Work::from_parts(many(fields)?),
-    })
+        waits: None,
+        busy: None,
+    };
+    did.waits = waits(fields)?;
+    did.busy = fields.number_or_none()?.map(Nanos);
+    Ok(did)
 }
 
 fn kind(fields: &mut Fields<'_>) -> rusqlite::Result<Tallied> {

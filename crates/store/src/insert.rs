@@ -217,6 +217,7 @@ fn insert_sample(
     #[rustfmt::skip]
     let CpuUse { user_ns, system_ns, machine_busy_ns, steal_ns } = cpu;
     let device = device.as_ref();
+    let waits = device.and_then(|d| d.waits).map(|waits| waits.parts());
     transaction
         .prepare_cached(&insert("sample", row::SAMPLE))?
         .execute(params![
@@ -256,6 +257,10 @@ fn insert_sample(
             device.map(|d| signed(d.busy_ns.0)),
             signed(space_before.0),
             signed(space_after.0),
+            waits.map(|of| signed(of[0])),
+            waits.map(|of| signed(of[1])),
+            waits.map(|of| signed(of[2])),
+            waits.map(|of| signed(of[3])),
         ])?;
     if let Some(fragmentation) = fragmentation {
         insert_fragmentation(transaction, cell, place, fragmentation)?;

@@ -6,7 +6,8 @@ use crate::row::{self, Fields};
 use crate::{Store, StoreError};
 use fsdyno_model::{
     Bytes, CacheEvidence, Cell, CellRecord, CommandRecord, CpuUse, DeviceUse, Effective, Failure,
-    Figure, Fragmentation, Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Warning,
+    Figure, Fragmentation, Nanos, Outcome, ResultSet, RunInfo, Sample, StopReason, Tally, Waits,
+    Warning,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Serialize;
@@ -320,7 +321,7 @@ fn outcome(fields: &mut Fields<'_>) -> rusqlite::Result<Outcome> {
 fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
     let (key, _place): (i64, i64) = (fields.take()?, fields.take()?);
     // The fields of a struct are read in the order written here: that of `row::SAMPLE`.
-    let sample = Sample {
+    let mut sample = Sample {
         phase: fields.take()?,
         label: fields.take()?,
         kind: fields.take()?,
@@ -359,7 +360,25 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         figures: Vec::new(),
         warnings: Vec::new(),
     };
+    let waits = waits(fields)?;
+    if let Some(device) = &mut sample.device {
+        device.waits = waits;
+    }
     Ok((key, sample))
+}
+
+/// The times of requests by kind; none where one of them is unknown.
+pub(crate) fn waits(fields: &mut Fields<'_>) -> rusqlite::Result<Option<Waits>> {
+    let mut columns = [None; 4];
+    for column in &mut columns {
+        *column = fields.number_or_none()?;
+    }
+    Ok(match columns {
+        [Some(reads), Some(writes), Some(discards), Some(flushes)] => {
+            Some(Waits::from_parts([reads, writes, discards, flushes]))
+        }
+        _ => None,
+    })
 }
 
 fn device(fields: &mut Fields<'_>) -> rusqlite::Result<Option<DeviceUse>> {
@@ -389,6 +408,7 @@ fn device(fields: &mut Fields<'_>) -> rusqlite::Result<Option<DeviceUse>> {
         discarded_bytes: Bytes(discarded_bytes),
         flushes,
         busy_ns: Nanos(busy_ns),
+        waits: None,
     }))
 }
 

@@ -19,7 +19,8 @@ pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method
     cache_resident_pages, cache_doubt, return_ns, durable_ns, files, directories, data_bytes, \
     calls, matches, user_ns, system_ns, machine_busy_ns, steal_ns, device_reads, \
     device_read_bytes, device_writes, device_written_bytes, device_discards, \
-    device_discarded_bytes, device_flushes, device_busy_ns, space_before_bytes, space_after_bytes";
+    device_discarded_bytes, device_flushes, device_busy_ns, space_before_bytes, space_after_bytes, \
+    device_reads_ns, device_writes_ns, device_discards_ns, device_flushes_ns";
 pub(crate) const FRAGMENTATION: &str = "cell, place, floor_bytes, files, fragmented_files, \
     fragments, data_bytes, fragments_by_size, unavailable";
 pub(crate) const TOLD: &str = "cell, sample, place, name, value, unit, better";
@@ -28,7 +29,8 @@ pub(crate) const DISK_USE: &str = "cell, sample, place, disk, until, reads, read
     discards_failed, flushes, flushed_bytes, flushes_failed, jumps, jumped_bytes, queue_ns, \
     overhead_ns, seek_ns, rotation_ns, transfer_ns, flush_ns, cache_ns, fault_ns, slowest_ns, \
     arm_moves, arm_cylinders, device_seek_ns, device_rotation_ns, device_transfer_ns, \
-    medium_read_bytes, medium_written_bytes, erases, cache_hits";
+    medium_read_bytes, medium_written_bytes, erases, cache_hits, reads_ns, writes_ns, discards_ns, \
+    flushes_ns, busy_ns";
 pub(crate) const COMMAND: &str = "cell, place, stage, stage_phase, argv, by_system_call, status, \
     took_ns, stdout, stderr";
 pub(crate) const EFFECTIVE: &str = "cell, place, source, text";

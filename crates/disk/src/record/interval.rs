@@ -7,7 +7,7 @@
 use crate::models::Work;
 use crate::request::{Completion, Kind, Request, SECTOR};
 use fsdyno_model::disk_use::Tallied;
-use fsdyno_model::{DiskUse, Nanos};
+use fsdyno_model::{DiskUse, Nanos, Waits};
 
 /// The most intervals that are told apart.
 pub const MOST: usize = 16_384;
@@ -34,6 +34,15 @@ fn of_mut(did: &mut DiskUse, kind: Kind) -> &mut Tallied {
     }
 }
 
+fn waited_mut(waits: &mut Waits, kind: Kind) -> &mut Nanos {
+    match kind {
+        Kind::Read => &mut waits.reads,
+        Kind::Write | Kind::WriteZeroes => &mut waits.writes,
+        Kind::Discard => &mut waits.discards,
+        Kind::Flush => &mut waits.flushes,
+    }
+}
+
 /// All intervals so far.
 #[derive(Debug)]
 pub(super) struct Intervals {
@@ -43,6 +52,9 @@ pub(super) struct Intervals {
     ended_at: Option<u64>,
     /// What the device had done when the last interval began.
     work: Option<Work>,
+    /// Requests under way, and until when the time of that is counted.
+    under_way: u64,
+    counted_until: Nanos,
 }
 
 impl Default for Intervals {
@@ -52,6 +64,8 @@ impl Default for Intervals {
             unheeded: 0,
             ended_at: None,
             work: None,
+            under_way: 0,
+            counted_until: Nanos(0),
         }
     }
 }
@@ -82,7 +96,9 @@ impl Intervals {
         }
     }
 
-    pub fn submitted(&mut self, request: &Request) {
+    pub fn submitted(&mut self, at: Nanos, request: &Request) {
+        self.passed(at);
+        self.under_way += 1;
         if !request.kind.moves() {
             return;
         }
@@ -96,12 +112,18 @@ impl Intervals {
 
     pub fn completed(&mut self, completion: &Completion, work: Work) {
         self.worked(completion.completed, work);
+        self.passed(completion.completed);
+        // What was under way when recording began was never seen to be submitted.
+        self.under_way = self.under_way.saturating_sub(1);
         let did = &mut self.last().did;
         let tallied = of_mut(did, completion.request.kind);
         tallied.requests += 1;
         tallied.bytes += completion.request.bytes();
         tallied.failed += u64::from(completion.result.is_err());
         did.causes += completion.causes;
+        let mut waits = did.waits.unwrap_or_default();
+        waited_mut(&mut waits, completion.request.kind).0 += completion.latency().0;
+        did.waits = Some(waits);
         did.slowest = did.slowest.max(completion.latency());
     }
 
@@ -115,6 +137,7 @@ impl Intervals {
 
     pub fn marked(&mut self, at: Nanos, text: &str, work: Work) {
         self.worked(at, work);
+        self.passed(at);
         if self.all.len() >= MOST {
             self.unheeded += 1;
             return;
@@ -130,5 +153,21 @@ impl Intervals {
 
     pub fn ended(&mut self, at: Nanos, work: Work) {
         self.worked(at, work);
+        self.passed(at);
+    }
+
+    /// The power went: nothing is under way any more.
+    pub fn cut(&mut self, at: Nanos) {
+        self.passed(at);
+        self.under_way = 0;
+    }
+
+    /// Time passed with as many requests under way as there were.
+    fn passed(&mut self, at: Nanos) {
+        let passed = at.0.saturating_sub(self.counted_until.0);
+        self.counted_until = self.counted_until.max(at);
+        let busy = if self.under_way > 0 { passed } else { 0 };
+        let did = &mut self.last().did;
+        did.busy = Some(Nanos(did.busy.unwrap_or_default().0 + busy));
     }
 }

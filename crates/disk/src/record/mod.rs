@@ -155,7 +155,7 @@ impl Recorder {
         request: &Request,
         payload: Option<&[u8]>,
     ) {
-        self.intervals.submitted(request);
+        self.intervals.submitted(at, request);
         if self.sink.is_none() {
             return;
         }
@@ -193,6 +193,9 @@ impl Recorder {
     }
 
     pub(crate) fn note(&mut self, record: &Record) {
+        if let Record::Cut { at, .. } = record {
+            self.intervals.cut(*at);
+        }
         if self.trouble.is_none()
             && let Some(sink) = &mut self.sink
             && let Err(error) = sink.note(record)

@@ -150,6 +150,14 @@ fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
     assert_eq!((second.reads.requests, second.flushes.requests), (1, 1));
     assert_eq!(second.jumped.0, (5_000_000 - 1032) * 512);
     assert!(second.causes.rotation > 0 && second.work.seeks == 1);
+    let waits = second.waits.unwrap();
+    assert_eq!(waits.total(), second.causes.total());
+    assert!(waits.reads.0 > 0 && waits.flushes.0 > 0 && waits.writes.0 == 0);
+    // Two at once: busy until the later was done, and not for the sum of both.
+    assert_eq!(second.busy, Some(second.slowest));
+    let (all, busy) = (first.waits.unwrap().writes, first.busy.unwrap());
+    assert_eq!(all.0, first.causes.total());
+    assert!(first.slowest <= busy && busy < all, "{busy} of {all}");
     let bytes = shared.0.lock().unwrap().clone();
     let read: Vec<Record> = Records::new(&bytes[..])
         .unwrap()

@@ -1,6 +1,6 @@
 //! What reached the block devices, from `/sys/class/block/NAME/stat`.
 
-use fsdyno_model::DeviceUse;
+use fsdyno_model::{DeviceUse, Waits};
 use std::io;
 
 /// The unit of all counters of sectors, whatever the device's own
@@ -25,6 +25,8 @@ struct Stat {
     discards: u64,
     discarded_sectors: u64,
     flushes: u64,
+    /// Time of reads, writes, discards and flushes; none on kernels that do not tell of flushes.
+    waits_ms: Option<[u64; 4]>,
 }
 
 /// Reads the counters of devices, by the kernel's names (`loop3`, `sda1`).
@@ -49,7 +51,10 @@ pub fn block(names: &[String]) -> io::Result<BlockCounters> {
 impl BlockCounters {
     /// What went through all these devices since an earlier reading of them.
     pub fn since(&self, earlier: &Self) -> DeviceUse {
-        let mut used = DeviceUse::default();
+        let mut used = DeviceUse {
+            waits: (!self.devices.is_empty()).then(Waits::default),
+            ..DeviceUse::default()
+        };
         for (name, now) in &self.devices {
             let then = earlier.devices.iter().find(|(known, _)| known == name);
             let then = then.map_or_else(Stat::default, |(_, stat)| *stat);
@@ -63,6 +68,8 @@ impl BlockCounters {
                 now.discarded_sectors.saturating_sub(then.discarded_sectors) * SECTOR;
             used.flushes += now.flushes.saturating_sub(then.flushes);
             used.busy_ns.0 += between_ms(then.busy_ms, now.busy_ms) * 1_000_000;
+            let waits = waits(then.waits_ms.unwrap_or_default(), now.waits_ms);
+            used.waits = used.waits.zip(waits).map(|(sum, of_one)| sum + of_one);
         }
         used
     }
@@ -97,6 +104,15 @@ fn between_ms(then: u64, now: u64) -> u64 {
         .unwrap_or_else(|| (now + (1 << 32)).saturating_sub(then))
 }
 
+/// How long requests of each kind took between two readings.
+fn waits(then: [u64; 4], now: Option<[u64; 4]>) -> Option<Waits> {
+    let mut parts = now?;
+    for (part, then) in parts.iter_mut().zip(then) {
+        *part = between_ms(then, *part) * 1_000_000;
+    }
+    Some(Waits::from_parts(parts))
+}
+
 /// Reads the 11 fields of all kernels, the 15 since 4.18 (discards), the 17 since 5.5 (flushes).
 fn parse(text: &str) -> Option<Stat> {
     let fields: Vec<u64> = text
@@ -114,6 +130,7 @@ fn parse(text: &str) -> Option<Stat> {
         discards: field(11),
         discarded_sectors: field(13),
         flushes: field(15),
+        waits_ms: (fields.len() >= 17).then(|| [3, 7, 14, 16].map(field)),
     })
 }
 
@@ -131,7 +148,7 @@ mod tests {
     #[test]
     fn a_difference_is_told_in_bytes_and_nanoseconds() {
         let earlier = reading("1 2 8 4 5 6 16 8 0 4294967290 11 12 13 24 15 16 17");
-        let later = reading("3 2 16 4 9 6 80 8 1 4 11 13 13 32 15 20 17");
+        let later = reading("3 2 16 6 9 6 80 8 1 4 11 13 13 32 16 20 17");
         let used = later.since(&earlier);
         assert_eq!(
             used,
@@ -144,6 +161,7 @@ mod tests {
                 discarded_bytes: Bytes(8 * 512),
                 flushes: 4,
                 busy_ns: Nanos(10_000_000),
+                waits: Some(Waits::from_parts([2, 0, 1, 0].map(|ms| ms * 1_000_000))),
             }
         );
         assert_eq!((later.in_flight(), later.completed()), (1, 3 + 9 + 13 + 20));
@@ -153,6 +171,7 @@ mod tests {
     fn older_kernels_tell_less_and_nonsense_is_no_reading() {
         let old = reading("1 2 8 4 5 6 16 8 0 9 11");
         assert_eq!(old.completed(), 6);
+        assert_eq!(old.since(&old).waits, None);
         assert_eq!(parse("1 2 3"), None);
         assert_eq!(parse(""), None);
         assert!(block(&["no-such-device".to_owned()]).is_err());

@@ -71,7 +71,7 @@ const COLUMNS: [&str; 54] = [
 const LAB_COLUMNS: [&str; 2] = ["lab", "kernel"];
 
 /// What comes behind all others where a run is on model disks.
-const DISK_COLUMNS: [&str; 33] = [
+const DISK_COLUMNS: [&str; 38] = [
     "disk",
     "disk_reads",
     "disk_read_bytes",
@@ -105,6 +105,11 @@ const DISK_COLUMNS: [&str; 33] = [
     "disk_medium_written_bytes",
     "disk_erases",
     "disk_cache_hits",
+    "disk_reads_ns",
+    "disk_writes_ns",
+    "disk_discards_ns",
+    "disk_flushes_ns",
+    "disk_busy_ns",
 ];
 
 /// Columns that say which cell a row belongs to and how it ended.

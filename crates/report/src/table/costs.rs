@@ -52,6 +52,7 @@ impl Cost {
                     discarded_bytes: Bytes(device(|d| d.discarded_bytes.0)?),
                     flushes: device(|d| d.flushes)?,
                     busy_ns: Nanos(device(|d| d.busy_ns.0)?),
+                    waits: None,
                 })
             }),
             data: Bytes(middle(&|s| s.tally.bytes.0)?),

@@ -6,7 +6,7 @@ use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender,
     CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse, Effective,
     Failure, Figure, Fragmentation, GroundState, LayoutChoice, Nanos, Outcome, PhasePlan, Plan,
-    Provenance, RunInfo, Sample, Stage, StopReason, Tally, Warning, WarningKind, Workload,
+    Provenance, RunInfo, Sample, Stage, StopReason, Tally, Waits, Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -231,6 +231,7 @@ pub(crate) fn sample(phase: u32) -> Sample {
             discarded_bytes: Bytes(next()),
             flushes: next(),
             busy_ns: Nanos(next()),
+            waits: Some(Waits::from_parts(std::array::from_fn(|_| next()))),
         }),
         disks: (0..2)
             .map(|disk| DiskFigures {
@@ -285,6 +286,8 @@ fn did(next: &mut impl FnMut() -> u64) -> DiskUse {
         jumped: Bytes(next()),
         causes: Causes::from_parts(std::array::from_fn(|_| next())),
         slowest: Nanos(next()),
+        waits: Some(Waits::from_parts(std::array::from_fn(|_| next()))),
+        busy: Some(Nanos(next())),
         work: Work::from_parts(std::array::from_fn(|_| next())),
     }
 }

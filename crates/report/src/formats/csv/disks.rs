@@ -40,5 +40,9 @@ fn columns(disk: String, whole: &DiskUse, until_return: &DiskUse) -> Vec<String>
         .chain([whole.slowest.0])
         .chain(whole.work.parts());
     let numbers = numbers.map(|number| number.to_string());
-    [disk].into_iter().chain(numbers).collect()
+    let waits = whole.waits.map(|waits| waits.parts().map(Some));
+    let late = waits.unwrap_or_default().into_iter();
+    let late = late.chain([whole.busy.map(|busy| busy.0)]);
+    let late = late.map(|ns| ns.map_or_else(String::new, |ns| ns.to_string()));
+    [disk].into_iter().chain(numbers).chain(late).collect()
 }
