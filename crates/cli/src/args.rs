@@ -52,6 +52,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Runs beside each other, across kernels, machines or dates; thresholds for tests
     Compare(CompareArgs),
+    /// Why one contender of a run takes longer than another: its time taken apart, and one sentence
+    Why(crate::commands::why::WhyArgs),
     /// Published comparisons, as data
     Published(PublishedArgs),
     /// Published comparisons, done again: their file systems, options and work on a model of their

@@ -37,6 +37,7 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Report(args) => commands::report::report(args, &store()?),
         Command::Rerun(args) => commands::rerun::rerun(args, &store()?),
         Command::Compare(args) => commands::compare::compare(args, &store()?),
+        Command::Why(args) => commands::why::why(args, &store()?),
         Command::Published(args) => commands::published::published(&args.command),
         Command::Clean(args) => commands::clean::clean(args),
         Command::Selftest(args) => commands::selftest::selftest(args),

@@ -12,8 +12,10 @@ pub mod formats;
 pub mod published;
 pub mod reruns;
 pub mod table;
+pub mod why;
 mod words;
 
+pub use formats::why::why as render_why;
 pub use formats::{
     Format, against as render_against, inquiry as render_inquiry, published as render_published,
 };
@@ -70,6 +72,16 @@ pub enum ReportError {
     Published {
         /// The table.
         table: String,
+        /// The format.
+        format: Format,
+        /// Why.
+        why: String,
+    },
+    /// The difference between two contenders has no such form.
+    #[error("the difference between two contenders of {run} cannot be written as {format}: {why}")]
+    Why {
+        /// The run.
+        run: String,
         /// The format.
         format: Format,
         /// Why.

@@ -24,3 +24,4 @@ pub mod series;
 pub mod setup;
 pub mod show;
 pub mod trials;
+pub mod why;

@@ -210,6 +210,10 @@ impl Filesystem for Btrfs {
         })
     }
 
+    fn defragmenter(&self) -> Option<&'static str> {
+        Some("btrfs filesystem defragment -r")
+    }
+
     fn version(&self) -> Option<Step> {
         Some(Step::command(["mkfs.btrfs", "--version"]))
     }

@@ -143,6 +143,19 @@ pub trait Filesystem: Sync {
         None
     }
 
+    /// The mount option with which it sends no flushes: what was promised to be durable, and its own
+    /// order of writes, then depend on the device losing nothing. None where it has no such option.
+    fn unflushed(&self) -> Option<&'static str> {
+        let mut options = self.mount_options().iter();
+        options.find(|option| **option == "nobarrier").copied()
+    }
+
+    /// The program that lays fragmented files anew, for a mounted file system; none where it has
+    /// none.
+    fn defragmenter(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Asking its mkfs for its version.
     fn version(&self) -> Option<Step> {
         None

@@ -148,6 +148,10 @@ impl Filesystem for Xfs {
         })
     }
 
+    fn defragmenter(&self) -> Option<&'static str> {
+        Some("xfs_fsr")
+    }
+
     fn version(&self) -> Option<Step> {
         Some(Step::command(["mkfs.xfs", "-V"]))
     }

@@ -3,6 +3,7 @@
 //! Format: <https://bencher.dev/docs/reference/bencher-metric-format/>.
 
 use crate::ReportError;
+use crate::table::labs::has_faults;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::Summary;
 use serde_json::{Map, Value, json};
@@ -24,7 +25,13 @@ pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
             let Some(summary) = Summary::of(&figures) else {
                 continue;
             };
-            let name = format!("{}/{}/{phase}", contender.label, workload.name);
+            // What such a disk takes belongs to no history of another.
+            let disks = if has_faults(set) {
+                " (faulty disks)"
+            } else {
+                ""
+            };
+            let name = format!("{}/{}/{phase}{disks}", contender.label, workload.name);
             let metric = json!({
                 "value": summary.median,
                 "lower_value": summary.min,

@@ -11,6 +11,7 @@ pub mod markdown;
 pub mod openmetrics;
 mod published;
 pub mod terminal;
+pub mod why;
 
 pub use inquiry::write as inquiry;
 pub use published::{against, published};

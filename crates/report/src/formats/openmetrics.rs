@@ -1,6 +1,7 @@
 //! `OpenMetrics` text: the times of a run as gauges in seconds, as Prometheus and its relatives read
 //! them. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
 
+use crate::table::labs::has_faults;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::Summary;
 use std::fmt::Write as _;
@@ -48,7 +49,12 @@ pub fn render(set: &ResultSet) -> Vec<u8> {
                 ("until", until),
             ];
             let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
-            series.push((labels.join(","), summary));
+            let mut labels = labels.join(",");
+            // No alert is to be raised by a disk that was told to fail.
+            if has_faults(set) {
+                labels += ",disks=\"faulty\"";
+            }
+            series.push((labels, summary));
         }
     }
     let mut text = String::new();

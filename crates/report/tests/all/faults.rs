@@ -35,6 +35,12 @@ fn a_run_on_disks_with_faults_says_so_in_every_format() {
                 let mut rows = shown.split_terminator("\r\n").skip(1);
                 rows.all(|row| row.contains("told to have faults"))
             }
+            // Nothing but names can be told there.
+            Format::Bencher => shown.contains("/copy (faulty disks)\": {"),
+            Format::OpenMetrics => {
+                let mut rows = shown.lines().filter(|row| row.contains('{'));
+                rows.all(|row| row.contains(",disks=\"faulty\"}"))
+            }
             // At once, and with what they were told.
             _ => shown.contains("choose nothing by its") && shown.contains("lies = 0.25"),
         };

@@ -16,6 +16,7 @@ mod page;
 mod reruns;
 mod terminal;
 mod told;
+mod why;
 
 use fsdyno_model::ResultSet;
 use fsdyno_report::{Format, Options, render};

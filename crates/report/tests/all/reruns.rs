@@ -152,7 +152,7 @@ fn a_rerun_fits_its_page() {
         let told = against(&rerun());
         let bytes = render_against(std::slice::from_ref(&told), format, &wide(80)).unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        assert!(text.contains("ten minutes of processor time"), "{format:?}");
+        assert!(text.contains("eleven minutes of wall time"), "{format:?}");
         assert!(text.contains("3 flushes"), "{format:?}");
     }
 }

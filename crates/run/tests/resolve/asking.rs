@@ -78,6 +78,7 @@ pub fn catalogue() -> Catalogue {
         engines: ["sync", "tools", "null"].map(str::to_owned).to_vec(),
         datasets: vec![
             dataset("portage", DatasetForm::Tree),
+            dataset("portage-in-use", DatasetForm::Tree),
             dataset("ports", DatasetForm::Archive),
             dataset("music", DatasetForm::Tree),
             dataset("iso", DatasetForm::File),

@@ -4,7 +4,7 @@
 mod disks;
 mod fragments;
 mod glance;
-mod grid;
+pub(super) mod grid;
 pub mod inquiry;
 pub mod published;
 

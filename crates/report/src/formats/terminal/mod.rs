@@ -13,11 +13,13 @@ mod paint;
 mod published;
 mod speed;
 mod told;
+mod why;
 
 use crate::Options;
 use crate::published::{Against, Table};
 use crate::reruns::InquiryTold;
 use crate::table::{Comparison, Comparisons, labs};
+use crate::why::Why;
 use fsdyno_model::ResultSet;
 use names::Names;
 use paint::Paint;
@@ -75,6 +77,13 @@ pub fn against(against: &Against, options: &Options) -> Vec<u8> {
 pub fn inquiry(told: &InquiryTold, options: &Options) -> Vec<u8> {
     let mut page = Page::new(options);
     inquiry::write(&mut page, told);
+    page.text.into_bytes()
+}
+
+/// Writes what stands between two contenders.
+pub fn why(why: &Why, options: &Options) -> Vec<u8> {
+    let mut page = Page::new(options);
+    why::write(&mut page, why);
     page.text.into_bytes()
 }
 

@@ -1,0 +1,118 @@
+//! `why`: the difference between two contenders of a run, taken apart; and what to try against what
+//! carries it, as recipes know it.
+
+use crate::args::report_format;
+use crate::exit::{Code, Trouble};
+use crate::output;
+use clap::Args;
+use fsdyno_model::{Contender, GroundState};
+use fsdyno_recipes::fs;
+use fsdyno_report::Format;
+use fsdyno_report::why::Why;
+use fsdyno_report::why::cause::Cause;
+use fsdyno_store::{Named, Store};
+use std::path::Path;
+
+const HELP: &str = "\
+The time of a phase is divided between processors, the device by kind of request, and a rest, and the
+parts add up to it. A cause is named where one part carries at least half of the difference; otherwise
+it is not known, and the sentence says why. docs/why.md has the rules.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct WhyArgs {
+    /// The run: its name, the beginning of it, or `last`
+    pub run: String,
+    /// One contender, as tables call it
+    #[arg(value_name = "A")]
+    pub one: String,
+    /// The other
+    #[arg(value_name = "B")]
+    pub other: String,
+    /// One phase, as tables call it [default: all, that of the greatest difference first]
+    pub phase: Option<String>,
+    /// terminal, markdown or json
+    #[arg(long, value_name = "FORMAT", default_value = "terminal", value_parser = report_format)]
+    pub format: Format,
+    /// Print JSON
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
+    let store = Store::open_existing_read_only(store)?;
+    let set = match store.resolve_any(&args.run).map_err(Trouble::usage)? {
+        Named::Run(id) => store.load(&id)?,
+        Named::Series(id) => {
+            let message = format!("{id} is a series of cuts, which has no times to compare");
+            return Err(Trouble::usage(message));
+        }
+    };
+    let format = if args.json { Format::Json } else { args.format };
+    if !fsdyno_report::formats::why::FORMATS.contains(&format) {
+        return Err(Trouble::usage(
+            "the formats of why are terminal, markdown and json",
+        ));
+    }
+    let labels = [args.one.as_str(), args.other.as_str()];
+    let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(Trouble::usage)?;
+    let options = fsdyno_report::Options {
+        width: output::width(),
+        color: output::color(),
+        clock: false,
+    };
+    let bytes = fsdyno_report::render_why(&why, format, &options).map_err(Trouble::failure)?;
+    output::bytes(&bytes)?;
+    Ok(Code::Ok)
+}
+
+/// What to try against a cause, and what it risks.
+fn advice(contender: &Contender, cause: Cause) -> Option<String> {
+    let recipe = fs::find(&contender.filesystem)?;
+    match cause {
+        Cause::Flushes => Some(fewer_flushes(recipe, contender)),
+        Cause::Fragments => recipe
+            .defragmenter()
+            .map(|program| format!("{program}, which lays files anew and takes time of its own")),
+        Cause::Reads if contender.state != GroundState::default() => Some(
+            "the same without --fill and --age, which tells how much of it is their doing"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender) -> String {
+    let device = "a device whose cache survives a power cut makes flushes cheap";
+    let option = recipe.unflushed();
+    match option.filter(|option| !contender.mount.iter().any(|given| given == option)) {
+        Some(option) => format!(
+            "the mount option {option}, which risks what was promised to be durable, and the file \
+             system itself, when the power goes (fsdyno plug tells); {device}"
+        ),
+        None => device.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_tells_an_option_that_the_recipe_takes_and_what_it_risks() {
+        for recipe in fs::ALL {
+            let mut contender = Contender::plain(recipe.name());
+            let told = advice(&contender, Cause::Flushes).unwrap();
+            let Some(option) = recipe.unflushed() else {
+                assert!(!told.contains("mount option"), "{told}");
+                continue;
+            };
+            assert!(recipe.mount_options().contains(&option));
+            assert!(told.contains(option) && told.contains("risks"), "{told}");
+            contender.mount.push(option.to_owned());
+            let told = advice(&contender, Cause::Flushes).unwrap();
+            assert!(!told.contains(option), "{told}");
+        }
+        assert_eq!(advice(&Contender::plain("nothing"), Cause::Flushes), None);
+    }
+}

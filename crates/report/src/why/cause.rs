@@ -1,0 +1,279 @@
+//! What carries a difference, and the sentence that says so. A cause is named where one part of the
+//! time carries at least half of the difference, and a closer one where counters agree with it.
+
+use super::Advice;
+use super::parts::{Anatomy, Part};
+use super::rows::{Asked, fragments};
+use crate::table::costs::grouped;
+use crate::words;
+use fsdyno_model::{Bytes, Contender, Nanos, Sample};
+use serde::Serialize;
+
+/// From which share of the difference a part carries it.
+const CARRIES: f64 = 0.5;
+
+/// From which ratio one count is more than another.
+const MORE: f64 = 1.25;
+
+/// What a difference may be carried by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// Workers compute in their own code.
+    User,
+    /// The kernel computes for the workers.
+    Kernel,
+    /// The devices serve reads.
+    Reads,
+    /// The same, for as many bytes in more requests, of files in more fragments.
+    Fragments,
+    /// The devices serve writes.
+    Writes,
+    /// The devices serve discards.
+    Discards,
+    /// The devices serve flushes.
+    Flushes,
+}
+
+/// A cause with its share of the difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// The part of the time that carries it.
+    pub cause: Cause,
+    /// From 0 on; above 1, where the slower saves elsewhere.
+    pub share: f64,
+}
+
+/// The part that carries the difference; or why none does.
+pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> {
+    let (Some(long), Some(short)) = (slower.parts_ns, faster.parts_ns) else {
+        let why = "workers ran on several processors at once, so that time cannot be divided \
+                   between processors and devices";
+        return Err(format!("what carries the difference is not known: {why}"));
+    };
+    let whole = (slower.whole_ns - faster.whole_ns) as f64;
+    let share = |part: Part| {
+        let more = long[part.place()].cast_signed() - short[part.place()].cast_signed();
+        (part, more as f64 / whole)
+    };
+    let shares = Part::ALL.map(share);
+    // Parts that save as much as others cost: nothing of that is the cause of the difference.
+    let (part, most) = shares
+        .into_iter()
+        .fold((Part::Rest, f64::MIN), |best, one| {
+            if one.1 > best.1 { one } else { best }
+        });
+    let not_known = |why: &str| Err(format!("what carries the difference is not known: {why}"));
+    let percent = format!("{:.0} %", 100.0 * most);
+    if most < CARRIES {
+        return not_known(&format!(
+            "the largest part of it, {}, is {percent}",
+            part.name()
+        ));
+    }
+    let cause = match part {
+        Part::User => Cause::User,
+        Part::Kernel => Cause::Kernel,
+        Part::Reads => Cause::Reads,
+        Part::Writes => Cause::Writes,
+        Part::Discards => Cause::Discards,
+        Part::Flushes => Cause::Flushes,
+        Part::Device => {
+            return not_known(&format!(
+                "{percent} of it is time of the device, and nobody counted for which requests"
+            ));
+        }
+        Part::Either => {
+            return not_known(&format!(
+                "for {percent} of it the device was busy while workers may have been computing"
+            ));
+        }
+        Part::Rest if slower.busy_ns.is_none() => {
+            return not_known(&format!(
+                "{percent} of it is not processor time of the workers, and nobody watched devices"
+            ));
+        }
+        Part::Rest => {
+            return not_known(&format!(
+                "for {percent} of it the workers did not run and the device had nothing to do"
+            ));
+        }
+    };
+    let certain = match cause {
+        Cause::User | Cause::Kernel => most,
+        _ => (slower.least(part) as f64 - short[part.place()] as f64) / whole,
+    };
+    if certain < CARRIES {
+        return not_known(&format!(
+            "by what its requests waited, {percent} of it is {}, but those of other kinds were \
+             under way at the same time",
+            part.name()
+        ));
+    }
+    Ok(Found { cause, share: most })
+}
+
+/// What a sentence is made of.
+pub(super) struct Told<'a> {
+    pub contenders: [&'a Contender; 2],
+    pub samples: [&'a Sample; 2],
+    pub anatomies: &'a [Anatomy; 2],
+    pub slower: usize,
+    pub virtual_time: bool,
+}
+
+impl Told<'_> {
+    /// The cause as far as counters go: reads of files in more fragments are told apart.
+    pub fn closer(&self, cause: Cause) -> Cause {
+        if cause == Cause::Reads && self.fragmented() {
+            Cause::Fragments
+        } else {
+            cause
+        }
+    }
+
+    /// For about as many bytes more requests, or more jumps, of files in more fragments.
+    fn fragmented(&self) -> bool {
+        let [slow, fast] = self.both(|at| Asked::of(self.samples[at]));
+        let [long, short] = self.both(|at| fragments(self.samples[at]));
+        let (Some(slow), Some(fast), Some(long), Some(short)) = (slow, fast, long, short) else {
+            return false;
+        };
+        let more = |a: u64, b: u64| a as f64 >= MORE * b as f64;
+        let jumps = slow.jumps.zip(fast.jumps).is_some_and(|(a, b)| more(a, b));
+        let requests = more(slow.reads, fast.reads);
+        long >= MORE * short && !more(slow.read_bytes, fast.read_bytes) && (requests || jumps)
+    }
+
+    /// Of the slower and of the faster.
+    fn both<T>(&self, of: impl Fn(usize) -> T) -> [T; 2] {
+        [of(self.slower), of(1 - self.slower)]
+    }
+
+    /// What is said of the phase.
+    pub fn sentence(&self, found: Result<Found, String>, advice: Advice<'_>) -> String {
+        let [slow, fast] = self.both(|at| words::printable(&self.contenders[at].label));
+        let [long, short] = self.both(|at| self.anatomies[at].whole_ns);
+        let times = |ns| Nanos(ns).to_string();
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => {
+                return format!(
+                    "{slow} took {}, {fast} {}: {why}.",
+                    times(long),
+                    times(short)
+                );
+            }
+        };
+        let cause = self.closer(found.cause);
+        let ratio = words::ratio(long as f64 / short.max(1) as f64);
+        let mut text = format!(
+            "{slow} took {} and {fast} {} ({ratio}x); {} of the difference is {}",
+            times(long),
+            times(short),
+            share(found.share),
+            self.carried(cause, &slow, &fast)
+        );
+        if let Some(advice) = advice(self.contenders[self.slower], cause) {
+            text += "; to try: ";
+            text += &words::printable(&advice);
+        }
+        if self.virtual_time {
+            text += "; in virtual time, where computing takes none";
+        }
+        text + "."
+    }
+
+    /// How much of its time one waits for flushes, and for how many.
+    fn flushes(&self, at: usize) -> String {
+        let anatomy = &self.anatomies[at];
+        let asked = Asked::of(self.samples[at]).unwrap_or_default();
+        let each = asked.each(Part::Flushes);
+        let (Some(part), Some(each)) = (anatomy.part(Part::Flushes), each) else {
+            return "for none".to_owned();
+        };
+        let flushes = match asked.flushes {
+            1 => "1 flush".to_owned(),
+            n => format!("{} flushes", grouped(n)),
+        };
+        format!(
+            "{:.0} % of its time for {} of {}",
+            100.0 * part as f64 / anatomy.whole_ns.max(1) as f64,
+            flushes,
+            Nanos(each)
+        )
+    }
+
+    /// The cause with its counts.
+    fn carried(&self, cause: Cause, slow: &str, fast: &str) -> String {
+        let [long, short] = self.both(|at| {
+            let [user, kernel] = self.anatomies[at].workers_ns.unwrap_or_default();
+            let ns = if cause == Cause::User { user } else { kernel };
+            Nanos(ns).to_string()
+        });
+        let on =
+            |what: &str| format!("processor time of the workers {what}: {long} against {short}");
+        let asked = self.both(|at| Asked::of(self.samples[at]).unwrap_or_default());
+        let [a, b] = asked;
+        let each = |n: u64, bytes: u64, of: &Asked, kind| {
+            let size = bytes.checked_div(n).map(|each| Bytes(each).to_string());
+            let time = of.each(kind).map(|ns| Nanos(ns).to_string());
+            let each: Vec<String> = [size, time].into_iter().flatten().collect();
+            match &each[..] {
+                [] => grouped(n),
+                each => format!("{} of {}", grouped(n), words::list(each)),
+            }
+        };
+        let reads = |of: &Asked| each(of.reads, of.read_bytes, of, Part::Reads);
+        let writes = |of: &Asked| each(of.writes, of.written_bytes, of, Part::Writes);
+        match cause {
+            Cause::User => on("in their own code"),
+            Cause::Kernel => on("in the kernel"),
+            Cause::Reads => format!(
+                "time in which the device served reads, {} against {}{}",
+                reads(&a),
+                reads(&b),
+                jumps(&asked)
+            ),
+            Cause::Fragments => {
+                let [more, fewer] = self
+                    .both(|at| fragments(self.samples[at]).map_or_else(String::new, words::ratio));
+                format!(
+                    "time in which the device served reads, {} against {}{}, with files in {more} fragments \
+                     each against {fewer}",
+                    reads(&a),
+                    reads(&b),
+                    jumps(&asked)
+                )
+            }
+            Cause::Writes => format!(
+                "time in which the device served writes, {} against {}{}",
+                writes(&a),
+                writes(&b),
+                jumps(&asked)
+            ),
+            Cause::Discards => "time in which the device served discards".to_owned(),
+            Cause::Flushes => {
+                let told = self.both(|at| self.flushes(at));
+                format!(
+                    "time in which the device served flushes: {slow} waits {}, {fast} {}",
+                    told[0], told[1]
+                )
+            }
+        }
+    }
+}
+
+/// A share of the difference; more than all of it, where the slower saves elsewhere.
+fn share(share: f64) -> String {
+    if share > 1.005 {
+        return "more than all".to_owned();
+    }
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn jumps([a, b]: &[Asked; 2]) -> String {
+    a.jumps.zip(b.jumps).map_or_else(String::new, |(a, b)| {
+        format!(" ({} jumps against {})", grouped(a), grouped(b))
+    })
+}

@@ -1,0 +1,344 @@
+//! Why one contender takes longer than another: the time of each phase taken apart for both, what
+//! stands behind it, and one sentence that claims no more than the counters show.
+//!
+//! The parts are in [`parts`], the cause and the sentence in [`cause`], the figures beside them in
+//! [`rows`]. What to try against a cause is the affair of recipes, and passed in.
+
+pub mod cause;
+pub mod parts;
+pub mod rows;
+
+use crate::figures::{Blocked, FEWEST, verdict};
+use crate::table::labs;
+use crate::words;
+use cause::Cause;
+use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};
+use fsdyno_stats::Verdict;
+use parts::{Anatomy, Source};
+use rows::Row;
+use serde::Serialize;
+
+/// From this part of the shorter time a difference is one.
+const MATTERS: f64 = 0.02;
+
+/// What one who asks for advice is told: of this contender, what to try against this cause.
+pub type Advice<'a> = &'a dyn Fn(&Contender, Cause) -> Option<String>;
+
+/// Two contenders of a run, compared part by part.
+#[derive(Debug, Clone, Serialize)]
+pub struct Why {
+    /// The version of this structure.
+    pub schema: u32,
+    /// The run.
+    pub run: String,
+    /// The two, as they were asked for, fit to print.
+    pub contenders: [String; 2],
+    /// Whether computing took no time.
+    pub virtual_time: bool,
+    /// Where the figures come from.
+    pub sources: Vec<String>,
+    /// What is not known, and why.
+    pub missing: Vec<String>,
+    /// The phases that both have, that of the greatest difference first.
+    pub phases: Vec<PhaseWhy>,
+}
+
+/// One phase.
+#[derive(Debug, Clone, Serialize)]
+pub struct PhaseWhy {
+    /// The workload and the phase, as a heading.
+    pub phase: String,
+    /// In how many blocks both were measured.
+    pub blocks: usize,
+    /// Both taken apart: the sample in the middle by its time.
+    pub anatomies: [Anatomy; 2],
+    /// What the parts are called, in their order.
+    pub part_names: [&'static str; 9],
+    /// The time of the second less that of the first.
+    pub difference_ns: i64,
+    /// What carries the difference, where something does.
+    pub cause: Option<Cause>,
+    /// The figures, in words.
+    pub rows: Vec<Row>,
+    /// What is to be said of it.
+    pub sentence: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WhyError {
+    /// No contender is called so.
+    #[error("the run {run} has no contender `{asked}`; it has {known}")]
+    NoContender {
+        /// The run.
+        run: String,
+        /// What was asked for.
+        asked: String,
+        /// Those there are.
+        known: String,
+    },
+    /// Both are one.
+    #[error("`{0}` was named twice: name two contenders of the run")]
+    Twice(String),
+    /// They did not run on the same kernel.
+    #[error("{0} and {1} ran in different labs or kernels. {why}", why = labs::WHY)]
+    Apart(String, String),
+    /// No phase is called so.
+    #[error("the run {run} has no phase `{asked}`; it has {known}")]
+    NoPhase {
+        /// The run.
+        run: String,
+        /// What was asked for.
+        asked: String,
+        /// Those there are.
+        known: String,
+    },
+    /// Nothing was measured of both.
+    #[error("no phase of the run {0} was measured for both {1} and {2} (fsdyno show {0})")]
+    Nothing(String, String, String),
+}
+
+impl Why {
+    /// The version of the structure that this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Compares two contenders by their labels, over one phase or all.
+    pub fn of(
+        set: &ResultSet,
+        labels: [&str; 2],
+        phase: Option<&str>,
+        advice: Advice<'_>,
+    ) -> Result<Self, WhyError> {
+        let places = [place(set, labels[0])?, place(set, labels[1])?];
+        let shown = labels.map(words::printable);
+        if places[0] == places[1] {
+            return Err(WhyError::Twice(shown[0].clone()));
+        }
+        let shares = set.labs();
+        if !shares
+            .iter()
+            .any(|share| places.iter().all(|at| share.contenders.contains(at)))
+        {
+            let [a, b] = shown;
+            return Err(WhyError::Apart(a, b));
+        }
+        let mut phases = phases(set, places, phase, advice)?;
+        if phases.is_empty() {
+            let [a, b] = shown;
+            return Err(WhyError::Nothing(set.run.id.clone(), a, b));
+        }
+        phases.sort_by_key(|one| std::cmp::Reverse(one.difference_ns.unsigned_abs()));
+        let virtual_time = in_virtual_time(set);
+        Ok(Self {
+            schema: Self::SCHEMA,
+            run: set.run.id.clone(),
+            contenders: shown,
+            virtual_time,
+            sources: sources(&phases, virtual_time),
+            missing: missing(&phases, virtual_time),
+            phases,
+        })
+    }
+}
+
+/// Whether the cells of a run have virtual time, in which computing takes none.
+fn in_virtual_time(set: &ResultSet) -> bool {
+    let disk = set.run.plan.disk.as_ref();
+    disk.is_some_and(|disk| disk.time.is_virtual())
+}
+
+fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
+    let contenders = &set.run.plan.contenders;
+    let found = contenders.iter().position(|one| one.label == label);
+    found.ok_or_else(|| WhyError::NoContender {
+        run: set.run.id.clone(),
+        asked: words::printable(label),
+        known: words::list(
+            &contenders
+                .iter()
+                .map(|one| words::printable(&one.label))
+                .collect::<Vec<_>>(),
+        ),
+    })
+}
+
+fn phases(
+    set: &ResultSet,
+    places: [usize; 2],
+    asked: Option<&str>,
+    advice: Advice<'_>,
+) -> Result<Vec<PhaseWhy>, WhyError> {
+    let plan = &set.run.plan;
+    let (mut all, mut known, mut found) = (Vec::new(), Vec::new(), asked.is_none());
+    for (w, workload) in plan.workloads.iter().enumerate() {
+        for (p, phase) in workload.phases.iter().enumerate() {
+            let heading = words::phase(plan.workloads.len(), &workload.name, &phase.label);
+            known.push(words::printable(&heading));
+            if asked.is_some_and(|asked| asked != heading && asked != phase.label) {
+                continue;
+            }
+            found = true;
+            let samples = places.map(|at| set.samples(at, w, p));
+            let contenders = places.map(|at| &plan.contenders[at]);
+            let one = Compared {
+                set,
+                contenders,
+                samples: [&samples[0], &samples[1]],
+            };
+            all.extend(one.why(words::printable(&heading), advice));
+        }
+    }
+    if !found {
+        return Err(WhyError::NoPhase {
+            run: set.run.id.clone(),
+            asked: words::printable(asked.unwrap_or_default()),
+            known: words::list(&known),
+        });
+    }
+    Ok(all)
+}
+
+/// The samples of two contenders at one phase.
+struct Compared<'a> {
+    set: &'a ResultSet,
+    contenders: [&'a Contender; 2],
+    samples: [&'a [(u32, &'a Sample)]; 2],
+}
+
+impl Compared<'_> {
+    fn why(&self, phase: String, advice: Advice<'_>) -> Option<PhaseWhy> {
+        let middles = [middle(self.samples[0])?, middle(self.samples[1])?];
+        let virtual_time = in_virtual_time(self.set);
+        let anatomy = |at: usize| {
+            let devices = self.contenders[at].layout.devices;
+            Anatomy::of(middles[at], devices, virtual_time)
+        };
+        let anatomies = [anatomy(0), anatomy(1)];
+        let [a, b] = &anatomies;
+        let difference_ns = b.whole_ns.cast_signed() - a.whole_ns.cast_signed();
+        let slower = usize::from(difference_ns > 0);
+        let doubt = self.doubt(&anatomies, virtual_time);
+        let found = match doubt {
+            Some(doubt) => Err(doubt),
+            None => cause::find(&anatomies[slower], &anatomies[1 - slower]),
+        };
+        let told = cause::Told {
+            contenders: self.contenders,
+            samples: middles,
+            anatomies: &anatomies,
+            slower,
+            virtual_time,
+        };
+        let cause = found.as_ref().ok().map(|found| told.closer(found.cause));
+        Some(PhaseWhy {
+            phase,
+            blocks: blocks_of_both(self.samples),
+            part_names: parts::Part::ALL.map(parts::Part::name),
+            difference_ns,
+            cause,
+            rows: rows::of(middles, &anatomies),
+            sentence: told.sentence(found, advice),
+            anatomies,
+        })
+    }
+
+    /// Why a difference is none, or may be chance.
+    fn doubt(&self, [a, b]: &[Anatomy; 2], virtual_time: bool) -> Option<String> {
+        let least = a.whole_ns.min(b.whole_ns) as f64;
+        let apart = a.whole_ns.abs_diff(b.whole_ns) as f64;
+        if apart <= MATTERS * least {
+            return Some("there is no difference of more than 2 % to explain".to_owned());
+        }
+        let times = self.samples.map(|samples| -> Vec<Blocked> {
+            let times = samples
+                .iter()
+                .map(|(block, of)| (*block, of.whole_ns().0 as f64));
+            times.collect()
+        });
+        let judged = verdict(&times[0], &times[1]);
+        let blocks = blocks_of_both(self.samples);
+        let told_apart = matches!(judged, Some(Verdict::Faster | Verdict::Slower));
+        // Without noise, and without repeats to judge, there is only what there is.
+        (!virtual_time && blocks >= FEWEST && !told_apart).then(|| {
+            format!(
+                "the two cannot be told apart by {blocks} blocks, so there is nothing to explain"
+            )
+        })
+    }
+}
+
+fn blocks_of_both(samples: [&[(u32, &Sample)]; 2]) -> usize {
+    let both = samples[0]
+        .iter()
+        .filter(|(block, _)| samples[1].iter().any(|(other, _)| other == block));
+    both.count()
+}
+
+/// The sample in the middle by its time; the shorter of the middle two.
+fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
+    let mut sorted: Vec<&Sample> = samples.iter().map(|(_, sample)| *sample).collect();
+    sorted.sort_by_key(|sample| sample.whole_ns());
+    let last = sorted.len().checked_sub(1)?;
+    Some(sorted[last / 2])
+}
+
+/// What model disks did for a sample; of one that only reads, until it had returned.
+fn recorded(sample: &Sample) -> Option<DiskUse> {
+    let of = |disk: &fsdyno_model::DiskFigures| match sample.durable_ns {
+        Some(_) => disk.whole(),
+        None => disk.to_return,
+    };
+    sample.disks.iter().map(of).reduce(|sum, one| sum + one)
+}
+
+fn sources(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
+    let met = |source| {
+        phases
+            .iter()
+            .flat_map(|of| &of.anatomies)
+            .any(|of| of.source == source)
+    };
+    let mut told = Vec::new();
+    if !virtual_time {
+        told.push(
+            "processors: getrusage of the workers until return, /proc/stat until durable"
+                .to_owned(),
+        );
+    }
+    if met(Source::Recorder) {
+        told.push("devices: the recorder of the model disks, exact".to_owned());
+    }
+    if met(Source::BlockStatistics) {
+        told.push("devices: block statistics of the kernel, in its ticks".to_owned());
+    }
+    told
+}
+
+fn missing(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
+    let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
+    let mut told = Vec::new();
+    if virtual_time {
+        told.push("processor time: computing takes none in virtual time".to_owned());
+    } else if any(&|of| of.elsewhere_ns.is_none()) {
+        told.push("processor time elsewhere: nobody counted it there".to_owned());
+    }
+    if any(&|of| of.source == Source::Unknown) {
+        told.push(
+            "devices: nobody watched them, so that waiting for them is in the rest".to_owned(),
+        );
+    } else if any(&|of| of.waits.is_none()) {
+        told.push("the time of requests by kind: the kernel (before 5.5) or the fsdyno that measured did not keep it".to_owned());
+    }
+    if any(&|of| of.source != Source::Recorder) {
+        told.push("jumps between requests: only model disks record them".to_owned());
+    }
+    if phases
+        .iter()
+        .flat_map(|of| &of.rows)
+        .all(|row| row.name != rows::FRAGMENTS)
+    {
+        told.push("fragments: not counted (run --fragments)".to_owned());
+    }
+    told.push("writes that force themselves to the medium (FUA), and metadata apart from data: no counter tells them".to_owned());
+    told
+}

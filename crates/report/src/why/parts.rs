@@ -1,0 +1,226 @@
+//! The time of a phase, taken apart so that the parts add up to it.
+//!
+//! Processors and devices work at the same time, and counters only tell how long each did. So of
+//! the time that the devices had something under way, only that part is theirs for certain which the
+//! workers cannot have spent on processors; what may have been either stands apart, and what was
+//! neither is the rest. `docs/why.md` has the formulas.
+
+use fsdyno_model::{Nanos, Sample, Waits};
+use serde::Serialize;
+
+/// Where time may have gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Workers ran their own code.
+    User,
+    /// The kernel ran for the workers.
+    Kernel,
+    /// The devices served reads, and no worker ran.
+    Reads,
+    /// The same, of writes.
+    Writes,
+    /// Of discards.
+    Discards,
+    /// Of flushes.
+    Flushes,
+    /// The devices had something under way, and nobody tells of which kind.
+    Device,
+    /// The devices had something under way, and workers may have run meanwhile.
+    Either,
+    /// Neither: locks, kernel threads, timers, stolen time; and the devices, where they are unknown.
+    Rest,
+}
+
+impl Part {
+    /// All, in the order they are listed.
+    pub const ALL: [Self; 9] = [
+        Self::User,
+        Self::Kernel,
+        Self::Reads,
+        Self::Writes,
+        Self::Discards,
+        Self::Flushes,
+        Self::Device,
+        Self::Either,
+        Self::Rest,
+    ];
+
+    /// What a table calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "processor, user",
+            Self::Kernel => "processor, kernel",
+            Self::Reads => "device, reads",
+            Self::Writes => "device, writes",
+            Self::Discards => "device, discards",
+            Self::Flushes => "device, flushes",
+            Self::Device => "device, kind unknown",
+            Self::Either => "device or processor",
+            Self::Rest => "rest",
+        }
+    }
+
+    pub(super) fn place(self) -> usize {
+        Self::ALL.iter().position(|part| *part == self).unwrap_or(0)
+    }
+}
+
+/// Who told of the devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The recorder of model disks: exact.
+    Recorder,
+    /// The block statistics of the kernel.
+    BlockStatistics,
+    /// Nobody.
+    Unknown,
+}
+
+/// What is known of the time of one sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Anatomy {
+    /// The time of the phase: until it was durable where it writes, else until it had returned.
+    pub whole_ns: u64,
+    /// Its parts by [`Part::ALL`], which add up to it; none where workers ran at the same time.
+    pub parts_ns: Option<[u64; 9]>,
+    /// Processor time of the workers, user and kernel; none in virtual time, where it takes none.
+    pub workers_ns: Option<[u64; 2]>,
+    /// Processor time elsewhere in the machine meanwhile; none where it was not counted.
+    pub elsewhere_ns: Option<u64>,
+    /// Time in which devices had requests under way, summed over them.
+    pub busy_ns: Option<u64>,
+    /// The time of all requests, by kind.
+    pub waits: Option<Waits>,
+    /// Who told of the devices.
+    pub source: Source,
+    /// Of the busy time, what certainly lies within the phase, and by which times it is divided.
+    #[serde(skip)]
+    within: (u64, Option<Waits>),
+}
+
+impl Anatomy {
+    /// Takes a sample apart, on so many devices. In virtual time computing takes no time.
+    pub fn of(sample: &Sample, devices: u32, virtual_time: bool) -> Self {
+        let whole_ns = sample.whole_ns().0;
+        let workers = [sample.cpu.user_ns.0, sample.cpu.system_ns.0];
+        let workers_ns = (!virtual_time).then_some(workers);
+        let busy_machine = sample.cpu.machine_busy_ns.0;
+        let elsewhere_ns = (!virtual_time && busy_machine > 0)
+            .then(|| busy_machine.saturating_sub(workers[0] + workers[1]));
+        let (busy_ns, waits, source) = device(sample);
+        let mut anatomy = Self {
+            whole_ns,
+            parts_ns: None,
+            workers_ns,
+            elsewhere_ns,
+            busy_ns,
+            waits,
+            source,
+            within: within(sample, busy_ns, waits, source),
+        };
+        anatomy.parts_ns = anatomy.parts(u64::from(devices.max(1)));
+        anatomy
+    }
+
+    fn parts(&self, devices: u64) -> Option<[u64; 9]> {
+        let mut parts = [0; 9];
+        let [user, kernel] = self.workers_ns.unwrap_or_default();
+        let ran = user + kernel;
+        let off = self.whole_ns.checked_sub(ran)?;
+        (parts[0], parts[1]) = (user, kernel);
+        let Some(busy) = self.busy_ns else {
+            parts[Part::Rest.place()] = off;
+            return Some(parts);
+        };
+        // Of several devices only the sum is known: all may have worked at once, or in turns.
+        let (least, most) = (self.within.0.div_ceil(devices), busy.min(self.whole_ns));
+        let least = least.min(most);
+        let certain = least.saturating_sub(ran);
+        let possible = most.min(off);
+        self.divide(certain, &mut parts);
+        parts[Part::Either.place()] = possible - certain;
+        parts[Part::Rest.place()] = off - possible;
+        Some(parts)
+    }
+
+    /// Divides the certain time of the devices by what requests of each kind waited.
+    fn divide(&self, certain: u64, parts: &mut [u64; 9]) {
+        let Some(waits) = self.within.1.filter(|waits| waits.total() > 0) else {
+            parts[Part::Device.place()] = certain;
+            return;
+        };
+        let total = u128::from(waits.total());
+        let share = |wait: u64| u128::from(certain) * u128::from(wait) / total;
+        let shares = waits
+            .parts()
+            .map(|wait| u64::try_from(share(wait)).unwrap_or(0));
+        let first = Part::Reads.place();
+        parts[first..first + shares.len()].copy_from_slice(&shares);
+        // What rounding left, at most some nanoseconds, goes to the largest.
+        let left = certain - shares.iter().sum::<u64>();
+        if let Some(largest) = parts[first..first + shares.len()].iter_mut().max() {
+            *largest += left;
+        }
+    }
+
+    /// The least that requests of one kind had of the time of the devices: what is left of it when
+    /// those of all others were never under way at the same time as each other.
+    pub(super) fn least(&self, part: Part) -> u64 {
+        let (Some(parts), Some(waits)) = (self.parts_ns, self.within.1) else {
+            return 0;
+        };
+        let first = Part::Reads.place();
+        let waits = waits.parts();
+        let certain: u64 = parts[first..first + waits.len()].iter().sum();
+        let kinds = (first..).zip(waits);
+        let others = kinds.filter(|(place, _)| *place != part.place());
+        let others: u64 = others.map(|(_, wait)| wait.min(certain)).sum();
+        certain.saturating_sub(others)
+    }
+
+    /// A part of the time; none where it could not be taken apart.
+    pub fn part(&self, part: Part) -> Option<u64> {
+        self.parts_ns.map(|parts| parts[part.place()])
+    }
+}
+
+/// The busy time that certainly lies within the phase, and the times of requests to divide it by.
+/// Of a phase that only reads, the kernel counts on until the time stamps it left are written: there,
+/// only what is left without all that was not read is certain, and that is time of reads.
+fn within(
+    sample: &Sample,
+    busy: Option<u64>,
+    waits: Option<Waits>,
+    source: Source,
+) -> (u64, Option<Waits>) {
+    let busy = busy.unwrap_or(0);
+    if source != Source::BlockStatistics || sample.durable_ns.is_some() {
+        return (busy, waits);
+    }
+    waits.map_or((0, None), |waits| {
+        let reads = Waits::from_parts([waits.reads.0, 0, 0, 0]);
+        (
+            busy.saturating_sub(waits.total() - reads.total()),
+            Some(reads),
+        )
+    })
+}
+
+/// What is known of the devices: busy time, times by kind, and who tells. Of a phase that only
+/// reads, what came after it had returned is not in it where that can be told apart.
+fn device(sample: &Sample) -> (Option<u64>, Option<Waits>, Source) {
+    let recorded = super::recorded(sample);
+    if let Some(did) = recorded.filter(|did| did.busy.is_some()) {
+        return (did.busy.map(|Nanos(ns)| ns), did.waits, Source::Recorder);
+    }
+    match &sample.device {
+        Some(device) => (
+            Some(device.busy_ns.0),
+            device.waits,
+            Source::BlockStatistics,
+        ),
+        None => (None, None, Source::Unknown),
+    }
+}

@@ -1,0 +1,197 @@
+//! The figures of two samples beside each other, in words: the parts of their time, and what was
+//! asked of the devices.
+
+use super::parts::{Anatomy, Part};
+use crate::table::costs::grouped;
+use crate::words;
+use fsdyno_model::disk_use::Causes;
+use fsdyno_model::{Bytes, Nanos, Sample, Waits};
+use serde::Serialize;
+
+/// The name of the row of fragments.
+pub const FRAGMENTS: &str = "fragments a file";
+
+/// One figure of both; none where it is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// What it is.
+    pub name: &'static str,
+    /// Of each of the two.
+    pub texts: [Option<String>; 2],
+}
+
+/// What was asked of the devices of a sample, whoever counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Asked {
+    pub reads: u64,
+    pub read_bytes: u64,
+    pub writes: u64,
+    pub written_bytes: u64,
+    pub flushes: u64,
+    /// Reads and writes that did not begin where the one before ended.
+    pub jumps: Option<u64>,
+    /// What the medium itself was written.
+    pub medium_written: Option<u64>,
+    pub waits: Option<Waits>,
+    /// By their names, what requests on model disks waited for.
+    pub causes: Option<Causes>,
+}
+
+impl Asked {
+    pub fn of(sample: &Sample) -> Option<Self> {
+        if let Some(did) = super::recorded(sample) {
+            return Some(Self {
+                reads: did.reads.requests,
+                read_bytes: did.reads.bytes,
+                writes: did.writes.requests,
+                written_bytes: did.writes.bytes,
+                flushes: did.flushes.requests,
+                jumps: Some(did.jumps),
+                medium_written: Some(did.work.medium_written),
+                waits: did.waits,
+                causes: Some(did.causes),
+            });
+        }
+        sample.device.as_ref().map(|device| Self {
+            reads: device.reads,
+            read_bytes: device.read_bytes.0,
+            writes: device.writes,
+            written_bytes: device.written_bytes.0,
+            flushes: device.flushes,
+            jumps: None,
+            medium_written: None,
+            waits: device.waits,
+            causes: None,
+        })
+    }
+}
+
+impl Asked {
+    /// How long a request of that kind took, on average.
+    pub fn each(&self, kind: Part) -> Option<u64> {
+        let waits = self.waits?;
+        let (time, requests) = match kind {
+            Part::Reads => (waits.reads, self.reads),
+            Part::Writes => (waits.writes, self.writes),
+            Part::Flushes => (waits.flushes, self.flushes),
+            _ => return None,
+        };
+        time.0.checked_div(requests)
+    }
+}
+
+/// What the rows of [`Causes`] are called, in its order.
+const WAITED: [&str; 8] = [
+    "waited, queue",
+    "waited, overhead",
+    "waited, seek",
+    "waited, rotation",
+    "waited, transfer",
+    "waited, flush",
+    "waited, cache",
+    "waited, fault",
+];
+
+/// What the requests on model disks waited for, all together, where they did.
+fn waited(samples: [&Sample; 2]) -> Vec<Row> {
+    let causes = samples.map(|sample| Asked::of(sample)?.causes);
+    let row = |(at, name): (usize, &'static str)| {
+        let ns = causes.map(|of| Some(of?.parts()[at]));
+        ns.iter().flatten().any(|ns| *ns > 0).then(|| Row {
+            name,
+            texts: ns.map(|ns| ns.map(|ns| Nanos(ns).to_string())),
+        })
+    };
+    WAITED.into_iter().enumerate().filter_map(row).collect()
+}
+
+/// Fragments for each file, where they were counted.
+pub(super) fn fragments(sample: &Sample) -> Option<f64> {
+    sample.fragmentation.as_ref()?.per_file()
+}
+
+/// The figures that at least one of both has.
+pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
+    let time = |ns: u64| Nanos(ns).to_string();
+    let both = |name, of: &dyn Fn(&Anatomy) -> Option<String>| Row {
+        name,
+        texts: [of(&anatomies[0]), of(&anatomies[1])],
+    };
+    let mut rows = vec![both("time", &|of| Some(time(of.whole_ns)))];
+    for part in Part::ALL {
+        let there = anatomies
+            .iter()
+            .any(|of| of.part(part).is_some_and(|ns| ns > 0));
+        if there {
+            rows.push(both(part.name(), &|of| {
+                let ns = of.part(part)?;
+                let percent = 100.0 * ns as f64 / of.whole_ns.max(1) as f64;
+                Some(format!("{} ({percent:.0} %)", time(ns)))
+            }));
+        }
+    }
+    if anatomies.iter().any(|of| of.parts_ns.is_none()) {
+        rows.push(both("workers, user", &|of| {
+            of.workers_ns.map(|of| time(of[0]))
+        }));
+        rows.push(both("workers, kernel", &|of| {
+            of.workers_ns.map(|of| time(of[1]))
+        }));
+    }
+    rows.push(both("processors elsewhere", &|of| {
+        of.elsewhere_ns.map(time)
+    }));
+    if samples.iter().any(|of| of.cpu.steal_ns.0 > 0) {
+        rows.push(Row {
+            name: "taken by the hypervisor",
+            texts: samples.map(|of| Some(of.cpu.steal_ns.to_string())),
+        });
+    }
+    rows.push(both("device busy", &|of| of.busy_ns.map(time)));
+    rows.extend(requests(samples));
+    rows.extend(waited(samples));
+    rows.push(Row {
+        name: FRAGMENTS,
+        texts: samples.map(|of| fragments(of).map(words::ratio)),
+    });
+    rows.retain(|row| row.texts.iter().any(Option::is_some));
+    rows
+}
+
+fn requests(samples: [&Sample; 2]) -> Vec<Row> {
+    let row = |name, of: &dyn Fn(&Sample, Asked) -> Option<String>| Row {
+        name,
+        texts: samples.map(|sample| of(sample, Asked::of(sample)?)),
+    };
+    let size = |bytes: u64| Bytes(bytes).to_string();
+    let time = |ns: u64| Nanos(ns).to_string();
+    let stored =
+        |of: &Sample| (of.durable_ns.is_some() && of.tally.bytes.0 > 0).then_some(of.tally.bytes.0);
+    let read =
+        |of: &Sample| (of.durable_ns.is_none() && of.tally.bytes.0 > 0).then_some(of.tally.bytes.0);
+    let times = |of: u64, data: u64| format!("{}x", words::ratio(of as f64 / data as f64));
+    vec![
+        row("reads", &|_, of| Some(grouped(of.reads))),
+        row("size of a read", &|_, of| {
+            of.read_bytes.checked_div(of.reads).map(size)
+        }),
+        row("read", &|_, of| Some(size(of.read_bytes))),
+        row("read for the data", &|sample, of| {
+            Some(times(of.read_bytes, read(sample)?))
+        }),
+        row("time of a read", &|_, of| of.each(Part::Reads).map(time)),
+        row("writes", &|_, of| Some(grouped(of.writes))),
+        row("size of a write", &|_, of| {
+            of.written_bytes.checked_div(of.writes).map(size)
+        }),
+        row("time of a write", &|_, of| of.each(Part::Writes).map(time)),
+        row("written", &|_, of| Some(size(of.written_bytes))),
+        row("written for the data", &|sample, of| {
+            Some(times(of.written_bytes, stored(sample)?))
+        }),
+        row("on medium", &|_, of| of.medium_written.map(size)),
+        row("flushes", &|_, of| Some(grouped(of.flushes))),
+        row("time of a flush", &|_, of| of.each(Part::Flushes).map(time)),
+        row("jumps", &|_, of| of.jumps.map(grouped)),
+    ]
+}

@@ -1,0 +1,370 @@
+//! Why one takes longer: constructed cases name their cause, and where counters do not carry one,
+//! none is named.
+
+use crate::{fixture, wide};
+use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
+use fsdyno_model::{
+    Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, LabChoice, ModelDisk, Nanos, ResultSet,
+    Sample, Waits,
+};
+use fsdyno_report::why::cause::Cause;
+use fsdyno_report::why::parts::{Anatomy, Part};
+use fsdyno_report::why::{Why, WhyError};
+use fsdyno_report::{Format, render_why};
+use unicode_width::UnicodeWidthStr;
+
+const MS: u64 = 1_000_000;
+
+/// Two contenders at one phase, in one block.
+fn two(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet {
+    let mut set = fixture::one_phase(&["one", "other"], &[&[1000], &[1000]]);
+    one(&mut set.cells[0].samples[0]);
+    other(&mut set.cells[1].samples[0]);
+    set
+}
+
+/// So long, with so much processor time, in milliseconds.
+fn took(sample: &mut Sample, whole: u64, user: u64, kernel: u64) {
+    let whole = Nanos(whole * MS);
+    (sample.return_ns, sample.durable_ns) = (whole, Some(whole));
+    sample.cpu = CpuUse {
+        user_ns: Nanos(user * MS),
+        system_ns: Nanos(kernel * MS),
+        machine_busy_ns: Nanos((user + kernel + 40) * MS),
+        steal_ns: Nanos(0),
+    };
+}
+
+/// A device that was busy so long; requests of each kind took so long.
+fn device(sample: &mut Sample, busy: u64, waits: [u64; 4]) -> &mut DeviceUse {
+    let used = sample.device.get_or_insert_default();
+    used.busy_ns = Nanos(busy * MS);
+    used.waits = Some(Waits::from_parts(waits.map(|ms| ms * MS)));
+    used
+}
+
+fn flushing() -> ResultSet {
+    let quiet = |sample: &mut Sample| {
+        took(sample, 1000, 50, 100);
+        device(sample, 500, [0, 480, 0, 20]).flushes = 4;
+    };
+    two(quiet, |sample| {
+        took(sample, 9000, 50, 150);
+        device(sample, 8700, [0, 800, 0, 8000]).flushes = 31_204;
+    })
+}
+
+/// A phase that only reads, from model disks, of files in so many fragments.
+fn reading(sample: &mut Sample, whole: u64, requests: u64, bytes: u64, fragments: u64) {
+    took(sample, whole, 0, 0);
+    sample.durable_ns = None;
+    sample.tally.bytes = Bytes(bytes);
+    let did = DiskUse {
+        reads: Tallied {
+            requests,
+            bytes,
+            failed: 0,
+        },
+        jumps: requests / 2,
+        waits: Some(Waits::from_parts([2 * whole * MS, 0, 0, 0])),
+        busy: Some(Nanos(whole * MS - MS)),
+        ..DiskUse::default()
+    };
+    let after = DiskUse {
+        busy: Some(Nanos(77 * MS)),
+        ..did
+    };
+    sample.disks = vec![DiskFigures {
+        disk: 0,
+        to_return: did,
+        to_durable: after,
+    }];
+    sample.fragmentation = Some(Fragmentation {
+        files: 10,
+        fragments,
+        ..Fragmentation::default()
+    });
+}
+
+fn on_model_disks(mut set: ResultSet) -> ResultSet {
+    set.run.plan.disk = Some(ModelDisk {
+        profile: "mine".into(),
+        text: String::new(),
+        faults: None,
+        time: DiskTime::default(),
+    });
+    set
+}
+
+fn fragmented() -> ResultSet {
+    on_model_disks(two(
+        |sample| reading(sample, 6000, 40_000, 200 << 20, 82),
+        |sample| reading(sample, 2000, 4_000, 200 << 20, 11),
+    ))
+}
+
+fn why(set: &ResultSet) -> Why {
+    let advice = |contender: &fsdyno_model::Contender, cause| {
+        (cause == Cause::Flushes).then(|| format!("less of it on {}", contender.label))
+    };
+    Why::of(set, ["one", "other"], None, &advice).unwrap()
+}
+
+/// The cause of the only phase, and its sentence.
+fn said(set: &ResultSet) -> (Option<Cause>, String) {
+    let mut phases = why(set).phases;
+    assert_eq!(phases.len(), 1);
+    let phase = phases.remove(0);
+    for anatomy in &phase.anatomies {
+        if let Some(parts) = anatomy.parts_ns {
+            assert_eq!(parts.iter().sum::<u64>(), anatomy.whole_ns);
+        }
+    }
+    (phase.cause, phase.sentence)
+}
+
+#[test]
+fn who_waits_for_flushes_is_told_to_and_what_to_try() {
+    let (cause, sentence) = said(&flushing());
+    assert_eq!(cause, Some(Cause::Flushes));
+    insta::assert_snapshot!(sentence, @"other took 9.00 s and one 1.00 s (9.00x); 96 % of the difference is time in which the device served flushes: other waits 86 % of its time for 31,204 flushes of 256 us, one 1 % of its time for 4 flushes of 5.00 ms; to try: less of it on other.");
+}
+
+#[test]
+fn who_computes_is_told_where() {
+    let idle = |sample: &mut Sample| {
+        took(sample, 1000, 100, 300);
+        device(sample, 300, [300, 0, 0, 0]);
+    };
+    for (user, kernel, expected) in [(100, 4200, Cause::Kernel), (4200, 300, Cause::User)] {
+        let set = two(idle, |sample| {
+            took(sample, 5000, user, kernel);
+            device(sample, 300, [300, 0, 0, 0]);
+        });
+        let (cause, sentence) = said(&set);
+        assert_eq!(cause, Some(expected), "{sentence}");
+        assert!(sentence.contains("4.20 s against"), "{sentence}");
+    }
+}
+
+#[test]
+fn reads_are_named_with_their_sizes_and_fragments_only_where_they_agree() {
+    let (cause, sentence) = said(&fragmented());
+    assert_eq!(cause, Some(Cause::Fragments));
+    insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 jumps against 2,000), with files in 8.20 fragments each against 1.10; in virtual time, where computing takes none.");
+    // Twice the bytes: fragments are not what tells them apart.
+    let more = |sample: &mut Sample| reading(sample, 6000, 40_000, 400 << 20, 82);
+    let less = |sample: &mut Sample| reading(sample, 2000, 4_000, 200 << 20, 11);
+    let mut set = on_model_disks(two(more, less));
+    set.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
+    assert!(
+        !why(&set).virtual_time,
+        "model disks keep the clock's time as well"
+    );
+    let (cause, sentence) = said(&set);
+    assert_eq!(cause, Some(Cause::Reads), "{sentence}");
+    // Nobody counted fragments.
+    let mut set = fragmented();
+    for record in &mut set.cells {
+        record.samples[0].fragmentation = None;
+    }
+    let (cause, sentence) = said(&set);
+    assert_eq!(cause, Some(Cause::Reads), "{sentence}");
+    assert!(!sentence.contains("fragments"), "{sentence}");
+    assert!(
+        sentence.contains("40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn writes_are_named_on_a_device_as_well() {
+    let few = |sample: &mut Sample| {
+        took(sample, 1000, 50, 100);
+        device(sample, 800, [0, 800, 0, 0]).writes = 100;
+    };
+    let set = two(few, |sample| {
+        took(sample, 4000, 50, 100);
+        device(sample, 3800, [0, 9000, 0, 10]).writes = 9_000;
+    });
+    let (cause, sentence) = said(&set);
+    assert_eq!(cause, Some(Cause::Writes), "{sentence}");
+    assert!(sentence.contains("9,000 of"), "{sentence}");
+}
+
+#[test]
+fn where_counters_do_not_carry_a_cause_none_is_named() {
+    let idle = |sample: &mut Sample| {
+        took(sample, 1000, 100, 300);
+        device(sample, 300, [300, 0, 0, 0]);
+    };
+    let unknown = |set: ResultSet, why: &str| {
+        let (cause, sentence) = said(&set);
+        assert_eq!(cause, None, "{sentence}");
+        assert!(sentence.contains(why), "{sentence}");
+    };
+    // The device was busy all the while, and so may the workers have been.
+    let overlapping = two(idle, |sample| {
+        took(sample, 5000, 100, 2400);
+        device(sample, 2500, [2500, 0, 0, 0]);
+    });
+    unknown(
+        overlapping,
+        "not known: for 55 % of it the device was busy while workers may",
+    );
+    let several = two(idle, |sample| {
+        took(sample, 5000, 100, 9000);
+        device(sample, 2500, [2500, 0, 0, 0]);
+    });
+    unknown(
+        several,
+        "not known: workers ran on several processors at once",
+    );
+    let locked = two(idle, |sample| {
+        took(sample, 5000, 100, 300);
+        device(sample, 300, [300, 0, 0, 0]);
+    });
+    unknown(
+        locked,
+        "not known: for 100 % of it the workers did not run and the device had nothing",
+    );
+    let at_once = two(idle, |sample| {
+        took(sample, 5000, 100, 300);
+        device(sample, 4900, [4000, 90_000, 0, 0]);
+    });
+    unknown(
+        at_once,
+        "those of other kinds were under way at the same time",
+    );
+    let mut unwatched = flushing();
+    for record in &mut unwatched.cells {
+        record.samples[0].device = None;
+    }
+    assert!(
+        why(&unwatched)
+            .missing
+            .iter()
+            .any(|of| of.starts_with("devices: nobody"))
+    );
+    unknown(unwatched, "nobody watched devices");
+    let mut old = flushing();
+    for record in &mut old.cells {
+        record.samples[0].device.as_mut().unwrap().waits = None;
+    }
+    unknown(old, "nobody counted for which requests");
+    let level = two(idle, |sample| {
+        took(sample, 1010, 100, 310);
+        device(sample, 300, [300, 0, 0, 0]);
+    });
+    unknown(level, "no difference of more than 2 %");
+    // In a middle that is far apart, of figures that lie across each other.
+    let crossed = fixture::one_phase(&["one", "other"], &[&[1000, 900, 3000], &[2000, 2500, 800]]);
+    unknown(crossed, "cannot be told apart by 3 blocks");
+}
+
+#[test]
+fn the_parts_add_up_to_the_time_whatever_was_counted() {
+    let mut seed = 7u64;
+    let mut next = |below: u64| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let set = flushing();
+    let mut sample = set.cells[0].samples[0].clone();
+    for _ in 0..2000 {
+        sample.durable_ns = Some(Nanos(next(1000) + 1));
+        sample.cpu.user_ns = Nanos(next(500));
+        sample.cpu.system_ns = Nanos(next(500));
+        let used = sample.device.as_mut().unwrap();
+        used.busy_ns = Nanos(next(2500));
+        used.waits = Some(Waits::from_parts([next(3) * 7, next(900), 0, next(900)]));
+        let devices = u32::try_from(next(4)).unwrap();
+        let anatomy = Anatomy::of(&sample, devices, false);
+        let ran = sample.cpu.user_ns.0 + sample.cpu.system_ns.0;
+        match anatomy.parts_ns {
+            Some(parts) => assert_eq!(parts.iter().sum::<u64>(), anatomy.whole_ns, "{anatomy:?}"),
+            None => assert!(ran > anatomy.whole_ns),
+        }
+    }
+    // What was written after a phase that only reads had returned is none of its time.
+    took(&mut sample, 1000, 100, 0);
+    sample.durable_ns = None;
+    device(&mut sample, 900, [600, 0, 0, 250]);
+    let anatomy = Anatomy::of(&sample, 1, false);
+    let parts = [Part::Reads, Part::Flushes, Part::Either, Part::Rest];
+    let parts = parts.map(|part| anatomy.part(part).unwrap() / MS);
+    assert_eq!(parts, [550, 0, 350, 0]);
+    // In virtual time computing takes none, so that nothing is uncertain.
+    let anatomy = Anatomy::of(&fragmented().cells[0].samples[0], 1, true);
+    assert_eq!(anatomy.part(Part::Either), Some(0));
+    assert_eq!(anatomy.part(Part::Rest), Some(MS));
+    assert_eq!(anatomy.part(Part::Reads), Some(5_999 * MS));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_by_name() {
+    let none = |_: &fsdyno_model::Contender, _: Cause| None;
+    let refused = |set: &ResultSet, labels: [&str; 2], phase: Option<&str>| {
+        Why::of(set, labels, phase, &none).unwrap_err()
+    };
+    let set = fixture::mixed_labs();
+    let apart = refused(&set, ["ext4", "uml/ext4"], None);
+    assert!(matches!(apart, WhyError::Apart(..)), "{apart}");
+    assert!(
+        apart.to_string().contains("Figures of another kernel"),
+        "{apart}"
+    );
+    assert!(
+        set.run
+            .plan
+            .contenders
+            .iter()
+            .any(|one| one.lab == LabChoice::Uml)
+    );
+    let nobody = refused(&set, ["ext4", "minix"], None).to_string();
+    assert!(
+        nobody.contains("`minix`; it has ext4, uml/ext4"),
+        "{nobody}"
+    );
+    let twice = refused(&set, ["ext4", "ext4"], None);
+    assert!(matches!(twice, WhyError::Twice(_)), "{twice}");
+    let phase = refused(&set, ["ext4", "xfs"], Some("copy\x1b")).to_string();
+    assert!(phase.contains("tree / copy, tree / delete"), "{phase}");
+    assert!(!phase.contains('\x1b'), "{phase}");
+    let dead = refused(&set, ["uml/ext4", "uml/jfs"], None);
+    assert!(matches!(dead, WhyError::Nothing(..)), "{dead}");
+    let one = Why::of(&set, ["ext4", "xfs"], Some("delete"), &none).unwrap();
+    assert_eq!(one.phases.len(), 1);
+    let all = Why::of(&set, ["xfs", "ext4"], None, &none).unwrap();
+    let apart = |phase: &fsdyno_report::why::PhaseWhy| phase.difference_ns.unsigned_abs();
+    assert_eq!(all.phases.len(), 4);
+    assert!(
+        all.phases
+            .windows(2)
+            .all(|two| apart(&two[0]) >= apart(&two[1]))
+    );
+}
+
+#[test]
+fn every_format_shows_the_same() {
+    let text = |set: &ResultSet, format, width| {
+        String::from_utf8(render_why(&why(set), format, &wide(width)).unwrap()).unwrap()
+    };
+    insta::assert_snapshot!("why_terminal", text(&flushing(), Format::Terminal, 80));
+    insta::assert_snapshot!(
+        "why_terminal_disks",
+        text(&fragmented(), Format::Terminal, 80)
+    );
+    insta::assert_snapshot!("why_markdown", text(&flushing(), Format::Markdown, 80));
+    insta::assert_snapshot!("why_json", text(&flushing(), Format::Json, 80));
+    for line in text(&fragmented(), Format::Terminal, 60).lines() {
+        assert!(line.width() <= 60, "{line}");
+    }
+    let other = render_why(&why(&flushing()), Format::Html, &wide(80)).unwrap_err();
+    assert!(
+        other.to_string().contains("terminal, markdown or json"),
+        "{other}"
+    );
+}
