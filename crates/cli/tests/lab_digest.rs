@@ -19,8 +19,7 @@ const KEYS: [&str; 5] = ["source", "fragment", "compiler", "program", "filesyste
 
 /// The file systems, and what makes them: such as place their files without drawing random numbers.
 /// A kernel draws these from where its interrupts find the program too, and so from its build.
-const CELLS: [(&str, &str); 3] = [
-    ("ext2", "mkfs.ext2"),         // example
+const CELLS: [(&str, &str); 2] = [
     ("xfs", "mkfs.xfs"),           // example
     ("reiserfs", "mkfs.reiserfs"), // example
 ];
