@@ -9,7 +9,7 @@ use fsdyno_host::signals;
 use fsdyno_load::ground::{Ground, SOURCE};
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::{self, bonnie, op};
-use fsdyno_model::{CacheState, PhasePlan, Stop, Tally};
+use fsdyno_model::{CacheState, Nanos, PhasePlan, Stop, Tally};
 use fsdyno_run::resolve::{engine_of, parameters_of};
 use serde::Serialize;
 
@@ -97,21 +97,24 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         output::json(&figures)?;
         return Ok(Code::Ok);
     }
-    let durable = measured
+    output::bytes(in_words(&figures).as_bytes())?;
+    Ok(Code::Ok)
+}
+
+fn in_words(figures: &Figures) -> String {
+    let durable = figures
         .durable_ns
-        .map(|ns| format!(", durable {ns}"))
-        .unwrap_or_default();
-    let line = format!(
-        "{} ({}): return {}{durable}; user {}, system {}; {} files, {} directories, {}\n",
+        .map(|ns| format!(", durable {}", Nanos(ns)));
+    format!(
+        "{} ({}): return {}{}; user {}, system {}; {} files, {} directories, {}\n",
         figures.kind,
         figures.method,
-        measured.return_ns,
-        measured.user_ns,
-        measured.system_ns,
+        Nanos(figures.return_ns),
+        durable.unwrap_or_default(),
+        Nanos(figures.user_ns),
+        Nanos(figures.system_ns),
         figures.tally.files,
         figures.tally.directories,
         figures.tally.bytes
-    );
-    output::bytes(line.as_bytes())?;
-    Ok(Code::Ok)
+    )
 }
