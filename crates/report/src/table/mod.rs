@@ -35,7 +35,7 @@ pub use speed::{Line, Measure, Rank, Standing, Value};
 pub use states::State;
 pub use told::{Told, ToldValue};
 
-use crate::figures::FEWEST;
+use crate::figures::{FEWEST, INTERVALS_FROM};
 use crate::words;
 use fsdyno_model::{CacheState, Contender, ResultSet};
 use fsdyno_stats::{PairedRatio, geometric_ratio};
@@ -213,6 +213,8 @@ impl Comparison {
             words::percent(self.rule.margin),
             if self.rule.looks.is_some() {
                 ", although repeats ended when enough was known"
+            } else if self.repeats.0 < INTERVALS_FROM {
+                ", if the noise is normal; from 6 repeats on, whatever it is like"
             } else {
                 ""
             }
