@@ -10,12 +10,14 @@ pub(crate) mod console;
 pub mod inside;
 pub mod kernels;
 mod machine;
+mod one_processor;
 pub mod qemu;
 pub(crate) mod running;
 pub mod traveller;
 pub mod uml;
 
 pub use machine::{MOST_DISKS, Machine, disk};
+pub use one_processor::OneProcessor;
 pub use running::{Guest, ended, on_terminal};
 pub use uml::{GuestError, Setting};
 

@@ -1,7 +1,7 @@
 //! Runs beside each other, across kernels, machines or dates: each beside the first of them.
 //!
 //! Their figures are in no pairs: whatever else differs between two runs is part of the ratio, and
-//! is told ([`differences`]).
+//! is told ([`mod@differences`]).
 
 pub mod differences;
 pub mod thresholds;

@@ -10,7 +10,7 @@ use super::{GuestLab, GuestLabError, LAST_LINES};
 use crate::talk::{Ear, Task, Word};
 use fsdyno_disk::Recorder;
 use fsdyno_disk::fronts::calendar::{self, CalendarError, End, Marks, Passed, Seat, Setting};
-use fsdyno_host::guest::{Guest, ended};
+use fsdyno_host::guest::{Guest, OneProcessor, ended};
 use fsdyno_load::datasets::seed::Seed;
 use fsdyno_model::{Bytes, CacheLoss, ModelDisk, Nanos, Recovery, Stop};
 use std::fs;
@@ -40,6 +40,7 @@ impl GuestLab {
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<Written, GuestLabError> {
+        let _one = OneProcessor::here();
         let task = Task::Write {
             contender: Box::new(pull.contender.clone()),
             seed: pull.seed,
@@ -101,6 +102,7 @@ impl GuestLab {
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
+        let _one = OneProcessor::here();
         lay_task(scratch, task).map_err(died)?;
         let place = (disks, size(disks)?);
         let ground = Ground::lay(model, place, scratch, figures).map_err(died)?;

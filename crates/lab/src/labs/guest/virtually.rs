@@ -13,7 +13,7 @@ use crate::talk::{Task, Word};
 use fsdyno_disk::Recorder;
 use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::fronts::vhost::Served;
-use fsdyno_host::guest::{Guest, GuestError, ended, traveller};
+use fsdyno_host::guest::{Guest, GuestError, OneProcessor, ended, traveller};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{
     Bytes, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Step, Stop,
@@ -116,6 +116,7 @@ impl GuestLab {
         cell: Cell,
         model: &ModelDisk,
     ) -> Result<CellRecord, Halt> {
+        let _one = OneProcessor::here();
         notes.enter(Stage::Device);
         let place = self.place(&cell.index.to_string());
         let step = Step::MakeDirectory {

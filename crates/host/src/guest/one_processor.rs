@@ -1,0 +1,56 @@
+//! A guest in virtual time, its processes and its calendar take turns: never do two of them run. On
+//! processors of their own each turn wakes another processor up, which on a virtual machine costs
+//! several times what is done in between.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+/// As long as this stands, its thread stays on one processor, and so does whatever it starts.
+#[derive(Debug)]
+pub struct OneProcessor {
+    /// Where it may run otherwise; nothing where it was not to be had.
+    before: Option<CpuSet>,
+}
+
+impl OneProcessor {
+    /// Keeps this thread where it runs just now. Where that is refused, all takes longer.
+    pub fn here() -> Self {
+        let before = sched_getaffinity(None).ok();
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
+        let before = before.filter(|_| sched_setaffinity(None, &one).is_ok());
+        Self { before }
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // A processor that has gone meanwhile takes the others with it: the kernel says where.
+            let _ = sched_setaffinity(None, before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn what_is_started_meanwhile_shares_its_processor_and_what_comes_after_does_not() {
+        let allowed = || {
+            let told = Command::new("cat").arg("/proc/self/status").output();
+            let told = String::from_utf8(told.unwrap().stdout).unwrap();
+            let line = told.lines().find(|l| l.starts_with("Cpus_allowed_list:"));
+            line.unwrap().to_owned()
+        };
+        let before = allowed();
+        let one = OneProcessor::here();
+        let number = allowed().rsplit('\t').next().unwrap().parse::<usize>();
+        assert!(number.is_ok());
+        let inside = std::thread::spawn(allowed).join().unwrap();
+        assert!(inside.ends_with(&format!("\t{}", number.unwrap())));
+        drop(one);
+        assert_eq!(allowed(), before);
+    }
+}
