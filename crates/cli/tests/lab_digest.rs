@@ -17,8 +17,8 @@ const KNOWN: &str = include_str!("digests.json");
 /// What a digest depends on beside the cell and the disk.
 const KEYS: [&str; 5] = ["source", "fragment", "compiler", "program", "filesystem"];
 
-/// The file systems, and what makes them: such as place their files without drawing random numbers.
-/// A kernel draws these from where its interrupts find the program too, and so from its build.
+/// The file systems, and what makes them: such as had the same digest by other builds of fsdyno. Those
+/// that draw random numbers had not: likely for a kernel mixes in where interrupts find the program.
 const CELLS: [(&str, &str); 2] = [
     ("xfs", "mkfs.xfs"),           // example
     ("reiserfs", "mkfs.reiserfs"), // example
