@@ -96,11 +96,16 @@ impl Plan {
 
     /// Whether figures have no noise: the same cell takes the same time to the nanosecond.
     pub fn in_virtual_time(&self) -> bool {
-        self.disk.is_some()
+        self.disk_in_virtual_time().is_some()
     }
 
     /// The version of the plan structure this program writes.
     pub const SCHEMA: u32 = 1;
+
+    /// The model disk, where time passes with it alone.
+    pub fn disk_in_virtual_time(&self) -> Option<&ModelDisk> {
+        self.disk.as_ref().filter(|disk| disk.time.is_virtual())
+    }
 
     /// The model disk, where it is served against the clock.
     pub fn disk_in_real_time(&self) -> Option<&ModelDisk> {

@@ -10,7 +10,7 @@ use crate::reruns::{self, RerunTold};
 use crate::table::labs::has_faults;
 use crate::table::{Lab, labs};
 use crate::words;
-use fsdyno_model::{Better, DeviceUse, Nanos, Plan, ResultSet, Sample};
+use fsdyno_model::{Better, DeviceUse, Nanos, ResultSet, Sample};
 use fsdyno_stats::{Summary, Verdict, midranks, rank_correlation, ratio_paired};
 use serde::Serialize;
 
@@ -219,7 +219,7 @@ impl Against {
         if lines.is_empty() {
             return Err(nothing("none of the phases of both was measured"));
         }
-        let virtual_time = in_virtual_time(&set.run.plan);
+        let virtual_time = set.run.plan.in_virtual_time();
         let run = &set.run;
         let faults = if has_faults(set) {
             ", on disks told to have faults"
@@ -325,12 +325,6 @@ fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
     pairs
 }
 
-/// Whether nobody's time passes but that of disks.
-fn in_virtual_time(plan: &Plan) -> bool {
-    let disk = plan.disk.as_ref();
-    disk.is_some_and(|disk| disk.time.is_virtual())
-}
-
 /// Whether a phase waited for no disk: all it needed was in memory, and what it wrote is written
 /// behind it.
 fn waits_for_nothing(sample: &Sample) -> bool {
@@ -351,7 +345,7 @@ fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
 /// Where a run does what the lines of a table tell of. In virtual time computing takes none, so that
 /// those of processor time are nowhere.
 fn placed(set: &ResultSet, table: &Table) -> Vec<Option<(usize, usize)>> {
-    let virtual_time = in_virtual_time(&set.run.plan);
+    let virtual_time = set.run.plan.in_virtual_time();
     let told_here = |line: &Line| !(virtual_time && line.today.is_processor_time());
     let lines = table.lines.iter();
     lines
@@ -421,7 +415,7 @@ impl Beside {
         let mut entries = Vec::new();
         for (contender, pair) in contenders.iter().enumerate() {
             let samples = set.samples(pair.in_run, workload, phase);
-            let idle = in_virtual_time(plan) && samples.iter().all(|(_, s)| waits_for_nothing(s));
+            let idle = plan.in_virtual_time() && samples.iter().all(|(_, s)| waits_for_nothing(s));
             // That it was too short is no doubt then.
             let doubted = !idle && samples.iter().any(|(_, s)| !s.warnings.is_empty());
             let mut figures: Vec<Blocked> = Vec::new();
@@ -455,7 +449,7 @@ impl Beside {
             });
         }
         let judge = Judge {
-            exact: in_virtual_time(plan),
+            exact: plan.in_virtual_time(),
         };
         compare(&mut entries, better, judge)?;
         Some(Self {

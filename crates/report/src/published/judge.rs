@@ -2,8 +2,8 @@
 //! the same each time it is taken, by the figures themselves.
 
 use super::Entry;
-use crate::figures::{self, Blocked};
-use fsdyno_stats::{MARGIN, Summary, Verdict};
+use crate::figures;
+use fsdyno_stats::{Rule, Verdict, judge};
 
 /// How figures of a run are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,32 +13,17 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// What can be said of these figures against others (less is faster).
-    fn verdict(self, these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
-        let told = figures::verdict(these, others);
-        if told.is_some() || !self.exact {
-            return told;
-        }
-        let median = |figures: &[Blocked]| {
-            let values: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
-            Summary::of(&values).map(|summary| summary.median)
-        };
-        let (these, others) = (median(these)?, median(others)?);
-        Some(if these < others / (1.0 + MARGIN) {
-            Verdict::Faster
-        } else if others < these / (1.0 + MARGIN) {
-            Verdict::Slower
-        } else {
-            Verdict::Indistinguishable
-        })
-    }
-
-    /// The same of two contenders: of two that waited for no disk there is nothing to tell.
+    /// What can be said of a contender against another (less is faster): of two that waited for no
+    /// disk there is nothing to tell.
     pub fn between(self, these: &Entry, others: &Entry) -> Option<Verdict> {
         if these.idle && others.idle {
             return Some(Verdict::Indistinguishable);
         }
-        self.verdict(&these.figures, &others.figures)
+        let rule = Rule {
+            certain: self.exact,
+            ..Rule::default()
+        };
+        judge(&these.figures, &others.figures, &rule)
     }
 
     /// Who leads by rank (the lowest first), and who cannot be told from the leader.

@@ -55,8 +55,7 @@ fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
                  fsdyno"
             );
         }
-        let disk = set.run.plan.disk.as_ref();
-        if disk.is_some_and(|disk| disk.time.is_virtual()) {
+        if set.run.plan.in_virtual_time() {
             return about;
         }
         format!(

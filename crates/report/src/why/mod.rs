@@ -128,7 +128,7 @@ impl Why {
             return Err(WhyError::Nothing(set.run.id.clone(), a, b));
         }
         phases.sort_by_key(|one| std::cmp::Reverse(one.difference_ns.unsigned_abs()));
-        let virtual_time = in_virtual_time(set);
+        let virtual_time = set.run.plan.in_virtual_time();
         Ok(Self {
             schema: Self::SCHEMA,
             run: set.run.id.clone(),
@@ -139,12 +139,6 @@ impl Why {
             phases,
         })
     }
-}
-
-/// Whether the cells of a run have virtual time, in which computing takes none.
-fn in_virtual_time(set: &ResultSet) -> bool {
-    let disk = set.run.plan.disk.as_ref();
-    disk.is_some_and(|disk| disk.time.is_virtual())
 }
 
 fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
@@ -208,7 +202,7 @@ struct Compared<'a> {
 impl Compared<'_> {
     fn why(&self, phase: String, advice: Advice<'_>) -> Option<PhaseWhy> {
         let middles = [middle(self.samples[0])?, middle(self.samples[1])?];
-        let virtual_time = in_virtual_time(self.set);
+        let virtual_time = self.set.run.plan.in_virtual_time();
         let anatomy = |at: usize| {
             let devices = self.contenders[at].layout.devices;
             Anatomy::of(middles[at], devices, virtual_time)

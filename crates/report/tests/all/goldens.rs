@@ -130,4 +130,11 @@ fn in_virtual_time_one_repeat_is_a_verdict() {
         "{terminal}"
     );
     assert!(words.contains("~1.01x"), "{terminal}");
+    // Against the clock there is noise, on a model disk as well.
+    if let Some(disk) = &mut set.run.plan.disk {
+        disk.time = fsdyno_model::DiskTime::Real;
+    }
+    let terminal = text(&set, Format::Terminal, &wide(80));
+    assert!(!terminal.contains("no noise"), "{terminal}");
+    assert!(terminal.contains("too few repeats"), "{terminal}");
 }

@@ -4,7 +4,7 @@ use super::complaint::Complaint;
 use super::error::ResolveError;
 use super::planfile;
 use super::request::{Layers, Request};
-use fsdyno_model::{Adaptive, Plan};
+use fsdyno_model::{Adaptive, ModelDisk, Plan};
 
 /// The least number of blocks that shows a spread.
 const DEFAULT_REPEATS: u32 = 3;
@@ -17,12 +17,13 @@ const DEFAULT_MOST: u32 = 60;
 pub fn of(
     request: &Request,
     layers: &Layers,
-    virtual_time: bool,
+    disk: Option<&ModelDisk>,
 ) -> Result<(u32, Option<Adaptive>, f64), ResolveError> {
+    let without_noise = disk.is_some_and(|disk| disk.time.is_virtual());
     let asked = request.repeats.or_else(|| {
         // A suite is written for disks whose times vary.
         let plan = layers.plan.as_ref().and_then(|plan| plan.repeats);
-        plan.or(virtual_time.then_some(REPEATS_WITHOUT_NOISE))
+        plan.or(without_noise.then_some(REPEATS_WITHOUT_NOISE))
     });
     let repeats = match asked {
         Some(n) => planfile::repeats(n).map_err(ResolveError::argument("--repeats"))?,

@@ -139,7 +139,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
     let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
-    let (repeats, adaptive, margin) = length::of(request, &layers, disk.is_some())?;
+    let (repeats, adaptive, margin) = length::of(request, &layers, disk.as_ref())?;
     Ok(Plan {
         schema: Plan::SCHEMA,
         name: name(request, &layers, &workloads, &here),

@@ -346,6 +346,9 @@ fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
     }
     let of_real = plan(&on("ext4", Some(real))).hash(); // example
     assert_ne!(of_real, plan(&on("ext4", None)).hash()); // example
+    // What has noise is repeated as often as anything.
+    assert_eq!(plan(&on("ext4", Some(real))).repeats, 3); // example
+    assert_eq!(plan(&on("ext4", None)).repeats, 2); // example
     let (_held, path) = written("disk = \"nvme\"\ntime = \"real\"\ncontenders = [\"ext4\"]\n");
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert!(from_file.disk_in_real_time().is_some());

@@ -381,8 +381,7 @@ impl Lab for GuestLab {
             return Some(notes.into_record(skipped));
         }
         disks::doubt(&mut notes, plan.disk.as_ref());
-        let travels = plan.disk.as_ref().filter(|disk| disk.time.is_virtual());
-        let record = match travels {
+        let record = match plan.disk_in_virtual_time() {
             Some(model) => self.in_virtual_time(&mut notes, plan, cell, model),
             None => self.in_guest(&mut notes, plan, cell),
         };
