@@ -16,6 +16,7 @@
 mod apart;
 mod describe;
 mod exact;
+mod halving;
 mod holm;
 mod looks;
 mod normal;

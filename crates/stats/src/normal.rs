@@ -1,5 +1,6 @@
 //! The normal distribution, for samples too large for exact counts.
 
+use crate::halving::halving;
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
 /// The probability of a value below `z` where mean and deviation are 0 and 1.
@@ -25,16 +26,7 @@ pub(crate) fn below(z: f64) -> f64 {
     if z < 0.0 { tail } else { 1.0 - tail }
 }
 
-/// The value that a normal one is below with this probability, by halving.
+/// The value that a normal one is below with this probability.
 pub(crate) fn quantile(p: f64) -> f64 {
-    let (mut low, mut high) = (-40.0, 40.0);
-    for _ in 0..80 {
-        let middle = f64::midpoint(low, high);
-        if below(middle) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
+    halving(below, p, (-40.0, 40.0))
 }

@@ -1,6 +1,7 @@
 //! How often something happens, by how often it did.
 
 use crate::exact::Interval;
+use crate::halving::halving;
 
 /// The interval of a probability, at 95 % or more, by `hits` in `trials`: all probabilities with
 /// which neither so many hits, nor so few, would be rarer than 1 in 40.
@@ -23,18 +24,9 @@ pub fn proportion_interval(hits: u64, trials: u64) -> Interval {
     Interval { low, high }
 }
 
-/// The probability at which a growing function reaches a level, by halving.
+/// The probability at which a growing function reaches a level.
 fn solve(function: impl Fn(f64) -> f64, level: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if function(middle) < level {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
+    halving(function, level, (0.0, 1.0))
 }
 
 /// The probability of at most `k` hits, by logarithms of the terms.

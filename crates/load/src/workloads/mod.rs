@@ -12,6 +12,8 @@ mod latency;
 pub mod mongo;
 pub mod op;
 pub mod read;
+mod ready;
+mod side_by_side;
 pub mod stat_walk;
 pub mod untar;
 mod walk;

@@ -7,27 +7,9 @@ use super::parameters::{DataParameters, FileParameters};
 use super::{HOME, Phase, Place};
 use crate::engines::LoadError;
 use crate::engines::sync::Sync;
-use std::ffi::{CStr, OsStr};
+use crate::workloads::ready::{below, told, unless_absent};
 use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-fn below(path: &Path, name: &CStr) -> PathBuf {
-    path.join(OsStr::from_bytes(name.to_bytes()))
-}
-
-/// What is not there is no failure.
-fn unless_absent(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
-fn told<T>(operation: &'static str, path: &Path, done: io::Result<T>) -> Result<T, LoadError> {
-    done.map_err(|source| LoadError::io(operation, path, source))
-}
 
 fn home(place: &Place<'_>) -> Result<PathBuf, LoadError> {
     let home = below(place.root, HOME);

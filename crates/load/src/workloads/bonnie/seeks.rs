@@ -6,6 +6,7 @@ use super::{Pass, Place};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::own_descriptors;
+use crate::workloads::side_by_side::side_by_side;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,19 +48,7 @@ pub(super) fn seeks<E: Engine + Send>(
         .iter_mut()
         .map(|room| (engine.another(), room))
         .collect();
-    let desk = &desk;
-    let shifts: Vec<Result<Shift, LoadError>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = workers
-            .iter_mut()
-            .map(|(engine, room)| scope.spawn(|| shift(engine, desk, room)))
-            .collect();
-        let ends = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        ends.collect()
-    });
+    let shifts = side_by_side(&mut workers, |(engine, room)| shift(engine, &desk, room));
     let (mut began, mut ended) = (u64::MAX, 0);
     let mut tally = one_file(0);
     for shift in shifts {

@@ -6,6 +6,7 @@ use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::own_descriptors;
+use crate::workloads::side_by_side::side_by_side;
 use crate::workloads::walk::Trail;
 use crate::workloads::{Job, data};
 use fsdyno_model::Stop;
@@ -114,18 +115,7 @@ impl Mongo {
                 tally.add(&timed(engine, worker, work)?);
                 continue;
             }
-            let done: Vec<Result<Tally, LoadError>> = std::thread::scope(|scope| {
-                let threads: Vec<_> = jobs
-                    .iter_mut()
-                    .map(|(engine, worker)| scope.spawn(|| alone(engine, worker, work)))
-                    .collect();
-                let ends = threads.into_iter().map(|thread| {
-                    thread
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                });
-                ends.collect()
-            });
+            let done = side_by_side(&mut jobs, |(engine, worker)| alone(engine, worker, work));
             for one in done {
                 tally.add(&one?);
             }

@@ -87,21 +87,25 @@ pub(super) fn stamp(block: &mut [u8], author: u64, number: u64) {
     }
 }
 
+/// How a worker opens its large file.
+pub(super) fn opening(work: Work<'_>) -> DataFile {
+    DataFile {
+        writes: work.phase.writes(),
+        // Workers that share a file find it made.
+        makes: work.phase == Phase::Write && !work.parameters.shared,
+        direct: work.parameters.direct,
+    }
+}
+
 /// Does all operations of one worker.
 pub(super) fn run<E: Engine>(
     engine: &mut E,
     work: Work<'_>,
     room: &mut Room,
 ) -> Result<Tally, LoadError> {
-    let parameters = work.parameters;
     let ground = engine.open_ground(work.job.root)?;
     let top = engine.open_dir(&ground, HOME)?;
-    let how = DataFile {
-        writes: work.phase.writes(),
-        // Workers that share a file find it made.
-        makes: work.phase == Phase::Write && !parameters.shared,
-        direct: parameters.direct,
-    };
+    let how = opening(work);
     let mut file = engine.open_data(&top, &room.large, how)?;
     let stretch = stretch(work, room.number);
     let done = blocks_of(engine, work, room, &mut file, stretch)?;

@@ -1,12 +1,12 @@
 //! Operations on one large file, many under way at the same time: each slot has its next block asked
 //! for as soon as the one before has come.
 
+use super::HOME;
 use super::data::{self, Wheel};
 use super::workers::{Room, Work};
-use super::{HOME, Phase};
 use crate::engines::sync::Sync;
 use crate::engines::uring::Ring;
-use crate::engines::{DataFile, Engine, LoadError};
+use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::latency::Latencies;
 use fsdyno_model::sample::Tally;
@@ -17,12 +17,7 @@ pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
     let mut engine = Sync::default();
     let ground = engine.open_ground(work.job.root)?;
     let top = engine.open_dir(&ground, HOME)?;
-    let how = DataFile {
-        writes: work.phase.writes(),
-        makes: work.phase == Phase::Write && !parameters.shared,
-        direct: parameters.direct,
-    };
-    let file = engine.open_data(&top, &room.large, how)?;
+    let file = engine.open_data(&top, &room.large, data::opening(work))?;
     let (first, count) = data::stretch(work, room.number);
     let Room {
         queue,
@@ -41,7 +36,7 @@ pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
         wheel,
     };
     let bytes = all(&mut ring, &mut blocks, latencies)?;
-    if how.writes {
+    if work.phase.writes() {
         ring.make_durable()?;
     }
     let calls = ring.calls();

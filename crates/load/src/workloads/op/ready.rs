@@ -8,27 +8,9 @@ use super::{HOME, Parameters, Phase};
 use crate::engines::LoadError;
 use crate::engines::sync::Sync;
 use crate::workloads::Job;
-use std::ffi::{CStr, OsStr};
+use crate::workloads::ready::{below, told, unless_absent};
 use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-
-fn below(path: &Path, name: &CStr) -> PathBuf {
-    path.join(OsStr::from_bytes(name.to_bytes()))
-}
-
-/// What is not there is no failure.
-fn unless_absent(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
-fn told<T>(operation: &'static str, path: &Path, done: io::Result<T>) -> Result<T, LoadError> {
-    done.map_err(|source| LoadError::io(operation, path, source))
-}
+use std::path::PathBuf;
 
 /// Makes what a phase finds.
 pub(crate) fn prepare(

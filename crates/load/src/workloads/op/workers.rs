@@ -9,6 +9,7 @@ use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::buffer::Buffer;
 use crate::workloads::latency::Latencies;
+use crate::workloads::side_by_side::side_by_side;
 use crate::workloads::{Job, own_descriptors};
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::units::{Bytes, Nanos};
@@ -163,18 +164,8 @@ impl Op {
             let rooms = self.rooms.iter_mut();
             let mut workers: Vec<(E, &mut Room)> =
                 rooms.map(|room| (engine.another(), room)).collect();
-            let start = &start;
-            std::thread::scope(|scope| {
-                let threads: Vec<_> = workers
-                    .iter_mut()
-                    .map(|(engine, room)| scope.spawn(|| shift(engine, work, room, start)))
-                    .collect();
-                let ends = threads.into_iter().map(|thread| {
-                    thread
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                });
-                ends.collect()
+            side_by_side(&mut workers, |(engine, room)| {
+                shift(engine, work, room, &start)
             })
         };
         let (mut began, mut ended) = (u64::MAX, 0);
