@@ -227,7 +227,8 @@ fn intervals_hold_the_truth_in_93_to_97_of_100_experiments() {
             let share = f64::from(held) / 2000.0;
             println!("{}, {repeats} repeats: {share:.3}", shape.name);
             // Of 6 it can only be 96.9 or nothing; 0.005 is one deviation of 2,000.
-            assert!((0.93..=0.98).contains(&share), "{}: {share}", shape.name);
+            let most = if repeats == 6 { 0.98 } else { 0.97 };
+            assert!((0.93..=most).contains(&share), "{}: {share}", shape.name);
         }
     }
 }
@@ -240,7 +241,8 @@ fn intervals_hold_the_truth_where_the_rule_decides_when_to_stop() {
             looks: Some(ADAPTIVE),
             ..Rule::default()
         };
-        for _ in 0..1000 {
+        // So many that one deviation is 0.0025: of 1,000, chance alone goes beyond the bounds.
+        for _ in 0..8000 {
             let mut one = Experiment::new(&mut chance, shape, &[1.0, 1.1], 1);
             one.run(&rule, PRECISION);
             let ratio = ratio_paired(&one.times[0][1], &one.times[0][0]).unwrap();
@@ -252,7 +254,7 @@ fn intervals_hold_the_truth_where_the_rule_decides_when_to_stop() {
         }
         let share = f64::from(held) / f64::from(all);
         println!("{}, stopped by rule: {share:.3} of {all}", shape.name);
-        assert!(share >= 0.92, "{}: {share}", shape.name);
+        assert!((0.93..=0.97).contains(&share), "{}: {share}", shape.name);
     }
 }
 
