@@ -447,7 +447,7 @@ pub struct SelftestArgs {
     /// Size of the dataset, portage [default: 0.02]
     #[arg(long, value_name = "X")]
     pub scale: Option<f64>,
-    /// The most blocks of an experiment [default: 60]
+    /// The most blocks of an experiment [default: 240]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_repeats: Option<u32>,
     /// How narrow an interval need not become any narrower [default: a quarter of the margin]

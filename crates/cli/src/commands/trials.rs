@@ -22,8 +22,10 @@ use std::time::{Duration, Instant};
 
 /// How often the difference is sought where nobody says.
 const TRIALS: u32 = 20;
-/// The most blocks of an experiment where nobody says.
-const MOST: u32 = 60;
+/// The most blocks of an experiment where nobody says: where the ratio of a pair varies by 10 %, a
+/// difference of 5 % is known to be beyond a margin of 2 % within 240 blocks in 98 of 100
+/// experiments, and within 60 in 41.
+const MOST: u32 = 240;
 /// A phase of some ten milliseconds in memory: short phases, many blocks.
 const SCALE: f64 = 0.02;
 
