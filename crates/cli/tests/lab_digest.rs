@@ -27,36 +27,8 @@ const CELLS: [(&str, &str); 2] = [
 /// The digest of a cell on the disk of 2004.
 fn digest(kernel: &Path, fs: &str) -> String {
     let home = Home::new();
-    let (kernel, work) = (
-        kernel.display().to_string(),
-        home.work().display().to_string(),
-    );
-    let words = [
-        "run",
-        "--disk",
-        "laptop-4200-2004",
-        "--fs",
-        fs,
-        "--on",
-        "loop:1G",
-        "--repeats",
-        "1",
-        "--seed",
-        "1",
-        "--dataset",
-        "mixed",
-        "--scale",
-        "0.003",
-        "--workload",
-        "copy,grep,delete",
-        "--guest-memory",
-        "256M",
-        "--guest-kernel",
-        &kernel,
-        "--work-dir",
-        &work,
-        "--json",
-    ];
+    let load = "--seed 1 --scale 0.003 --workload copy,grep,delete --guest-memory 256M --json";
+    let words = home.on_model_disks(kernel, fs, load);
     let said = home.fsdyno(&words);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let result: Value = serde_json::from_str(&said.out).unwrap();

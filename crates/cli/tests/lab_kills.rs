@@ -61,40 +61,8 @@ fn kernels(home: &Home, fsdyno: &Child) -> Vec<(Pid, String)> {
 
 /// Small cells on model disks.
 fn cells(home: &Home, kernel: &Path, fs: &str, scale: &str) -> Vec<String> {
-    let (kernel, work) = (
-        kernel.display().to_string(),
-        home.work().display().to_string(),
-    );
-    let words = [
-        "run",
-        "--disk",
-        "laptop-4200-2004",
-        "--fs",
-        fs,
-        "--on",
-        "loop:1G",
-        "--repeats",
-        "1",
-        "--dataset",
-        "mixed",
-        "--workload",
-        "copy,grep,delete",
-        "--guest-memory",
-        "256M",
-    ];
-    let more = [
-        "--scale",
-        scale,
-        "--guest-kernel",
-        &kernel,
-        "--work-dir",
-        &work,
-    ];
-    words
-        .iter()
-        .chain(&more)
-        .map(|word| (*word).to_owned())
-        .collect()
+    let load = "--workload copy,grep,delete --guest-memory 256M --scale";
+    home.on_model_disks(kernel, fs, &format!("{load} {scale}"))
 }
 
 #[test]

@@ -10,20 +10,9 @@ use support::{Home, have, lab_kernel, outcomes, until};
 
 /// A small run on a model disk.
 fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
-    let kernel = kernel.display().to_string();
-    let work = home.work().display().to_string();
-    let base = ["run", "--disk", "laptop-4200-2004", "--fs", fs];
-    let place = ["--work-dir", &work, "--on", "loop:1G", "--repeats", "1"];
-    let load = [
-        "--guest-kernel",
-        &kernel,
-        "--dataset",
-        "mixed",
-        "--scale",
-        "0.01",
-    ];
-    let all = base.iter().chain(&place).chain(&load).chain(more);
-    all.map(|word| (*word).to_owned()).collect()
+    let mut words = home.on_model_disks(kernel, fs, "--scale 0.01");
+    words.extend(more.iter().map(|word| (*word).to_owned()));
+    words
 }
 
 /// All that a run measured.

@@ -70,6 +70,18 @@ impl Home {
         self.root.path().join("work")
     }
 
+    /// The words of one repeat of a small tree on model disks of 2004, below a guest of that kernel.
+    pub fn on_model_disks(&self, kernel: &Path, fs: &str, more: &str) -> Vec<String> {
+        let line = "run --disk laptop-4200-2004 --on loop:1G --repeats 1 --dataset mixed";
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let (kernel, work) = (kernel.display().to_string(), self.work());
+        let places = ["--guest-kernel", &kernel, "--fs", fs, "--work-dir"];
+        words.extend(places.map(str::to_owned));
+        words.push(work.display().to_string());
+        words.extend(more.split_whitespace().map(str::to_owned));
+        words
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
