@@ -20,6 +20,7 @@ use crate::engines::null::{self, Facts, Null};
 use crate::engines::{self, sync, sync::Sync, tools};
 use crate::ground::Ground;
 use crate::workloads::{self, Job, Needs, PhaseKind, Scratch};
+use fsdyno_model::course::{LatencyDistribution, Progress};
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::{Figure, Tally};
@@ -78,6 +79,10 @@ pub struct Measured {
     pub engine: &'static str,
     /// What a program measured itself.
     pub figures: Vec<Figure>,
+    /// How long single operations took, by kind of operation; empty where that is not known.
+    pub latencies: Vec<LatencyDistribution>,
+    /// What was done when; none where that is not known.
+    pub progress: Option<Progress>,
     /// Programs that were run.
     pub commands: Vec<ToolCommand>,
     /// Doubts.
@@ -213,6 +218,8 @@ fn run_sync(
         method: (kind.method)(job),
         engine: sync::NAME,
         figures: Vec::new(),
+        latencies: Vec::new(),
+        progress: None,
         commands: Vec::new(),
         warnings: scratch.warnings(),
     })
@@ -240,6 +247,8 @@ fn run_null(
         method: "no system calls".to_owned(),
         engine: null::NAME,
         figures: Vec::new(),
+        latencies: Vec::new(),
+        progress: None,
         commands: Vec::new(),
         warnings: Vec::new(),
     })
@@ -284,6 +293,8 @@ fn run_tools(
         method: tool.method.to_owned(),
         engine: tools::NAME,
         figures: Vec::new(),
+        latencies: Vec::new(),
+        progress: None,
         commands: vec![ended.command],
         warnings: Vec::new(),
     })

@@ -6,6 +6,7 @@
 
 pub mod cell;
 pub mod contender;
+pub mod course;
 pub mod cut;
 pub mod disk_use;
 pub mod event;
@@ -32,6 +33,7 @@ pub mod warning;
 
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
+pub use course::{LatencyDistribution, Progress, Slice};
 pub use cut::{CacheLoss, Cut, Judgement, Loss, Recovery};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;

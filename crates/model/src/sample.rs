@@ -1,5 +1,6 @@
 //! The figures of one phase of one cell.
 
+use crate::course::{LatencyDistribution, Progress};
 use crate::disk_use::{DiskFigures, DiskUse};
 use crate::evidence::CacheEvidence;
 use crate::units::{Bytes, Nanos};
@@ -46,6 +47,13 @@ pub struct Sample {
     /// Figures beside the times: what a program measured itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
+    /// How long single operations took, by kind of operation; empty where the engine does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<LatencyDistribution>,
+    /// What was done when, in equal slices of the time until return; none where the engine does not
+    /// tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
     /// What a reader must know of this sample.
     pub warnings: Vec<Warning>,
 }

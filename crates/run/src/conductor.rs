@@ -197,6 +197,8 @@ mod tests {
             space_after: fsdyno_model::Bytes(0),
             fragmentation: None,
             figures: Vec::new(),
+            latencies: Vec::new(),
+            progress: None,
             warnings: Vec::new(),
         }
     }

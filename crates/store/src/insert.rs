@@ -1,6 +1,7 @@
 //! The rows that a run and a cell become, within a transaction of the caller's.
 
 use crate::StoreError;
+use crate::course;
 use crate::disk_use;
 use crate::record::Refusal;
 use crate::row::{self, insert, signed, stage_columns};
@@ -78,7 +79,7 @@ fn plan_text(plan: &Plan) -> Result<String, StoreError> {
     }
 }
 
-fn unstorable(what: &'static str) -> impl FnOnce(serde_json::Error) -> StoreError {
+pub(crate) fn unstorable(what: &'static str) -> impl FnOnce(serde_json::Error) -> StoreError {
     move |error| StoreError::Unstorable {
         what,
         why: error.to_string(),
@@ -210,7 +211,8 @@ fn insert_sample(
     #[rustfmt::skip]
     let Sample {
         phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,
-        disks, space_before, space_after, fragmentation, figures, warnings: _,
+        disks, space_before, space_after, fragmentation, figures, latencies,
+        progress, warnings: _,
     } = sample;
     #[rustfmt::skip]
     let Tally { files, directories, bytes, calls, matches } = tally;
@@ -266,7 +268,9 @@ fn insert_sample(
         insert_fragmentation(transaction, cell, place, fragmentation)?;
     }
     disk_use::insert_all(transaction, cell, place, disks)?;
-    insert_told(transaction, cell, place, figures)
+    insert_told(transaction, cell, place, figures)?;
+    course::insert_latencies(transaction, cell, place, latencies)?;
+    course::insert_progress(transaction, cell, place, progress.as_ref())
 }
 
 fn insert_told(

@@ -9,6 +9,7 @@
 //! with the figures, and where the store lies (the caller says).
 
 mod claim;
+mod course;
 mod disk_use;
 mod error;
 mod insert;

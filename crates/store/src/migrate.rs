@@ -10,13 +10,14 @@ use std::path::Path;
 pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The steps from nothing to the schema of today: step `n` (from 1) leads to version `n`.
-const VERSIONS: [&str; 6] = [
+const VERSIONS: [&str; 7] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
     include_str!("schema/0004.sql"),
     include_str!("schema/0005.sql"),
     include_str!("schema/0006.sql"),
+    include_str!("schema/0007.sql"),
 ];
 
 /// The schema this program writes (`PRAGMA user_version`).

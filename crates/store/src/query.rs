@@ -1,5 +1,6 @@
 //! Reading: whole runs, and the list of them.
 
+use crate::course;
 use crate::disk_use;
 use crate::error::fault;
 use crate::row::{self, Fields};
@@ -257,6 +258,18 @@ fn hang_on_samples(
             .push(value);
         Ok(())
     })?;
+    each(connection, &course::latencies(OF_RUN), &[id], |fields| {
+        let (key, place) = (fields.take()?, fields.take()?);
+        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        sample.latencies.push(course::read_latencies(fields)?);
+        Ok(())
+    })?;
+    each(connection, &course::progress(OF_RUN), &[id], |fields| {
+        let (key, place) = (fields.take()?, fields.take()?);
+        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        sample.progress = Some(course::read_progress(fields)?);
+        Ok(())
+    })?;
     Ok(())
 }
 
@@ -358,6 +371,8 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         space_after: fields.bytes()?,
         fragmentation: None,
         figures: Vec::new(),
+        latencies: Vec::new(),
+        progress: None,
         warnings: Vec::new(),
     };
     let waits = waits(fields)?;

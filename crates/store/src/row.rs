@@ -24,6 +24,9 @@ pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method
 pub(crate) const FRAGMENTATION: &str = "cell, place, floor_bytes, files, fragmented_files, \
     fragments, data_bytes, fragments_by_size, unavailable";
 pub(crate) const TOLD: &str = "cell, sample, place, name, value, unit, better";
+pub(crate) const LATENCY: &str = "cell, sample, place, operation, operations, sum_ns, min_ns, \
+    max_ns, classes";
+pub(crate) const PROGRESS: &str = "cell, sample, slice_ns, slices";
 pub(crate) const DISK_USE: &str = "cell, sample, place, disk, until, reads, read_bytes, \
     reads_failed, writes, written_bytes, writes_failed, discards, discarded_bytes, \
     discards_failed, flushes, flushed_bytes, flushes_failed, jumps, jumped_bytes, queue_ns, \

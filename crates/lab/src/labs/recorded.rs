@@ -71,12 +71,12 @@ pub(crate) fn doubt(disk: usize, recorder: &Recorder) -> Option<Warning> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use fsdyno_disk::{Disk, Faults, Kind, Memory, Request, profiles};
     use fsdyno_model::{Bytes, CacheEvidence, CpuUse, Nanos, Tally};
 
-    fn sample(phase: u32) -> Sample {
+    pub(crate) fn sample(phase: u32) -> Sample {
         Sample {
             phase,
             label: "copy".into(),
@@ -94,6 +94,8 @@ mod tests {
             space_after: Bytes(0),
             fragmentation: None,
             figures: Vec::new(),
+            latencies: Vec::new(),
+            progress: None,
             warnings: Vec::new(),
         }
     }

@@ -167,6 +167,7 @@ impl<R: Read, M: DeserializeOwned> Ear<R, M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsdyno_model::{Bytes, LatencyDistribution, Progress, Slice};
 
     #[test]
     fn messages_arrive_whole_and_in_order_and_the_end_is_told() {
@@ -183,6 +184,49 @@ mod tests {
             Ok(Some(Task::DrivenOut { stayed: Err(_) }))
         ));
         assert_eq!(ear.hear().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn what_a_phase_did_within_its_time_comes_over_as_it_was_told() {
+        let (count, sum_ns) = (u64::MAX, 1 << 60);
+        let mut sample = crate::labs::recorded::tests::sample(3);
+        sample.latencies.push(LatencyDistribution {
+            operation: "file".into(),
+            count,
+            sum_ns,
+            min_ns: 70,
+            max_ns: 90,
+            buckets: vec![(71, 1), (91, count - 1)],
+        });
+        let slice = Slice {
+            operations: count,
+            bytes: Bytes(5),
+        };
+        sample.progress = Some(Progress {
+            slice_ns: Nanos(1 << 20),
+            slices: vec![Slice::default(), slice],
+        });
+        let mut line = Vec::new();
+        let cell = Cell {
+            index: 1,
+            block: 0,
+            contender: 0,
+            workload: 0,
+        };
+        let event = Event::PhaseEnded {
+            cell,
+            sample: Box::new(sample.clone()),
+        };
+        let word = Word::Happened { event };
+        Mouth(&mut line).say(&word).unwrap();
+        let mut ear: Ear<_, Word> = Ear::new(line.as_slice());
+        let Ok(Some(Word::Happened { event })) = ear.hear() else {
+            panic!("not the word that was said");
+        };
+        let Event::PhaseEnded { sample: heard, .. } = event else {
+            panic!("{event:?}");
+        };
+        assert_eq!(*heard, sample);
     }
 
     #[test]

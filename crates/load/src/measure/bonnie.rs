@@ -72,6 +72,8 @@ fn measured(done: Done, durable_ns: Option<Nanos>, engine: &'static str, method:
         method: method.to_owned(),
         engine,
         figures: done.figures,
+        latencies: Vec::new(),
+        progress: None,
         commands: Vec::new(),
         warnings: done.warnings,
     }

@@ -48,6 +48,8 @@ pub(super) fn run(
         method: phase.method().to_owned(),
         engine: if imagined { null::NAME } else { sync::NAME },
         figures: of_workers(&mongo),
+        latencies: Vec::new(),
+        progress: None,
         commands: Vec::new(),
         warnings: Vec::new(),
     })

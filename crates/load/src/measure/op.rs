@@ -85,6 +85,8 @@ pub(super) fn run(
         method: method.to_owned(),
         engine,
         figures: done.figures,
+        latencies: Vec::new(),
+        progress: None,
         commands: Vec::new(),
         warnings: Vec::new(),
     })

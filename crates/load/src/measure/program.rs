@@ -95,6 +95,8 @@ pub(super) fn run(mut planned: Planned, request: &mut Request<'_>) -> Result<Mea
         method: (planned.program.in_words)(&task),
         engine: tools::NAME,
         figures: told.figures,
+        latencies: Vec::new(),
+        progress: None,
         commands: vec![ended.command],
         warnings,
     })

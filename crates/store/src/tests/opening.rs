@@ -210,3 +210,28 @@ fn writing_to_a_store_opened_for_reading_is_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    let cell = specimen::measured(0);
+    store.record("r", &cell).unwrap();
+    // As a program left it that knew nothing of these tables.
+    let made_older = "DROP TABLE latency; DROP TABLE progress; PRAGMA user_version = 6";
+    store.connection.execute_batch(made_older).unwrap();
+    drop(store);
+    let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Older { .. }), "{error}");
+    let mut without = cell;
+    for sample in &mut without.samples {
+        sample.latencies.clear();
+        sample.progress = None;
+    }
+    let mut store = ground.open();
+    assert_eq!(store.load("r").unwrap().cells, [without]);
+    // And what is measured now is kept beside it.
+    store.record("r", &specimen::measured(4)).unwrap();
+    assert_eq!(store.load("r").unwrap().cells[1], specimen::measured(4));
+}

@@ -5,8 +5,9 @@ use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender,
     CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse, Effective,
-    Failure, Figure, Fragmentation, GroundState, LayoutChoice, Nanos, Outcome, PhasePlan, Plan,
-    Provenance, RunInfo, Sample, Stage, StopReason, Tally, Waits, Warning, WarningKind, Workload,
+    Failure, Figure, Fragmentation, GroundState, LatencyDistribution, LayoutChoice, Nanos, Outcome,
+    PhasePlan, Plan, Progress, Provenance, RunInfo, Sample, Slice, Stage, StopReason, Tally, Waits,
+    Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -265,7 +266,30 @@ pub(crate) fn sample(phase: u32) -> Sample {
                 better: Better::Lower,
             },
         ],
+        latencies: ["file", ODD].map(|name| latencies(name, &mut next)).into(),
+        progress: Some(Progress {
+            slice_ns: Nanos(next()),
+            slices: (0..3).map(|_| slice(&mut next)).collect(),
+        }),
         warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
+    }
+}
+
+fn latencies(operation: &str, next: &mut impl FnMut() -> u64) -> LatencyDistribution {
+    LatencyDistribution {
+        operation: operation.into(),
+        count: next(),
+        sum_ns: u64::MAX - next(),
+        min_ns: next(),
+        max_ns: next(),
+        buckets: vec![(next(), next()), (u64::MAX - next(), next())],
+    }
+}
+
+fn slice(next: &mut impl FnMut() -> u64) -> Slice {
+    Slice {
+        operations: next(),
+        bytes: Bytes(u64::MAX - next()),
     }
 }
 
@@ -301,6 +325,8 @@ pub(crate) fn measured(index: u32) -> CellRecord {
         disks: Vec::new(),
         fragmentation: None,
         figures: Vec::new(),
+        latencies: Vec::new(),
+        progress: None,
         warnings: Vec::new(),
         ..sample(1)
     };

@@ -43,6 +43,8 @@ pub(super) fn measure(
         space_after: space(&hands.ground.root),
         fragmentation: None,
         figures: measured.figures,
+        latencies: measured.latencies,
+        progress: measured.progress,
         warnings: measured.warnings,
     };
     sample.fragmentation = fragments::after(hands, job, phase)?;

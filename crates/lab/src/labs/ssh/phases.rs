@@ -212,6 +212,8 @@ pub(super) fn measure(
         space_after: hands.space()?,
         fragmentation: None,
         figures: Vec::new(),
+        latencies: Vec::new(),
+        progress: None,
         warnings: Vec::new(),
     };
     sample.warnings.extend(too_short(hands, &sample));

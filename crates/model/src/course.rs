@@ -1,0 +1,133 @@
+//! What a phase did within its time: how long its single operations took, and what was done when.
+
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// How long the operations of one kind took, each by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LatencyDistribution {
+    /// What one operation is: `file`, `create`, `read`.
+    pub operation: String,
+    /// Operations, all of them: none is left out.
+    pub count: u64,
+    /// All together, nanoseconds.
+    pub sum_ns: u64,
+    /// The shortest, nanoseconds.
+    pub min_ns: u64,
+    /// The longest, nanoseconds.
+    pub max_ns: u64,
+    /// By class, the shortest first: the upper end of the class in nanoseconds (itself within), and
+    /// how many fell into it. Empty classes are left out. See [`LatencyDistribution::class_end`].
+    pub buckets: Vec<(u64, u64)>,
+}
+
+/// What was done when, in equal slices of the time until return, the first from its start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Progress {
+    /// How long each slice is; the last ends where the work had returned, or before.
+    pub slice_ns: Nanos,
+    /// The slices, in order.
+    pub slices: Vec<Slice>,
+}
+
+/// What was ended in one slice of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Slice {
+    /// Operations that ended in it.
+    pub operations: u64,
+    /// Bytes of file data that they handled.
+    pub bytes: Bytes,
+}
+
+impl LatencyDistribution {
+    /// Classes within each doubling: so that a class is at most 3.2 % wide.
+    pub const CLASSES: u64 = 32;
+
+    /// The end of the class that a time falls into: the longest time within it. Up to 63 ns each
+    /// nanosecond is a class; from there on, each doubling has [`LatencyDistribution::CLASSES`] of
+    /// equal width.
+    pub fn class_end(ns: u64) -> u64 {
+        let shift = (ns | Self::CLASSES).ilog2() - Self::CLASSES.ilog2();
+        ns | ((1 << shift) - 1)
+    }
+
+    /// The time that this share of the operations (0.99: 99 %) did not exceed, nanoseconds, to the
+    /// width of its class; none where there was no operation.
+    pub fn at(&self, share: f64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a part of a count, which `as` keeps within it"
+        )]
+        let wanted = ((share * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let mut seen = 0;
+        let found = self.buckets.iter().find(|(_, count)| {
+            seen += count;
+            seen >= wanted
+        });
+        // The upper end of a class may lie above the longest.
+        found.map(|(end, _)| (*end).clamp(self.min_ns, self.max_ns))
+    }
+
+    /// The mean, nanoseconds; none where there was no operation.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+}
+
+impl Progress {
+    /// What was done in all slices together.
+    pub fn whole(&self) -> Slice {
+        let mut whole = Slice::default();
+        for slice in &self.slices {
+            whole.add(slice);
+        }
+        whole
+    }
+}
+
+impl Slice {
+    /// Adds what another did in the same time.
+    pub fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.bytes.0 += other.bytes.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_follow_one_another_without_a_gap_and_are_narrow() {
+        let mut at = 0;
+        while at < 1 << 45 {
+            let end = LatencyDistribution::class_end(at);
+            assert!(end >= at && (end - at) * 31 <= at, "{at} to {end}");
+            assert_eq!(LatencyDistribution::class_end(end), end);
+            assert_eq!(LatencyDistribution::class_end(at + (end - at) / 2), end);
+            at = end + 1;
+        }
+        assert_eq!(LatencyDistribution::class_end(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn shares_are_found_in_their_classes_and_never_outside_of_what_was_measured() {
+        let distribution = LatencyDistribution {
+            operation: "file".into(),
+            count: 100,
+            sum_ns: 10_000,
+            min_ns: 70,
+            max_ns: 5000,
+            buckets: vec![(71, 50), (103, 49), (5119, 1)],
+        };
+        let shares = [0.0, 0.5, 0.51, 0.99, 0.991, 1.0];
+        let told = shares.map(|share| distribution.at(share).unwrap());
+        assert_eq!(told, [71, 71, 103, 103, 5000, 5000]);
+        assert_eq!(distribution.mean(), Some(100.0));
+        assert_eq!(LatencyDistribution::default().at(0.5), None);
+    }
+}
