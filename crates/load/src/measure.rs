@@ -140,6 +140,7 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
         },
         method: request.copy_method,
         pattern: request.phase.pattern.as_deref(),
+        workers: workers(kind, request.phase, engine.name)?,
         stop: request.stop,
     };
     let facts = request.facts.map(|(files, directories, bytes)| Facts {
@@ -162,6 +163,22 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
     }
     ground.trees.extend(made);
     Ok(measured)
+}
+
+/// How many are to walk a tree at the same time.
+fn workers(kind: &PhaseKind, phase: &PhasePlan, engine: &str) -> Result<usize, LoadError> {
+    let said = phase.parameters.get("workers");
+    let workers = said.and_then(|text| text.parse().ok()).unwrap_or(1);
+    if workers > 1 && engine == tools::NAME {
+        return Err(LoadError::Parameters {
+            kind: kind.name,
+            reason:
+                "the programs of the system have one worker: leave out `workers`, or choose the \
+                     engine sync"
+                    .to_owned(),
+        });
+    }
+    Ok(workers)
 }
 
 /// Passes over a whole tree, untimed: everything is looked at and read, to make it warm.
@@ -215,13 +232,16 @@ fn run_sync(
         user_ns: used.user,
         system_ns: used.system,
         tally,
-        method: (kind.method)(job),
+        method: match ((kind.method)(job), job.workers) {
+            (method, 1) => method,
+            (method, workers) => format!("{method}; {workers} workers"),
+        },
         engine: sync::NAME,
         figures: Vec::new(),
         latencies: Vec::new(),
         progress: None,
         commands: Vec::new(),
-        warnings: scratch.warnings(),
+        warnings: Scratch::warnings(&scratch),
     })
 }
 

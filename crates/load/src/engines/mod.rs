@@ -47,7 +47,7 @@ pub struct DataFile {
 /// The calls a workload can make. Names are single components: no call follows a symbolic link.
 pub trait Engine: Sized {
     /// An open directory.
-    type Dir;
+    type Dir: Sync;
     /// An open file.
     type File;
 

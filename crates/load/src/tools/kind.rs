@@ -31,7 +31,7 @@ pub(crate) const fn kind_of(
 }
 
 /// Programs are run before an engine is asked; what has none of its own to run is refused.
-fn by_no_engine<E: Engine>(_: &mut E, _: &Job<'_>, _: &mut Scratch) -> Result<Tally, LoadError> {
+fn by_no_engine<E: Engine>(_: &mut E, _: &Job<'_>, _: &mut [Scratch]) -> Result<Tally, LoadError> {
     Err(LoadError::NoEngine)
 }
 

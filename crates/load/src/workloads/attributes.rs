@@ -200,20 +200,22 @@ impl Keeper {
         Ok(false)
     }
 
-    /// Doubts that came up.
-    pub fn warnings(&self) -> Vec<Warning> {
+    /// Doubts that came up, of all that kept something.
+    pub fn warnings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Warning> {
+        let sums = |(refused, foreign), one: &Self| (refused + one.refused, foreign + one.foreign);
+        let (refused, foreign) = all.fold((0, 0), sums);
         let mut warnings = Vec::new();
-        if self.refused > 0 {
+        if refused > 0 {
             warnings.push(Warning::new(
                 WarningKind::Entry,
-                format!("{} extended attributes could not be kept", self.refused),
+                format!("{refused} extended attributes could not be kept"),
                 "run as root, or on a file system that has them",
             ));
         }
-        if self.foreign > 0 {
+        if foreign > 0 {
             warnings.push(Warning::new(
                 WarningKind::Entry,
-                format!("the owner of {} entries could not be kept", self.foreign),
+                format!("the owner of {foreign} entries could not be kept"),
                 "run as root to keep owners",
             ));
         }

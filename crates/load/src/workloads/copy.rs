@@ -3,21 +3,23 @@
 
 use super::attributes::{Creation, Keeper};
 use super::data::Mover;
-use super::walk::{Above, Left, Visitor, walk};
-use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
+use super::together::{Hand, Shared, walk_together};
+use super::walk::{Above, Left, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::{Kind, Meta};
 use crate::engines::{Engine, LoadError, Target, null::Null, sync::Sync};
 use fsdyno_model::plan::CopyMethod;
 use fsdyno_model::sample::Tally;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The kind `copy`.
 pub static KIND: PhaseKind = PhaseKind {
     name: "copy",
     title: "copies the newest tree, with everything cp -a keeps",
     needs: Needs::Tree,
-    parameters: &[],
+    parameters: PARAMETERS,
     writes: true,
     makes_tree: true,
     removes_tree: false,
@@ -45,7 +47,7 @@ fn tools(job: &Job<'_>) -> ToolRun {
     run.arg("--").arg(job.source_path()).arg(job.target_path())
 }
 
-/// Where the first name of a file with several was copied to.
+/// Where the first name of a file with several was copied to, and how many are still to come.
 type Links = HashMap<(u64, u64), (CString, u64)>;
 
 struct Copy<'a, E: Engine> {
@@ -53,9 +55,14 @@ struct Copy<'a, E: Engine> {
     target: &'a CStr,
     keeper: &'a mut Keeper,
     mover: Mover<'a>,
-    links: Links,
-    /// The directory being filled, as a path below the ground.
+    /// Shared by all workers: held while a first name is made, so that whoever meets the second finds it.
+    links: &'a Mutex<Links>,
+    /// The directory being filled, as a path below the ground: from `begins` on, for below lies where a
+    /// worker was that took another directory over.
     path: Vec<u8>,
+    begins: usize,
+    /// Whether the keeper has seen a directory of ours.
+    observed: bool,
     symlink: &'a mut [u8],
     tally: Tally,
 }
@@ -66,44 +73,53 @@ struct Level<D> {
     meta: Meta,
     attributes: usize,
     creation: Creation,
-    /// The length of the path above it.
-    above: usize,
+    /// Where the path above it begins and ends.
+    above: (usize, usize),
 }
 
-fn run<E: Engine>(
+fn run<E: Engine + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    scratch: &mut Scratch,
+    rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
     let base = engine.open_ground(job.root)?;
-    let mut copy = Copy::<E> {
-        base: &base,
-        target: &job.target,
-        keeper: &mut scratch.keeper,
-        mover: Mover {
-            method: job.method,
-            buffer: &mut scratch.data,
-            stop: job.stop,
+    let links = Mutex::default();
+    let hands = rooms.iter_mut().map(
+        |Scratch {
+             data,
+             symlink,
+             trail,
+             keeper,
+             ..
+         }| {
+            let visitor = Copy::<E> {
+                base: &base,
+                target: &job.target,
+                keeper,
+                mover: Mover {
+                    method: job.method,
+                    buffer: data,
+                    stop: job.stop,
+                },
+                links: &links,
+                path: Vec::with_capacity(libc::PATH_MAX as usize),
+                begins: 0,
+                observed: false,
+                symlink,
+                tally: Tally::default(),
+            };
+            Hand { visitor, trail }
         },
-        links: HashMap::new(),
-        path: Vec::with_capacity(libc::PATH_MAX as usize),
-        symlink: &mut scratch.symlink,
-        tally: Tally::default(),
-    };
-    walk(
-        engine,
-        &base,
-        &job.source,
-        &mut scratch.trail,
-        job.stop,
-        &mut copy,
-    )?;
-    let done = copy.tally;
+    );
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_together(engine, &base, &job.source, job.stop, &mut hands)?;
+    let done = summed(calls + 1, hands.iter().map(|hand| hand.visitor.tally));
+    drop(hands);
     engine.close_dir(base);
-    Ok(tally(engine, done))
+    Ok(done)
 }
 
-impl<E: Engine> Copy<'_, E> {
+impl<'a, E: Engine> Copy<'a, E> {
     fn file(
         &mut self,
         engine: &mut E,
@@ -113,13 +129,20 @@ impl<E: Engine> Copy<'_, E> {
     ) -> Result<(), LoadError> {
         let mut from = engine.open(dir, name)?;
         let meta = engine.stat(&Target::File(&from))?;
-        if meta.links > 1 && self.linked(engine, &meta, to_dir, name)? {
-            return engine.close(from);
+        let mut first = None;
+        if meta.links > 1 {
+            first = self.first_name(engine, &meta, to_dir, name)?;
+            if first.is_none() {
+                return engine.close(from);
+            }
         }
         let source = Target::File(&from);
         let attributes = self.keeper.list(engine, &source, &meta)?;
         let creation = self.keeper.creation(&meta, attributes);
         let mut to = engine.create(to_dir, name, creation.mode)?;
+        if let Some(links) = first {
+            self.made(links, &meta, name);
+        }
         self.mover.copy(engine, &mut from, &mut to, &meta)?;
         let (source, made) = (Target::File(&from), Target::File(&to));
         let source = Some((&source, attributes));
@@ -130,33 +153,45 @@ impl<E: Engine> Copy<'_, E> {
         Ok(())
     }
 
-    /// Gives the copy made of this file's first name another one; false at the first.
+    /// Gives the copy made of this file's first name another one. At the first, the names are given
+    /// instead, held until that is made.
     #[cold]
-    fn linked(
+    fn first_name(
         &mut self,
         engine: &mut E,
         meta: &Meta,
         to_dir: &E::Dir,
         name: &CStr,
-    ) -> Result<bool, LoadError> {
+    ) -> Result<Option<MutexGuard<'a, Links>>, LoadError> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (meta.dev, meta.ino);
-        if let Some((first, left)) = self.links.get_mut(&key) {
-            engine.link((self.base, first), to_dir, name)?;
-            *left -= 1;
-            if *left == 0 {
-                self.links.remove(&key);
-            }
-            return Ok(true);
+        let Some((first, left)) = links.get_mut(&key) else {
+            return Ok(Some(links));
+        };
+        engine.link((self.base, first), to_dir, name)?;
+        *left -= 1;
+        if *left == 0 {
+            links.remove(&key);
         }
-        let mut path = self.path.clone();
+        Ok(None)
+    }
+
+    /// The path is again what it was before a directory was come to.
+    fn goes_back(&mut self, level: &Level<E::Dir>) {
+        let (begins, ends) = level.above;
+        self.begins = begins;
+        self.path.truncate(ends);
+    }
+
+    /// A first name was made: the others may be given.
+    #[cold]
+    fn made(&self, mut links: MutexGuard<'_, Links>, meta: &Meta, name: &CStr) {
+        let mut path = self.path[self.begins..].to_vec();
         path.push(b'/');
         path.extend_from_slice(name.to_bytes());
         // Neither part holds a zero byte.
-        self.links.insert(
-            key,
-            (CString::new(path).unwrap_or_default(), meta.links - 1),
-        );
-        Ok(false)
+        let path = CString::new(path).unwrap_or_default();
+        links.insert((meta.dev, meta.ino), (path, meta.links - 1));
     }
 
     /// Links and special files: there is nothing in them to be read.
@@ -170,8 +205,12 @@ impl<E: Engine> Copy<'_, E> {
         kind: Kind,
     ) -> Result<(), LoadError> {
         let meta = engine.stat(&Target::Entry(dir, name))?;
-        if meta.links > 1 && self.linked(engine, &meta, to_dir, name)? {
-            return Ok(());
+        let mut first = None;
+        if meta.links > 1 {
+            first = self.first_name(engine, &meta, to_dir, name)?;
+            if first.is_none() {
+                return Ok(());
+            }
         }
         let creation = self.keeper.creation(&meta, 0);
         if kind == Kind::Symlink {
@@ -182,6 +221,9 @@ impl<E: Engine> Copy<'_, E> {
             engine.symlink(points_to, to_dir, name)?;
         } else {
             engine.make_node(to_dir, name, kind, creation.mode, meta.rdev)?;
+        }
+        if let Some(links) = first {
+            self.made(links, &meta, name);
         }
         let made = Target::Entry(to_dir, name);
         self.keeper.finish(engine, None, &made, &meta, creation)
@@ -211,8 +253,9 @@ impl<E: Engine> Visitor<E> for Copy<'_, E> {
         let to = engine.open_dir(parent, name)?;
         if root {
             self.keeper.observe(engine, &to)?;
+            self.observed = true;
         }
-        let before = self.path.len();
+        let above = (self.begins, self.path.len());
         if !root {
             self.path.push(b'/');
         }
@@ -222,7 +265,7 @@ impl<E: Engine> Visitor<E> for Copy<'_, E> {
             meta,
             attributes,
             creation: self.keeper.creation(&meta, attributes),
-            above: before,
+            above,
         })
     }
 
@@ -259,10 +302,43 @@ impl<E: Engine> Visitor<E> for Copy<'_, E> {
         let source = Some((&source, listed));
         self.keeper
             .finish(engine, source, &made, &level.meta, level.creation)?;
-        self.path.truncate(level.above);
+        self.goes_back(&level);
         self.tally.directories += 1;
         engine.close_dir(level.to);
         engine.close_dir(dir);
         Ok(None)
+    }
+}
+
+impl<E: Engine> Shared<E> for Copy<'_, E> {
+    fn reach(&mut self, engine: &mut E, path: &[Box<CStr>]) -> Result<Self::Level, LoadError> {
+        let above = (self.begins, self.path.len());
+        self.begins = self.path.len();
+        self.path.extend_from_slice(self.target.to_bytes());
+        let mut to = engine.open_dir(self.base, self.target)?;
+        if !self.observed {
+            self.keeper.observe(engine, &to)?;
+            self.observed = true;
+        }
+        for name in path {
+            self.path.push(b'/');
+            self.path.extend_from_slice(name.to_bytes());
+            let below = engine.open_dir(&to, name)?;
+            engine.close_dir(std::mem::replace(&mut to, below));
+        }
+        // What it shall become at its end is the affair of whoever entered it.
+        let meta = engine.stat(&Target::Directory(&to))?;
+        Ok(Level {
+            to,
+            meta,
+            attributes: 0,
+            creation: self.keeper.creation(&meta, 0),
+            above,
+        })
+    }
+
+    fn release(&mut self, engine: &mut E, level: Self::Level) {
+        self.goes_back(&level);
+        engine.close_dir(level.to);
     }
 }

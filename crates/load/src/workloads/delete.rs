@@ -1,7 +1,8 @@
 //! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed.
 
-use super::walk::{Above, Left, Visitor, walk_ground};
-use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
+use super::together::{Hand, Shared, walk_ground_together};
+use super::walk::{Above, Left, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
 use fsdyno_model::sample::Tally;
@@ -13,7 +14,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "delete",
     title: "removes the newest tree",
     needs: Needs::Tree,
-    parameters: &[],
+    parameters: PARAMETERS,
     writes: true,
     makes_tree: false,
     removes_tree: true,
@@ -38,14 +39,18 @@ pub(super) struct Delete {
 /// Names removed from a directory since it was listed from its start.
 type Removed = u64;
 
-fn run<E: Engine>(
+fn run<E: Engine + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    scratch: &mut Scratch,
+    rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let mut delete = Delete::default();
-    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut delete)?;
-    Ok(tally(engine, delete.tally))
+    let hands = rooms.iter_mut().map(|Scratch { trail, .. }| {
+        let visitor = Delete::default();
+        Hand { visitor, trail }
+    });
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_ground_together(engine, job, &mut hands)?;
+    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
 }
 
 impl<E: Engine> Visitor<E> for Delete {
@@ -101,5 +106,16 @@ impl<E: Engine> Visitor<E> for Delete {
         }
         // Some file systems pass over entries while others are being removed: list it again.
         Ok(Some((engine.open_dir(above.dir, name)?, 0)))
+    }
+}
+
+impl<E: Engine> Shared<E> for Delete {
+    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<Removed, LoadError> {
+        Ok(0)
+    }
+
+    fn handed(&mut self, removed: &mut Removed) {
+        // By whoever takes it over, before this directory is left.
+        *removed += 1;
     }
 }

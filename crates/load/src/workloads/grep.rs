@@ -1,8 +1,9 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
 //! lines `grep -r` would print: of a file with zero bytes in it, one line that says it matches.
 
-use super::walk::{Above, Visitor, walk_ground};
-use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
+use super::together::{Hand, Shared, walk_ground_together};
+use super::walk::{Above, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
 use fsdyno_model::sample::Tally;
@@ -25,7 +26,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "grep",
     title: "searches every file of the newest tree for a regular expression",
     needs: Needs::Tree,
-    parameters: &[],
+    parameters: PARAMETERS,
     writes: false,
     makes_tree: false,
     removes_tree: false,
@@ -107,22 +108,25 @@ struct GrepAll<'a> {
     tally: Tally,
 }
 
-fn run<E: Engine>(
+fn run<E: Engine + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    scratch: &mut Scratch,
+    rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let Some(search) = &mut scratch.search else {
-        // Laid out by `Scratch::for_job` for this kind.
-        return Err(LoadError::UnknownKind(KIND.name.to_owned()));
-    };
-    let mut grep = GrepAll {
-        search,
-        stop: job.stop,
-        tally: Tally::default(),
-    };
-    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut grep)?;
-    Ok(tally(engine, grep.tally))
+    // Laid out by `Scratch::for_job` for this kind.
+    let hands = rooms
+        .iter_mut()
+        .filter_map(|Scratch { search, trail, .. }| {
+            let visitor = GrepAll {
+                search: search.as_mut()?,
+                stop: job.stop,
+                tally: Tally::default(),
+            };
+            Some(Hand { visitor, trail })
+        });
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_ground_together(engine, job, &mut hands)?;
+    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
 }
 
 impl GrepAll<'_> {
@@ -217,5 +221,11 @@ impl<E: Engine> Visitor<E> for GrepAll<'_> {
         let mut file = engine.open(dir, name)?;
         self.file(engine, &mut file)?;
         engine.close(file)
+    }
+}
+
+impl<E: Engine> Shared<E> for GrepAll<'_> {
+    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
+        Ok(())
     }
 }

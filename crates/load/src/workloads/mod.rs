@@ -15,11 +15,12 @@ pub mod read;
 mod ready;
 mod side_by_side;
 pub mod stat_walk;
+mod together;
 pub mod untar;
 mod walk;
 
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
-use crate::tools;
+use crate::tools::{self, Form, Given, Parameter};
 use attributes::Keeper;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::Tally;
@@ -42,8 +43,16 @@ pub enum Needs {
     Nothing,
 }
 
-/// What a phase does, on one engine.
-type Run<E> = fn(&mut E, &Job<'_>, &mut Scratch) -> Result<Tally, LoadError>;
+/// What phases on trees take that several workers can do.
+const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "workers",
+    about: "workers at the same time on the same tree (engine sync)",
+    form: Form::Number(1, 256),
+    given: Given::Absent,
+}];
+
+/// What a phase does, on one engine, with a room for each worker.
+type Run<E> = fn(&mut E, &Job<'_>, &mut [Scratch]) -> Result<Tally, LoadError>;
 
 /// A kind of phase.
 #[derive(Debug)]
@@ -59,7 +68,7 @@ pub struct PhaseKind {
     /// What it works on.
     pub needs: Needs,
     /// What it takes beside its name.
-    pub parameters: &'static [tools::Parameter],
+    pub parameters: &'static [Parameter],
     /// Whether it writes: then it has a time to durable.
     pub writes: bool,
     /// Whether a new tree stands after it.
@@ -121,6 +130,8 @@ pub(crate) struct Job<'a> {
     pub method: CopyMethod,
     /// The regular expression of a search, where one was given.
     pub pattern: Option<&'a str>,
+    /// How many walk a tree at the same time.
+    pub workers: usize,
     pub stop: &'a Stop,
 }
 
@@ -134,6 +145,7 @@ impl<'a> Job<'a> {
             archive: Path::new(""),
             method: CopyMethod::default(),
             pattern: None,
+            workers: 1,
             stop,
         }
     }
@@ -151,7 +163,7 @@ fn as_os(name: &CStr) -> &OsStr {
     OsStr::from_bytes(name.to_bytes())
 }
 
-/// Everything a phase needs room for, laid out before its clock starts.
+/// Everything one worker of a phase needs room for, laid out before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub data: Box<[u8]>,
@@ -162,8 +174,14 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Lays out what a job of that kind needs.
-    pub fn for_job(kind: &PhaseKind, job: &Job<'_>) -> Result<Self, LoadError> {
+    /// Lays out what a job of that kind needs, for each of its workers.
+    pub fn for_job(kind: &PhaseKind, job: &Job<'_>) -> Result<Vec<Self>, LoadError> {
+        (0..job.workers.max(1))
+            .map(|_| Self::for_worker(kind, job))
+            .collect()
+    }
+
+    fn for_worker(kind: &PhaseKind, job: &Job<'_>) -> Result<Self, LoadError> {
         // Lines of text: what a search finds on the null engine, where nothing fills the buffer.
         let data: Box<[u8]> = b"the quick brown fox jumps over the lazy dog 0123\n"
             .iter()
@@ -185,9 +203,9 @@ impl Scratch {
         })
     }
 
-    /// Doubts that came up during the phase.
-    pub fn warnings(&self) -> Vec<Warning> {
-        self.keeper.warnings()
+    /// Doubts that came up during the phase, of all workers.
+    pub fn warnings(all: &[Self]) -> Vec<Warning> {
+        Keeper::warnings(all.iter().map(|scratch| &scratch.keeper))
     }
 }
 
@@ -197,6 +215,13 @@ fn tally<E: Engine>(engine: &E, tally: Tally) -> Tally {
         calls: engine.calls(),
         ..tally
     }
+}
+
+/// What all workers did together, with the calls of all their engines.
+fn summed(calls: u64, tallies: impl Iterator<Item = Tally>) -> Tally {
+    let mut sum = Tally::default();
+    tallies.for_each(|tally| sum.add(&tally));
+    Tally { calls, ..sum }
 }
 
 /// Gives this thread a table of descriptors of its own: threads that share one get into each

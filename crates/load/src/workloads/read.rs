@@ -1,7 +1,8 @@
 //! `read`: reads every byte of every file of the newest tree.
 
-use super::walk::{Above, Visitor, walk_ground};
-use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
+use super::together::{Hand, Shared, walk_ground_together};
+use super::walk::{Above, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
 use fsdyno_model::sample::Tally;
@@ -13,7 +14,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "read",
     title: "reads every byte of every file of the newest tree",
     needs: Needs::Tree,
-    parameters: &[],
+    parameters: PARAMETERS,
     writes: false,
     makes_tree: false,
     removes_tree: false,
@@ -49,14 +50,18 @@ impl<'a> ReadAll<'a> {
     }
 }
 
-fn run<E: Engine>(
+fn run<E: Engine + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    scratch: &mut Scratch,
+    rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let mut read = ReadAll::new(&mut scratch.data, job.stop);
-    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut read)?;
-    Ok(tally(engine, read.tally))
+    let hands = rooms.iter_mut().map(|Scratch { data, trail, .. }| {
+        let visitor = ReadAll::new(data, job.stop);
+        Hand { visitor, trail }
+    });
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_ground_together(engine, job, &mut hands)?;
+    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
 }
 
 impl<E: Engine> Visitor<E> for ReadAll<'_> {
@@ -98,5 +103,11 @@ impl<E: Engine> Visitor<E> for ReadAll<'_> {
             }
         }
         engine.close(file)
+    }
+}
+
+impl<E: Engine> Shared<E> for ReadAll<'_> {
+    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
+        Ok(())
     }
 }

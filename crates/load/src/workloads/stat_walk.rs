@@ -1,7 +1,8 @@
 //! `stat-walk`: walks the newest tree and stats everything in it, following nothing.
 
-use super::walk::{Above, Visitor, walk_ground};
-use super::{Job, Needs, PhaseKind, Scratch, ToolRun, tally};
+use super::together::{Hand, Shared, walk_ground_together};
+use super::walk::{Above, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target, null::Null, sync::Sync};
 use fsdyno_model::sample::Tally;
@@ -12,7 +13,7 @@ pub static KIND: PhaseKind = PhaseKind {
     name: "stat-walk",
     title: "walks the newest tree and stats everything",
     needs: Needs::Tree,
-    parameters: &[],
+    parameters: PARAMETERS,
     writes: false,
     makes_tree: false,
     removes_tree: false,
@@ -35,16 +36,19 @@ struct StatAll {
     tally: Tally,
 }
 
-fn run<E: Engine>(
+fn run<E: Engine + Send>(
     engine: &mut E,
     job: &Job<'_>,
-    scratch: &mut Scratch,
+    rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let mut stat = StatAll {
-        tally: Tally::default(),
-    };
-    walk_ground(engine, job, &job.source, &mut scratch.trail, &mut stat)?;
-    Ok(tally(engine, stat.tally))
+    let hands = rooms.iter_mut().map(|Scratch { trail, .. }| {
+        let tally = Tally::default();
+        let visitor = StatAll { tally };
+        Hand { visitor, trail }
+    });
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_ground_together(engine, job, &mut hands)?;
+    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
 }
 
 impl<E: Engine> Visitor<E> for StatAll {
@@ -75,6 +79,12 @@ impl<E: Engine> Visitor<E> for StatAll {
         if kind == Kind::File {
             self.tally.bytes.0 += meta.size;
         }
+        Ok(())
+    }
+}
+
+impl<E: Engine> Shared<E> for StatAll {
+    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
         Ok(())
     }
 }

@@ -62,8 +62,10 @@ fn broken_archive(archive: &Path, broken: Broken) -> LoadError {
 fn run<E: Engine>(
     engine: &mut E,
     job: &Job<'_>,
-    scratch: &mut Scratch,
+    rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
+    // An archive is read in order: one does it.
+    let scratch = &mut rooms[0];
     let base = engine.open_ground(job.root)?;
     let source = engine.archive(job.archive)?;
     let mut stream = Stream::new(source, &mut scratch.data);

@@ -25,6 +25,13 @@ impl Default for Trail {
     }
 }
 
+impl Trail {
+    /// The buffers, one a level.
+    pub fn listings(&mut self) -> &mut Vec<Listing> {
+        &mut self.listings
+    }
+}
+
 /// The directory above an entry: its handle, and what the visitor keeps of it (none above the
 /// root of the walk).
 #[derive(Debug)]
