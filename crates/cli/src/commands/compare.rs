@@ -1,14 +1,38 @@
 //! `compare`: runs beside the first of them, across kernels, machines or dates; thresholds that
 //! are not to be passed.
 
-use crate::args::CompareArgs;
+use crate::args::percent;
 use crate::exit::{Code, Trouble};
 use crate::output;
+use clap::{ArgAction, Args};
 use fsdyno_model::ResultSet;
 use fsdyno_report::across::{Across, Checked, Holds, Threshold, check};
 use fsdyno_report::formats::across as formats;
 use fsdyno_store::Store;
 use std::path::Path;
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The runs: names, the beginnings of them, or `last`; each is laid beside the first
+    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    pub runs: Vec<String>,
+    /// End with code 5 where a ratio to the first run is beyond this: PHASE.MEASURE > RATIO, as
+    /// 'copy.durable > 1.05'; PHASE may be * or WORKLOAD/PHASE, and MEASURE is return or durable
+    #[arg(long, value_name = "THRESHOLD", action = ArgAction::Append)]
+    pub fail_if: Vec<String>,
+    /// End with code 5 also where that may be chance
+    #[arg(long, requires = "fail_if")]
+    pub fail_on_open: bool,
+    /// Compare what the runs call alike, although they measured different things
+    #[arg(long)]
+    pub force: bool,
+    /// The difference that matters [default: that of the first run]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, Trouble> {
     let thresholds = args.fail_if.iter().map(|text| text.parse());

@@ -21,7 +21,6 @@ pub mod run;
 pub mod runs;
 pub mod selftest;
 pub mod series;
-pub mod setup;
 pub mod show;
 pub mod trials;
 pub mod why;

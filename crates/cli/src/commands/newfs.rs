@@ -1,13 +1,73 @@
 //! `newfs` and `fsck`: an empty UFS on a device, and whether one agrees with itself.
 
-use crate::args::{FsckArgs, NewfsArgs};
 use crate::exit::{Code, Trouble};
 use crate::output;
+use clap::{ArgAction, Args};
 use fsdyno_host::formatting::{OpenError, Purpose, open_unused};
 use fsdyno_ufs::{MakeError, Version, Wish};
 use std::fmt::Write as _;
 use std::io::{BufReader, BufWriter};
+use std::path::PathBuf;
 use std::time::SystemTime;
+
+const NEWFS_HELP: &str = "\
+The layout is that of newfs(8) of FreeBSD, little-endian, with its letters. What makes soft updates
+(-U, -j) is refused: they are a way to write that only the kernels of BSD systems have, not a layout;
+make the file system on such a machine, with its own newfs.";
+
+#[derive(Debug, Args)]
+#[command(after_help = NEWFS_HELP, disable_help_flag = true)]
+pub struct NewfsArgs {
+    /// The format: 1 or 2
+    #[arg(short = 'O', value_name = "VERSION", default_value_t = 2,
+          value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub version: u8,
+    /// Bytes of a block [default: 16384 for UFS1, 32768 for UFS2]
+    #[arg(short = 'b', value_name = "BYTES")]
+    pub block: Option<u64>,
+    /// Bytes of a fragment [default: an eighth of a block]
+    #[arg(short = 'f', value_name = "BYTES")]
+    pub fragment: Option<u64>,
+    /// An inode for every so many bytes of space [default: four fragments]
+    #[arg(short = 'i', value_name = "BYTES")]
+    pub density: Option<u64>,
+    /// The most blocks of a cylinder group [default: as many as its descriptor can hold]
+    #[arg(short = 'c', value_name = "BLOCKS")]
+    pub group_blocks: Option<u64>,
+    /// Space that only root may take
+    #[arg(short = 'm', value_name = "PERCENT", default_value_t = 8)]
+    pub minfree: u64,
+    /// What to prefer when files grow: time or space
+    #[arg(short = 'o', value_name = "WHAT", default_value = "time",
+          value_parser = ["time", "space"])]
+    pub prefer: String,
+    /// The expected size of files
+    #[arg(short = 'g', value_name = "BYTES", default_value_t = 16_384)]
+    pub file_size: u64,
+    /// The expected number of files in a directory
+    #[arg(short = 'h', value_name = "FILES", default_value_t = 64)]
+    pub directory_files: u64,
+    /// The name of the volume
+    #[arg(short = 'L', value_name = "NAME", default_value = "")]
+    pub label: String,
+    /// Refused: soft updates exist only in BSD kernels
+    #[arg(short = 'U', hide = true)]
+    pub soft_updates: bool,
+    /// Refused: so does their journal
+    #[arg(short = 'j', hide = true)]
+    pub soft_journal: bool,
+    /// Print help
+    #[arg(long, action = ArgAction::Help)]
+    help: (),
+    /// A block device, or an existing file (truncate -s SIZE FILE)
+    pub device: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct FsckArgs {
+    /// A block device or a file, not mounted
+    pub device: PathBuf,
+}
 
 /// Writes are gathered up to so many bytes.
 const GATHERED: usize = 1 << 20;

@@ -1,17 +1,56 @@
 //! `phase`: one phase in a directory, once. No mkfs, no cache state: the building block of a
 //! script, and of `run --dry-run`.
 
-use crate::args::{PhaseArgs, Until};
+use crate::args::copy_method;
 use crate::catalogue::catalogue;
 use crate::exit::{Code, Trouble};
 use crate::output;
+use clap::{Args, ValueEnum};
 use fsdyno_host::signals;
 use fsdyno_load::ground::{Ground, SOURCE};
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::{self, bonnie, op};
-use fsdyno_model::{CacheState, Nanos, PhasePlan, Stop, Tally};
+use fsdyno_model::{CacheState, CopyMethod, Nanos, PhasePlan, Stop, Tally};
 use fsdyno_run::resolve::{engine_of, parameters_of};
 use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct PhaseArgs {
+    /// The kind of phase: copy, delete, untar, read, stat-walk, grep, bonnie-write ...
+    pub kind: String,
+    /// A directory in which `fsdyno make` has laid a dataset
+    #[arg(long = "in", value_name = "DIR")]
+    pub directory: PathBuf,
+    /// How operations reach the kernel: sync or tools
+    #[arg(long, value_name = "NAME", default_value = "sync")]
+    pub engine: String,
+    /// How a copy moves data: read-write, copy-file-range, reflink
+    #[arg(long = "copy-method", value_name = "METHOD", default_value = "read-write",
+          value_parser = copy_method)]
+    pub copy_method: CopyMethod,
+    /// The regular expression of grep
+    #[arg(long, value_name = "REGEX")]
+    pub pattern: Option<String>,
+    /// What its kind takes: `size=64M`
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// How far it is followed: until what it wrote is durable, or until it returns, as programs do
+    #[arg(long, value_enum, default_value = "durable")]
+    pub until: Until,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How far a phase is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Until {
+    /// Until everything it wrote is durable.
+    Durable,
+    /// Until its last call has returned.
+    Return,
+}
 
 #[derive(Serialize)]
 struct Figures {

@@ -1,11 +1,57 @@
 //! `selftest`: the weight of the tool itself, to be held against what it measures.
 
-use crate::args::SelftestArgs;
+use crate::args::percent;
 use crate::exit::{Code, Trouble};
 use crate::output;
+use clap::Args;
 use fsdyno_load::measure::{clock_facts, empty_phase_cost, engine_cost};
+use fsdyno_model::Nanos;
 use serde::Serialize;
 use std::fmt::Write as _;
+
+#[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// Make N whole experiments with the same contender under two names: how often are they told
+    /// apart?
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub aa: Option<u32>,
+    /// Make the second one slower by this: how often is it found? In 20 experiments, or those of
+    /// --aa
+    #[arg(long, value_name = "PERCENT", value_parser = handicap)]
+    pub ab: Option<f64>,
+    /// The contender
+    // example
+    #[arg(long, value_name = "CONTENDER", default_value = "tmpfs")]
+    pub fs: String,
+    /// What it does [default: copy]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub workload: Vec<String>,
+    /// Size of the dataset, portage [default: 0.02]
+    #[arg(long, value_name = "X")]
+    pub scale: Option<f64>,
+    /// The most blocks of an experiment [default: 240]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_repeats: Option<u32>,
+    /// How narrow an interval need not become any narrower [default: a quarter of the margin]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub precision: Option<f64>,
+    /// The difference that matters [default: 2%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub margin: Option<f64>,
+    /// Begin no experiment after this time
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Nanos>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn handicap(text: &str) -> Result<f64, String> {
+    match percent(text)? {
+        part if part > 0.0 && part <= 10.0 => Ok(part),
+        _ => Err("write more than 0 % and up to 1000 %, as 5%".to_owned()),
+    }
+}
 
 #[derive(Serialize)]
 struct Weight {

@@ -2,9 +2,9 @@
 //! contender competes under two names, or against itself made slower on purpose; what is told of
 //! them is right or wrong.
 
-use crate::args::SelftestArgs;
 use crate::catalogue::catalogue_here;
 use crate::commands::run::{self, begin};
+use crate::commands::selftest::SelftestArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::signals;

@@ -1,12 +1,13 @@
 //! `plug`: file systems whose plug is pulled while they are written to, and what came back. Each cut is
 //! in the store before anybody hears of it.
 
+mod args;
 mod told;
 
+pub use args::PlugArgs;
 pub use told::{again, came_back, lost_by_disk, table};
 
 use super::lab::{guest_size, guest_trouble};
-use crate::args::PlugArgs;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
 use fsdyno_disk::Profile;

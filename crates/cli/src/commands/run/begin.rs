@@ -1,6 +1,6 @@
 //! What a run begins with: the request as typed, the names there are, the programs to name.
 
-use crate::args::RunArgs;
+use super::args::RunArgs;
 use crate::exit::{Code, Trouble};
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};

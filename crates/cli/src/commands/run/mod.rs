@@ -1,15 +1,16 @@
 //! `run`: from arguments to a plan, from a plan to a run, from a run to its report.
 
+mod args;
 pub mod begin;
 mod devices;
 mod elsewhere;
 mod listener;
 
-use crate::args::RunArgs;
 use crate::catalogue::catalogue_here;
 use crate::commands::published;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
+pub use args::RunArgs;
 use begin::programs_to_name;
 pub use begin::{plan_trouble, request};
 use fsdyno_host::journal::{self, CleanUp, Journal, Undo};

@@ -1,6 +1,6 @@
 //! `lab setup`: the lab kernel, built with its progress shown. How it is built is not decided here.
 
-use crate::args::SetupArgs;
+use super::args::SetupArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::guest::kernels::{Kernels, Order, Progress, SetupError, set_up};

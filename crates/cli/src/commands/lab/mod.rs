@@ -1,8 +1,14 @@
 //! `lab`: what each lab has here. A guest is started to tell what it has.
 
-use crate::args::{JsonArgs, LabCommand, ShellArgs};
+mod args;
+mod setup;
+
+pub use args::LabArgs;
+
+use crate::args::JsonArgs;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
+use args::{LabCommand, ShellArgs};
 use fsdyno_host::guest::{self, GuestError, kernels};
 use fsdyno_host::journal::Journal;
 use fsdyno_host::probe::probe;
@@ -38,7 +44,7 @@ pub fn lab(command: &LabCommand) -> Result<Code, Trouble> {
     match command {
         LabCommand::List(args) => list(args),
         LabCommand::Shell(args) => shell(args),
-        LabCommand::Setup(args) => super::setup::setup(args),
+        LabCommand::Setup(args) => setup::setup(args),
     }
 }
 
