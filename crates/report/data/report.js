@@ -1,38 +1,104 @@
 "use strict";
 (function () {
   const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));
+  const KINDS = ["contender", "workload", "cache", "phase"];
+  const form = document.getElementById("filters");
 
-  // Controls are of no use without this script: the page hides them until it runs.
-  all(".controls").forEach((form) => {
-    form.hidden = false;
-    form.addEventListener("submit", (event) => event.preventDefault());
-  });
-
-  const filter = document.getElementById("filter");
-  if (filter) {
-    filter.addEventListener("input", () => {
-      const wanted = filter.value.trim().toLowerCase();
-      all(".phase").forEach((phase) => {
-        phase.hidden = !phase.dataset.name.toLowerCase().includes(wanted);
-      });
-      all(".workload").forEach((workload) => {
-        workload.hidden = all(".phase", workload).every((phase) => phase.hidden);
-      });
+  // What is hidden and how ratios are shown stands in the address, so that a view can be shared:
+  // `#hide-contender=a&hide-cache=cache+warm&to=best`. An address without `=` names a place.
+  function read() {
+    const text = location.hash.includes("=") ? location.hash.slice(1) : "";
+    const told = new URLSearchParams(text);
+    KINDS.forEach((kind) => {
+      const hidden = told.getAll("hide-" + kind);
+      boxes(kind).forEach((box) => { box.checked = !hidden.includes(box.value); });
     });
+    const show = told.get("show") || "both";
+    all("input[name=show]").forEach((choice) => { choice.checked = choice.value === show; });
+    const to = told.get("to") || "base";
+    all(".switch input").forEach((choice) => { choice.checked = choice.value === to; });
+    apply();
   }
 
-  all("input[name=show]").forEach((choice) => {
-    choice.addEventListener("change", () => {
-      document.body.classList.toggle("only-return", choice.value === "return");
-      document.body.classList.toggle("only-durable", choice.value === "durable");
+  function write() {
+    const told = new URLSearchParams();
+    KINDS.forEach((kind) => boxes(kind).forEach((box) => {
+      if (!box.checked) told.append("hide-" + kind, box.value);
+    }));
+    if (shown() !== "both") told.append("show", shown());
+    if (toBest()) told.append("to", "best");
+    const text = told.toString();
+    history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+  }
+
+  const boxes = (kind) => form ? all("input[name=" + kind + "]", form) : [];
+  const shown = () => (document.querySelector("input[name=show]:checked") || { value: "both" }).value;
+  const toBest = () => (document.querySelector(".switch input:checked") || {}).value === "best";
+
+  function apply() {
+    const off = {};
+    KINDS.forEach((kind) => {
+      off[kind] = new Set(boxes(kind).filter((box) => !box.checked).map((box) => box.value));
     });
-  });
+    boxes("phase").forEach((box) => {
+      const hidden = off.workload.has(box.dataset.workload) || off.cache.has(box.dataset.cache);
+      box.closest("label").classList.toggle("gone", hidden);
+      if (hidden) off.phase.add(box.value);
+    });
+    all("[data-c]").forEach((one) => { one.hidden = off.contender.has(one.dataset.c); });
+    all("[data-p]").forEach((one) => { one.hidden = off.phase.has(one.dataset.p); });
+    // What has nothing left to show goes with it.
+    all(".workload, tbody:not([data-p])").forEach((group) => {
+      const inside = all("[data-p]", group);
+      group.hidden = inside.length > 0 && inside.every((one) => one.hidden);
+    });
+    document.body.classList.toggle("only-return", shown() === "return");
+    document.body.classList.toggle("only-durable", shown() === "durable");
+    tell(off);
+  }
+
+  function tell(off) {
+    if (!form) return;
+    const parts = all("fieldset[data-kind]", form).flatMap((set) => {
+      const kind = set.dataset.kind;
+      // Hidden workloads and cache states show as phases.
+      if (kind === "workload" || kind === "cache") return [];
+      const many = boxes(kind).length, hidden = off[kind].size;
+      return hidden ? [hidden + " of " + many + " " + set.dataset.several] : [];
+    });
+    if (shown() !== "both") parts.push("the times to " + (shown() === "return" ? "durable" : "return"));
+    const line = form.querySelector(".hidden-count");
+    line.firstElementChild.textContent = parts.length ? "Hidden: " + parts.join(", ") + "." : "";
+    document.getElementById("show-all").hidden = parts.length === 0;
+  }
+
+  // Controls are of no use without this script: the page hides them until it runs.
+  if (form) {
+    form.hidden = false;
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("change", () => { apply(); write(); });
+    document.getElementById("show-all").addEventListener("click", () => {
+      all("input[type=checkbox]", form).forEach((box) => { box.checked = true; });
+      all("input[name=show]", form).forEach((one) => { one.checked = one.value === "both"; });
+      apply();
+      write();
+      form.querySelector("summary").focus();
+    });
+  }
+  all(".switch input").forEach((choice) => choice.addEventListener("change", () => {
+    all(".switch input").forEach((other) => { other.checked = other.value === choice.value; });
+    write();
+  }));
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) read(); });
+  read();
 
   // Rows move within their group; cells without a figure go last, whatever the direction.
   function sort(table, column, ascending) {
     const value = (row) => {
       const cell = row.cells[column];
-      return cell && cell.dataset.v !== undefined ? Number(cell.dataset.v) : null;
+      if (!cell || cell.dataset.v === undefined) return null;
+      const told = toBest() && cell.dataset.best !== undefined ? cell.dataset.best : cell.dataset.v;
+      return told === "" ? null : Number(told);
     };
     Array.from(table.tBodies).forEach((body) => {
       const rows = all("tr:not(.group)", body);
@@ -49,7 +115,7 @@
     all("th[data-sort]", table).forEach((head) => {
       const button = document.createElement("button");
       button.type = "button";
-      button.textContent = head.textContent;
+      button.append(...head.childNodes);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const ascending = head.getAttribute("aria-sort") !== "ascending";
@@ -59,6 +125,34 @@
       });
     });
   });
+
+  // The words of a mark, for those who point at it, touch it or walk to it.
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.setAttribute("role", "tooltip");
+  tip.hidden = true;
+  document.body.append(tip);
+  function show(event) {
+    const mark = event.target.closest && event.target.closest("[data-tip]");
+    tip.hidden = !mark;
+    if (!mark) return;
+    tip.textContent = mark.dataset.tip;
+    const box = mark.getBoundingClientRect(), own = tip.getBoundingClientRect();
+    const left = Math.min(box.left + box.width / 2 - own.width / 2, innerWidth - own.width - 4);
+    const above = box.top - own.height - 6;
+    tip.style.left = scrollX + Math.max(4, left) + "px";
+    tip.style.top = scrollY + (above < 0 ? box.bottom + 6 : above) + "px";
+  }
+  ["pointerover", "click", "focusin"].forEach((kind) => document.addEventListener(kind, show));
+  addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+
+  // On paper everything is unfolded, apart from the long texts.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = all("details.unfold:not([open])");
+    folded.forEach((one) => { one.open = true; });
+  });
+  addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
 
   if (navigator.clipboard) {
     all("pre.copy").forEach((text) => {

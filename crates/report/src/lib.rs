@@ -19,10 +19,13 @@ pub use formats::why::why as render_why;
 pub use formats::{
     Format, against as render_against, inquiry as render_inquiry, published as render_published,
 };
-use fsdyno_model::ResultSet;
+use fsdyno_model::{Contender, ResultSet};
+
+/// What to try against a cause of a difference, as recipes know it.
+pub type Advice = fn(&Contender, why::cause::Cause) -> Option<String>;
 
 /// How a report is to look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Columns a line of the terminal may have; below 60, 60 is taken.
     pub width: usize,
@@ -30,6 +33,8 @@ pub struct Options {
     pub color: bool,
     /// Times as `m:ss`, like the published tables, instead of figures with a unit.
     pub clock: bool,
+    /// What is told against causes of differences.
+    pub advice: Advice,
 }
 
 impl Default for Options {
@@ -38,6 +43,7 @@ impl Default for Options {
             width: 80,
             color: false,
             clock: false,
+            advice: |_, _| None,
         }
     }
 }

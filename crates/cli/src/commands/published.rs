@@ -71,6 +71,7 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
         width: output::width(),
         color: output::color(),
         clock,
+        advice: super::why::advice,
     };
     let bytes =
         fsdyno_report::render_published(published, format, &options).map_err(Trouble::failure)?;

@@ -15,6 +15,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
         width: output::width(),
         color: output::color() && !to_file,
         clock: args.clock,
+        advice: super::why::advice,
     };
     let bytes = match (named, &args.against) {
         (Named::Series(id), None) => series::report(&store.load_series(&id)?, args.format)?,

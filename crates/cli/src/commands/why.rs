@@ -60,6 +60,7 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
         width: output::width(),
         color: output::color(),
         clock: false,
+        advice: advice,
     };
     let bytes = fsdyno_report::render_why(&why, format, &options).map_err(Trouble::failure)?;
     output::bytes(&bytes)?;
@@ -67,7 +68,7 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
 }
 
 /// What to try against a cause, and what it risks.
-fn advice(contender: &Contender, cause: Cause) -> Option<String> {
+pub fn advice(contender: &Contender, cause: Cause) -> Option<String> {
     let recipe = fs::find(&contender.filesystem)?;
     match cause {
         Cause::Flushes => Some(fewer_flushes(recipe, contender)),

@@ -13,6 +13,7 @@ pub mod facts;
 pub mod fragments;
 pub mod glance;
 pub mod labs;
+pub mod overview;
 mod phases;
 mod precision;
 pub mod proof;
@@ -55,6 +56,8 @@ pub struct Comparison {
     pub contenders: Vec<String>,
     /// The names of their file systems, fit to print.
     pub filesystems: Vec<String>,
+    /// How devices make them up: `single`, `pool2`.
+    pub layouts: Vec<String>,
     /// One table per workload.
     pub workloads: Vec<WorkloadTable>,
     /// How many figures stand behind a median: fewest and most.
@@ -138,6 +141,11 @@ impl Comparison {
             lab: None,
             reached: None,
             filesystems: named(|contender| &contender.filesystem),
+            layouts: plan
+                .contenders
+                .iter()
+                .map(|c| c.layout.to_string())
+                .collect(),
             conclusion: conclusion(set, &contenders, &judged),
             rule: judged.rule(),
             repeats,

@@ -410,6 +410,7 @@ fn no_line_is_wider_than_the_terminal() {
             width,
             clock,
             color: false,
+            ..Options::default()
         };
         let mut texts = vec![text(&against, Format::Terminal, &options)];
         for published in fsdyno_report::published::ALL {

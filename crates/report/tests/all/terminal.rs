@@ -21,6 +21,7 @@ fn no_line_is_wider_than_the_terminal() {
                     width,
                     clock,
                     color: false,
+                    ..Options::default()
                 };
                 for line in text(&set, Format::Terminal, &options).lines() {
                     assert!(line.width() <= width, "{width}: {line}");

@@ -89,6 +89,7 @@ impl Inquired<'_> {
             width: output::width(),
             color: output::color(),
             clock: args.clock,
+            advice: crate::commands::why::advice,
         };
         // A page or rows hold the rerun: this is told on the screen, where it is not asked for alone.
         let format = match args.format {

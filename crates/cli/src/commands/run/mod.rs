@@ -251,6 +251,7 @@ fn finish(wishes: &Wishes, store: &Store, id: &str) -> Result<Code, Trouble> {
         width: output::width(),
         color: output::color() && wishes.output.is_none(),
         clock: wishes.clock,
+        advice: crate::commands::why::advice,
     };
     if !wishes.silent {
         output::to(wishes.output.as_deref(), &told(&set, wishes, &options)?)?;

@@ -17,6 +17,8 @@ pub struct Glance {
 
 #[derive(Debug, Serialize)]
 struct GlanceRow {
+    /// What its phase is called on the whole page.
+    place: String,
     phase: String,
     first: bool,
     measure: &'static str,
@@ -36,6 +38,11 @@ pub fn tables(comparison: &Comparison, clock: bool) -> Vec<Glance> {
             .rows
             .iter()
             .map(|row| GlanceRow {
+                place: crate::words::phase(
+                    comparison.workloads.len(),
+                    &glance.workload.name,
+                    row.phase,
+                ),
                 phase: row.phase.to_owned(),
                 first: row.first,
                 measure: row.figures.name(),

@@ -5,12 +5,15 @@ mod bars;
 mod commands;
 mod costs;
 mod disks;
+mod filters;
 mod fragments;
 mod glance;
 mod notes;
+mod overview;
 mod part;
 mod published;
 mod view;
+mod why;
 
 use crate::published::{Against, Table};
 use crate::{Options, ReportError};
@@ -43,14 +46,18 @@ fn fill(template: &str, page: &impl Serialize) -> Result<Vec<u8>, minijinja::Err
     let mut environment = Environment::new();
     // What is put into the page is escaped; style and script are included as they are.
     environment.set_auto_escape_callback(|name| match name {
-        "report.html" | "lab.html" | "published.html" => AutoEscape::Html,
-        _ => AutoEscape::None,
+        "report.css" | "report.js" => AutoEscape::None,
+        _ => AutoEscape::Html,
     });
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.add_filter("breakable", breakable);
     environment.add_template("report.html", include_str!("../../../data/report.html"))?;
     environment.add_template("lab.html", include_str!("../../../data/lab.html"))?;
+    let overview = include_str!("../../../data/overview.html");
+    environment.add_template("overview.html", overview)?;
+    let beside = include_str!("../../../data/beside.html");
+    environment.add_template("beside.html", beside)?;
     let published = include_str!("../../../data/published.html");
     environment.add_template("published.html", published)?;
     environment.add_template("report.css", include_str!("../../../data/report.css"))?;

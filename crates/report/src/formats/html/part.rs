@@ -1,13 +1,15 @@
 //! The tables of one lab, as the template takes them: texts and numbers, nothing to decide any more.
 
-use super::bars;
+use super::bars::{self, Dots};
 use super::costs::{COSTS, Cell};
 use super::disks::Disks;
 use super::fragments::Fragments;
 use super::glance::{self, Glance};
 use super::notes::{Proof, State};
+use super::overview::{Layouts, Overview};
+use super::why::Why;
 use crate::table::{
-    Comparison, Measure, PhaseTable, Standing, Told, ToldValue, Value, WorkloadTable,
+    Comparison, Measure, PhaseTable, Standing, TIERS, Told, ToldValue, Value, WorkloadTable,
 };
 use crate::words::{self, Scale};
 use serde::Serialize;
@@ -23,8 +25,6 @@ pub struct Part {
     lab: Option<String>,
     /// What tells its places on the page from those of the others.
     suffix: String,
-    /// Whether the controls, which are of all tables of the page, stand here.
-    controls: bool,
     /// Whether the page tells of cells that were not measured.
     unmeasured: bool,
     figures: String,
@@ -38,14 +38,20 @@ pub struct Part {
     compares: bool,
     doubted: bool,
     writes: bool,
+    /// Whether dots stand for several samples.
+    binned: bool,
     baseline: String,
     contenders: Vec<String>,
+    overview: Option<Overview>,
+    tiers_about: &'static str,
+    tiers: Vec<(String, String)>,
+    reached: Option<String>,
+    layouts: Option<Layouts>,
     glance: Vec<Glance>,
     glance_note: String,
-    overall: Vec<String>,
-    overall_phases: usize,
     told: Vec<ToldRow>,
     workloads: Vec<Workload>,
+    why: Why,
     cost_headings: Vec<&'static str>,
     disks: Disks,
     fragments: Fragments,
@@ -88,6 +94,8 @@ struct Workload {
 
 #[derive(Debug, Serialize)]
 struct Phase {
+    /// What it is called on the whole page.
+    place: String,
     label: String,
     about: String,
     unit: &'static str,
@@ -120,21 +128,28 @@ pub struct Figure {
 }
 
 impl Part {
-    /// Part `at` of the page; the `controls` stand in one of them.
+    /// Part `at` of the page.
     pub fn of(
         at: usize,
         comparison: &Comparison,
-        (controls, unmeasured): (bool, bool),
-        clock: bool,
+        why: Why,
+        (unmeasured, clock): (bool, bool),
     ) -> Self {
+        let suffix = match at {
+            0 => String::new(),
+            at => format!("-{}", at + 1),
+        };
+        let dots = Dots::of(comparison);
         Self {
             lab: comparison.heading(),
-            suffix: if at == 0 {
-                String::new()
-            } else {
-                format!("-{}", at + 1)
-            },
-            controls,
+            overview: Overview::of_all(comparison),
+            tiers_about: TIERS,
+            tiers: comparison.tiers(),
+            binned: dots != Dots::Each,
+            reached: comparison.reached.clone(),
+            layouts: Layouts::of(comparison, clock),
+            suffix,
+            why,
             unmeasured,
             figures: comparison.figures(),
             repeated: comparison.repeated(),
@@ -150,14 +165,12 @@ impl Part {
             baseline: comparison.contenders.first().cloned().unwrap_or_default(),
             glance_note: comparison.glance_note(),
             glance: glance::tables(comparison, clock),
-            overall: comparison.overall.iter().map(|r| times(r.middle)).collect(),
-            overall_phases: comparison.overall_phases,
             told: comparison.told.iter().map(ToldRow::of).collect(),
             workloads: comparison
                 .workloads
                 .iter()
                 .filter(|w| w.measured())
-                .map(|w| Workload::of(w, &comparison.contenders, clock))
+                .map(|w| Workload::of(w, comparison, clock, dots))
                 .collect(),
             cost_headings: COSTS.iter().map(|(heading, _)| *heading).collect(),
             disks: Disks::of(comparison),
@@ -174,7 +187,8 @@ impl Part {
 }
 
 impl Workload {
-    fn of(workload: &WorkloadTable, contenders: &[String], clock: bool) -> Self {
+    fn of(workload: &WorkloadTable, comparison: &Comparison, clock: bool, dots: Dots) -> Self {
+        let place = |phase: &str| words::phase(comparison.workloads.len(), &workload.name, phase);
         Self {
             name: workload.name.clone(),
             dataset: workload.dataset.clone(),
@@ -182,14 +196,19 @@ impl Workload {
                 .phases
                 .iter()
                 .filter(|p| !p.lines.is_empty())
-                .map(|p| Phase::of(p, contenders, clock))
+                .map(|p| Phase::of(p, place(&p.label), &comparison.contenders, (clock, dots)))
                 .collect(),
         }
     }
 }
 
 impl Phase {
-    fn of(phase: &PhaseTable, contenders: &[String], clock: bool) -> Self {
+    fn of(
+        phase: &PhaseTable,
+        place: String,
+        contenders: &[String],
+        (clock, dots): (bool, Dots),
+    ) -> Self {
         let scale = phase.scale(clock);
         let mut columns: Vec<_> = phase
             .lines
@@ -198,7 +217,7 @@ impl Phase {
             .collect();
         let rows = contenders.iter().enumerate().map(|(at, contender)| Row {
             contender: contender.clone(),
-            bars: bars::bars(phase, at),
+            bars: bars::bars(phase, at, scale, dots),
             figures: columns.iter_mut().filter_map(Iterator::next).collect(),
         });
         let costs = contenders
@@ -211,6 +230,7 @@ impl Phase {
             })
             .collect();
         Self {
+            place,
             label: phase.label.clone(),
             about: phase.about(),
             unit: scale.unit(),

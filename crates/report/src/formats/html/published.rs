@@ -1,8 +1,10 @@
-//! The page of a published table, and that of a run beside one: what the template is filled with.
+//! The page of a published table, that of a run beside one, and the same on the page of a run that
+//! does such a table again: what the templates are filled with.
 
-use crate::published::{Against, Holding, Table, telling};
-use crate::reruns::{Because, Departure};
+use crate::published::{self, Against, Holding, Table, telling};
+use crate::reruns::{self, Because, Departure};
 use crate::table::labs;
+use fsdyno_model::ResultSet;
 use serde::Serialize;
 
 /// A page of either kind.
@@ -11,8 +13,42 @@ pub struct Page {
     title: String,
     /// Why labs stand apart, where there are several.
     why: Option<&'static str>,
+    /// The level of its first headings.
+    level: u32,
     /// The table; or the run beside it, lab by lab.
     parts: Vec<Part>,
+}
+
+/// A published table on the page of a run that does the same.
+#[derive(Debug, Serialize)]
+pub struct Then {
+    name: String,
+    title: String,
+    year: u32,
+    page: Page,
+}
+
+/// The tables that the plan of a run does again: by its suite, or as a rerun.
+pub fn beside(set: &ResultSet, clock: bool) -> Vec<Then> {
+    let rerun = reruns::of_plan(&set.run.plan).map(|(rerun, _)| rerun.name);
+    let tables = published::ALL.iter().filter_map(|table| table.read().ok());
+    let tables = tables
+        .filter(|table| rerun.map_or(table.suite == set.run.plan.name, |name| table.name == name));
+    let then = tables.filter_map(|table| {
+        let against = Against::in_each_lab(set, &table).ok()?;
+        let mut page = Page::of_against(&against, clock);
+        page.level = 3;
+        for part in &mut page.parts {
+            part.suffix = format!("-{}{}", table.name, part.suffix);
+        }
+        Some(Then {
+            name: table.name,
+            title: table.title,
+            year: table.year,
+            page,
+        })
+    });
+    then.collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -26,7 +62,7 @@ struct Part {
     grids: Vec<Grid>,
     tally: String,
     conclusions: Vec<Conclusion>,
-    /// Figures of a rerun that are of another order than then, below their heading.
+    /// How many figures of a rerun are of the order of then, and those that are not.
     departures: Option<(String, Vec<String>)>,
     apart: Vec<(&'static str, String)>,
 }
@@ -103,6 +139,7 @@ impl Page {
         Self {
             title: format!("{}: {} ({})", table.name, table.title, table.year),
             why: None,
+            level: 2,
             parts: vec![part],
         }
     }
@@ -122,6 +159,7 @@ impl Page {
                 .iter()
                 .any(|of| of.lab.is_some())
                 .then_some(labs::WHY),
+            level: 2,
             parts: parts.map(|(at, of)| Part::of(at, of, clock)).collect(),
         }
     }

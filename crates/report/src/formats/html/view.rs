@@ -1,10 +1,12 @@
 //! What the page is filled with around the tables of its labs.
 
+use super::filters::{self, Filter};
 use super::notes::{Doubt, Unmeasured};
 use super::part::Part;
-use super::{commands, fill};
+use super::published::{self, Then};
+use super::{commands, fill, why};
 use crate::Options;
-use crate::table::{Comparison, Comparisons, Lab, facts, labs};
+use crate::table::{Comparison, Comparisons, Lab, Measure, facts, labs};
 use crate::words;
 use fsdyno_model::ResultSet;
 use serde::Serialize;
@@ -25,6 +27,12 @@ pub struct Page {
     parts: Vec<String>,
     /// Whether there is any table of times.
     measured: bool,
+    /// Whether some phase has a time to durable.
+    writes: bool,
+    /// What can be chosen of all tables.
+    filters: Vec<Filter>,
+    /// The published tables that the run does again.
+    then: Vec<Then>,
     doubts: Vec<Doubt>,
     unmeasured: Vec<Unmeasured>,
     facts: Vec<(&'static str, String)>,
@@ -38,11 +46,12 @@ impl Page {
     /// The page of a run.
     pub fn of(set: &ResultSet, options: &Options) -> Result<Self, minijinja::Error> {
         let comparisons = Comparisons::of(set);
-        let controls = comparisons.labs.iter().position(Comparison::measured);
         let unmeasured = !comparisons.unmeasured.is_empty();
+        let mut why = why::of_all(set, &comparisons, options).into_iter();
         let part = |(at, comparison): (usize, &Comparison)| {
-            let asked = (controls == Some(at), unmeasured);
-            let filled = fill("lab.html", &Part::of(at, comparison, asked, options.clock))?;
+            let why = why.next().unwrap_or_default();
+            let part = Part::of(at, comparison, why, (unmeasured, options.clock));
+            let filled = fill("lab.html", &part)?;
             Ok(String::from_utf8_lossy(&filled).into_owned())
         };
         let parts = comparisons.labs.iter().enumerate().map(part);
@@ -56,7 +65,14 @@ impl Page {
             all_labs: comparisons.apart().then_some(labs::ALL),
             cells: comparisons.cells.in_words(),
             parts: parts.collect::<Result<_, minijinja::Error>>()?,
-            measured: controls.is_some(),
+            measured: comparisons.labs.iter().any(Comparison::measured),
+            writes: comparisons
+                .labs
+                .iter()
+                .flat_map(Comparison::lines)
+                .any(|line| line.measure == Measure::Durable),
+            filters: filters::filters(&comparisons.labs),
+            then: published::beside(set, options.clock),
             doubts: comparisons.doubts.iter().map(Doubt::of).collect(),
             unmeasured: comparisons.unmeasured.iter().map(Unmeasured::of).collect(),
             facts: facts::facts(set),
