@@ -48,6 +48,8 @@ pub enum Command {
     Show(ShowArgs),
     /// The report of a run, alone or beside a published table
     Report(ReportArgs),
+    /// The charts of a run as pictures, SVG or PNG, and as values
+    Chart(crate::commands::chart::ChartArgs),
     /// Runs beside each other, across kernels, machines or dates; thresholds for tests
     Compare(crate::commands::compare::CompareArgs),
     /// Why one contender of a run takes longer than another: its time taken apart, and one sentence

@@ -35,6 +35,7 @@ fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
         Command::Merge { other } => commands::merge::merge(other, &store()?),
         Command::Show(args) => commands::show::show(args, &store()?),
         Command::Report(args) => commands::report::report(args, &store()?),
+        Command::Chart(args) => commands::chart::chart(args, &store()?),
         Command::Rerun(args) => commands::rerun::rerun(args, &store()?),
         Command::Compare(args) => commands::compare::compare(args, &store()?),
         Command::Why(args) => commands::why::why(args, &store()?),

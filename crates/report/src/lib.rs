@@ -2,11 +2,12 @@
 //!
 //! What lives here: the model of comparison all formats share ([`table`]), its wording, published
 //! tables and what a run is beside them ([`published`]), their reruns ([`reruns`]), runs beside each
-//! other ([`across`]), and one module per format. What does not: SQL, clocks, terminal detection.
+//! other ([`across`]), charts as values and as pictures ([`charts`]), and one module per format. What does not: SQL, clocks, terminal detection.
 //! Everything a report depends on is passed in, so that the same result set and options give the same
 //! bytes.
 
 pub mod across;
+pub mod charts;
 mod figures;
 pub mod formats;
 pub mod published;

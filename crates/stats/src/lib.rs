@@ -1,8 +1,8 @@
 //! Numbers in, numbers out: what figures say, and how sure that is.
 //!
-//! What lives here: describing a sample ([`Summary`], [`geometric_mean`]), comparing contenders by
-//! pairs within blocks ([`ratio_paired`], [`geometric_ratio`]) and judging all comparisons of a
-//! table together ([`judge_table`]), also where figures decide how long a run goes on ([`Looks`]);
+//! What lives here: describing a sample ([`Summary`], [`median_interval`], [`geometric_mean`]),
+//! comparing contenders by pairs within blocks ([`ratio_paired`], [`geometric_ratio`]) and judging
+//! all comparisons of a table together ([`judge_table`]), also where figures decide how long a run goes on ([`Looks`]);
 //! comparing runs, which are in no pairs ([`ratio_apart`], [`judge_apart`]); ranks and tiers
 //! ([`rank_intervals`], [`tiers`]); doubt about a series ([`outliers`], [`drift`], [`humps`],
 //! [`dependence`]); and how far two orders agree ([`rank_correlation`]). What does not: clocks,
@@ -19,6 +19,7 @@ mod exact;
 mod halving;
 mod holm;
 mod looks;
+mod middles;
 mod normal;
 mod pairs;
 mod proportion;
@@ -37,6 +38,7 @@ pub use describe::{Summary, geometric_mean};
 pub use exact::Interval;
 pub use holm::holm;
 pub use looks::Looks;
+pub use middles::median_interval;
 pub use pairs::{PairedRatio, geometric_ratio, ratio_paired};
 pub use proportion::proportion_interval;
 pub use ranks::{FEWEST_RANKED, chance_of_order, midranks, rank_correlation};

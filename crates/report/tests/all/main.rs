@@ -2,6 +2,7 @@
 
 mod across;
 mod against;
+mod charts;
 mod conclusion;
 mod data;
 mod disks;

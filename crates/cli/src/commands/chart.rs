@@ -1,0 +1,173 @@
+//! `chart`: the charts of a run as SVG, PNG or JSON, from the store alone. The same run gives the
+//! same bytes.
+
+use crate::exit::{Code, Trouble};
+use crate::output;
+use clap::{Args, ValueEnum};
+use fsdyno_report::charts::svg::{self, Look, Theme};
+use fsdyno_report::charts::{self, Chart, Filter, png};
+use fsdyno_store::{Named, Store};
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+Without a name, and without --output, the charts of the run are listed. A name may be that of a chart
+or of a kind, which is all charts of it: overview, samples, repeats, latency, throughput, cost. Several
+charts go into a directory, a file each; several as JSON may also go to standard output, in one list.
+docs/charts.md tells what each kind shows.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct ChartArgs {
+    /// The run: its name, the beginning of it, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Charts, or kinds of charts [default: all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// svg, png, or json: what is drawn, as a value
+    #[arg(long, value_name = "FORMAT", default_value = "svg")]
+    pub format: ChartFormat,
+    /// A file for one chart, a directory for several [default: standard output]
+    #[arg(long, short, value_name = "FILE|DIR")]
+    pub output: Option<PathBuf>,
+    /// light or dark
+    #[arg(long, value_name = "THEME", default_value = "light", value_parser = theme)]
+    pub theme: Theme,
+    /// How wide, in pixels: 280 to 4000
+    #[arg(long, value_name = "PIXELS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(i64::from(Look::NARROWEST)..=i64::from(Look::WIDEST)))]
+    pub width: u32,
+    /// Pixels of a PNG for each of its width, 1 to 4: 2 is sharp in print
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub zoom: u8,
+    /// This workload alone
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// This phase alone
+    #[arg(long, value_name = "NAME")]
+    pub phase: Option<String>,
+    /// This contender alone, as tables call it; given again, one more. Ratios stay those to the
+    /// baseline of the run
+    #[arg(long, value_name = "LABEL")]
+    pub contender: Vec<String>,
+}
+
+/// A form a chart can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ChartFormat {
+    /// A drawing.
+    Svg,
+    /// A picture.
+    Png,
+    /// What is drawn, as a value.
+    Json,
+}
+
+impl ChartFormat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Png => "png",
+            Self::Json => "json",
+        }
+    }
+}
+
+fn theme(text: &str) -> Result<Theme, String> {
+    text.parse()
+}
+
+pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, Trouble> {
+    let store = Store::open_existing_read_only(store)?;
+    let set = match store.resolve_any(&args.run).map_err(Trouble::usage)? {
+        Named::Run(id) => store.load(&id)?,
+        Named::Series(id) => {
+            let message = format!("{id} is a series of cuts, which has no times to draw");
+            return Err(Trouble::usage(message));
+        }
+    };
+    let filter = Filter {
+        workload: args.workload.clone(),
+        phase: args.phase.clone(),
+        contenders: args.contender.clone(),
+    };
+    let all = charts::of_run(&set, &filter).map_err(Trouble::usage)?;
+    let chosen = charts::choose(&set.run.id, all, &args.names).map_err(Trouble::usage)?;
+    match (&args.output, chosen.as_slice()) {
+        (None, charts) if args.names.is_empty() && args.format == ChartFormat::Svg => {
+            list(charts)?;
+        }
+        (None, charts) => to_standard_output(args, charts)?,
+        (Some(path), [one]) if !is_directory(path) => output::to(Some(path), &draw(one, args)?)?,
+        (Some(directory), charts) => into(directory, charts, args)?,
+    }
+    Ok(Code::Ok)
+}
+
+/// Which charts there are.
+fn list(charts: &[Chart]) -> Result<(), Trouble> {
+    let row = |chart: &Chart| vec![chart.name.clone(), chart.kind.about().to_owned()];
+    let rows: Vec<Vec<String>> = charts.iter().map(row).collect();
+    output::rows(&rows, output::width())
+}
+
+fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), Trouble> {
+    match (charts, args.format) {
+        ([one], ChartFormat::Png) if std::io::stdout().is_terminal() => {
+            Err(Trouble::usage(format!(
+                "a PNG is nothing for a terminal: add --output {}.png",
+                one.name
+            )))
+        }
+        ([one], _) => output::bytes(&draw(one, args)?),
+        (_, ChartFormat::Json) => output::json(&charts),
+        (several, _) => Err(Trouble::usage(format!(
+            "these are {} charts: name a directory for them by --output DIR, or one of them: {}",
+            several.len(),
+            names(several)
+        ))),
+    }
+}
+
+fn names(charts: &[Chart]) -> String {
+    let names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Whether a path is one, or is written as one.
+fn is_directory(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// Writes each chart into a file of that directory, which is made where it is not there.
+fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), Trouble> {
+    std::fs::create_dir_all(directory).map_err(|error| {
+        let directory = directory.display();
+        Trouble::failure(format!("cannot make the directory {directory}: {error}"))
+    })?;
+    for chart in charts {
+        let file = directory.join(format!("{}.{}", chart.name, args.format.name()));
+        output::to(Some(&file), &draw(chart, args)?)?;
+        output::bytes(format!("{}\n", file.display()).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, Trouble> {
+    let look = Look {
+        width: args.width,
+        theme: args.theme,
+    };
+    match args.format {
+        ChartFormat::Svg => Ok(svg::render(chart, look).into_bytes()),
+        ChartFormat::Png => {
+            png::of_svg(&svg::render(chart, look), f32::from(args.zoom)).map_err(Trouble::failure)
+        }
+        ChartFormat::Json => {
+            let mut text = serde_json::to_string_pretty(chart)
+                .map_err(|error| Trouble::failure(format!("cannot write JSON: {error}")))?;
+            text.push('\n');
+            Ok(text.into_bytes())
+        }
+    }
+}

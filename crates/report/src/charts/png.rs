@@ -1,0 +1,67 @@
+//! A drawing as PNG. Letters are those of a font that comes along, so that a picture has the same
+//! bytes on every machine.
+
+use resvg::{tiny_skia, usvg};
+use std::sync::Arc;
+
+/// The most pixels of a picture: what stays below 1 GiB of memory.
+const MOST_PIXELS: f64 = 200e6;
+
+/// A picture that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PngError {
+    /// The drawing is none.
+    #[error("the drawing of a chart is not read as SVG")]
+    Svg(#[from] usvg::Error),
+    /// The font that comes along is none.
+    #[error("the font DejaVu Sans Condensed, which comes along with fsdyno, is not read as a font")]
+    Font,
+    /// It would be too large.
+    #[error(
+        "a picture of {wide:.0} x {tall:.0} pixels is too large; take a smaller --width or --zoom"
+    )]
+    Size {
+        /// Its width.
+        wide: f32,
+        /// Its height.
+        tall: f32,
+    },
+    /// It cannot be encoded.
+    #[error("the picture cannot be written as PNG: {0}")]
+    Encode(String),
+}
+
+/// A picture of a drawing, with so many pixels for each of its own.
+pub fn of_svg(svg: &str, zoom: f32) -> Result<Vec<u8>, PngError> {
+    let mut options = usvg::Options::default();
+    let fonts = Arc::make_mut(&mut options.fontdb);
+    fonts.load_font_data(dejavu::sans_condensed::regular().to_vec());
+    let family = fonts
+        .faces()
+        .next()
+        .and_then(|face| Some(face.families.first()?.0.clone()));
+    let family = family.ok_or(PngError::Font)?;
+    fonts.set_sans_serif_family(family.clone());
+    options.font_family = family;
+    let tree = usvg::Tree::from_str(svg, &options)?;
+    let size = tree.size();
+    let (wide, tall) = ((size.width() * zoom).ceil(), (size.height() * zoom).ceil());
+    let too_large = PngError::Size { wide, tall };
+    if f64::from(wide) * f64::from(tall) > MOST_PIXELS {
+        return Err(too_large);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked above"
+    )]
+    let pixels = tiny_skia::Pixmap::new(wide as u32, tall as u32);
+    let Some(mut pixels) = pixels else {
+        return Err(too_large);
+    };
+    let scaled = tiny_skia::Transform::from_scale(zoom, zoom);
+    resvg::render(&tree, scaled, &mut pixels.as_mut());
+    pixels
+        .encode_png()
+        .map_err(|error| PngError::Encode(error.to_string()))
+}

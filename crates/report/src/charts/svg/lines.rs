@@ -1,0 +1,256 @@
+//! Fields with two axes: lines with the stroke and the shape of their contenders, named above and,
+//! where there is room, at their ends.
+
+use super::paper::{LETTERS, Paper, SMALL, dashes, fitting, n, symbol, width};
+use super::scale::Laid;
+use crate::charts::{Axis, Chart, Mark, Panel};
+use std::fmt::Write as _;
+
+/// Between fields beside each other.
+const GAP: f64 = 28.0;
+/// The narrowest field that has others beside it.
+const LEAST: f64 = 330.0;
+/// Above a field, for its name.
+const HEAD: f64 = 22.0;
+/// Below a field, for its axis.
+const AXIS: f64 = 36.0;
+/// The symbol and the stroke before a name.
+const SAMPLE: f64 = 30.0;
+
+/// Draws the fields of a chart, with the names of its contenders above.
+pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
+    names(paper, chart);
+    let count = chart.panels.len().max(1);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a small number"
+    )]
+    let fitting = ((paper.wide + GAP) / (LEAST + GAP)).floor().max(1.0) as usize;
+    let columns = count.div_ceil(count.div_ceil(fitting.min(count)));
+    let wide = (paper.wide - GAP * (columns - 1) as f64) / columns as f64;
+    for line in chart.panels.chunks(columns) {
+        let top = paper.y;
+        let mut lowest = top;
+        for (column, panel) in line.iter().enumerate() {
+            let left = (wide + GAP) * column as f64;
+            let field = Field::of(chart, panel, (left, top), wide);
+            field.draw(paper);
+            lowest = lowest.max(field.bottom + AXIS);
+        }
+        paper.y = lowest;
+    }
+}
+
+/// The contenders with their strokes and shapes, in lines as wide as the chart.
+fn names(paper: &mut Paper, chart: &Chart) {
+    let mut x = 0.0;
+    paper.down(18.0);
+    for at in chart.drawn() {
+        let name = &chart.contenders[at];
+        let wide = (SAMPLE + width(name, LETTERS) + 14.0).min(paper.wide);
+        if x > 0.0 && x + wide > paper.wide {
+            x = 0.0;
+            paper.down(18.0);
+        }
+        let y = paper.y - 4.0;
+        paper.open(at, name);
+        let path = format!("M{} {}h24", n(x), n(y - 4.0));
+        paper.stroke(&path, dashes(at), name);
+        paper.shape("m", &symbol(at, (x + 12.0, y - 4.0), 4.0), name);
+        paper.label((x + SAMPLE, y), wide - SAMPLE, LETTERS, name);
+        paper.close();
+        x += wide;
+    }
+    paper.down(6.0);
+}
+
+/// One field, placed.
+struct Field<'a> {
+    chart: &'a Chart,
+    panel: &'a Panel,
+    x: Laid<'a>,
+    y: Laid<'a>,
+    origin: (f64, f64),
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    /// Room for names at the ends of lines; none where there is too little.
+    ends: Option<f64>,
+}
+
+impl<'a> Field<'a> {
+    fn of(chart: &'a Chart, panel: &'a Panel, origin: (f64, f64), wide: f64) -> Self {
+        let marks = || panel.series.iter().flat_map(|one| &one.marks);
+        let up: &Axis = panel.y.as_ref().unwrap_or(&panel.x);
+        let tall = (wide * 0.48).clamp(130.0, 250.0);
+        let (top, bottom) = (origin.1 + HEAD, origin.1 + HEAD + tall);
+        let y = Laid::of(up, marks().flat_map(|mark| points(mark, 1)), bottom, top);
+        let values = y.ticks(26.0).into_iter();
+        let values = values
+            .map(|(_, text)| width(&text, SMALL))
+            .fold(0.0, f64::max);
+        let left = origin.0 + values + 10.0;
+        let drawn = panel.series.iter().filter(|one| !one.marks.is_empty());
+        let named = drawn.map(|one| width(&chart.contenders[one.contender], SMALL));
+        let named = named.fold(0.0, f64::max) + 10.0;
+        let ends = (wide >= LEAST && named <= 0.3 * wide).then_some(named);
+        let right = origin.0 + wide - ends.unwrap_or(6.0);
+        Self {
+            x: Laid::of(
+                &panel.x,
+                marks().flat_map(|mark| points(mark, 0)),
+                left + 4.0,
+                right - 4.0,
+            ),
+            y,
+            chart,
+            panel,
+            origin,
+            left,
+            right,
+            top,
+            bottom,
+            ends,
+        }
+    }
+
+    fn draw(&self, paper: &mut Paper) {
+        let room = self.right - self.origin.0;
+        let up = format!("{}: {}", self.panel.title, self.y.label());
+        paper.text(
+            (self.origin.0, self.origin.1 + 13.0),
+            "p",
+            &fitting(&up, room, LETTERS),
+        );
+        for (y, text) in self.y.ticks(26.0) {
+            paper.line("g", (self.left, y), (self.right, y));
+            paper.anchored((self.left - 5.0, y + 4.0), "k", "end", &text);
+        }
+        for (x, text) in self.x.ticks(50.0) {
+            paper.line("g", (x, self.bottom), (x, self.bottom + 4.0));
+            paper.anchored((x, self.bottom + 16.0), "k", "middle", &text);
+        }
+        paper.line("g", (self.left, self.bottom), (self.right, self.bottom));
+        let middle = f64::midpoint(self.left, self.right);
+        paper.anchored((middle, self.bottom + 30.0), "k", "middle", &self.x.label());
+        for one in self.panel.series.iter().filter(|one| !one.marks.is_empty()) {
+            paper.open(one.contender, &self.chart.contenders[one.contender]);
+            let small = one.marks.len() > 60;
+            for mark in &one.marks {
+                if self.mark(paper, one.contender, mark, small).is_none() {
+                    paper.left_out += 1;
+                }
+            }
+            paper.close();
+        }
+        if self.ends.is_some() {
+            self.names_at_ends(paper);
+        }
+    }
+
+    /// Draws a mark; none where it has no place.
+    fn mark(&self, paper: &mut Paper, style: usize, mark: &Mark, small: bool) -> Option<()> {
+        match mark {
+            Mark::Line { points, label } => {
+                let path = self.path(points);
+                if path.is_empty() {
+                    return None;
+                }
+                paper.stroke(&path, dashes(style), label);
+            }
+            Mark::Dot { x, y, label }
+            | Mark::Middle { x, y, label }
+            | Mark::Bar { x, y, label } => {
+                let at = (self.x.at(*x)?, self.y.at(*y)?);
+                let r = if small { 2.0 } else { 3.6 };
+                paper.shape("m", &symbol(style, at, r), label);
+            }
+            Mark::Bin {
+                low,
+                high,
+                y,
+                label,
+                ..
+            }
+            | Mark::Range {
+                low,
+                high,
+                y,
+                label,
+            }
+            | Mark::Interval {
+                low,
+                high,
+                y,
+                label,
+            } => {
+                let (low, high, y) = (self.x.at(*low)?, self.x.at(*high)?, self.y.at(*y)?);
+                let path = format!("M{} {}H{}", n(low), n(y), n(high));
+                paper.shape("r", &path, label);
+            }
+        }
+        Some(())
+    }
+
+    /// A line through those points that have a place; it breaks where one has none.
+    fn path(&self, points: &[(f64, f64)]) -> String {
+        let (mut path, mut pen) = (String::new(), 'M');
+        for (x, y) in points {
+            let (Some(x), Some(y)) = (self.x.at(*x), self.y.at(*y)) else {
+                pen = 'M';
+                continue;
+            };
+            let _ = write!(path, "{pen}{} {}", n(x), n(y));
+            pen = 'L';
+        }
+        path
+    }
+
+    /// The names at the ends of the lines, moved apart where they would cover each other.
+    fn names_at_ends(&self, paper: &mut Paper) {
+        const APART: f64 = 12.0;
+        let end = |one: &crate::charts::Series| {
+            let mut lines = one.marks.iter().filter_map(|mark| match mark {
+                Mark::Line { points, .. } => points.last(),
+                _ => None,
+            });
+            let y = lines.next_back().and_then(|(_, y)| self.y.at(*y))?;
+            Some((y, one.contender))
+        };
+        let mut ends: Vec<(f64, usize)> = self.panel.series.iter().filter_map(end).collect();
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut lowest = self.top - APART;
+        for (y, _) in &mut ends {
+            *y = y.max(lowest + APART);
+            lowest = *y;
+        }
+        // What was pushed below the field goes up again.
+        let mut highest = self.bottom + APART;
+        for (y, _) in ends.iter_mut().rev() {
+            *y = y.min(highest - APART);
+            highest = *y;
+        }
+        for (y, contender) in ends {
+            let name = &self.chart.contenders[contender];
+            paper.open(contender, name);
+            paper.text((self.right + 4.0, y + 4.0), "k", name);
+            paper.close();
+        }
+    }
+}
+
+/// The values that a mark takes along an axis: 0 to the right, 1 up.
+fn points(mark: &Mark, axis: usize) -> Vec<f64> {
+    let choose = |x: f64, y: f64| if axis == 0 { x } else { y };
+    match mark {
+        Mark::Dot { x, y, .. } | Mark::Middle { x, y, .. } | Mark::Bar { x, y, .. } => {
+            vec![choose(*x, *y)]
+        }
+        Mark::Bin { low, high, y, .. }
+        | Mark::Range { low, high, y, .. }
+        | Mark::Interval { low, high, y, .. } => vec![choose(*low, *y), choose(*high, *y)],
+        Mark::Line { points, .. } => points.iter().map(|(x, y)| choose(*x, *y)).collect(),
+    }
+}

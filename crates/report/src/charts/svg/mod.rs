@@ -1,0 +1,141 @@
+//! A chart as SVG: one writer for the page, where classes take their colours from its style, and for
+//! pictures by themselves, which bring the colours of a theme along.
+//!
+//! What lives here: the frame around the fields of a chart. What does not: rows ([`rows`]), lines
+//! ([`lines`]), values to places ([`scale`]), elements and letters ([`paper`]), colours
+//! ([`theme`]).
+
+mod lines;
+mod paper;
+mod rows;
+mod scale;
+pub mod theme;
+
+use super::Chart;
+use paper::{Paper, SMALL, wrapped};
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+use theme::standalone;
+
+/// How a chart is to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Its width, pixels; below [`Look::NARROWEST`], that is taken.
+    pub width: u32,
+    /// Whose colours.
+    pub theme: Theme,
+}
+
+/// Where colours come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    /// From the style of the page around it ([`theme::of_page`]).
+    Page,
+    /// Its own, on white.
+    Light,
+    /// Its own, on black.
+    Dark,
+}
+
+impl Theme {
+    /// The themes of pictures by themselves.
+    pub const ALL: [Self; 2] = [Self::Light, Self::Dark];
+
+    /// The name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+impl fmt::Display for Theme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Theme {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let mut all = Self::ALL.into_iter();
+        let found = all.find(|theme| theme.name() == name);
+        found.ok_or_else(|| format!("`{name}` is no theme; there are light and dark"))
+    }
+}
+
+impl Look {
+    /// The narrowest chart, pixels: what fits a phone.
+    pub const NARROWEST: u32 = 280;
+    /// The widest.
+    pub const WIDEST: u32 = 4000;
+
+    /// The width, within what can be drawn.
+    fn wide(self) -> f64 {
+        f64::from(self.width.clamp(Self::NARROWEST, Self::WIDEST))
+    }
+}
+
+/// Draws a chart. The same chart and look give the same bytes.
+pub fn render(chart: &Chart, look: Look) -> String {
+    let wide = look.wide();
+    let mut paper = Paper::new(wide);
+    paper.down(20.0);
+    paper.text((0.0, paper.y - 4.0), "t", &chart.title);
+    if chart.panels.iter().any(|panel| panel.y.is_some()) {
+        lines::draw(&mut paper, chart);
+    } else {
+        rows::draw(&mut paper, chart);
+    }
+    if chart.is_empty() {
+        paper.down(18.0);
+        paper.text((0.0, paper.y - 4.0), "k", "nothing was measured");
+    }
+    let left_out = paper.left_out;
+    let said = (left_out > 0)
+        .then(|| format!("{left_out} marks have no place on their scale and are not drawn."));
+    for note in chart.notes.iter().chain(said.as_ref()) {
+        for line in wrapped(note, wide, SMALL) {
+            paper.down(14.0);
+            paper.text((0.0, paper.y - 3.0), "k", &line);
+        }
+    }
+    paper.down(4.0);
+    frame(chart, look.theme, &paper)
+}
+
+/// Puts what was drawn into its element, with what it is in words.
+fn frame(chart: &Chart, theme: Theme, paper: &Paper) -> String {
+    const MARGIN: f64 = 12.0;
+    let escaped = paper::escaped;
+    let (name, title, about) = (&chart.name, escaped(&chart.title), escaped(&chart.about));
+    let (inside, standing) = (theme == Theme::Page, theme != Theme::Page);
+    let margin = if standing { MARGIN } else { 0.0 };
+    let (wide, tall) = (paper.wide + 2.0 * margin, paper.y.ceil() + 2.0 * margin);
+    let mut svg = String::with_capacity(paper.svg.len() + about.len() + 2048);
+    let size = if inside {
+        String::new()
+    } else {
+        format!(r#" xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{tall}""#)
+    };
+    let kind = chart.kind;
+    let _ = write!(
+        svg,
+        r#"<svg{size} class="chart {kind}" viewBox="{0} {0} {wide} {tall}" role="img" aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{title}</title><desc id="{name}-d">{about}</desc>"#,
+        -margin
+    );
+    if standing {
+        let _ = write!(
+            svg,
+            r#"<style>{}</style><rect class="paper" x="{1}" y="{1}" width="{wide}" height="{tall}"/>"#,
+            standalone(theme),
+            -margin
+        );
+    }
+    svg.push_str(&paper.svg);
+    svg.push_str("</svg>\n");
+    svg
+}

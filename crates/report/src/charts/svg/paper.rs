@@ -1,0 +1,263 @@
+//! Elements of a drawing, and how wide letters are. Places have one digit behind the point: less
+//! than that nobody sees.
+
+use std::fmt::Write as _;
+
+/// The size of letters in a chart, pixels.
+pub(super) const LETTERS: f64 = 12.0;
+/// That of figures beside an axis, and of notes.
+pub(super) const SMALL: f64 = 11.0;
+
+/// A drawing that grows downwards.
+#[derive(Debug)]
+pub(super) struct Paper {
+    /// Its width.
+    pub(super) wide: f64,
+    /// How far it has come.
+    pub(super) y: f64,
+    /// Its elements.
+    pub(super) svg: String,
+    /// Marks that have no place on their scale.
+    pub(super) left_out: usize,
+}
+
+impl Paper {
+    pub(super) fn new(wide: f64) -> Self {
+        Self {
+            wide,
+            y: 0.0,
+            svg: String::new(),
+            left_out: 0,
+        }
+    }
+
+    /// Leaves room.
+    pub(super) fn down(&mut self, by: f64) {
+        self.y += by;
+    }
+
+    /// A text that begins at a place.
+    pub(super) fn text(&mut self, at: (f64, f64), class: &str, text: &str) {
+        self.anchored(at, class, "", text);
+    }
+
+    /// A text whose end, or `middle`, is at a place.
+    pub(super) fn anchored(&mut self, (x, y): (f64, f64), class: &str, anchor: &str, text: &str) {
+        let anchor = if anchor.is_empty() {
+            String::new()
+        } else {
+            format!(r#" text-anchor="{anchor}""#)
+        };
+        let class = if class.is_empty() {
+            String::new()
+        } else {
+            format!(r#" class="{class}""#)
+        };
+        let (x, y, text) = (n(x), n(y), escaped(text));
+        let _ = write!(
+            self.svg,
+            r#"<text x="{x}" y="{y}"{class}{anchor}>{text}</text>"#
+        );
+    }
+
+    /// A label that may take so much room; where it takes more, it is cut and tells the whole.
+    pub(super) fn label(&mut self, (x, y): (f64, f64), room: f64, size: f64, text: &str) {
+        let cut = fitting(text, room, size);
+        if cut == text {
+            return self.text((x, y), "", text);
+        }
+        let (x, y, cut, text) = (n(x), n(y), escaped(&cut), escaped(text));
+        let _ = write!(
+            self.svg,
+            r#"<text x="{x}" y="{y}"><title>{text}</title>{cut}</text>"#
+        );
+    }
+
+    /// A straight line.
+    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        let (x1, y1, x2, y2) = (n(x1), n(y1), n(x2), n(y2));
+        let _ = write!(
+            self.svg,
+            r#"<path class="{class}" d="M{x1} {y1}L{x2} {y2}"/>"#
+        );
+    }
+
+    /// A shape with words.
+    pub(super) fn shape(&mut self, class: &str, path: &str, words: &str) {
+        let words = escaped(words);
+        let _ = write!(
+            self.svg,
+            r#"<path class="{class}" d="{path}"><title>{words}</title></path>"#
+        );
+    }
+
+    /// A line through points, with the stroke of a contender.
+    pub(super) fn stroke(&mut self, path: &str, dashes: &str, words: &str) {
+        let dashes = if dashes.is_empty() {
+            String::new()
+        } else {
+            format!(r#" stroke-dasharray="{dashes}""#)
+        };
+        let words = escaped(words);
+        let _ = write!(
+            self.svg,
+            r#"<path class="l" d="{path}"{dashes}><title>{words}</title></path>"#
+        );
+    }
+
+    /// A rectangle with words.
+    pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), size: (f64, f64), words: &str) {
+        let (x, y, wide, tall, words) = (n(x), n(y), n(size.0), n(size.1), escaped(words));
+        let _ = write!(
+            self.svg,
+            r#"<rect class="{class}" x="{x}" y="{y}" width="{wide}" height="{tall}"><title>{words}</title></rect>"#
+        );
+    }
+
+    /// A small circle with words.
+    pub(super) fn dot(&mut self, (x, y): (f64, f64), words: &str) {
+        let (x, y, words) = (n(x), n(y), escaped(words));
+        let _ = write!(
+            self.svg,
+            r#"<circle class="o" cx="{x}" cy="{y}" r="2.3"><title>{words}</title></circle>"#
+        );
+    }
+
+    /// Opens the group of a contender.
+    pub(super) fn open(&mut self, style: usize, contender: &str) {
+        let (style, contender) = (style % super::theme::STYLES, escaped(contender));
+        let _ = write!(
+            self.svg,
+            r#"<g class="s{style}" data-contender="{contender}">"#
+        );
+    }
+
+    /// Closes it.
+    pub(super) fn close(&mut self) {
+        self.svg.push_str("</g>");
+    }
+}
+
+/// A place, with one digit behind the point at most.
+pub(super) fn n(value: f64) -> String {
+    let rounded = (value * 10.0).round() / 10.0;
+    // No -0.
+    format!("{}", rounded + 0.0)
+}
+
+/// Text of others as text of an element or attribute.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            // What XML has no form for: control characters that labels do not hold.
+            c if c.is_control() => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// How wide a text is, nearly: for fonts that are not known, rather more than less.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    let of = |c: char| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.38,
+        '(' | ')' | '[' | ']' | '/' | ' ' | '-' => 0.36,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' => 0.92,
+        c if c.is_ascii_uppercase() => 0.68,
+        c if c.is_ascii() => 0.6,
+        c => {
+            0.62 * unicode_width::UnicodeWidthChar::width(c)
+                .unwrap_or(1)
+                .max(1) as f64
+        }
+    };
+    text.chars().map(of).sum::<f64>() * size
+}
+
+/// The text, or as much of its beginning as fits.
+pub(super) fn fitting(text: &str, room: f64, size: f64) -> String {
+    if width(text, size) <= room {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    for c in text.chars() {
+        cut.push(c);
+        if width(&cut, size) + 0.7 * size > room {
+            cut.pop();
+            break;
+        }
+    }
+    cut.push('\u{2026}');
+    cut
+}
+
+/// A text in lines of a width.
+pub(super) fn wrapped(text: &str, room: f64, size: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line, size) + width(word, size) + 0.4 * size <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The shape of a contender around a place.
+pub(super) fn symbol(style: usize, (x, y): (f64, f64), r: f64) -> String {
+    let to = |points: &[(f64, f64)]| {
+        let mut path = String::new();
+        for (at, (dx, dy)) in points.iter().enumerate() {
+            let _ = write!(
+                path,
+                "{}{} {}",
+                if at == 0 { "M" } else { "L" },
+                n(x + dx * r),
+                n(y + dy * r)
+            );
+        }
+        path + "Z"
+    };
+    match style % 6 {
+        0 => {
+            let (left, r, wide) = (n(x - r), n(r), n(2.0 * r));
+            let y = n(y);
+            format!("M{left} {y}a{r} {r} 0 1 0 {wide} 0a{r} {r} 0 1 0 -{wide} 0Z")
+        }
+        1 => to(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+        2 => to(&[(0.0, -1.15), (1.1, 0.85), (-1.1, 0.85)]),
+        3 => to(&[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]),
+        4 => to(&[(0.0, 1.15), (1.1, -0.85), (-1.1, -0.85)]),
+        _ => {
+            let (thin, long) = (0.38, 1.2);
+            let cross = [
+                (-thin, -long),
+                (thin, -long),
+                (thin, -thin),
+                (long, -thin),
+                (long, thin),
+                (thin, thin),
+                (thin, long),
+                (-thin, long),
+                (-thin, thin),
+                (-long, thin),
+                (-long, -thin),
+                (-thin, -thin),
+            ];
+            to(&cross)
+        }
+    }
+}
+
+/// The stroke of a contender.
+pub(super) fn dashes(style: usize) -> &'static str {
+    ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "2 2 6 2"][style % 7]
+}

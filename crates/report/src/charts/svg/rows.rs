@@ -1,0 +1,299 @@
+//! Fields of rows: labels in a column at the left, or above their rows where they are long or the
+//! chart is narrow; fields beside each other as far as there is room.
+
+use super::paper::{LETTERS, Paper, fitting, n, symbol, width};
+use super::scale::Laid;
+use crate::charts::{Chart, Mark, Panel, Row};
+use std::fmt::Write as _;
+
+/// Between fields beside each other.
+const GAP: f64 = 22.0;
+/// The symbol before a label.
+const SYMBOL: f64 = 16.0;
+/// Above a field, for its name.
+const HEAD: f64 = 20.0;
+/// What heads a group of rows.
+const GROUP: f64 = 20.0;
+/// A label above its row.
+const ABOVE: f64 = 16.0;
+/// Below a field, for its axis.
+const AXIS: f64 = 34.0;
+
+/// How fields are laid out.
+struct Layout {
+    /// The column of labels; zero where they stand above their rows.
+    gutter: f64,
+    columns: usize,
+    /// A field with its figures.
+    field: f64,
+    /// The column of figures.
+    figures: f64,
+}
+
+impl Layout {
+    fn of(wide: f64, chart: &Chart) -> Self {
+        let rows = || chart.panels.iter().flat_map(|panel| &panel.rows);
+        let widest = |of: &dyn Fn(&Row) -> f64| rows().map(of).fold(0.0, f64::max);
+        let label = widest(&|row| width(&chart.contenders[row.contender], LETTERS)) + SYMBOL + 8.0;
+        let figures = widest(&|row| width(&row.value, LETTERS)) + 10.0;
+        let beside = label <= 0.34 * wide;
+        let gutter = if beside { label } else { 0.0 };
+        let figures = if beside { figures } else { 0.0 };
+        let bars = chart.panels.iter().all(is_of_bars);
+        let plot = if bars { 70.0 } else { 170.0 };
+        let least = if beside {
+            plot + figures
+        } else {
+            label.min(wide)
+        };
+        let fitting = ((wide - gutter + GAP) / (least + GAP)).floor().max(1.0);
+        let count = chart.panels.len().max(1);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small number"
+        )]
+        let columns = (fitting as usize).min(count);
+        // The same number in every line, as far as it goes.
+        let columns = count.div_ceil(count.div_ceil(columns));
+        let field = (wide - gutter - GAP * (columns - 1) as f64) / columns as f64;
+        Self {
+            gutter,
+            columns,
+            field,
+            figures,
+        }
+    }
+}
+
+/// Draws the fields of a chart.
+pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
+    let layout = Layout::of(paper.wide, chart);
+    for line in chart.panels.chunks(layout.columns) {
+        let top = paper.y;
+        let mut lowest = top;
+        for (column, panel) in line.iter().enumerate() {
+            let left = layout.gutter + (layout.field + GAP) * column as f64;
+            let field = Field::of(&layout, chart, panel, (left, top));
+            lowest = field.draw(paper, column == 0).max(lowest);
+        }
+        paper.y = lowest + 4.0;
+    }
+}
+
+fn is_of_bars(panel: &Panel) -> bool {
+    let mut marks = panel.series.iter().flat_map(|one| &one.marks);
+    marks.all(|mark| matches!(mark, Mark::Bar { .. }))
+}
+
+/// One field, placed.
+struct Field<'a> {
+    layout: &'a Layout,
+    chart: &'a Chart,
+    panel: &'a Panel,
+    left: f64,
+    top: f64,
+    x: Laid<'a>,
+    /// The upper end of each row.
+    rows: Vec<f64>,
+    /// How tall a row is.
+    tall: f64,
+    bars: bool,
+}
+
+impl<'a> Field<'a> {
+    fn of(layout: &'a Layout, chart: &'a Chart, panel: &'a Panel, (left, top): (f64, f64)) -> Self {
+        let marks = || panel.series.iter().flat_map(|one| &one.marks);
+        let many = marks().any(|m| matches!(m, Mark::Dot { .. } | Mark::Bin { .. }));
+        let tall = if many { 32.0 } else { 20.0 };
+        let mut rows = Vec::with_capacity(panel.rows.len());
+        let mut y = top + HEAD;
+        let mut group = "";
+        for row in &panel.rows {
+            if row.group != group {
+                y += GROUP;
+                group = &row.group;
+            }
+            if layout.gutter == 0.0 {
+                y += ABOVE;
+            }
+            rows.push(y);
+            y += tall;
+        }
+        let to = left + layout.field - layout.figures;
+        Self {
+            x: Laid::of(&panel.x, marks().flat_map(ends), left, to),
+            bars: is_of_bars(panel),
+            layout,
+            chart,
+            panel,
+            left,
+            top,
+            rows,
+            tall,
+        }
+    }
+
+    fn bottom(&self) -> f64 {
+        self.rows.last().map_or(self.top + HEAD, |y| y + self.tall)
+    }
+
+    fn right(&self) -> f64 {
+        self.left + self.layout.field - self.layout.figures
+    }
+
+    /// The place of a row, or of a part of one.
+    fn y(&self, y: f64) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "`as` saturates, and rows are few"
+        )]
+        let row = (y.floor() as usize).min(self.rows.len().saturating_sub(1));
+        let top = self.rows.get(row).copied().unwrap_or(self.top);
+        top + (y - row as f64) * self.tall
+    }
+
+    /// Draws it, and tells how far down it reaches.
+    fn draw(&self, paper: &mut Paper, first: bool) -> f64 {
+        paper.text((self.left, self.top + 12.0), "p", &self.panel.title);
+        self.behind(paper);
+        self.labels(paper, first);
+        for one in self.panel.series.iter().filter(|one| !one.marks.is_empty()) {
+            paper.open(one.contender, &self.chart.contenders[one.contender]);
+            for mark in &one.marks {
+                if self.mark(paper, one.contender, mark).is_none() {
+                    paper.left_out += 1;
+                }
+            }
+            paper.close();
+        }
+        self.bottom() + if self.bars { 8.0 } else { AXIS }
+    }
+
+    /// What lies behind the marks: values of the axis, the reference, where lengths begin.
+    fn behind(&self, paper: &mut Paper) {
+        let (top, bottom) = (self.top + HEAD - 2.0, self.bottom());
+        if self.bars {
+            let zero = self.x.zero();
+            paper.line("g", (zero, top), (zero, bottom));
+            return;
+        }
+        for (x, text) in self.x.ticks(54.0) {
+            paper.line("g", (x, top), (x, bottom + 3.0));
+            paper.anchored((x, bottom + 14.0), "k", "middle", &text);
+        }
+        if let Some(x) = self.panel.x.reference.and_then(|at| self.x.at(at)) {
+            paper.line("z", (x, top), (x, bottom));
+        }
+        let middle = f64::midpoint(self.left, self.right());
+        paper.anchored((middle, bottom + 28.0), "k", "middle", &self.x.label());
+    }
+
+    fn labels(&self, paper: &mut Paper, first: bool) {
+        let mut group = "";
+        let beside = self.layout.gutter > 0.0;
+        for (row, top) in self.panel.rows.iter().zip(&self.rows) {
+            let contender = &self.chart.contenders[row.contender];
+            if row.group != group {
+                group = &row.group;
+                let y = top - if beside { 5.0 } else { 5.0 + ABOVE };
+                let text = fitting(group, self.layout.field + self.layout.gutter, LETTERS);
+                let x = if beside { 0.0 } else { self.left };
+                paper.text((x, y), "p", &text);
+            }
+            let end = self.left + self.layout.field;
+            let y = if beside {
+                top + self.tall / 2.0 + 4.0
+            } else {
+                top - 3.0
+            };
+            paper.open(row.contender, contender);
+            if first || !beside {
+                let (x, room) = if beside {
+                    (0.0, self.layout.gutter)
+                } else {
+                    (self.left, self.layout.field - width(&row.value, LETTERS))
+                };
+                let at = (x + 5.0, y - 4.0);
+                paper.shape("m", &symbol(row.contender, at, 4.0), contender);
+                paper.label((x + SYMBOL, y), room - SYMBOL - 6.0, LETTERS, contender);
+            }
+            paper.anchored((end, y), "", "end", &row.value);
+            paper.close();
+        }
+    }
+
+    /// Draws a mark; none where it has no place.
+    fn mark(&self, paper: &mut Paper, style: usize, mark: &Mark) -> Option<()> {
+        match mark {
+            Mark::Dot { x, y, label } => paper.dot((self.x.at(*x)?, self.y(*y)), label),
+            Mark::Bin {
+                low,
+                high,
+                y,
+                part,
+                label,
+            } => {
+                let (low, high, foot) = (self.x.at(*low)?, self.x.at(*high)?, self.y(*y));
+                let tall = (part * self.tall * 0.64).max(1.0);
+                let wide = (high - low).max(1.0);
+                paper.rect("h", (low, foot - tall), (wide, tall), label);
+            }
+            Mark::Range {
+                low,
+                high,
+                y,
+                label,
+            } => {
+                let (low, high, y) = (self.x.at(*low)?, self.x.at(*high)?, self.y(*y));
+                let path = [
+                    format!("M{} {}v6", n(low), n(y - 3.0)),
+                    format!("M{} {}H{}", n(low), n(y), n(high)),
+                    format!("M{} {}v6", n(high), n(y - 3.0)),
+                ];
+                paper.shape("r", &path.concat(), label);
+            }
+            Mark::Interval {
+                low,
+                high,
+                y,
+                label,
+            } => {
+                let (low, high, y) = (self.x.at(*low)?, self.x.at(*high)?, self.y(*y));
+                let (wide, tall) = ((high - low).max(1.0), 8.0);
+                paper.rect("i", (low, y - tall / 2.0), (wide, tall), label);
+            }
+            Mark::Middle { x, y, label } => {
+                let at = (self.x.at(*x)?, self.y(*y));
+                paper.shape("m", &symbol(style, at, 5.0), label);
+            }
+            Mark::Bar { x, y, label } => {
+                let (end, zero, y) = (self.x.at(*x)?, self.x.zero(), self.y(*y));
+                let (from, wide) = (end.min(zero), (end - zero).abs().max(0.5));
+                paper.rect("b", (from, y - 6.0), (wide, 12.0), label);
+            }
+            Mark::Line { points, label } => {
+                let mut path = String::new();
+                for (x, y) in points {
+                    let letter = if path.is_empty() { 'M' } else { 'L' };
+                    let (x, y) = (n(self.x.at(*x)?), n(self.y(*y)));
+                    let _ = write!(path, "{letter}{x} {y}");
+                }
+                paper.stroke(&path, super::paper::dashes(style), label);
+            }
+        }
+        Some(())
+    }
+}
+
+/// The values that a mark takes along the axis.
+fn ends(mark: &Mark) -> Vec<f64> {
+    match mark {
+        Mark::Dot { x, .. } | Mark::Middle { x, .. } | Mark::Bar { x, .. } => vec![*x],
+        Mark::Bin { low, high, .. }
+        | Mark::Range { low, high, .. }
+        | Mark::Interval { low, high, .. } => vec![*low, *high],
+        Mark::Line { points, .. } => points.iter().map(|(x, _)| *x).collect(),
+    }
+}

@@ -1,0 +1,336 @@
+//! Values to places along an axis, and the values that are written beside it.
+
+use crate::charts::{Axis, Scale, Unit};
+use crate::table::costs::grouped;
+use crate::words::{self, significant};
+
+/// An axis laid out: from the least value to the most, between two places.
+#[derive(Debug, Clone)]
+pub(super) struct Laid<'a> {
+    axis: &'a Axis,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+/// The farthest that parts of all go: 0.999,999,999.
+const LAST_NINE: f64 = 9.0;
+
+impl<'a> Laid<'a> {
+    /// An axis over these values, from one place to another.
+    pub(super) fn of(
+        axis: &'a Axis,
+        values: impl Iterator<Item = f64>,
+        from: f64,
+        to: f64,
+    ) -> Self {
+        let places = values.chain(axis.reference);
+        let mut laid = Self {
+            axis,
+            low: f64::INFINITY,
+            high: f64::NEG_INFINITY,
+            from,
+            to,
+        };
+        for place in places.filter_map(|value| bend(axis.scale, value)) {
+            (laid.low, laid.high) = (laid.low.min(place), laid.high.max(place));
+        }
+        laid.widen();
+        laid
+    }
+
+    /// Gives the ends some air, and something to a scale that has none.
+    fn widen(&mut self) {
+        if !self.low.is_finite() {
+            (self.low, self.high) = (0.0, 1.0);
+        }
+        match self.axis.scale {
+            Scale::FromZero => {
+                (self.low, self.high) = (self.low.min(0.0), self.high.max(0.0));
+                let air = (self.high - self.low) * 0.03;
+                self.high += if self.high > 0.0 { air } else { 0.0 };
+                self.low -= if self.low < 0.0 { air } else { 0.0 };
+            }
+            Scale::Nines => self.low = self.low.min(0.0),
+            Scale::Linear | Scale::Log => {
+                let air = (self.high - self.low) * 0.05;
+                (self.low, self.high) = (self.low - air, self.high + air);
+            }
+        }
+        let least = match self.axis.scale {
+            // Of 10 % either way.
+            Scale::Log => 0.1,
+            Scale::Nines => 1.0,
+            Scale::FromZero | Scale::Linear => self.high.abs().max(self.low.abs()) * 0.02,
+        };
+        if self.high - self.low < least {
+            let middle = f64::midpoint(self.low, self.high);
+            (self.low, self.high) = (middle - least / 2.0, middle + least / 2.0);
+        }
+        if self.high <= self.low {
+            self.high = self.low + 1.0;
+        }
+    }
+
+    /// A value as it lies in a line; none where it has no place.
+    fn bend(&self, value: f64) -> Option<f64> {
+        bend(self.axis.scale, value)
+    }
+
+    /// The place of a value.
+    pub(super) fn at(&self, value: f64) -> Option<f64> {
+        let part = (self.bend(value)? - self.low) / (self.high - self.low);
+        Some(self.from + (self.to - self.from) * part)
+    }
+
+    /// The place that lengths begin at.
+    pub(super) fn zero(&self) -> f64 {
+        self.at(0.0).unwrap_or(self.from)
+    }
+
+    /// What stands beside it: places and words, each at least `apart` from the next.
+    pub(super) fn ticks(&self, apart: f64) -> Vec<(f64, String)> {
+        let most = ((self.to - self.from).abs() / apart).floor().max(1.0);
+        let (values, step) = match self.axis.scale {
+            Scale::Nines => return self.nines(apart),
+            Scale::FromZero | Scale::Linear => self.even(self.low, self.high, most),
+            Scale::Log => self.by_ratio(most),
+        };
+        let show = |value: f64| self.show(value, step);
+        let placed = values
+            .into_iter()
+            .filter_map(|v| Some((self.at(v)?, show(v))));
+        let (low, high) = (self.from.min(self.to), self.from.max(self.to));
+        placed
+            .filter(|(place, _)| (low - 0.5..=high + 0.5).contains(place))
+            .collect()
+    }
+
+    /// Even steps of 1, 2 or 5 in the unit that is shown.
+    fn even(&self, low: f64, high: f64, most: f64) -> (Vec<f64>, Option<f64>) {
+        let unit = self.unit().0;
+        let raw = (high - low) / unit / most;
+        let power = 10_f64.powf(raw.log10().floor());
+        let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+        let least = if self.axis.unit == Unit::Count {
+            1.0
+        } else {
+            0.0
+        };
+        let step = steps.into_iter().find(|step| *step >= raw * 0.999);
+        let step = step.unwrap_or(power * 10.0).max(least) * unit;
+        let first = (low / step).ceil();
+        let values = (0_u32..1000).map(|n| (first + f64::from(n)) * step);
+        let inside = values.take_while(|value| *value <= high + step * 1e-9);
+        (inside.collect(), Some(step))
+    }
+
+    /// Powers of ten with 2 and 5 between, where there is room; even steps where ends lie near.
+    fn by_ratio(&self, most: f64) -> (Vec<f64>, Option<f64>) {
+        const NEAR: f64 = 4.0;
+        let (low, high) = (self.low.exp(), self.high.exp());
+        if high / low < NEAR {
+            return self.even(low, high, most);
+        }
+        let unit = if self.axis.unit == Unit::Bytes {
+            1024.0
+        } else {
+            1.0
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a power of a finite number"
+        )]
+        let power = |value: f64| (value / unit).log10().floor() as i32;
+        let powers = power(low)..=power(high);
+        let all = |factors: &[f64], every: i32| -> Vec<f64> {
+            let powers = powers.clone().filter(|power| power.rem_euclid(every) == 0);
+            let values = powers.flat_map(|power| {
+                let ten = 10_f64.powi(power) * unit;
+                factors.iter().map(move |factor| factor * ten)
+            });
+            values
+                .filter(|value| (low..=high).contains(value))
+                .collect()
+        };
+        let mut kinds = vec![all(&[1.0, 2.0, 5.0], 1)];
+        kinds.extend((1..40).map(|every| all(&[1.0], every)));
+        let fitting = kinds
+            .into_iter()
+            .find(|values| values.len() as f64 <= most + 1.0);
+        (fitting.unwrap_or_default(), None)
+    }
+
+    fn nines(&self, apart: f64) -> Vec<(f64, String)> {
+        let parts = [
+            0.0,
+            0.5,
+            0.9,
+            0.99,
+            0.999,
+            0.9999,
+            0.99999,
+            0.999_999,
+            0.999_999_9,
+        ];
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for part in parts {
+            let Some(place) = self.at(part).filter(|place| *place <= self.to + 0.5) else {
+                continue;
+            };
+            let near = |(other, _): &(f64, String)| (place - other).abs() < apart;
+            if !ticks.last().is_some_and(near) {
+                let digits = format!("{:.5}", part * 100.0);
+                let digits = digits.trim_end_matches('0').trim_end_matches('.');
+                ticks.push((place, format!("{digits} %")));
+            }
+        }
+        ticks
+    }
+
+    /// The unit in which values are written, and its name.
+    fn unit(&self) -> (f64, &'static str) {
+        let size = if self.axis.scale == Scale::Log {
+            self.high.exp()
+        } else {
+            self.high.abs().max(self.low.abs())
+        };
+        let of = |units: &[(f64, &'static str)]| {
+            let fitting = units.iter().find(|(unit, _)| size >= *unit);
+            fitting.or(units.last()).copied().unwrap_or((1.0, ""))
+        };
+        match self.axis.unit {
+            Unit::Nanoseconds => of(&[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")]),
+            Unit::Bytes => of(&BYTES),
+            Unit::BytesPerSecond => of(&BYTES_PER_SECOND),
+            Unit::OperationsPerSecond | Unit::Count | Unit::Ratio | Unit::Part => (1.0, ""),
+        }
+    }
+
+    /// What stands along it: `time, ms`.
+    pub(super) fn label(&self) -> String {
+        let unit = match (self.axis.scale, self.axis.unit) {
+            (_, Unit::OperationsPerSecond) => "1/s",
+            // Each value brings its own.
+            (Scale::Log, _) if !self.near() => "",
+            _ => self.unit().1,
+        };
+        let label = &self.axis.label;
+        if unit.is_empty() {
+            label.clone()
+        } else {
+            format!("{label}, {unit}")
+        }
+    }
+
+    /// Whether a scale by ratios has even steps.
+    fn near(&self) -> bool {
+        self.axis.scale == Scale::Log && self.high - self.low < 4.0_f64.ln()
+    }
+
+    /// A value beside the axis: with the digits of its step, or by itself where there is none.
+    fn show(&self, value: f64, step: Option<f64>) -> String {
+        let Some(step) = step else {
+            return self.show_alone(value);
+        };
+        let unit = self.unit().0;
+        let (value, step) = (value / unit, step / unit);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 12"
+        )]
+        let digits = (-(step * 1.000_1).log10().floor()).clamp(0.0, 12.0) as usize;
+        // Nothing is shown as -0.
+        let value = if value.abs() < step * 1e-6 {
+            0.0
+        } else {
+            value
+        };
+        if digits == 0 {
+            thousands(value)
+        } else {
+            format!("{value:.digits$}")
+        }
+    }
+
+    fn show_alone(&self, value: f64) -> String {
+        match self.axis.unit {
+            Unit::Ratio => {
+                let text = words::ratio(value);
+                let plain = text.trim_end_matches('0').trim_end_matches('.');
+                let whole = value >= 0.995 || plain.is_empty();
+                let shown = if whole { trimmed(&text) } else { plain };
+                if value < 0.001 {
+                    format!("{value:e}")
+                } else {
+                    shown.to_owned()
+                }
+            }
+            Unit::OperationsPerSecond | Unit::Count | Unit::Part => thousands(value),
+            Unit::Nanoseconds | Unit::Bytes | Unit::BytesPerSecond => {
+                let near = Laid {
+                    low: value.ln(),
+                    high: value.ln(),
+                    ..self.clone()
+                };
+                let (unit, name) = near.unit();
+                format!("{} {name}", trimmed(&significant(value / unit)))
+            }
+        }
+    }
+}
+
+/// A value as it lies in a line; none where it has no place.
+fn bend(scale: Scale, value: f64) -> Option<f64> {
+    let bent = match scale {
+        Scale::FromZero | Scale::Linear => value,
+        Scale::Log if value > 0.0 => value.ln(),
+        Scale::Log => return None,
+        Scale::Nines => -(1.0 - value.clamp(0.0, 1.0)).log10().max(-LAST_NINE),
+    };
+    bent.is_finite().then_some(bent)
+}
+
+const BYTES: [(f64, &str); 5] = [
+    (1_099_511_627_776.0, "TiB"),
+    (1_073_741_824.0, "GiB"),
+    (1_048_576.0, "MiB"),
+    (1024.0, "KiB"),
+    (1.0, "B"),
+];
+const BYTES_PER_SECOND: [(f64, &str); 4] = [
+    (1_073_741_824.0, "GiB/s"),
+    (1_048_576.0, "MiB/s"),
+    (1024.0, "KiB/s"),
+    (1.0, "B/s"),
+];
+
+/// `12,000`.
+fn thousands(value: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates"
+    )]
+    let whole = value.abs().round() as u64;
+    let sign = if value < 0.0 { "-" } else { "" };
+    if value != 0.0 && value.abs() < 1.0 {
+        return trimmed(&significant(value)).to_owned();
+    }
+    match whole {
+        1_000_000_000.. => format!("{sign}{} G", trimmed(&significant(value.abs() / 1e9))),
+        1_000_000.. => format!("{sign}{} M", trimmed(&significant(value.abs() / 1e6))),
+        _ => format!("{sign}{}", grouped(whole)),
+    }
+}
+
+/// `2` of `2.00`.
+fn trimmed(text: &str) -> &str {
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    }
+}

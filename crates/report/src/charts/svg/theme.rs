@@ -1,0 +1,178 @@
+//! Colours. Those of series are told apart by eyes that lack one kind of cone, and stand out from
+//! their paper by 3 to 1 at least (WCAG 2.1, 1.4.11); shapes and strokes say the same as they do.
+//! After M. Okabe and K. Ito, "Color Universal Design" (2008), darker on white, lighter on black.
+
+use super::Theme;
+use std::fmt::Write as _;
+
+/// How many colours series have before they come again; shapes and strokes have other periods.
+pub const STYLES: usize = 8;
+
+/// The colours of a theme.
+pub(super) struct Colours {
+    pub(super) paper: &'static str,
+    pub(super) ink: &'static str,
+    pub(super) soft: &'static str,
+    pub(super) line: &'static str,
+    pub(super) series: [&'static str; STYLES],
+}
+
+pub(super) const LIGHT: Colours = Colours {
+    paper: "#ffffff",
+    ink: "#1b1f24",
+    soft: "#5c6670",
+    line: "#dfe3e8",
+    series: [
+        "#0063a6", "#d45500", "#00845c", "#b5408a", "#8a6a00", "#3d444c", "#3b8fc9", "#8f2d12",
+    ],
+};
+
+pub(super) const DARK: Colours = Colours {
+    paper: "#14171b",
+    ink: "#e4e7ea",
+    soft: "#98a2ad",
+    line: "#2f363e",
+    series: [
+        "#5ab4f0", "#f58b3c", "#2fc79b", "#e48ac6", "#e6cb52", "#d5dae0", "#8ea2ff", "#ff9f92",
+    ],
+};
+
+/// The rules that are the same whatever the colours are.
+const SHAPES: &str = "\
+.chart text{font:12px system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif;fill:var(--chart-ink)}\
+.chart .t{font-size:13px;font-weight:650}\
+.chart .p{font-weight:600}\
+.chart .k{font-size:11px;fill:var(--chart-soft)}\
+.chart .g{stroke:var(--chart-line);stroke-width:1;fill:none}\
+.chart .z{stroke:var(--chart-soft);stroke-width:1;fill:none;stroke-dasharray:4 3}\
+.chart .o{fill:var(--chart-paper);stroke:currentColor;stroke-width:1}\
+.chart .r{fill:none;stroke:currentColor;stroke-width:1.2}\
+.chart .i{fill:currentColor;fill-opacity:.38;stroke:none}\
+.chart .m{fill:currentColor;stroke:var(--chart-paper);stroke-width:1}\
+.chart .b{fill:currentColor;fill-opacity:.8}\
+.chart .h{fill:currentColor;fill-opacity:.55}\
+.chart .l{fill:none;stroke:currentColor;stroke-width:1.6;stroke-linejoin:round}\
+.chart .paper{fill:var(--chart-paper)}";
+
+/// The rules of a picture by itself: every colour written out.
+pub(super) fn standalone(theme: Theme) -> String {
+    let colours = if theme == Theme::Dark { &DARK } else { &LIGHT };
+    let mut rules = SHAPES
+        .replace("var(--chart-ink)", colours.ink)
+        .replace("var(--chart-soft)", colours.soft)
+        .replace("var(--chart-line)", colours.line)
+        .replace("var(--chart-paper)", colours.paper);
+    for (at, colour) in colours.series.iter().enumerate() {
+        let _ = write!(rules, ".chart .s{at}{{color:{colour}}}");
+    }
+    rules
+}
+
+/// The rules of a page, for both themes; `dark` is what asks for the dark one, as
+/// `@media screen and (prefers-color-scheme: dark)`.
+pub fn of_page(dark: &str) -> String {
+    let variables = |colours: &Colours| {
+        let Colours {
+            paper,
+            ink,
+            soft,
+            line,
+            series,
+        } = colours;
+        let mut rules = format!(
+            "--chart-paper:{paper};--chart-ink:{ink};--chart-soft:{soft};--chart-line:{line};"
+        );
+        for (at, colour) in series.iter().enumerate() {
+            let _ = write!(rules, "--s{at}:{colour};");
+        }
+        rules
+    };
+    let mut rules = format!(":root{{{}}}\n", variables(&LIGHT));
+    let _ = writeln!(rules, "{dark}{{:root{{{}}}}}", variables(&DARK));
+    rules.push_str(SHAPES);
+    for at in 0..STYLES {
+        let _ = write!(rules, ".chart .s{at}{{color:var(--s{at})}}");
+    }
+    rules.push_str(".chart{display:block;width:100%;height:auto}\n");
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linear(colour: &str) -> [f64; 3] {
+        [1, 3, 5].map(|at| {
+            let part = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if part <= 0.04045 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
+            }
+        })
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let luminance = |colour| {
+            let [r, g, b] = linear(colour);
+            0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05
+        };
+        let (a, b): (f64, f64) = (luminance(a), luminance(b));
+        (a / b).max(b / a)
+    }
+
+    #[test]
+    fn everything_stands_out_from_its_paper() {
+        for colours in [LIGHT, DARK] {
+            for text in [colours.ink, colours.soft] {
+                assert!(contrast(text, colours.paper) >= 4.5, "{text}");
+            }
+            for series in colours.series {
+                let reached = contrast(series, colours.paper);
+                assert!(reached >= 3.0, "{series}: {reached:.2}");
+            }
+        }
+    }
+
+    /// Colours as those see them who lack the cones for long waves, or for middle ones. G. M.
+    /// Machado, M. M. Oliveira and L. A. F. Fernandes, IEEE TVCG 15 (2009), 1291-1298, severity 1.
+    const LACKING: [[[f64; 3]; 3]; 2] = [
+        [
+            [0.152_286, 1.052_583, -0.204_868],
+            [0.114_503, 0.786_281, 0.099_216],
+            [-0.003_882, -0.048_116, 1.051_998],
+        ],
+        [
+            [0.367_322, 0.860_646, -0.227_968],
+            [0.280_085, 0.672_501, 0.047_413],
+            [-0.011_820, 0.042_940, 0.968_881],
+        ],
+    ];
+
+    #[test]
+    fn the_first_five_contenders_are_told_apart_by_eyes_that_lack_one_kind_of_cone() {
+        for colours in [LIGHT, DARK] {
+            for eye in LACKING {
+                let seen = |colour: &str| {
+                    let rgb = linear(colour);
+                    eye.map(|row| {
+                        (0..3)
+                            .map(|at| row[at] * rgb[at])
+                            .sum::<f64>()
+                            .clamp(0.0, 1.0)
+                            .sqrt()
+                    })
+                };
+                let first = &colours.series[..5];
+                for (at, a) in first.iter().enumerate() {
+                    for b in &first[at + 1..] {
+                        let (x, y) = (seen(a), seen(b));
+                        let apart: f64 =
+                            (0..3).map(|at| (x[at] - y[at]).powi(2)).sum::<f64>().sqrt();
+                        assert!(apart > 0.12, "{a} and {b}: {apart:.2}");
+                    }
+                }
+            }
+        }
+    }
+}
