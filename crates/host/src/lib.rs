@@ -26,3 +26,4 @@ pub mod quiesce;
 pub mod served;
 pub mod signals;
 pub mod ssh;
+pub mod tracing;

@@ -43,6 +43,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         verify: false,
         check: true,
         fragments: false,
+        trace: false,
         adaptive: None,
         margin: fsdyno_model::Plan::MARGIN,
         fragments_floor: Bytes(0),

@@ -13,6 +13,10 @@ use std::path::PathBuf;
 
 /// Everything that determines a run but the machine it runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing done or not, in any combination"
+)]
 pub struct Plan {
     /// The version of this structure.
     pub schema: u32,
@@ -53,6 +57,9 @@ pub struct Plan {
     /// Whether fragments are counted, untimed, after phases that write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fragments: bool,
+    /// Whether tracepoints tell metadata and forced writes apart from the other requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trace: bool,
     /// Files smaller than this are left out where fragments are counted, bytes.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub fragments_floor: Bytes,

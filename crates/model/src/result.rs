@@ -271,6 +271,7 @@ mod tests {
             verify: false,
             check: false,
             fragments: false,
+            trace: false,
             adaptive: None,
             margin: Plan::MARGIN,
             fragments_floor: Bytes(0),

@@ -3,6 +3,7 @@
 use crate::course::{LatencyDistribution, Progress};
 use crate::disk_use::{DiskFigures, DiskUse};
 use crate::evidence::CacheEvidence;
+use crate::observed::Observed;
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
 use crate::warning::Warning;
@@ -54,6 +55,9 @@ pub struct Sample {
     /// tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
+    /// What else the machine did meanwhile; none in virtual time, and where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
     /// What a reader must know of this sample.
     pub warnings: Vec<Warning>,
 }

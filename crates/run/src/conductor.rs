@@ -199,6 +199,7 @@ mod tests {
             figures: Vec::new(),
             latencies: Vec::new(),
             progress: None,
+            observed: None,
             warnings: Vec::new(),
         }
     }

@@ -37,6 +37,7 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         verify: false,
         check: true,
         fragments: false,
+        trace: false,
         adaptive: None,
         margin: Plan::MARGIN,
         fragments_floor: fsdyno_model::Bytes(0),

@@ -3,6 +3,7 @@
 use crate::StoreError;
 use crate::course;
 use crate::disk_use;
+use crate::observed;
 use crate::record::Refusal;
 use crate::row::{self, insert, signed, stage_columns};
 use fsdyno_model::{
@@ -212,7 +213,7 @@ fn insert_sample(
     let Sample {
         phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,
         disks, space_before, space_after, fragmentation, figures, latencies,
-        progress, warnings: _,
+        progress, observed, warnings: _,
     } = sample;
     #[rustfmt::skip]
     let Tally { files, directories, bytes, calls, matches } = tally;
@@ -270,7 +271,8 @@ fn insert_sample(
     disk_use::insert_all(transaction, cell, place, disks)?;
     insert_told(transaction, cell, place, figures)?;
     course::insert_latencies(transaction, cell, place, latencies)?;
-    course::insert_progress(transaction, cell, place, progress.as_ref())
+    course::insert_progress(transaction, cell, place, progress.as_ref())?;
+    observed::insert_one(transaction, cell, place, observed.as_ref())
 }
 
 fn insert_told(

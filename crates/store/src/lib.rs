@@ -15,6 +15,7 @@ mod error;
 mod insert;
 mod merge;
 mod migrate;
+mod observed;
 mod open;
 mod query;
 mod record;

@@ -10,7 +10,7 @@ use std::path::Path;
 pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The steps from nothing to the schema of today: step `n` (from 1) leads to version `n`.
-const VERSIONS: [&str; 7] = [
+const VERSIONS: [&str; 8] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
@@ -18,6 +18,7 @@ const VERSIONS: [&str; 7] = [
     include_str!("schema/0005.sql"),
     include_str!("schema/0006.sql"),
     include_str!("schema/0007.sql"),
+    include_str!("schema/0008.sql"),
 ];
 
 /// The schema this program writes (`PRAGMA user_version`).

@@ -3,6 +3,7 @@
 use crate::course;
 use crate::disk_use;
 use crate::error::fault;
+use crate::observed;
 use crate::row::{self, Fields};
 use crate::{Store, StoreError};
 use fsdyno_model::{
@@ -270,6 +271,12 @@ fn hang_on_samples(
         sample.progress = Some(course::read_progress(fields)?);
         Ok(())
     })?;
+    each(connection, &observed::query(OF_RUN), &[id], |fields| {
+        let (key, place) = (fields.take()?, fields.take()?);
+        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        sample.observed = Some(observed::read(fields)?);
+        Ok(())
+    })?;
     Ok(())
 }
 
@@ -373,6 +380,7 @@ fn sample(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, Sample)> {
         figures: Vec::new(),
         latencies: Vec::new(),
         progress: None,
+        observed: None,
         warnings: Vec::new(),
     };
     let waits = waits(fields)?;

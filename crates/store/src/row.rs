@@ -27,6 +27,11 @@ pub(crate) const TOLD: &str = "cell, sample, place, name, value, unit, better";
 pub(crate) const LATENCY: &str = "cell, sample, place, operation, operations, sum_ns, min_ns, \
     max_ns, classes";
 pub(crate) const PROGRESS: &str = "cell, sample, slice_ns, slices";
+pub(crate) const OBSERVED: &str = "cell, sample, over_ns, processors, least_khz, mean_khz, \
+    most_khz, throttled, cpu_some_ns, io_some_ns, io_full_ns, memory_some_ns, memory_full_ns, \
+    kernel_threads_ns, others_ns, other_requests, other_bytes, other_busiest, other_busiest_ns, \
+    below_bytes, metadata_reads, metadata_read_bytes, metadata_writes, metadata_written_bytes, \
+    forced_writes, forced_bytes, flushes_asked, unobserved";
 pub(crate) const DISK_USE: &str = "cell, sample, place, disk, until, reads, read_bytes, \
     reads_failed, writes, written_bytes, writes_failed, discards, discarded_bytes, \
     discards_failed, flushes, flushed_bytes, flushes_failed, jumps, jumped_bytes, queue_ns, \

@@ -5,7 +5,7 @@ use std::io;
 
 /// The unit of all counters of sectors, whatever the device's own
 /// (Documentation/block/stat.rst).
-const SECTOR: u64 = 512;
+pub(super) const SECTOR: u64 = 512;
 
 /// A reading of the counters of some devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,18 +15,25 @@ pub struct BlockCounters {
 
 /// The counters of one device, since it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Stat {
-    reads: u64,
-    read_sectors: u64,
-    writes: u64,
-    written_sectors: u64,
+pub(super) struct Stat {
+    pub(super) reads: u64,
+    pub(super) read_sectors: u64,
+    pub(super) writes: u64,
+    pub(super) written_sectors: u64,
     in_flight: u64,
-    busy_ms: u64,
-    discards: u64,
-    discarded_sectors: u64,
-    flushes: u64,
+    pub(super) busy_ms: u64,
+    pub(super) discards: u64,
+    pub(super) discarded_sectors: u64,
+    pub(super) flushes: u64,
     /// Time of reads, writes, discards and flushes; none on kernels that do not tell of flushes.
     waits_ms: Option<[u64; 4]>,
+}
+
+impl Stat {
+    /// Requests completed, of every kind.
+    pub(super) fn completed(&self) -> u64 {
+        self.reads + self.writes + self.discards + self.flushes
+    }
 }
 
 /// Reads the counters of devices, by the kernel's names (`loop3`, `sda1`).
@@ -76,8 +83,7 @@ impl BlockCounters {
 
     /// Requests completed so far, of every kind.
     pub(crate) fn completed(&self) -> u64 {
-        let of_one = |stat: &Stat| stat.reads + stat.writes + stat.discards + stat.flushes;
-        self.devices.iter().map(|(_, stat)| of_one(stat)).sum()
+        self.devices.iter().map(|(_, stat)| stat.completed()).sum()
     }
 
     /// A reading of one device that has completed some reads.
@@ -99,7 +105,7 @@ impl BlockCounters {
 }
 
 /// The kernel keeps this time in 32 bits: it starts anew after 49 days of work.
-fn between_ms(then: u64, now: u64) -> u64 {
+pub(super) fn between_ms(then: u64, now: u64) -> u64 {
     now.checked_sub(then)
         .unwrap_or_else(|| (now + (1 << 32)).saturating_sub(then))
 }
@@ -114,7 +120,7 @@ fn waits(then: [u64; 4], now: Option<[u64; 4]>) -> Option<Waits> {
 }
 
 /// Reads the 11 fields of all kernels, the 15 since 4.18 (discards), the 17 since 5.5 (flushes).
-fn parse(text: &str) -> Option<Stat> {
+pub(super) fn parse(text: &str) -> Option<Stat> {
     let fields: Vec<u64> = text
         .split_whitespace()
         .map(|field| field.parse().ok())

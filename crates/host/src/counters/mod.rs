@@ -4,11 +4,17 @@
 
 mod block;
 mod cpu;
+mod elsewhere;
+mod frequency;
 mod memory;
+mod pressure;
+mod surroundings;
+mod tasks;
 
 pub use block::{BlockCounters, block};
 pub use cpu::{MachineCpu, machine_cpu};
 pub use memory::{memory_available, memory_total};
+pub use surroundings::{Surroundings, surroundings};
 
 use crate::mounts::mountinfo;
 use fsdyno_model::Bytes;

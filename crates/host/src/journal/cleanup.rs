@@ -1,11 +1,11 @@
 //! Undoes what dead processes left behind, as their journals tell it.
 //!
-//! What this can destroy: mounts, pools, loop devices, daemons, files and trees that stand in a
+//! What this can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and trees that stand in a
 //! journal nobody holds the lock of. Nothing else is touched.
 
 use super::record::{Record, Resource, standing};
 use super::{JournalError, SUFFIX, is_at, remove_tree};
-use crate::{arrays, daemons, guest, loops, mounts, pools, served};
+use crate::{arrays, daemons, guest, loops, mounts, pools, served, tracing};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -250,6 +250,7 @@ fn undo(resource: &Resource) -> Undo {
             Err(error) => Undo::Failed(error.to_string()),
         },
         Resource::Server { file } => served::end_left_behind(file),
+        Resource::Trace { directory } => tracing::clean_up(directory),
         Resource::Loop { image } => loops::detach_image(image),
         Resource::Image { path } => match loops::devices_of(path) {
             Ok(devices) if !devices.is_empty() => {

@@ -61,6 +61,11 @@ pub enum Resource {
         /// The file.
         file: PathBuf,
     },
+    /// An instance of tracefs.
+    Trace {
+        /// Its directory.
+        directory: PathBuf,
+    },
     /// Files fsdyno made inside a directory of the user's.
     Tree {
         /// The top of what fsdyno made.
@@ -76,7 +81,7 @@ impl Resource {
             Self::Loop { image } => image,
             Self::Mount { target } | Self::Pool { target, .. } => target,
             Self::Daemon { pid_file } => pid_file,
-            Self::Guest { directory } => directory,
+            Self::Guest { directory } | Self::Trace { directory } => directory,
             Self::Server { file } => file,
             Self::Array { device } => device,
         }
@@ -94,6 +99,7 @@ impl Resource {
             Self::Pool { .. } => "pool",
             Self::Daemon { .. } => "daemon",
             Self::Server { .. } => "server",
+            Self::Trace { .. } => "trace",
             Self::Tree { .. } => "tree",
         }
     }
@@ -116,6 +122,7 @@ impl Resource {
             "daemon" => Some(Self::Daemon { pid_file: path }),
             "server" => Some(Self::Server { file: path }),
             "guest" => Some(Self::Guest { directory: path }),
+            "trace" => Some(Self::Trace { directory: path }),
             "tree" => Some(Self::Tree { path }),
             _ => None,
         }
@@ -134,6 +141,7 @@ impl fmt::Display for Resource {
             Self::Pool { .. } => "pool of",
             Self::Daemon { .. } => "daemon of",
             Self::Server { .. } => "server of the model disk",
+            Self::Trace { .. } => "instance of tracefs",
             Self::Tree { .. } => "files in",
         };
         write!(f, "{what} {}", self.path().display())
@@ -283,6 +291,7 @@ mod tests {
                 held: vec!["list".into(), "a b".into()],
                 release: vec!["let".into(), String::new(), "go\n".into()],
             },
+            Resource::Trace { directory: odd() },
             Resource::Tree { path: odd() },
         ] {
             let record = Record::Make(7, resource);

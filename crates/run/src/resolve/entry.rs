@@ -29,6 +29,7 @@ pub(super) struct PlanText {
     pub verify: Option<bool>,
     pub check: Option<bool>,
     pub fragments: Option<Spanned<CountingText>>,
+    pub trace: Option<bool>,
     pub lab: Option<Spanned<String>>,
     pub disk: Option<Spanned<String>>,
     pub disk_record: Option<String>,

@@ -72,6 +72,8 @@ pub struct PlanFile {
     pub check: Option<bool>,
     /// Of which files fragments are counted.
     pub fragments: Option<Counting>,
+    /// Whether tracepoints are listened to.
+    pub trace: Option<bool>,
     /// Where cells run.
     pub lab: Option<LabChoice>,
     /// The model disk under all contenders.
@@ -188,6 +190,7 @@ impl Reader<'_> {
             verify: written.verify,
             check: written.check,
             fragments: self.each(written.fragments.as_ref(), Counting::written)?,
+            trace: written.trace,
             lab: self.each(written.lab.as_ref(), |name| labs::lab(name))?,
             disk: self.each(written.disk.as_ref(), |name| {
                 disks::model_disk(Path::new(name), self.judge.base)

@@ -75,6 +75,8 @@ pub struct Request {
     pub check: Option<bool>,
     /// Of which files fragments are counted (`--fragments`).
     pub fragments: Option<Counting>,
+    /// Whether tracepoints tell metadata and forced writes (`--trace`).
+    pub trace: Option<bool>,
     /// Where cells run (`--lab`).
     pub lab: Option<LabChoice>,
     /// The model disk under all contenders (`--disk`).
@@ -163,6 +165,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         verify: said(request.verify, &layers, |layer| layer.verify, false),
         check: said(request.check, &layers, |layer| layer.check, true),
         fragments: counting.is_counted(),
+        trace: said(request.trace, &layers, |layer| layer.trace, false),
         fragments_floor: counting.floor(),
         workloads,
         contenders,

@@ -219,7 +219,8 @@ fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
     let cell = specimen::measured(0);
     store.record("r", &cell).unwrap();
     // As a program left it that knew nothing of these tables.
-    let made_older = "DROP TABLE latency; DROP TABLE progress; PRAGMA user_version = 6";
+    let made_older = "DROP TABLE latency; DROP TABLE progress; DROP TABLE observed; \
+                      PRAGMA user_version = 6";
     store.connection.execute_batch(made_older).unwrap();
     drop(store);
     let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
@@ -228,6 +229,7 @@ fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
     for sample in &mut without.samples {
         sample.latencies.clear();
         sample.progress = None;
+        sample.observed = None;
     }
     let mut store = ground.open();
     assert_eq!(store.load("r").unwrap().cells, [without]);

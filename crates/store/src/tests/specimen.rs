@@ -5,9 +5,9 @@ use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender,
     CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse, Effective,
-    Failure, Figure, Fragmentation, GroundState, LatencyDistribution, LayoutChoice, Nanos, Outcome,
-    PhasePlan, Plan, Progress, Provenance, RunInfo, Sample, Slice, Stage, StopReason, Tally, Waits,
-    Warning, WarningKind, Workload,
+    Failure, Figure, Fragmentation, Frequency, GroundState, LatencyDistribution, LayoutChoice,
+    Nanos, Observed, OtherIo, Outcome, PhasePlan, Plan, Pressure, Progress, Provenance, RunInfo,
+    Sample, Slice, Stage, StopReason, Tally, Traced, Waits, Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -116,6 +116,7 @@ pub(crate) fn plan() -> Plan {
         verify: true,
         check: false,
         fragments: true,
+        trace: true,
         adaptive: Some(fsdyno_model::Adaptive {
             precision: 0.005,
             most: 40,
@@ -271,7 +272,33 @@ pub(crate) fn sample(phase: u32) -> Sample {
             slice_ns: Nanos(next()),
             slices: (0..3).map(|_| slice(&mut next)).collect(),
         }),
+        observed: Some(observed(&mut next)),
         warnings: vec![Warning::new(WarningKind::TooShort, ODD, "make it longer")],
+    }
+}
+
+fn observed(next: &mut impl FnMut() -> u64) -> Observed {
+    Observed {
+        over_ns: Nanos(next()),
+        processors: 7,
+        frequency: Some(Frequency {
+            least_khz: next(),
+            mean_khz: next(),
+            most_khz: next(),
+        }),
+        throttled: Some(next()),
+        pressure: Some(Pressure::from_parts([0; 5].map(|_| next()))),
+        kernel_threads_ns: Some(Nanos(next())),
+        others_ns: Some(Nanos(next())),
+        other_io: Some(OtherIo {
+            requests: next(),
+            bytes: Bytes(u64::MAX - next()),
+            busiest: ODD.into(),
+            busiest_ns: Nanos(next()),
+            below_bytes: Some(Bytes(next())),
+        }),
+        traced: Some(Traced::from_parts([0; 7].map(|_| next()))),
+        unobserved: vec![ODD.into(), "throttling: none".into()],
     }
 }
 
@@ -327,6 +354,7 @@ pub(crate) fn measured(index: u32) -> CellRecord {
         figures: Vec::new(),
         latencies: Vec::new(),
         progress: None,
+        observed: None,
         warnings: Vec::new(),
         ..sample(1)
     };

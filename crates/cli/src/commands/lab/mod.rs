@@ -283,6 +283,7 @@ fn everything() -> Plan {
         verify: false,
         check: false,
         fragments: false,
+        trace: false,
         adaptive: None,
         margin: fsdyno_model::Plan::MARGIN,
         fragments_floor: Bytes(0),

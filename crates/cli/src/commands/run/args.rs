@@ -181,6 +181,14 @@ pub struct RunArgs {
     )]
     pub fragments: Option<Option<Bytes>>,
 
+    /// Tell metadata and writes that force themselves to the medium (FUA) apart, by the kernel's
+    /// tracepoints, for `fsdyno why`
+    ///
+    /// It listens to `block_bio_queue` in an instance of tracefs of its own, which takes a little
+    /// processor time for each request: figures with it are not to be laid beside figures without.
+    #[arg(long)]
+    pub trace: bool,
+
     /// Before the workload, fill file systems to a part of their space: `90%`, `0%,95%`,
     /// `90%:fragmented` (what is left free lies in small holes); each contender at each
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -206,7 +214,7 @@ pub struct RunArgs {
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats", "precision", "max_repeats", "margin",
-        "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments",
+        "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments", "trace",
         "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "time", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]

@@ -35,6 +35,7 @@ pub fn request(args: &RunArgs) -> Request {
         fragments: args
             .fragments
             .map(|above| above.map_or(Counting::All, Counting::Above)),
+        trace: args.trace.then_some(true),
         lab: args.lab.clone(),
         disk: args.disk.clone(),
         disk_record: args.disk_record.clone(),

@@ -20,6 +20,7 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
+use fsdyno_host::tracing::Tracing;
 use fsdyno_host::{cache, command, quiesce};
 use fsdyno_load::datasets::DatasetError;
 use fsdyno_load::ground::Ground;
@@ -68,6 +69,8 @@ pub(super) struct Doing<'a, 'n> {
     pub(super) mount_steps: Vec<Step>,
     /// What has to be done after `syncfs`.
     pub(super) durable: Option<Step>,
+    /// What listens to their tracepoints, once a phase wanted it; or why nothing can.
+    pub(super) tracing: Option<Result<Tracing, String>>,
     /// The kernel names of the devices whose counters tell of this cell.
     pub(super) watched: Vec<String>,
     pub(super) ground: Ground,
@@ -107,6 +110,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             target: PathBuf::new(),
             mount_steps: Vec::new(),
             durable: None,
+            tracing: None,
             watched: Vec::new(),
             ground: Ground::new(PathBuf::new()),
             counted: false,
@@ -122,6 +126,7 @@ impl<'a, 'n> Doing<'a, 'n> {
     }
 
     fn give_back(&mut self) -> Result<(), Halt> {
+        self.tracing = None;
         if let Some(tree) = self.tree.take() {
             self.remove(tree);
         }

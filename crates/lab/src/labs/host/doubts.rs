@@ -1,5 +1,6 @@
 //! What a reader must know of a single sample.
 
+use super::noise;
 use crate::job::Job;
 use fsdyno_load::{tools, workloads};
 use fsdyno_model::{Bytes, CacheState, CopyMethod, Nanos, Sample, Warning, WarningKind};
@@ -13,11 +14,11 @@ pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
         too_short(sample),
         not_from_device(sample, job),
         free_copy(sample, job),
-        steal(sample),
         fits_memory(sample, job),
     ]
     .into_iter()
     .flatten()
+    .chain(noise::about(sample))
     .collect()
 }
 
@@ -95,22 +96,6 @@ fn fits_memory(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
                 Bytes(memory)
             ),
             "what it reads may come from the page cache: give it a size well above memory",
-        )
-    })
-}
-
-fn steal(sample: &Sample) -> Option<Warning> {
-    let share = sample.cpu.steal_ns.0 as f64 / (sample.whole_ns().0 as f64).max(1.0);
-    // One tick of 10 ms is the resolution of the counter: below three, nothing is known.
-    (share > 0.02 && sample.cpu.steal_ns.0 >= 30_000_000).then(|| {
-        Warning::new(
-            WarningKind::Steal,
-            format!(
-                "{}: the hypervisor took {:.0} % of a processor",
-                sample.label,
-                share * 100.0
-            ),
-            "use an idle host, or more repeats",
         )
     })
 }

@@ -5,6 +5,7 @@ mod devices;
 mod doing;
 mod doubts;
 pub(crate) mod fragments;
+mod noise;
 mod programs;
 mod sampling;
 mod states;

@@ -4,9 +4,10 @@ use super::doing::Doing;
 use super::{doubts, fragments};
 use crate::job::Job;
 use crate::procedure::Halt;
-use fsdyno_host::counters::{self, BlockCounters, MachineCpu};
+use fsdyno_host::counters::{self, BlockCounters, MachineCpu, Surroundings};
+use fsdyno_host::tracing;
 use fsdyno_load::measure::{self, Measured};
-use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Mark, Point, Sample};
+use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Mark, Observed, Point, Sample};
 use std::path::Path;
 
 /// Runs a phase and keeps its sample.
@@ -19,7 +20,9 @@ pub(super) fn measure(
     let phase = &job.workload.phases[number as usize];
     let space = |root: &Path| counters::space_used(root).unwrap_or_default();
     let space_before = space(&hands.ground.root);
+    let before = look(hands, job);
     let (measured, machine, device) = timed(hands, job, number)?;
+    let observed = before.map(|before| observed(hands, &before));
     let mut sample = Sample {
         phase: number,
         label: phase.label.clone(),
@@ -45,6 +48,7 @@ pub(super) fn measure(
         figures: measured.figures,
         latencies: measured.latencies,
         progress: measured.progress,
+        observed,
         warnings: measured.warnings,
     };
     sample.fragmentation = fragments::after(hands, job, phase)?;
@@ -52,6 +56,40 @@ pub(super) fn measure(
     sample.warnings.extend(doubts);
     hands.notes.sample(sample);
     Ok(())
+}
+
+/// Looks around before a phase, and lets the tracepoints speak where that was asked for. In virtual
+/// time nothing else goes on, and a look would change what the guest does.
+fn look(hands: &mut Doing<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
+    if job.plan.in_virtual_time() {
+        return None;
+    }
+    if job.plan.trace {
+        let tracing = match hands.tracing.take() {
+            None => tracing::start(&hands.watched, hands.journal),
+            Some(begun) => begun,
+        };
+        let begun = tracing.and_then(|tracing| tracing.begin().map(|()| tracing));
+        hands.tracing = Some(begun);
+    }
+    Some(counters::surroundings())
+}
+
+/// What was seen since, and what was not.
+fn observed(hands: &Doing<'_, '_>, before: &Surroundings) -> Observed {
+    let mut observed = counters::surroundings().since(before, &hands.watched);
+    let told = hands.tracing.as_ref().map(|tracing| match tracing {
+        Ok(tracing) => tracing.end(),
+        Err(why) => Err(why.clone()),
+    });
+    match told {
+        Some(Ok(traced)) => observed.traced = Some(traced),
+        Some(Err(why)) => observed.unobserved.push(why),
+        None => observed
+            .unobserved
+            .push("tracepoints: not asked for (--trace)".to_owned()),
+    }
+    observed
 }
 
 /// Runs the phase: what it told, and what machine and devices did meanwhile.

@@ -214,6 +214,7 @@ pub(super) fn measure(
         figures: Vec::new(),
         latencies: Vec::new(),
         progress: None,
+        observed: None,
         warnings: Vec::new(),
     };
     sample.warnings.extend(too_short(hands, &sample));

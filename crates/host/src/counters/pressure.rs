@@ -1,0 +1,61 @@
+//! For how long tasks stood waiting, from `/proc/pressure` (PSI).
+
+use fsdyno_model::Pressure;
+use std::fs;
+
+/// The totals since boot; or why the kernel tells none.
+pub(super) fn pressure() -> Result<Pressure, String> {
+    let (cpu, io, memory) = (read("cpu")?, read("io")?, read("memory")?);
+    let told = |text: &str, who: &str| {
+        total(text, who).ok_or_else(|| format!("pressure: /proc/pressure tells no `{who}`"))
+    };
+    Ok(Pressure::from_parts([
+        told(&cpu, "some")?,
+        told(&io, "some")?,
+        told(&io, "full")?,
+        told(&memory, "some")?,
+        told(&memory, "full")?,
+    ]))
+}
+
+/// What was added since an earlier reading.
+pub(super) fn since(now: &Pressure, then: &Pressure) -> Pressure {
+    let mut parts = now.parts();
+    for (part, then) in parts.iter_mut().zip(then.parts()) {
+        *part = part.saturating_sub(then);
+    }
+    Pressure::from_parts(parts)
+}
+
+fn read(what: &str) -> Result<String, String> {
+    let path = format!("/proc/pressure/{what}");
+    fs::read_to_string(&path).map_err(|error| {
+        format!("pressure: cannot read {path}: {error} (a kernel with CONFIG_PSI, and psi=1)")
+    })
+}
+
+/// The total of `some avg10=0.00 ... total=123`, told in microseconds, as nanoseconds.
+fn total(text: &str, who: &str) -> Option<u64> {
+    let line = text
+        .lines()
+        .find(|line| line.split(' ').next() == Some(who))?;
+    let micros = line
+        .split(' ')
+        .find_map(|word| word.strip_prefix("total="))?;
+    micros.trim().parse::<u64>().ok()?.checked_mul(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_read_by_their_names() {
+        let text = "some avg10=1.00 avg60=0.10 avg300=0.00 total=42\n\
+                    full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+        assert_eq!(total(text, "some"), Some(42_000));
+        assert_eq!(total(text, "full"), Some(7_000));
+        assert_eq!(total("some avg10=1.00", "some"), None);
+        assert_eq!(total(text, "none"), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the machine did beside a sample, as a row of `observed`, both ways.
+
+use crate::insert::unstorable;
+use crate::record::Refusal;
+use crate::row::{self, Fields, insert, signed};
+use fsdyno_model::{Bytes, Frequency, Nanos, Observed, OtherIo, Pressure, Traced};
+use rusqlite::types::Value;
+use rusqlite::{Transaction, params_from_iter};
+
+pub(crate) fn insert_one(
+    transaction: &Transaction<'_>,
+    cell: i64,
+    sample: i64,
+    observed: Option<&Observed>,
+) -> Result<(), Refusal> {
+    // Taken apart by name, so that a new field of the model cannot be forgotten here.
+    let Some(Observed {
+        over_ns,
+        processors,
+        frequency,
+        throttled,
+        pressure,
+        kernel_threads_ns,
+        others_ns,
+        other_io,
+        traced,
+        unobserved,
+    }) = observed
+    else {
+        return Ok(());
+    };
+    let number = |number: Option<u64>| Value::from(number.map(signed));
+    let mut values: Vec<Value> = vec![cell.into(), sample.into()];
+    values.extend([over_ns.0, u64::from(*processors)].map(|known| number(Some(known))));
+    let speeds = frequency.map(|of| [of.least_khz, of.mean_khz, of.most_khz]);
+    values.extend(columns(speeds));
+    values.push(number(*throttled));
+    values.extend(columns(pressure.as_ref().map(Pressure::parts)));
+    values.extend([kernel_threads_ns, others_ns].map(|ns| number(ns.map(|ns| ns.0))));
+    let OtherIo {
+        requests,
+        bytes,
+        busiest,
+        busiest_ns,
+        below_bytes,
+    } = other_io.as_ref().unwrap_or(&NOTHING);
+    let known = other_io.as_ref();
+    values.extend([requests, &bytes.0].map(|of| number(known.map(|_| *of))));
+    values.push(known.map(|_| busiest.clone()).into());
+    values.push(number(known.map(|_| busiest_ns.0)));
+    values.push(number(below_bytes.map(|of| of.0)));
+    values.extend(columns(traced.as_ref().map(Traced::parts)));
+    let unobserved =
+        serde_json::to_string(unobserved).map_err(unstorable("what was not observed"))?;
+    values.push(unobserved.into());
+    transaction
+        .prepare_cached(&insert("observed", row::OBSERVED))?
+        .execute(params_from_iter(values))?;
+    Ok(())
+}
+
+static NOTHING: OtherIo = OtherIo {
+    requests: 0,
+    bytes: Bytes(0),
+    busiest: String::new(),
+    busiest_ns: Nanos(0),
+    below_bytes: None,
+};
+
+/// Columns that are known together.
+fn columns<const N: usize>(known: Option<[u64; N]>) -> [Value; N] {
+    let known = known.map_or([None; N], |parts| parts.map(Some));
+    known.map(|number| Value::from(number.map(signed)))
+}
+
+/// The query for all rows of the cells that `of_run` picks.
+pub(crate) fn query(of_run: &str) -> String {
+    format!(
+        "SELECT {} FROM observed {of_run} ORDER BY cell, sample",
+        row::OBSERVED
+    )
+}
+
+/// Reads a row, from behind its key on.
+pub(crate) fn read(fields: &mut Fields<'_>) -> rusqlite::Result<Observed> {
+    // The fields of a struct are read in the order written here: that of `row::OBSERVED`.
+    Ok(Observed {
+        over_ns: fields.nanos()?,
+        processors: fields.take()?,
+        frequency: together(fields)?.map(|[least_khz, mean_khz, most_khz]| Frequency {
+            least_khz,
+            mean_khz,
+            most_khz,
+        }),
+        throttled: fields.number_or_none()?,
+        pressure: together(fields)?.map(Pressure::from_parts),
+        kernel_threads_ns: fields.number_or_none()?.map(Nanos),
+        others_ns: fields.number_or_none()?.map(Nanos),
+        other_io: other_io(fields)?,
+        traced: together(fields)?.map(Traced::from_parts),
+        unobserved: fields.json()?,
+    })
+}
+
+/// Columns that are known together or not at all.
+fn together<const N: usize>(fields: &mut Fields<'_>) -> rusqlite::Result<Option<[u64; N]>> {
+    let mut parts = [0; N];
+    let mut known = true;
+    for part in &mut parts {
+        match fields.number_or_none()? {
+            Some(number) => *part = number,
+            None => known = false,
+        }
+    }
+    Ok(known.then_some(parts))
+}
+
+fn other_io(fields: &mut Fields<'_>) -> rusqlite::Result<Option<OtherIo>> {
+    let counts: Option<[u64; 2]> = together(fields)?;
+    let busiest: Option<String> = fields.take()?;
+    let busiest_ns = fields.number_or_none()?;
+    let below_bytes = fields.number_or_none()?.map(Bytes);
+    let (Some([requests, bytes]), Some(busiest), Some(busiest_ns)) = (counts, busiest, busiest_ns)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(OtherIo {
+        requests,
+        bytes: Bytes(bytes),
+        busiest,
+        busiest_ns: Nanos(busiest_ns),
+        below_bytes,
+    }))
+}

@@ -1,0 +1,35 @@
+-- Version 8: what the machine did beside a sample, and how its file system marked its requests;
+-- unknown of what was measured before.
+
+CREATE TABLE observed (
+    cell                   INTEGER NOT NULL,
+    sample                 INTEGER NOT NULL,
+    over_ns                INTEGER NOT NULL,
+    processors             INTEGER NOT NULL,
+    least_khz              INTEGER,
+    mean_khz               INTEGER,
+    most_khz               INTEGER,
+    throttled              INTEGER,
+    cpu_some_ns            INTEGER,
+    io_some_ns             INTEGER,
+    io_full_ns             INTEGER,
+    memory_some_ns         INTEGER,
+    memory_full_ns         INTEGER,
+    kernel_threads_ns      INTEGER,
+    others_ns              INTEGER,
+    other_requests         INTEGER,
+    other_bytes            INTEGER,
+    other_busiest          TEXT,
+    other_busiest_ns       INTEGER,
+    below_bytes            INTEGER,
+    metadata_reads         INTEGER,
+    metadata_read_bytes    INTEGER,
+    metadata_writes        INTEGER,
+    metadata_written_bytes INTEGER,
+    forced_writes          INTEGER,
+    forced_bytes           INTEGER,
+    flushes_asked          INTEGER,
+    unobserved             TEXT    NOT NULL CHECK (json_valid(unobserved)),
+    PRIMARY KEY (cell, sample),
+    FOREIGN KEY (cell, sample) REFERENCES sample (cell, place) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
