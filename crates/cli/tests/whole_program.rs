@@ -54,6 +54,36 @@ fn a_run_in_a_directory_measures_every_cell_and_leaves_nothing() {
 }
 
 #[test]
+fn a_cell_that_takes_too_long_fails_by_that_reason_and_the_others_go_on() {
+    let home = Home::new();
+    let on = format!("dir:{}", home.work().display());
+    // The first to come waits for longer than anybody would; those behind it do not.
+    let once = home.path("once").display().to_string();
+    let command = format!("test -e {once} || {{ touch {once}; sleep 1000; }}");
+    let said = home.fsdyno(&[
+        "run",
+        "--on",
+        &on,
+        "--exec",
+        &command,
+        "--repeats",
+        "3",
+        "--cell-budget",
+        "1s",
+    ]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    let ends: Vec<String> = outcomes(&result).into_iter().map(|(_, end)| end).collect();
+    assert_eq!(ends, ["failed", "measured", "measured"]);
+    let why = "ended after 0:01.0, the time a cell may take (--cell-budget)";
+    assert!(said.err.contains(why), "{}", said.err);
+    assert_eq!(result["cells"][0]["outcome"]["message"], why);
+    assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+    // A run that is gone on with has it as well: it is the plan's.
+    assert_eq!(result["run"]["plan"]["cell_budget"], 1_000_000_000);
+}
+
+#[test]
 fn both_engines_do_the_same_work() {
     let home = Home::new();
     let mut tallies = Vec::new();

@@ -42,10 +42,12 @@ pub fn install(stop: &Stop) -> io::Result<Signals> {
         if is_in(ignored, number) {
             continue;
         }
-        // Actions run in the order of their registration: the number stands before the wish.
+        // Actions run in the order of their registration: number and user stand before the wish.
         let value = usize::try_from(number).unwrap_or_default();
         flag::register_usize(number, Arc::clone(&last), value)?;
-        flag::register(number, stop.flag())?;
+        for flag in stop.flags() {
+            flag::register(number, flag)?;
+        }
     }
     Ok(Signals(last))
 }

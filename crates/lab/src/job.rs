@@ -1,6 +1,7 @@
 //! One cell with everything it refers to, looked up.
 
 use crate::preflight::{Preflight, Prepared};
+use fsdyno_load::datasets::{Dataset, DatasetError};
 use fsdyno_load::workloads;
 use fsdyno_model::{Bytes, Cell, Contender, PhasePlan, Plan, Workload};
 use fsdyno_recipes::Filesystem;
@@ -19,7 +20,7 @@ pub struct Job<'a> {
     pub workload: &'a Workload,
     /// The recipe of its file system.
     pub recipe: &'static dyn Filesystem,
-    /// The dataset, opened.
+    /// What was prepared for its workload.
     pub prepared: &'a Prepared,
     /// The size of each image file, where images are made.
     pub image_bytes: Bytes,
@@ -76,6 +77,17 @@ impl<'a> Job<'a> {
     /// contenders within it.
     pub fn state_seed(&self) -> u64 {
         self.plan.seed.wrapping_add(self.cell.block.into())
+    }
+
+    /// The seed of its dataset: the same for all contenders within a block.
+    pub fn dataset_seed(&self) -> u64 {
+        self.plan.dataset_seed(self.cell.block)
+    }
+
+    /// Its dataset, opened.
+    pub fn dataset(&self) -> Result<&'a dyn Dataset, DatasetError> {
+        let (plan, workload) = (self.plan, self.workload);
+        self.prepared.of_block(plan, workload, self.cell.block)
     }
 
     /// Whether its engine touches files at all.

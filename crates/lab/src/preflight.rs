@@ -12,7 +12,7 @@ use fsdyno_recipes::Filesystem;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A plan that can be run, as far as can be told without making anything.
 #[derive(Clone)]
@@ -32,12 +32,38 @@ pub struct Preflight {
 /// What one workload needs before its first phase.
 #[derive(Clone)]
 pub struct Prepared {
-    /// The dataset, opened.
+    /// The dataset, opened; where each block has its own, that of the first.
     pub dataset: Arc<dyn Dataset>,
+    /// Those of the blocks behind it, where each has its own, opened when they are first asked for.
+    later: Vec<OnceLock<Arc<dyn Dataset>>>,
     /// The forms in which it is laid.
     pub forms: Vec<Form>,
     /// The space taken when most of it stands, bytes.
     pub peak: Bytes,
+}
+
+impl Prepared {
+    /// The dataset of a block.
+    pub fn of_block(
+        &self,
+        plan: &Plan,
+        workload: &Workload,
+        block: u32,
+    ) -> Result<&dyn Dataset, DatasetError> {
+        let place = (block as usize)
+            .checked_sub(1)
+            .and_then(|at| self.later.get(at));
+        let Some(place) = place else {
+            return Ok(&*self.dataset);
+        };
+        if place.get().is_none() {
+            let seed = plan.dataset_seed(block);
+            let opened = datasets::open(&workload.dataset, seed, plan.scale)?;
+            // Where another was faster, it opened the same.
+            let _ = place.set(Arc::from(opened));
+        }
+        Ok(place.get().map_or(&*self.dataset, |dataset| &**dataset))
+    }
 }
 
 /// Why a plan cannot be run.
@@ -194,20 +220,19 @@ impl Preflight {
             let known = opened
                 .iter()
                 .find(|(choice, _)| *choice == workload.dataset);
-            let dataset =
-                if let Some((_, dataset)) = known {
-                    Arc::clone(dataset)
-                } else {
-                    let dataset = datasets::open(&workload.dataset, plan.seed, plan.scale)
-                        .map_err(|source| PreflightError::Dataset {
-                            dataset: workload.dataset.clone(),
-                            source,
-                        })?;
-                    let dataset: Arc<dyn Dataset> = Arc::from(dataset);
-                    opened.push((workload.dataset.clone(), Arc::clone(&dataset)));
-                    dataset
-                };
-            workloads.push(prepare(workload, dataset)?);
+            let dataset = if let Some((_, dataset)) = known {
+                Arc::clone(dataset)
+            } else {
+                let dataset = datasets::open(&workload.dataset, plan.dataset_seed(0), plan.scale)
+                    .map_err(|source| PreflightError::Dataset {
+                    dataset: workload.dataset.clone(),
+                    source,
+                })?;
+                let dataset: Arc<dyn Dataset> = Arc::from(dataset);
+                opened.push((workload.dataset.clone(), Arc::clone(&dataset)));
+                dataset
+            };
+            workloads.push(prepare(plan, workload, dataset)?);
         }
         let need = workloads.iter().map(|w| w.peak).max().unwrap_or_default();
         let smallest = recipes
@@ -404,7 +429,11 @@ fn roomy(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
 
 /// Walks through the phases on paper: which forms of the dataset they need, and how much stands
 /// when most of it does.
-fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, PreflightError> {
+fn prepare(
+    plan: &Plan,
+    workload: &Workload,
+    dataset: Arc<dyn Dataset>,
+) -> Result<Prepared, PreflightError> {
     let error = |what: String| PreflightError::Phases {
         workload: workload.name.clone(),
         what,
@@ -457,8 +486,10 @@ fn prepare(workload: &Workload, dataset: Arc<dyn Dataset>) -> Result<Prepared, P
     };
     let files = most.saturating_mul(tree).saturating_add(archive);
     let peak = Bytes(files.saturating_add(own).saturating_add(made));
+    let later = plan.vary.map_or(0, |_| plan.most_repeats() as usize);
     Ok(Prepared {
         dataset,
+        later: vec![OnceLock::new(); later.saturating_sub(1)],
         forms,
         peak,
     })

@@ -274,7 +274,7 @@ impl Hands for Saying {
         let root = self.root.display().to_string();
         let (dataset, seed, scale) = (
             job.workload.dataset.to_string(),
-            job.plan.seed.to_string(),
+            job.dataset_seed().to_string(),
             job.plan.scale.to_string(),
         );
         for form in &job.prepared.forms {

@@ -3,7 +3,7 @@
 use fsdyno_lab::{Preflight, script};
 use fsdyno_model::{
     Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, GroundState,
-    PhasePlan, Plan, Workload,
+    PhasePlan, Plan, Vary, Workload,
 };
 
 fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
@@ -33,6 +33,8 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         }],
         repeats: 1,
         budget: None,
+        vary: None,
+        cell_budget: None,
         device: DeviceChoice::Loop {
             size,
             directory: "/var/tmp".into(),
@@ -54,17 +56,50 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
 }
 
 fn lines(plan: &Plan) -> Vec<String> {
+    lines_of(plan, 0)
+}
+
+fn lines_of(plan: &Plan, block: u32) -> Vec<String> {
     let preflight = Preflight::of(plan).unwrap();
     script::lines(
         plan,
         &preflight,
         Cell {
             index: 0,
-            block: 0,
+            block,
             contender: 0,
             workload: 0,
         },
     )
+}
+
+#[test]
+fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
+    let mut plan = plan("ext4", &["copy"], None); // example
+    plan.repeats = 3;
+    // The first line tells the block.
+    assert_eq!(lines_of(&plan, 2)[1..], lines(&plan)[1..]);
+    plan.vary = Some(Vary::DatasetSeed);
+    let seed = |block, seed: &str| {
+        let said = format!("--seed {seed} ");
+        lines_of(&plan, block)
+            .iter()
+            .any(|line| line.contains(&said))
+    };
+    assert!(seed(0, "1") && seed(2, "3") && !seed(2, "1"));
+    // The one that is laid is that of the seed.
+    let preflight = Preflight::of(&plan).unwrap();
+    let of_block = |block| {
+        let (prepared, workload) = (&preflight.workloads[0], &plan.workloads[0]);
+        prepared
+            .of_block(&plan, workload, block)
+            .unwrap()
+            .facts()
+            .clone()
+    };
+    let open = |seed| fsdyno_load::datasets::open(&plan.workloads[0].dataset, seed, plan.scale);
+    assert_eq!(of_block(2), *open(3).unwrap().facts());
+    assert_ne!(of_block(2), of_block(0));
 }
 
 #[test]

@@ -42,7 +42,9 @@ pub use evidence::{CacheEvidence, CacheState};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};
 pub use model_disk::{DiskRecord, DiskTime, ModelDisk, NoTime};
 pub use observed::{Frequency, Observed, OtherIo, Pressure, Traced};
-pub use plan::{Adaptive, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload};
+pub use plan::{
+    Adaptive, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Vary, Workload,
+};
 pub use pool::{Daemon, Pool};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};

@@ -24,6 +24,9 @@ pub struct Plan {
     pub name: String,
     /// The seed of datasets and order.
     pub seed: u64,
+    /// What is another one in every block; none where all blocks do the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vary: Option<Vary>,
     /// The scale of generated datasets; 1 is full size.
     pub scale: f64,
     /// Who competes; the first is the baseline.
@@ -41,6 +44,9 @@ pub struct Plan {
     pub margin: f64,
     /// No block begins after this time.
     pub budget: Option<Nanos>,
+    /// A cell that takes longer is ended, and fails; none where each takes as long as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_budget: Option<Nanos>,
     /// Where blocks live.
     pub device: DeviceChoice,
     /// Where mount points go where there are no image files to lie beside; the default where none.
@@ -83,6 +89,31 @@ pub struct Adaptive {
     pub most: u32,
 }
 
+/// What can be another one in every block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vary {
+    /// The seed of datasets: each block has the next one.
+    DatasetSeed,
+}
+
+impl Vary {
+    /// All there are.
+    pub const ALL: [Self; 1] = [Self::DatasetSeed];
+
+    /// The name, as typed and stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DatasetSeed => "dataset-seed",
+        }
+    }
+
+    /// That of the name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|vary| vary.name() == name)
+    }
+}
+
 fn usual_margin() -> f64 {
     Plan::MARGIN
 }
@@ -99,6 +130,23 @@ impl Plan {
     /// The most blocks there can be.
     pub fn most_repeats(&self) -> u32 {
         self.adaptive.map_or(self.repeats, |adaptive| adaptive.most)
+    }
+
+    /// The seed of the datasets of a block.
+    pub fn dataset_seed(&self, block: u32) -> u64 {
+        match self.vary {
+            Some(Vary::DatasetSeed) => self.seed.wrapping_add(block.into()),
+            None => self.seed,
+        }
+    }
+
+    /// Whether one block tells everything: its time is virtual, and no other block does anything
+    /// else. Where each has another dataset, or a file system aged another way, blocks differ, and
+    /// intervals tell by how much.
+    pub fn is_certain(&self) -> bool {
+        let aged = self.contenders.iter().any(|c| !c.state.is_fresh());
+        let alike = self.vary.is_none() && (!aged || self.most_repeats() == 1);
+        self.in_virtual_time() && alike
     }
 
     /// Whether figures have no noise: the same cell takes the same time to the nanosecond.

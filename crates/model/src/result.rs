@@ -264,6 +264,8 @@ mod tests {
             workloads: Vec::new(),
             repeats: 1,
             budget: None,
+            vary: None,
+            cell_budget: None,
             device: DeviceChoice::None,
             work_dir: None,
             engine: "sync".into(),

@@ -30,6 +30,8 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         workloads: (0..workloads).map(workload).collect(),
         repeats,
         budget: None,
+        vary: None,
+        cell_budget: None,
         device: DeviceChoice::None,
         work_dir: None,
         engine: "sync".into(),

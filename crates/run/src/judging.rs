@@ -11,6 +11,6 @@ pub fn rule(plan: &Plan) -> Rule {
             least: plan.repeats,
             most: adaptive.most,
         }),
-        certain: plan.in_virtual_time(),
+        certain: plan.is_certain(),
     }
 }

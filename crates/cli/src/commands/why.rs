@@ -60,7 +60,7 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
         width: output::width(),
         color: output::color(),
         clock: false,
-        advice: advice,
+        advice,
     };
     let bytes = fsdyno_report::render_why(&why, format, &options).map_err(Trouble::failure)?;
     output::bytes(&bytes)?;

@@ -2,6 +2,7 @@
 
 pub mod guest;
 pub mod host;
+pub(crate) mod limit;
 pub(crate) mod notes;
 pub(crate) mod recorded;
 pub mod ssh;

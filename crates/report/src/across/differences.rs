@@ -72,6 +72,10 @@ fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
         words::list(&datasets.collect::<Vec<_>>())
     });
     both("seed", true, &|plan| plan.seed.to_string());
+    both("what varies", true, &|plan| {
+        let vary = plan.vary.map(|vary| vary.name().to_owned());
+        vary.unwrap_or_else(|| "nothing".to_owned())
+    });
     both("scale", true, &|plan| plan.scale.to_string());
     both("engine", true, &|plan| plan.engine.clone());
     both("way of copying", true, &|plan| plan.copy_method.to_string());

@@ -67,7 +67,7 @@ impl Line {
 impl Across {
     /// Lays a run beside the first. What both call alike is compared.
     pub fn of(base: &ResultSet, other: &ResultSet, margin: f64) -> Self {
-        let certain = base.run.plan.in_virtual_time() && other.run.plan.in_virtual_time();
+        let certain = base.run.plan.is_certain() && other.run.plan.is_certain();
         let rule = Rule {
             margin,
             looks: None,

@@ -227,7 +227,7 @@ impl Against {
             ""
         };
         let judge = Judge {
-            exact: virtual_time,
+            exact: set.run.plan.is_certain(),
         };
         let mut conclusions = told(table, &contenders, &lines, judge);
         let laid = Laid {
@@ -449,7 +449,7 @@ impl Beside {
             });
         }
         let judge = Judge {
-            exact: plan.in_virtual_time(),
+            exact: plan.is_certain(),
         };
         compare(&mut entries, better, judge)?;
         Some(Self {

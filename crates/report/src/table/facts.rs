@@ -3,7 +3,7 @@
 use crate::words;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo};
+use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo, Vary};
 
 /// The facts in the order they are read; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
@@ -72,6 +72,7 @@ fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
         _ => ", not ended".to_owned(),
     };
     let budget = plan.budget.map(|b| format!(", budget {b}"));
+    let cell_budget = plan.cell_budget.map(|b| format!(", {b} for a cell"));
     let not = |done| if done { "" } else { "not " };
     vec![
         ("run", run.id.clone()),
@@ -79,13 +80,15 @@ fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
         (
             "plan",
             format!(
-                "{}, hash {}, seed {}, scale {}, {}{}",
+                "{}, hash {}, seed {}{}, scale {}, {}{}{}",
                 plan.name,
                 run.plan_hash,
                 plan.seed,
+                varies(plan),
                 plan.scale,
                 repeats(plan),
                 budget.unwrap_or_default(),
+                cell_budget.unwrap_or_default(),
             ),
         ),
         (
@@ -190,6 +193,14 @@ fn device(facts: &DeviceFacts) -> String {
     }
     parts.extend(facts.host_filesystem.as_ref().map(|f| format!("on {f}")));
     parts.join(", ")
+}
+
+/// What is another one in every block.
+fn varies(plan: &Plan) -> &'static str {
+    match plan.vary {
+        None => "",
+        Some(Vary::DatasetSeed) => " (that of datasets is the next one in each block)",
+    }
 }
 
 /// How often all was to be repeated, with what decides it.

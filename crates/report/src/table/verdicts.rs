@@ -22,7 +22,7 @@ pub fn rule(set: &ResultSet) -> Rule {
             least: plan.repeats,
             most: adaptive.most,
         }),
-        certain: plan.in_virtual_time(),
+        certain: plan.is_certain(),
     }
 }
 

@@ -130,6 +130,15 @@ fn in_virtual_time_one_repeat_is_a_verdict() {
         "{terminal}"
     );
     assert!(words.contains("~1.01x"), "{terminal}");
+    // Where each block has another dataset, one is not all.
+    set.run.plan.vary = Some(fsdyno_model::Vary::DatasetSeed);
+    let varied = text(&set, Format::Terminal, &wide(80));
+    assert!(!varied.contains("no noise"), "{varied}");
+    assert!(varied.contains("too few repeats"), "{varied}");
+    let words = varied.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "seed 42 (that of datasets is the next one in each block)";
+    assert!(words.contains(told), "{varied}");
+    set.run.plan.vary = None;
     // Against the clock there is noise, on a model disk as well.
     if let Some(disk) = &mut set.run.plan.disk {
         disk.time = fsdyno_model::DiskTime::Real;

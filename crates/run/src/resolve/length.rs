@@ -1,10 +1,11 @@
-//! How often a plan repeats: a number fixed before, or as its figures decide.
+//! How often a plan repeats: a number fixed before, or as its figures decide; what the repeats do
+//! differently, and how long all may take.
 
 use super::complaint::Complaint;
 use super::error::ResolveError;
 use super::planfile;
 use super::request::{Layers, Request};
-use fsdyno_model::{Adaptive, ModelDisk, Plan};
+use fsdyno_model::{Adaptive, DatasetChoice, ModelDisk, Nanos, Plan, Vary, Workload};
 
 /// The least number of blocks that shows a spread.
 const DEFAULT_REPEATS: u32 = 3;
@@ -18,8 +19,9 @@ pub fn of(
     request: &Request,
     layers: &Layers,
     disk: Option<&ModelDisk>,
+    vary: Option<Vary>,
 ) -> Result<(u32, Option<Adaptive>, f64), ResolveError> {
-    let without_noise = disk.is_some_and(|disk| disk.time.is_virtual());
+    let without_noise = vary.is_none() && disk.is_some_and(|disk| disk.time.is_virtual());
     let asked = request.repeats.or_else(|| {
         // A suite is written for disks whose times vary.
         let plan = layers.plan.as_ref().and_then(|plan| plan.repeats);
@@ -55,4 +57,64 @@ pub fn of(
         return Err(ResolveError::argument("--max-repeats")(complaint));
     }
     Ok((repeats, Some(Adaptive { precision, most }), margin))
+}
+
+/// What is another one in every block. Refused where there is nothing that could be.
+pub fn varies(
+    request: &Request,
+    layers: &Layers,
+    workloads: &[Workload],
+) -> Result<Option<Vary>, ResolveError> {
+    let vary = request.vary.or(layers.pick(|layer| layer.vary));
+    let fixed = |workload: &&Workload| {
+        let generated = matches!(workload.dataset, DatasetChoice::Generated(_));
+        !generated || workload.dataset.is_none()
+    };
+    match (vary, workloads.iter().find(fixed)) {
+        (Some(Vary::DatasetSeed), Some(workload)) => {
+            let complaint = Complaint::wrong(
+                format!(
+                    "workload {} works on the dataset {}, which no seed changes",
+                    workload.name, workload.dataset
+                ),
+                "choose one that is generated from a seed: --dataset portage",
+            );
+            Err(ResolveError::argument("--vary")(complaint))
+        }
+        (vary, _) => Ok(vary),
+    }
+}
+
+/// What can vary, by name.
+pub fn vary(name: &str) -> Result<Vary, Complaint> {
+    Vary::from_name(name).ok_or_else(|| {
+        let names = Vary::ALL.map(Vary::name);
+        Complaint::unknown("thing that can vary", name, names.into_iter())
+    })
+}
+
+/// How long all may take, and each cell.
+pub fn budgets(
+    request: &Request,
+    layers: &Layers,
+) -> Result<(Option<Nanos>, Option<Nanos>), ResolveError> {
+    let asked = request.budget.map(planfile::budget).transpose();
+    let budget = asked.map_err(ResolveError::argument("--budget"))?;
+    let asked = request.cell_budget.map(cell_budget).transpose();
+    let of_cell = asked.map_err(ResolveError::argument("--cell-budget"))?;
+    Ok((
+        budget.or(layers.pick(|layer| layer.budget)),
+        of_cell.or(layers.pick(|layer| layer.cell_budget)),
+    ))
+}
+
+/// The time after which a cell is ended.
+pub fn cell_budget(time: Nanos) -> Result<Nanos, Complaint> {
+    if time > Nanos(0) {
+        return Ok(time);
+    }
+    Err(Complaint::wrong(
+        "in no time no cell gets anywhere",
+        "write for example 2m, or leave it out",
+    ))
 }

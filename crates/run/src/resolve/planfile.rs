@@ -21,6 +21,7 @@ use super::disks;
 use super::entry::{PhaseTable, PlanText, ShortOr, WorkloadTable};
 use super::error::{PlanFileError, ResolveError};
 use super::labs;
+use super::length;
 use super::parameters;
 use super::phases::{self, Draft};
 use super::place::Place;
@@ -28,7 +29,7 @@ use super::states;
 use fsdyno_model::units::percent;
 use fsdyno_model::{
     Bytes, CopyMethod, DatasetChoice, DiskTime, Fill, KernelChoice, LabChoice, ModelDisk, Nanos,
-    Typed, Workload,
+    Typed, Vary, Workload,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -56,8 +57,12 @@ pub struct PlanFile {
     pub margin: Option<f64>,
     /// No block begins after this time.
     pub budget: Option<Nanos>,
+    /// A cell that takes longer is ended.
+    pub cell_budget: Option<Nanos>,
     /// The seed of datasets and order.
     pub seed: Option<u64>,
+    /// What is another one in every block.
+    pub vary: Option<Vary>,
     /// The scale of generated datasets.
     pub scale: Option<f64>,
     /// The engine.
@@ -182,7 +187,11 @@ impl Reader<'_> {
             precision: self.each(written.precision.as_ref(), |text| precision(percent(text)?))?,
             margin: self.each(written.margin.as_ref(), |text| margin(percent(text)?))?,
             budget: self.each(written.budget.as_ref(), |text| budget(text.parse()?))?,
+            cell_budget: self.each(written.cell_budget.as_ref(), |text| {
+                length::cell_budget(text.parse()?)
+            })?,
             seed: written.seed,
+            vary: self.each(written.vary.as_ref(), |name| length::vary(name))?,
             scale: self.each(written.scale.as_ref(), |n| scale(*n))?,
             engine: self.each(written.engine.as_ref(), |name| self.catalogue.engine(name))?,
             copy_method: self.each(written.copy_method.as_ref(), |name| copy_method(name))?,

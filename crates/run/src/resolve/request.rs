@@ -17,7 +17,7 @@ use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use fsdyno_model::{
     Bytes, Contender, CopyMethod, DeviceChoice, DiskRecord, DiskTime, GuestSize, KernelChoice,
-    LabChoice, ModelDisk, Nanos, Plan, Typed, Workload,
+    LabChoice, ModelDisk, Nanos, Plan, Typed, Vary, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -49,8 +49,12 @@ pub struct Request {
     pub margin: Option<f64>,
     /// No block begins after this time (`--budget`).
     pub budget: Option<Nanos>,
+    /// A cell that takes longer is ended (`--cell-budget`).
+    pub cell_budget: Option<Nanos>,
     /// The seed (`--seed`).
     pub seed: Option<u64>,
+    /// What is another one in every block (`--vary`).
+    pub vary: Option<Vary>,
     /// The scale of generated datasets (`--scale`).
     pub scale: Option<f64>,
     /// The engine (`--engine`).
@@ -141,7 +145,9 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
     let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
-    let (repeats, adaptive, margin) = length::of(request, &layers, disk.as_ref())?;
+    let vary = length::varies(request, &layers, &workloads)?;
+    let (repeats, adaptive, margin) = length::of(request, &layers, disk.as_ref(), vary)?;
+    let (budget, cell_budget) = length::budgets(request, &layers)?;
     Ok(Plan {
         schema: Plan::SCHEMA,
         name: name(request, &layers, &workloads, &here),
@@ -149,14 +155,13 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
             .seed
             .or(layers.pick(|layer| layer.seed))
             .unwrap_or(DEFAULT_SEED),
+        vary,
         scale,
         repeats,
         adaptive,
         margin,
-        budget: match request.budget {
-            Some(time) => Some(planfile::budget(time).map_err(ResolveError::argument("--budget"))?),
-            None => layers.pick(|layer| layer.budget),
-        },
+        budget,
+        cell_budget,
         engine,
         copy_method: request
             .copy_method

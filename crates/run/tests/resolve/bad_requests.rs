@@ -1,7 +1,7 @@
 //! Requests that are wrong, and what they are told.
 
 use crate::asking::*;
-use fsdyno_model::Nanos;
+use fsdyno_model::{Nanos, Vary};
 use fsdyno_run::resolve::Request;
 
 /// What is changed in the empty request.
@@ -63,6 +63,17 @@ const CASES: &[(Change, &str)] = &[
     (
         |r| r.budget = Some(Nanos(0)),
         "--budget: a budget of no time",
+    ),
+    (
+        |r| r.cell_budget = Some(Nanos(0)),
+        "--cell-budget: in no time no cell",
+    ),
+    (
+        |r| {
+            r.vary = Some(Vary::DatasetSeed);
+            r.dataset = Some("tree:/usr".into());
+        },
+        "--vary: workload usr works on the dataset tree:/usr, which no seed changes",
     ),
     (
         |r| r.scale = Some(0.0),

@@ -33,6 +33,18 @@ const PLANS: &[Broken] = &[
     ),
     ("repeats = \"many\"\n", (1, 11), "invalid type", ""),
     ("\nrepeats = 0\n", (2, 11), "0 repeats", "write 1 to"),
+    (
+        "cell_budget = \"0s\"",
+        (1, 15),
+        "in no time no cell gets",
+        "2m",
+    ),
+    (
+        "vary = \"dataset-sed\"",
+        (1, 8),
+        "`dataset-sed` is no thing that can vary",
+        "dataset-seed",
+    ),
     ("budget = \"soon\"", (1, 10), "`soon` is not a duration", ""),
     ("scale = -1", (1, 9), "cannot be scaled by -1", "above 0"),
     (

@@ -1,7 +1,7 @@
 //! Labs: where contenders run, asked for or chosen.
 
 use crate::asking::*;
-use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice};
+use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice, Vary};
 use fsdyno_run::resolve::{Catalogue, Request, resolve};
 
 fn asked(fs: &str) -> Request {
@@ -349,6 +349,14 @@ fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
     // What has noise is repeated as often as anything.
     assert_eq!(plan(&on("ext4", Some(real))).repeats, 3); // example
     assert_eq!(plan(&on("ext4", None)).repeats, 2); // example
+    // What has another dataset in each block is no better known than that.
+    let varied = Request {
+        vary: Some(Vary::DatasetSeed),
+        ..on("ext4", None) // example
+    };
+    assert_eq!(plan(&varied).repeats, 3);
+    assert!(!plan(&varied).is_certain() && plan(&on("ext4", None)).is_certain()); // example
+    assert_ne!(plan(&varied).hash(), plan(&on("ext4", None)).hash()); // example
     let (_held, path) = written("disk = \"nvme\"\ntime = \"real\"\ncontenders = [\"ext4\"]\n");
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert!(from_file.disk_in_real_time().is_some());

@@ -1,7 +1,7 @@
 //! Plan files that are sound.
 
 use crate::asking::*;
-use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, DeviceChoice, Nanos};
+use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, DeviceChoice, Nanos, Vary};
 use fsdyno_run::resolve::{Counting, Request};
 use std::path::PathBuf;
 
@@ -10,6 +10,8 @@ name = "mine"
 device = "loop:4G"
 repeats = 5
 budget = "20m"
+cell_budget = "90s"
+vary = "dataset-seed"
 seed = 7
 scale = 1
 engine = "tools"
@@ -57,6 +59,8 @@ fn a_plan_file_says_everything_and_the_arguments_override_it() {
     assert_eq!(labels(&file), ["ext4:noatime", "xfs", "two", dir.as_str()]);
     assert_eq!(file.contenders[2].short_form(), "btrfs@pool2:compress=zstd");
     assert_eq!(file.budget, Some(Nanos(1_200_000_000_000)));
+    assert_eq!(file.cell_budget, Some(Nanos(90_000_000_000)));
+    assert_eq!(file.vary, Some(Vary::DatasetSeed));
     assert_eq!((file.repeats, file.seed), (5, 7));
     assert_eq!((file.verify, file.check), (true, false));
     assert_eq!(

@@ -106,6 +106,8 @@ pub(crate) fn plan() -> Plan {
         ],
         repeats: 3,
         budget: Some(Nanos(u64::MAX)),
+        vary: Some(fsdyno_model::Vary::DatasetSeed),
+        cell_budget: Some(Nanos(u64::MAX - 1)),
         device: DeviceChoice::Loop {
             size: Some(Bytes(1 << 40)),
             directory: "/images".into(),

@@ -277,6 +277,8 @@ fn everything() -> Plan {
         workloads: Vec::new(),
         repeats: 0,
         budget: None,
+        vary: None,
+        cell_budget: None,
         device: DeviceChoice::None,
         engine: String::new(),
         copy_method: CopyMethod::default(),

@@ -2,7 +2,7 @@
 
 use crate::args::{copy_method, kernel, lab, percent};
 use clap::{ArgAction, Args};
-use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, NoTime};
+use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, NoTime, Vary};
 use std::path::PathBuf;
 
 // example
@@ -145,9 +145,18 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
 
+    /// End a cell that takes longer than this (2m): it fails by that reason, and the others go on
+    #[arg(long, value_name = "TIME")]
+    pub cell_budget: Option<Nanos>,
+
     /// Seed of datasets and order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+
+    /// What is another one in every block: dataset-seed, the next one in each. In virtual time, where
+    /// all else is the same to the nanosecond, intervals then tell by how much the files matter
+    #[arg(long, value_name = "WHAT", value_parser = vary)]
+    pub vary: Option<Vary>,
 
     /// How operations reach the kernel: sync (our own calls), tools (cp, rm, tar, grep), null
     #[arg(long, value_name = "NAME")]
@@ -214,7 +223,7 @@ pub struct RunArgs {
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats", "precision", "max_repeats", "margin",
-        "budget", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments", "trace",
+        "budget", "cell_budget", "vary", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments", "trace",
         "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "time", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]
@@ -234,4 +243,9 @@ fn time(text: &str) -> Result<DiskTime, String> {
     let names = DiskTime::ALL.map(DiskTime::name).join(", ");
     text.parse()
         .map_err(|NoTime| format!("no such time; there are {names}"))
+}
+
+fn vary(name: &str) -> Result<Vary, String> {
+    let names = Vary::ALL.map(Vary::name).join(", ");
+    Vary::from_name(name).ok_or_else(|| format!("what can vary is {names}"))
 }

@@ -20,6 +20,8 @@ pub fn request(args: &RunArgs) -> Request {
         precision: args.precision,
         margin: args.margin,
         budget: args.budget,
+        cell_budget: args.cell_budget,
+        vary: args.vary,
         seed: args.seed,
         scale: args.scale,
         engine: args.engine.clone(),

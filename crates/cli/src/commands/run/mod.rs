@@ -27,6 +27,7 @@ use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
 use fsdyno_store::{Store, StoreError};
 use listener::Listener;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What is asked of a run beside its plan.
@@ -358,8 +359,11 @@ fn no_program(missing: &[Lack], plan: &Plan) -> Result<(), Trouble> {
 
 /// The dry run.
 fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, Trouble> {
+    let varies = plan
+        .vary
+        .map_or("", |_| " (datasets: the next one in each block)");
     let mut text = format!(
-        "# {}: seed {}, plan {}; nothing is executed\n",
+        "# {}: seed {}{varies}, plan {}; nothing is executed\n",
         plan.name,
         plan.seed,
         plan.hash()
@@ -369,6 +373,20 @@ fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, Trouble> {
         let (least, most) = (plan.repeats, adaptive.most);
         let more = format!("# these {least} blocks, and up to {most} where figures ask for them\n");
         text.push_str(&more);
+    }
+    if let Some(budget) = plan.budget {
+        let _ = writeln!(
+            text,
+            "# no block that would not end within {}",
+            budget.clock()
+        );
+    }
+    if let Some(budget) = plan.cell_budget {
+        let _ = writeln!(
+            text,
+            "# a cell that takes longer than {} is ended",
+            budget.clock()
+        );
     }
     for cell in cells.into_iter().filter(|cell| cell.block < plan.repeats) {
         for line in fsdyno_lab::script::lines(plan, preflight, cell) {

@@ -14,6 +14,7 @@ pub use recording::record_place;
 
 use crate::disks;
 use crate::labs::host::hint;
+use crate::labs::limit::{Limit, halted};
 use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
@@ -298,7 +299,7 @@ impl GuestLab {
         let about = conversation.ready()?;
         notes.effective(Effective::GUEST, about);
         conversation.say(&Task::Run {
-            plan: Box::new(plan.clone()),
+            plan: Box::new(inside(plan)),
             cell,
         })?;
         conversation.record(disks, &mut |event| notes.hear(event), mark)
@@ -381,21 +382,28 @@ impl Lab for GuestLab {
             return Some(notes.into_record(skipped));
         }
         disks::doubt(&mut notes, plan.disk.as_ref());
+        let _limit = Limit::begin(plan.cell_budget, &self.stop);
         let record = match plan.disk_in_virtual_time() {
             Some(model) => self.in_virtual_time(&mut notes, plan, cell, model),
             None => self.in_guest(&mut notes, plan, cell),
         };
         let outcome = match record {
             Ok(record) => notes.take_over(record),
-            // Whatever fails while the user wants to stop fails for that.
-            Err(_) if self.stop.requested() => return None,
-            Err(Halt::Stopped) => return None,
-            Err(Halt::Failed(failure)) => Outcome::Failed(failure),
+            Err(halt) => halted(halt, &notes, &self.stop, plan.cell_budget)?,
         };
         Some(notes.into_record(outcome))
     }
 
     fn stop_requested(&self) -> bool {
         self.stop.requested()
+    }
+}
+
+/// A plan as a guest is told it: how long it may take is watched from here.
+fn inside(plan: &Plan) -> Plan {
+    Plan {
+        budget: None,
+        cell_budget: None,
+        ..plan.clone()
     }
 }

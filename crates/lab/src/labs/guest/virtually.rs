@@ -291,7 +291,7 @@ pub(super) fn lay_task(scratch: &Path, task: &Task) -> Result<(), String> {
 
 /// A cell, as the guest is told of it.
 fn running(plan: &Plan, cell: Cell) -> Task {
-    let mut plan = plan.clone();
+    let mut plan = super::inside(plan);
     // Where its disks lie on this machine is nothing to the guest.
     plan.work_dir = None;
     plan.disk_record = None;

@@ -346,7 +346,8 @@ impl Hands for Doing<'_, '_> {
             return Ok(());
         }
         for form in &job.prepared.forms {
-            let laid = job.prepared.dataset.lay(&mut self.ground, *form, self.stop);
+            let dataset = job.dataset();
+            let laid = dataset.and_then(|d| d.lay(&mut self.ground, *form, self.stop));
             let warnings = laid.map_err(|error| match error {
                 DatasetError::Stopped => Halt::Stopped,
                 other => self.notes.halt(other.to_string(), other.errno()),

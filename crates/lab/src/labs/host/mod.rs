@@ -13,6 +13,7 @@ mod verified;
 
 use crate::disks;
 use crate::job::Job;
+use crate::labs::limit::{Limit, halted};
 use crate::labs::notes::Notes;
 use crate::labs::{Below, Lab, Surveyed};
 use crate::missing::Missing;
@@ -116,6 +117,7 @@ impl Lab for HostLab {
             return Some(notes.into_record(skipped));
         }
         disks::doubt(&mut notes, plan.disk.as_ref());
+        let _limit = Limit::begin(plan.cell_budget, &self.stop);
         let job = Job::new(plan, &self.preflight, cell);
         let mut hands = Doing::new(
             &mut notes,
@@ -134,10 +136,8 @@ impl Lab for HostLab {
         // Undone now, so that what cannot be undone belongs to this cell.
         let leftover = hands.undo();
         let outcome = match (result, leftover) {
-            // Whatever fails while the user wants to stop fails for that.
-            (Err(_), _) if self.stop.requested() => return None,
-            (Err(Halt::Stopped), _) => return None,
-            (Err(Halt::Failed(failure)), _) | (Ok(()), Some(failure)) => Outcome::Failed(failure),
+            (Err(halt), _) => halted(halt, &notes, &self.stop, plan.cell_budget)?,
+            (Ok(()), Some(failure)) => Outcome::Failed(failure),
             (Ok(()), None) => Outcome::Measured,
         };
         Some(notes.into_record(outcome))

@@ -100,7 +100,9 @@ fn timed(
 ) -> Result<(Measured, MachineCpu, Option<DeviceUse>), Halt> {
     let phase = &job.workload.phases[number as usize];
     let (block_before, cpu_before) = counters(hands)?;
-    let facts = job.prepared.dataset.facts();
+    let dataset = job.dataset();
+    let dataset = dataset.map_err(|e| hands.notes.halt(e.to_string(), e.errno()))?;
+    let facts = dataset.facts();
     let (marks, disks) = (&mut *hands.marks, &mut hands.disks);
     let mut mark = |point| {
         let mark = Mark {

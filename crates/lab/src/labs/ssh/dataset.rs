@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sent {
     dataset: DatasetChoice,
+    seed: u64,
     archive: bool,
     /// The tree, or the archive, there.
     path: PathBuf,
@@ -42,10 +43,10 @@ pub(super) fn lay(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>) -> Result<(), Ha
 /// Where a form of the dataset lies there; sent first, where it does not yet.
 fn send(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>, form: Form) -> Result<PathBuf, Halt> {
     let archive = form == Form::Archive;
-    let known = hands
-        .sent
-        .iter()
-        .find(|one| one.dataset == job.workload.dataset && one.archive == archive);
+    let known = hands.sent.iter().find(|one| {
+        let same = one.dataset == job.workload.dataset && one.seed == job.dataset_seed();
+        same && one.archive == archive
+    });
     if let Some(known) = known {
         return Ok(known.path.clone());
     }
@@ -58,6 +59,7 @@ fn send(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>, form: Form) -> Result<Path
     };
     hands.sent.push(Sent {
         dataset: job.workload.dataset.clone(),
+        seed: job.dataset_seed(),
         archive,
         path: path.clone(),
     });
@@ -85,7 +87,7 @@ fn on_paper(
     let script = format!(
         "the dataset {}, generated here from seed {} at scale {}, is sent to:\n{}",
         job.workload.dataset,
-        job.plan.seed,
+        job.dataset_seed(),
         job.plan.scale,
         taking(place, form, &path)
     );
@@ -113,7 +115,9 @@ fn really(
     let scratch = Scratch::create(&here, journal);
     let scratch = scratch.map_err(|error| hands.notes.halt(error.to_string(), None))?;
     let mut ground = Ground::new(scratch.path());
-    let laid = job.prepared.dataset.lay(&mut ground, form, hands.stop);
+    let laid = job
+        .dataset()
+        .and_then(|dataset| dataset.lay(&mut ground, form, hands.stop));
     let warnings = laid.map_err(|error| match error {
         DatasetError::Stopped => Halt::Stopped,
         other => hands.notes.halt(other.to_string(), other.errno()),

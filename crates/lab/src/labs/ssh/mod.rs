@@ -12,6 +12,7 @@ mod phases;
 pub(crate) mod refused;
 
 use crate::job::Job;
+use crate::labs::limit::{Limit, halted};
 use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
@@ -225,6 +226,7 @@ impl Lab for SshLab {
         if let Some(skipped) = self.missing.skips(cell) {
             return Some(notes.into_record(skipped));
         }
+        let _limit = Limit::begin(plan.cell_budget, &self.stop);
         let result = self.there(&mut notes, plan, cell);
         if self.stop.requested() {
             // What runs there is ended, and undone, before this ends.
@@ -238,10 +240,7 @@ impl Lab for SshLab {
             }
         }
         let outcome = match result {
-            // Whatever fails while the user wants to stop fails for that.
-            Err(_) if self.stop.requested() => return None,
-            Err(Halt::Stopped) => return None,
-            Err(Halt::Failed(failure)) => Outcome::Failed(failure),
+            Err(halt) => halted(halt, &notes, &self.stop, plan.cell_budget)?,
             Ok(()) => Outcome::Measured,
         };
         Some(notes.into_record(outcome))

@@ -182,7 +182,9 @@ pub(super) fn measure(
     let Some((taken, told)) = told else {
         return Ok(());
     };
-    let facts = job.prepared.dataset.facts();
+    let dataset = job.dataset();
+    let dataset = dataset.map_err(|e| hands.notes.halt(e.to_string(), e.errno()))?;
+    let facts = dataset.facts();
     let command = is_command(&phase.kind);
     let mut sample = Sample {
         phase: number,
