@@ -1,9 +1,8 @@
 //! Who listens to a run: the store first, then the screen.
 
 use crate::screen::Screen;
-use fsdyno_model::{Event, RunInfo};
+use fsdyno_model::{CellRecord, Event, RunInfo};
 use fsdyno_store::{Store, StoreError};
-use std::collections::BTreeSet;
 
 /// Hands each event to the store and to the screen.
 pub struct Listener<'a> {
@@ -13,8 +12,8 @@ pub struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    pub fn new(store: &'a mut Store, info: &RunInfo, done: &BTreeSet<u32>) -> Self {
-        let screen = Screen::new(info, done);
+    pub fn new(store: &'a mut Store, info: &RunInfo, before: &[CellRecord]) -> Self {
+        let screen = Screen::new(info, before);
         Self {
             store,
             id: info.id.clone(),

@@ -209,10 +209,11 @@ fn go(
     // Held until the end: no other process goes on with this run meanwhile.
     let _claim = store.claim(&info.id)?;
     store.reopen(&info.id)?;
-    let done = before.iter().map(|record| record.cell.index).collect();
-    let mut listener = Listener::new(&mut store, info, &done);
+    let mut listener = Listener::new(&mut store, info, before);
     let reason = conduct(info, before, &mut lab, &mut |event| listener.hear(event))
         .map_err(|error| keep_going_hint(&error, &info.id))?;
+    // The view goes before anything else is said.
+    drop(listener);
     drop(lab);
     let code = finish(wishes, &store, &info.id)?;
     let ended = |code| Ended {

@@ -1,0 +1,236 @@
+//! Progress on standard error: where the run stands, and a time left that can be believed.
+//!
+//! On a terminal a view of some lines stands below what is told ([`view`]); elsewhere, and where
+//! the terminal can do no more than print, nothing is drawn: a line tells of each block and of each
+//! cell that was not measured.
+//!
+//! Nothing is drawn while a phase is timed: the view is drawn when one begins, and the thread that
+//! draws it anew each second sleeps until the phase is over ([`drawer`]).
+
+mod drawer;
+mod pace;
+mod standings;
+mod view;
+
+use drawer::Drawer;
+use fsdyno_model::{Bytes, Cell, CellRecord, Event, Outcome, RunInfo, Stage};
+use fsdyno_run::schedule::schedule;
+use pace::Pace;
+use standings::Standings;
+use std::collections::BTreeSet;
+use std::time::Instant;
+use view::{Now, View};
+
+/// Shows a run.
+pub struct Screen {
+    run: RunInfo,
+    left: Vec<Cell>,
+    pace: Pace,
+    blocks_told: u32,
+    /// The view; none where nothing is drawn.
+    drawn: Option<(Drawer, Standings)>,
+}
+
+impl Screen {
+    /// `before` are the cells that stand recorded already.
+    pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
+        let mut left = schedule(&run.plan);
+        let cells = left.len();
+        let done: BTreeSet<u32> = before.iter().map(|record| record.cell.index).collect();
+        left.retain(|cell| !done.contains(&cell.index));
+        let mut pace = Pace::default();
+        for record in before {
+            pace.learn(record.cell, record.took_ns);
+        }
+        let drawn = Drawer::on_terminal().map(|drawer| {
+            let standings = Standings::new(run, before);
+            drawer.change(|view| {
+                *view = View::new(run, cells, Instant::now());
+                view.done = done.len();
+                view.standings = standings.told();
+            });
+            (drawer, standings)
+        });
+        Self {
+            run: run.clone(),
+            left,
+            pace,
+            blocks_told: 0,
+            drawn,
+        }
+    }
+
+    pub fn show(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted { run, done, cells } => {
+                let verb = if *done > 0 { "goes on" } else { "begins" };
+                self.tell(&format!(
+                    "run {} {verb}: {} of {cells} cells to do",
+                    run.id,
+                    cells - done
+                ));
+            }
+            Event::CellStarted { cell } => self.cell_started(*cell),
+            Event::StageEntered { stage, cell } => self.stage_entered(*cell, stage),
+            Event::StateProgress { done, of, .. } => {
+                // What the figure is of is longer, and cut off first.
+                let how_far = filling(*done, *of);
+                self.change(|view| view.now.stage = how_far);
+            }
+            Event::PhaseEnded { cell, sample } => {
+                let took = sample.durable_ns.unwrap_or(sample.return_ns);
+                if let Some((drawer, standings)) = &mut self.drawn {
+                    standings.took(*cell, &sample.label, took);
+                    drawer.change(|view| view.now.timed = false);
+                }
+            }
+            Event::CellEnded { record } => self.cell_ended(record),
+            Event::Looked { blocks, open, of } => {
+                let what = if *open == 0 {
+                    "all is known"
+                } else {
+                    "they are measured on"
+                };
+                self.tell(&format!(
+                    "after {blocks} blocks {open} of {of} comparisons are open: {what}"
+                ));
+            }
+            Event::RunEnded { .. } => self.drawn = None,
+        }
+    }
+
+    fn cell_started(&mut self, cell: Cell) {
+        // Those before it that are left are not wanted.
+        let before = self.left.len();
+        self.left.retain(|other| other.index >= cell.index);
+        let passed = before - self.left.len();
+        let now = Now {
+            block: cell.block,
+            contender: self.contender(cell).to_owned(),
+            workload: self.workload(cell).to_owned(),
+            ..Now::begin()
+        };
+        let left = self.pace.left(&self.left);
+        self.change(|view| {
+            view.done += passed;
+            view.left = left;
+            view.now = now;
+        });
+    }
+
+    fn stage_entered(&mut self, cell: Cell, stage: &Stage) {
+        let Some((drawer, standings)) = &self.drawn else {
+            return;
+        };
+        let label = match stage {
+            Stage::Phase(label) => Some(label),
+            _ => None,
+        };
+        let usual = label.and_then(|label| standings.usual(cell, label));
+        let now = stage.to_string();
+        drawer.change(|view| {
+            view.now.stage = now;
+            view.now.since = Instant::now();
+            view.now.timed = label.is_some();
+            view.now.usual = usual;
+        });
+        if label.is_some() {
+            drawer.draw();
+        }
+    }
+
+    fn cell_ended(&mut self, record: &CellRecord) {
+        let cell = record.cell;
+        self.left.retain(|other| other.index != cell.index);
+        self.pace.learn(cell, record.took_ns);
+        match &record.outcome {
+            Outcome::Measured => {}
+            Outcome::Skipped { reason, .. } => {
+                self.tell(&format!("skipped {}: {reason}", self.name(cell)));
+            }
+            Outcome::Failed(failure) => {
+                let message = format!(
+                    "failed  {}: {}: {}",
+                    self.name(cell),
+                    failure.stage,
+                    failure.message
+                );
+                self.tell(&message);
+            }
+        }
+        let block_over = self.left.first().is_none_or(|next| next.block > cell.block);
+        let left = self.pace.left(&self.left);
+        if let Some((drawer, standings)) = &mut self.drawn {
+            standings.note(record);
+            let told = block_over.then(|| standings.told());
+            drawer.change(|view| {
+                view.now.timed = false;
+                view.done += 1;
+                view.left = left;
+                if let Some(told) = told {
+                    view.standings = told;
+                }
+            });
+        } else if block_over && cell.block >= self.blocks_told {
+            self.blocks_told = cell.block + 1;
+            let left = left.map(|ns| format!(", {}{} left", view::at_most(&self.run), ns.clock()));
+            self.tell(&format!(
+                "block {} of {} done{}",
+                cell.block + 1,
+                self.run.plan.most_repeats(),
+                left.unwrap_or_default()
+            ));
+        }
+    }
+
+    fn contender(&self, cell: Cell) -> &str {
+        let contenders = &self.run.plan.contenders;
+        contenders
+            .get(cell.contender as usize)
+            .map_or("?", |c| &c.label)
+    }
+
+    fn workload(&self, cell: Cell) -> &str {
+        let workloads = &self.run.plan.workloads;
+        workloads
+            .get(cell.workload as usize)
+            .map_or("?", |w| &w.name)
+    }
+
+    fn name(&self, cell: Cell) -> String {
+        let (contender, workload) = (self.contender(cell), self.workload(cell));
+        format!("block {} {contender} {workload}", cell.block + 1)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut View)) {
+        if let Some((drawer, _)) = &self.drawn {
+            drawer.change(change);
+        }
+    }
+
+    /// A line that stays.
+    fn tell(&self, line: &str) {
+        match &self.drawn {
+            Some((drawer, _)) => drawer.tell(line),
+            None => eprintln!("{line}"),
+        }
+    }
+}
+
+/// How far a file system has come into its state: `state 42 % of 1.90 GiB`.
+pub fn filling(done: Bytes, of: Bytes) -> String {
+    let percent = u128::from(done.0) * 100 / u128::from(of.0.max(1));
+    format!("state {percent} % of {of}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_a_state_has_come_is_a_part_of_its_bytes() {
+        assert_eq!(filling(Bytes(0), Bytes(0)), "state 0 % of 0 B");
+        let (done, of) = (Bytes(u64::MAX / 2), Bytes(u64::MAX));
+        assert!(filling(done, of).starts_with("state 49 % of "));
+    }
+}
