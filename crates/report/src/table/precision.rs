@@ -22,7 +22,7 @@ pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -
             for (label, value) in values.filter_map(|(label, v)| Some((label, v.as_ref()?))) {
                 let interval = value.ratio.and_then(|ratio| ratio.interval);
                 widths.extend(interval.map(|of| (of.high / of.low).sqrt() - 1.0));
-                if value.standing == Standing::Open {
+                if matches!(value.standing, Standing::Open | Standing::TooFew) {
                     let name =
                         words::phase(comparison.workloads.len(), &workload.name, &phase.label);
                     open.push(format!("{name} at {label}"));

@@ -78,6 +78,13 @@ fn mixed() -> ResultSet {
     )
 }
 
+/// The same as a run of the suite that does what was done then.
+pub fn classic() -> ResultSet {
+    let mut set = mixed();
+    set.run.plan.name = "classic-2008".into();
+    set
+}
+
 fn table(name: &str) -> Table {
     find(name).unwrap().read().unwrap()
 }

@@ -28,6 +28,111 @@ fn the_page_asks_for_nothing_and_runs_nothing_of_others() {
 }
 
 #[test]
+fn the_same_run_has_the_same_page_byte_by_byte() {
+    for set in [fixture::run(), fixture::repeated(), mixed_labs()] {
+        let page = render(&set, Format::Html, &wide(80)).unwrap();
+        // Made anew: nothing of the first is left over, and no map has another order.
+        let again = fsdyno_model::ResultSet::clone(&set);
+        assert!(render(&again, Format::Html, &wide(100)).unwrap() == page);
+    }
+}
+
+#[test]
+fn among_equals_a_contender_is_beside_those_of_its_layout_and_the_best_of_each_beside_all() {
+    let labels = ["ext4", "xfs", "btrfs@pool2", "xfs@raid0x2", "ext4@raid0x2"];
+    // Multiples of each other in every block, by twentieths.
+    let times = [50_u64, 40, 30, 25, 20].map(|by| [200, 201, 202, 203, 204, 205].map(|n| n * by));
+    let mut set = fixture::one_phase(&labels, &times.each_ref().map(|times| &times[..]));
+    let page = text(&set, Format::Html, &wide(80));
+    assert!(!page.contains("Against equals"), "all are on one device");
+    for (at, name) in [(2, "pool"), (3, "raid0"), (4, "raid0")] {
+        let layout = &mut set.run.plan.contenders[at].layout;
+        (layout.name, layout.devices) = (name.into(), 2);
+    }
+    let page = text(&set, Format::Html, &wide(80));
+    let (_, section) = page.split_once("<section id=\"layouts\">").unwrap();
+    let (equals, best) = section.split_once("Against the best of all").unwrap();
+    // One alone on its layout has no equals.
+    for (heading, there) in [("single", true), ("raid0x2", true), ("pool2", false)] {
+        assert_eq!(
+            equals.contains(&format!("<h3>{heading}</h3>")),
+            there,
+            "{heading}"
+        );
+    }
+    let lowest = |of: &str| of.matches("lowest</span>").count();
+    assert_eq!((lowest(equals), lowest(best)), (2, 1));
+    for (contender, ratio) in [("xfs", "2.00×"), ("btrfs@", "1.50×"), ("ext4@", "1.00×")] {
+        let (_, cell) = best.split_once(&format!("<b>{contender}")).unwrap();
+        assert!(
+            cell.split_once("</td>").unwrap().0.contains(ratio),
+            "{contender}"
+        );
+    }
+}
+
+#[test]
+fn why_is_told_of_those_alone_that_a_verdict_sets_apart_from_the_baseline() {
+    let labels = ["ext4", "xfs", "btrfs"];
+    let times: [&[u64]; 3] = [
+        &[1000, 1010, 1020, 1030, 1040, 1050],
+        &[500, 505, 510, 515, 520, 525],
+        &[1001, 1009, 1021, 1029, 1041, 1049],
+    ];
+    let page = text(
+        &fixture::one_phase(&labels, &times),
+        Format::Html,
+        &wide(80),
+    );
+    let (_, why) = page.split_once("<section id=\"why\">").unwrap();
+    let (why, _) = why.split_once("</section>").unwrap();
+    assert!(why.contains("<h3>xfs"), "{why}");
+    assert!(!why.contains("<h3>btrfs"), "{why}");
+    assert!(why.contains("processor, kernel"), "{why}");
+}
+
+#[test]
+fn a_run_of_the_suite_of_a_published_table_has_the_figures_of_then_on_its_page() {
+    let heading = "<h2>Then and now</h2>";
+    let page = text(&fixture::run(), Format::Html, &wide(80));
+    assert!(!page.contains(heading));
+    let page = text(&crate::against::classic(), Format::Html, &wide(80));
+    assert!(page.contains(heading));
+    assert!(page.contains("<b>btrfs-2008</b>"));
+    assert!(!page.contains("Figures of another order"));
+}
+
+#[test]
+fn the_page_of_100_000_samples_stays_below_2_megabytes_and_says_what_its_dots_are() {
+    let labels: Vec<String> = (0..10).map(|n| format!("dir:/{n}")).collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let workloads = ["a", "b", "c", "d", "e"].map(fixture::workload);
+    let mut set = fixture::with(&labels, &workloads, 100);
+    for (block, workload, contender) in
+        (0..100).flat_map(|b| (0..5).flat_map(move |w| (0..10).map(move |c| (b, w, c))))
+    {
+        let speed = 900 + 40 * u64::from(contender) + u64::from(block * 7919 % 101);
+        let mut record = fixture::record(&set, block, contender, workload, speed);
+        record.commands.truncate(if block == 0 { 2 } else { 0 });
+        set.cells.push(record);
+    }
+    let samples: usize = set.cells.iter().map(|cell| cell.samples.len()).sum();
+    assert_eq!(samples, 10_000);
+    let begun = std::time::Instant::now();
+    let page = render(&set, Format::Html, &wide(80)).unwrap();
+    println!(
+        "{samples} samples: {} bytes, {:?}",
+        page.len(),
+        begun.elapsed()
+    );
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("too many samples for a dot each"));
+    let few = text(&fixture::run(), Format::Html, &wide(80));
+    assert!(!few.contains("too many samples for a dot each"));
+}
+
+#[test]
 fn every_opened_element_of_the_page_is_closed() {
     for set in [fixture::run(), many(), single(), empty(), mixed_labs()] {
         let page = text(&set, Format::Html, &wide(80));

@@ -146,7 +146,10 @@ impl Overview {
             phases: overview.phases,
             ranked: leads.is_some(),
             leads: leads.map_or_else(Vec::new, |leads| {
-                let of = |(leads, judged): &(usize, usize)| format!("{leads} of {judged}");
+                let of = |told: &(usize, usize)| match told {
+                    (_, 0) => "\u{2013}".to_owned(),
+                    (leads, judged) => format!("{leads} of {judged}"),
+                };
                 leads.iter().map(of).collect()
             }),
             intervals: entries
@@ -161,14 +164,17 @@ fn has_interval(beside: Beside) -> bool {
 }
 
 fn cells(row: &overview::Row<'_>, among: &[usize], judged: bool) -> Vec<Option<Cell>> {
+    // Where nobody is told apart, tiers and ranks would say it once more in every cell.
+    let mut ranks = row.entries.iter().flatten().filter_map(|entry| entry.rank);
+    let apart = ranks.any(|rank| rank.tier > 1);
     let of = |(entry, at): (&Option<Entry>, &usize)| {
         let entry = entry.as_ref()?;
+        let rank = entry.rank.filter(|_| apart);
         Some(Cell {
             base: Told::of(entry.to_base, "baseline", judged),
-            best: Told::of(entry.to_best, "best", judged),
-            tier: entry.rank.map(|rank| rank.tier),
-            rank: entry
-                .rank
+            best: Told::of(entry.to_best, "lowest", judged),
+            tier: rank.map(|rank| rank.tier),
+            rank: rank
                 .filter(|rank| rank.first != rank.last)
                 .map(|rank| rank.in_words().replace('-', "\u{2013}")),
             doubted: row.line.values[*at]
@@ -194,7 +200,7 @@ fn mean(ratio: &PairedRatio) -> (String, Option<String>) {
 impl Told {
     fn of(beside: Beside, itself: &'static str, judged: bool) -> Self {
         let (class, sign, word) = match beside.says {
-            Says::Itself => ("itself", if itself == "best" { "★" } else { "" }, itself),
+            Says::Itself => ("itself", "", itself),
             Says::Faster => ("faster", "▼", "faster"),
             Says::Slower => ("slower", "▲", "slower"),
             Says::Level => ("level", "≈", "level"),
@@ -271,7 +277,7 @@ fn best_row(
         Some(Best {
             contender: comparison.contenders[one].clone(),
             time: scale.show(value.summary.median),
-            told: Told::of(row.beside(one, best), "best", comparison.judged()),
+            told: Told::of(row.beside(one, best), "lowest", comparison.judged()),
         })
     };
     BestRow {

@@ -1,0 +1,220 @@
+//! A browser without a window, led over a pipe by the DevTools protocol: as little of it as the tests
+//! of the page need. <https://chromedevtools.github.io/devtools-protocol/>
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// What any answer may take on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The browser with one page.
+pub struct Browser {
+    child: Child,
+    /// Its way in; none once it was told to end.
+    input: Option<ChildStdin>,
+    said: Receiver<Value>,
+    last: u64,
+    session: Option<String>,
+    /// What the page said, asked for or did wrong since it was opened.
+    pub noise: Vec<String>,
+    home: TempDir,
+}
+
+impl Browser {
+    /// Starts it; none where there is none, which is said so that it is counted.
+    pub fn start(test: &str) -> Option<Self> {
+        let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
+        let Some(program) = places.iter().find(|place| Path::new(place).exists()) else {
+            println!("SKIP program chromium: {test}");
+            return None;
+        };
+        let home = tempfile::tempdir().unwrap();
+        // The protocol is spoken over 3 and 4.
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#])
+            .arg(program)
+            .args(["--headless=new", "--remote-debugging-pipe", "--disable-gpu"])
+            .args(["--no-first-run", "--disable-background-networking"])
+            .args(["--disable-component-update", "--disable-dev-shm-usage"])
+            // As root its sandbox does not start; the page is ours.
+            .arg("--no-sandbox")
+            .arg(format!("--user-data-dir={}", home.path().display()))
+            .env("HOME", home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, said) = channel();
+        std::thread::spawn(move || {
+            for message in output.split(0).map_while(Result::ok) {
+                if let Ok(message) = serde_json::from_slice(&message)
+                    && sender.send(message).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let mut browser = Self {
+            input: child.stdin.take(),
+            child,
+            said,
+            last: 0,
+            session: None,
+            noise: Vec::new(),
+            home,
+        };
+        let target = browser.ask("Target.createTarget", json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let session = browser.ask("Target.attachToTarget", attach);
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.ask(&format!("{domain}.enable"), json!({}));
+        }
+        Some(browser)
+    }
+
+    /// Asks for something, and waits for the answer.
+    pub fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": parameters});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        let mut bytes = serde_json::to_vec(&message).unwrap();
+        bytes.push(0);
+        self.input.as_mut().unwrap().write_all(&bytes).unwrap();
+        let id = self.last;
+        let mut answer = self.wait(method, |said| said["id"] == id);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    /// Waits for something to be said; what else is said meanwhile is listened to.
+    fn wait(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let said = self.said.recv_timeout(PATIENCE);
+            let said = said.unwrap_or_else(|why| panic!("the browser is silent at {what}: {why}"));
+            self.listen(&said);
+            if is_it(&said) {
+                return said;
+            }
+        }
+    }
+
+    fn listen(&mut self, said: &Value) {
+        let (method, parameters) = (said["method"].as_str().unwrap_or_default(), &said["params"]);
+        let loud = |level: &Value| level == "error" || level == "warning" || level == "assert";
+        let noise = match method {
+            "Runtime.exceptionThrown" => true,
+            "Runtime.consoleAPICalled" => loud(&parameters["type"]),
+            "Log.entryAdded" => loud(&parameters["entry"]["level"]),
+            // The page itself is the only document, and there is nothing else.
+            "Network.requestWillBeSent" => parameters["type"] != "Document",
+            _ => false,
+        };
+        if noise {
+            self.noise.push(said.to_string());
+        }
+    }
+
+    /// Opens a page from a file of these bytes, at a place in it.
+    pub fn open(&mut self, page: &[u8], fragment: &str) {
+        self.noise.clear();
+        let path = self.home.path().join("page.html");
+        std::fs::write(&path, page).unwrap();
+        // Another document each time, even where only the fragment differs.
+        self.ask("Page.navigate", json!({"url": "about:blank"}));
+        let url = format!("file://{}{fragment}", path.display());
+        self.ask("Page.navigate", json!({"url": url}));
+        let ready = "document.readyState === 'complete' && location.protocol === 'file:'";
+        for _ in 0..600 {
+            if self.evaluate(ready) == json!(true) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{url} does not load");
+    }
+
+    /// What an expression comes to on the page.
+    pub fn evaluate(&mut self, expression: &str) -> Value {
+        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let mut answer = self.ask("Runtime.evaluate", asked);
+        assert!(
+            answer["exceptionDetails"].is_null(),
+            "{expression}: {answer}"
+        );
+        answer["result"]["value"].take()
+    }
+
+    /// The same as a text.
+    pub fn text(&mut self, expression: &str) -> String {
+        let value = self.evaluate(expression);
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    }
+
+    /// A window of that size, of a telephone below 600 pixels.
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1,
+            "mobile": width < 600});
+        self.ask("Emulation.setDeviceMetricsOverride", metrics);
+    }
+
+    /// A colour scheme, and a medium (`screen`, `print`).
+    pub fn show_as(&mut self, scheme: &str, media: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        let emulated = json!({"media": media, "features": features});
+        self.ask("Emulation.setEmulatedMedia", emulated);
+    }
+
+    /// Points at the middle of an element.
+    pub fn point_at(&mut self, selector: &str) -> (f64, f64) {
+        let quoted = json!(selector).to_string();
+        let place = self.evaluate(&format!(
+            "(() => {{ const one = document.querySelector({quoted});
+                one.scrollIntoView({{block: 'center', inline: 'center'}});
+                const box = one.getBoundingClientRect();
+                return [box.left + box.width / 2, box.top + box.height / 2]; }})()"
+        ));
+        let (x, y) = (place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
+        self.mouse("mouseMoved", x, y);
+        (x, y)
+    }
+
+    /// Clicks on an element, with the mouse.
+    pub fn click(&mut self, selector: &str) {
+        let (x, y) = self.point_at(selector);
+        self.mouse("mousePressed", x, y);
+        self.mouse("mouseReleased", x, y);
+    }
+
+    fn mouse(&mut self, kind: &str, x: f64, y: f64) {
+        let pressed = if kind == "mouseMoved" { "none" } else { "left" };
+        let event = json!({"type": kind, "x": x, "y": y, "button": pressed, "clickCount": 1});
+        self.ask("Input.dispatchMouseEvent", event);
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It ends when its pipe does.
+        self.input = None;
+        for _ in 0..100 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,217 @@
+//! The page in a real browser: what a reader does with it, in both themes, on a telephone and on
+//! paper. Where there is no Chromium, these tests are skipped by name.
+
+mod chromium;
+#[path = "../all/fixture.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+mod fixture;
+
+use chromium::Browser;
+use fsdyno_model::ResultSet;
+use fsdyno_report::{Format, Options, render};
+use serde_json::json;
+
+fn page(set: &ResultSet) -> Vec<u8> {
+    render(set, Format::Html, &Options::default()).unwrap()
+}
+
+/// Contenders of two layouts, told apart, with intervals.
+fn layouts() -> ResultSet {
+    let mut set = fixture::repeated();
+    set.run.plan.contenders[2].layout.name = "pool".into();
+    set.run.plan.contenders[2].layout.devices = 2;
+    set
+}
+
+const PHONE: (u32, u32) = (360, 740);
+
+#[test]
+fn the_page_is_silent_and_never_wider_than_its_window_in_both_themes_and_on_a_telephone() {
+    let name =
+        "the_page_is_silent_and_never_wider_than_its_window_in_both_themes_and_on_a_telephone";
+    let Some(mut browser) = Browser::start(name) else {
+        return;
+    };
+    let sets = [
+        fixture::run(),
+        fixture::many(),
+        layouts(),
+        fixture::mixed_labs(),
+        fixture::single(),
+        fixture::empty(),
+    ];
+    for set in sets {
+        let page = page(&set);
+        for (width, height) in [(1280, 900), PHONE] {
+            let mut grounds = Vec::new();
+            for scheme in ["light", "dark"] {
+                browser.resize(width, height);
+                browser.show_as(scheme, "screen");
+                browser.open(&page, "");
+                let root = "document.documentElement";
+                let over = format!("{root}.scrollWidth - {root}.clientWidth + innerWidth");
+                let over = browser.evaluate(&over);
+                let wide = browser.evaluate(WIDE);
+                assert_eq!((over, &wide), (json!(width), &json!([])), "{scheme}");
+                grounds.push(browser.text("getComputedStyle(document.body).backgroundColor"));
+                let faint = browser.evaluate(FAINT);
+                assert_eq!(faint, json!([]), "{scheme}, {width}: too little contrast");
+                assert_eq!(browser.noise, [""; 0], "{scheme}, {width}");
+            }
+            assert_ne!(grounds[0], grounds[1]);
+        }
+    }
+}
+
+/// What is wider than the page, and in nothing that scrolls by itself.
+const WIDE: &str = r"Array.from(document.querySelectorAll('body *'))
+  .filter((one) => one.checkVisibility() && !one.closest('.scroll, figure, pre, .skip, .unseen'))
+  .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
+  .map((one) => one.tagName + '.' + one.className + ': ' + one.textContent.slice(0, 40))";
+
+/// The texts whose contrast is below that of WCAG 2.2, 1.4.3 (AA): 4.5, of large ones 3.
+const FAINT: &str = r"(() => {
+  const parts = (colour) => (colour.match(/[\d.]+/g) || []).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = parts(colour).slice(0, 3).map((c) => c / 255)
+      .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (one) => {
+    for (; one; one = one.parentElement) {
+      const colour = getComputedStyle(one).backgroundColor;
+      if (parts(colour)[3] !== 0) return colour;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const faint = new Set();
+  for (const one of document.querySelectorAll('body *')) {
+    const own = Array.from(one.childNodes).some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !one.checkVisibility() || one.closest('script, svg')) continue;
+    const style = getComputedStyle(one);
+    const [a, b] = [light(style.color), light(ground(one))].sort((x, y) => y - x);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || size >= 18.7 && style.fontWeight >= 700;
+    if ((a + 0.05) / (b + 0.05) < (large ? 3 : 4.5)) {
+      faint.add(one.className + ': ' + one.textContent.trim().slice(0, 40));
+    }
+  }
+  return Array.from(faint);
+})()";
+
+#[test]
+fn a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample() {
+    let Some(mut browser) =
+        Browser::start("a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample")
+    else {
+        return;
+    };
+    browser.resize(1280, 900);
+    browser.open(&page(&fixture::repeated()), "");
+    let order = "Array.from(document.querySelectorAll('.times tbody')[0].rows, \
+                 (row) => row.cells[0].textContent).join(' ')";
+    assert_eq!(browser.text(order), "ext4 xfs btrfs@pool2");
+    let button = ".times th[data-sort] button";
+    browser.click(button);
+    assert_eq!(browser.text(order), "xfs btrfs@pool2 ext4");
+    let sort = "document.querySelector('.times th[data-sort]').getAttribute('aria-sort')";
+    assert_eq!(browser.text(sort), "ascending");
+    browser.click(button);
+    assert_eq!(browser.text(order), "ext4 btrfs@pool2 xfs");
+    assert_eq!(browser.text(sort), "descending");
+
+    let tip = "document.querySelector('.tip:not([hidden])')?.textContent ?? ''";
+    assert_eq!(browser.text(tip), "");
+    browser.point_at(".times tbody tr:nth-child(2) .durable circle");
+    // Drawn last, the dots of the first block lie lowest; any of them tells its own.
+    let told = browser.text(tip);
+    assert!(
+        told.starts_with("block ") && told.ends_with(" ms"),
+        "{told}"
+    );
+    browser.point_at("h1");
+    assert_eq!(browser.text(tip), "");
+    assert_eq!(browser.noise, [""; 0]);
+}
+
+#[test]
+fn what_is_not_chosen_is_hidden_everywhere_and_told_and_the_address_keeps_it() {
+    let Some(mut browser) =
+        Browser::start("what_is_not_chosen_is_hidden_everywhere_and_told_and_the_address_keeps_it")
+    else {
+        return;
+    };
+    let page = page(&fixture::run());
+    browser.resize(1280, 900);
+    browser.open(&page, "");
+    let seen = |what: &str| {
+        format!(
+            "Array.from(document.querySelectorAll('{what}')).filter((one) => \
+             one.checkVisibility()).length"
+        )
+    };
+    let (cold, xfs) = ("[data-p=\"search / grep cold\"]", "[data-c=xfs]");
+    assert_ne!(browser.evaluate(&seen(cold)), json!(0));
+    assert_ne!(browser.evaluate(&seen(xfs)), json!(0));
+    browser.click("#filters summary");
+    browser.click("#filters input[value=xfs]");
+    browser.click("#filters input[value='cache cold']");
+    for _ in 0..2 {
+        assert_eq!(browser.evaluate(&seen(xfs)), json!(0));
+        assert_eq!(browser.evaluate(&seen(cold)), json!(0));
+        assert_eq!(
+            browser.evaluate(&seen("[data-p=\"tree / delete\"]")),
+            json!(0)
+        );
+        assert_ne!(
+            browser.evaluate(&seen("[data-p=\"tree / copy\"] [data-c=ext4]")),
+            json!(0)
+        );
+        let told = browser.text("document.querySelector('.hidden-count span').textContent");
+        assert_eq!(told, "Hidden: 1 of 3 contenders, 2 of 4 phases.");
+        // Opened again by its address, it shows the same.
+        let address = browser.text("location.hash");
+        assert_eq!(address, "#hide-contender=xfs&hide-cache=cache+cold");
+        browser.open(&page, &address);
+    }
+    browser.click("#show-all");
+    assert_ne!(browser.evaluate(&seen(xfs)), json!(0));
+    assert_eq!(browser.text("location.hash"), "");
+
+    let shown = "document.querySelector('.overview .to-base').checkVisibility() + ' ' + \
+                 document.querySelector('.overview .to-best').checkVisibility()";
+    assert_eq!(browser.text(shown), "true false");
+    browser.click(".switch input[value=best]");
+    assert_eq!(browser.text(shown), "false true");
+    assert_eq!(browser.text("location.hash"), "#to=best");
+    assert_eq!(browser.noise, [""; 0]);
+}
+
+#[test]
+fn without_scripts_and_on_paper_every_figure_is_there_and_no_control() {
+    let Some(mut browser) =
+        Browser::start("without_scripts_and_on_paper_every_figure_is_there_and_no_control")
+    else {
+        return;
+    };
+    let page = page(&layouts());
+    browser.ask(
+        "Emulation.setScriptExecutionDisabled",
+        json!({"value": true}),
+    );
+    browser.resize(1280, 900);
+    browser.open(&page, "");
+    let seen = |what: &str| format!("document.querySelector('{what}').checkVisibility()");
+    assert_eq!(browser.evaluate(&seen("#filters")), json!(false));
+    // What ratios are to is a matter of style alone.
+    browser.click(".switch input[value=best]");
+    assert_eq!(browser.evaluate(&seen("#overview .to-best")), json!(true));
+    browser.show_as("light", "print");
+    assert_eq!(browser.evaluate(&seen(".switch")), json!(false));
+    let tiers = "#overview details.unfold li";
+    let height = format!("document.querySelector('{tiers}').getBoundingClientRect().height > 0");
+    assert_eq!(browser.evaluate(&height), json!(true));
+    let pdf = browser.ask("Page.printToPDF", json!({"printBackground": false}));
+    assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"));
+    assert_eq!(browser.noise, [""; 0]);
+}
