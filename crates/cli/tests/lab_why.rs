@@ -1,14 +1,149 @@
-//! The model case of `why`: on a disk whose flush is slow, who flushes much beside the same with
-//! flushes off. Skips by name where there is no lab kernel.
+//! `why` on constructed cases: two contenders of which one does more of one thing, and that is named.
+//! The model case: on a disk whose flush is slow, who flushes much beside the same with flushes off.
+//! Skips by name where there is no lab kernel, or no root.
 
 mod support;
 
 use serde_json::Value;
-use support::{Home, have, lab_kernel};
+use support::{Home, have, lab_kernel, root_and};
 
 /// Files that are made durable one by one.
 const DURABLE: &str = "for n in $(seq 60); do dd if=/dev/zero of={dir}/$n bs=4k count=1 \
                        conv=fsync 2>/dev/null || exit 1; done";
+
+/// The one that does more, and the same with a mark that its commands can see.
+const TWO: [&str; 2] = ["ext4", "ext4:nodelalloc"]; // example
+
+/// Runs `more` on the first of [`TWO`], and `less` on the other.
+fn either(more: &str, less: &str) -> String {
+    format!(
+        "if grep -q \" $(stat -c %m {{dir}}) .*nodelalloc\" /proc/mounts; then {less}; else {more}; fi"
+    )
+}
+
+/// What a run of both is made of, in virtual time on a model disk.
+fn virtually(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
+    let (work, fs) = (home.work().display().to_string(), TWO.join(","));
+    let words = [
+        "run",
+        "--disk",
+        disk,
+        "--fs",
+        &fs,
+        "--work-dir",
+        &work,
+        "--on",
+        "loop:1G",
+        "--guest-kernel",
+        kernel,
+        "--repeats",
+        "1",
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.01",
+    ];
+    let said = home.fsdyno(&[&words, load].concat());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+/// The only phase of the last run, explained.
+fn explained(home: &Home, [one, other]: [&str; 2]) -> Value {
+    let said = home.fsdyno(&["why", "last", one, other, "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let mut told: Value = serde_json::from_str(&said.out).unwrap();
+    told["phases"][0].take()
+}
+
+#[test]
+fn who_reads_more_is_told_that_reads_are_it() {
+    let test = "who_reads_more_is_told_that_reads_are_it";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    let laid = "dd if=/dev/zero of={dir}/big bs=1M count=24 2>/dev/null";
+    let read = |blocks| format!("dd if={{dir}}/big of=/dev/null bs=64k count={blocks} 2>/dev/null");
+    let exec = either(&read(384), &read(16));
+    let load = ["--prepare", laid, "--exec", &exec];
+    virtually(&home, &kernel.display().to_string(), "sata-2008", &load);
+    let phase = explained(&home, TWO);
+    let sentence = phase["sentence"].as_str().unwrap();
+    assert_eq!(phase["cause"], "reads", "{sentence}");
+    assert!(sentence.starts_with("ext4 took"), "{sentence}");
+}
+
+#[test]
+fn who_reads_files_in_pieces_is_told_of_fragments_and_what_lays_them_anew() {
+    let test = "who_reads_files_in_pieces_is_told_of_fragments_and_what_lays_them_anew";
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
+        return;
+    };
+    let home = Home::new();
+    // Files that grow in turns, each piece made durable, lie in pieces.
+    let pieces = "for piece in 1 2 3 4; do for n in $(seq 32); do dd if=/dev/zero \
+                  of={dir}/f$n bs=16k count=1 oflag=append conv=notrunc,fsync 2>/dev/null || exit 1; \
+                  done; done";
+    let whole = "for n in $(seq 32); do dd if=/dev/zero of={dir}/f$n bs=64k count=1 2>/dev/null \
+                 || exit 1; done";
+    let laid = either(pieces, whole);
+    let exec = "cat {dir}/f* >/dev/null";
+    let load = ["--fragments=32K", "--prepare", &laid, "--exec", exec];
+    virtually(&home, &kernel.display().to_string(), "sata-2008", &load);
+    let phase = explained(&home, TWO);
+    let sentence = phase["sentence"].as_str().unwrap();
+    assert_eq!(phase["cause"], "fragments", "{sentence}");
+    assert!(sentence.contains("to try: e4defrag"), "{sentence}");
+}
+
+#[test]
+fn who_computes_more_is_told_that_it_is_the_processor_whatever_else_runs() {
+    let test = "who_computes_more_is_told_that_it_is_the_processor_whatever_else_runs";
+    if !root_and(&["mkfs.ext4", "chrt"], test) {
+        return;
+    }
+    let home = Home::new();
+    let (work, fs) = (home.work().display().to_string(), TWO.join(","));
+    // Before all others, so that it computes all the time it takes.
+    let compute = "chrt --fifo 10 sh -c 'n=0; while [ $n -lt 1200000 ]; do n=$((n+1)); done'";
+    let exec = either(compute, ":");
+    let said = home.fsdyno(&[
+        "run",
+        "--fs",
+        &fs,
+        "--work-dir",
+        &work,
+        "--on",
+        "loop:256M",
+        "--repeats",
+        "1",
+        "--dataset",
+        "mixed",
+        "--scale",
+        "0.01",
+        "--trace",
+        "--exec",
+        &exec,
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let phase = explained(&home, TWO);
+    let sentence = phase["sentence"].as_str().unwrap();
+    assert_eq!(phase["cause"], "user", "{sentence}");
+    assert!(sentence.contains("in their own code"), "{sentence}");
+    // What the machine did beside it is known, or named as not known.
+    let result = home.result("last");
+    let observed = &result["cells"][0]["samples"][0]["observed"];
+    let told = observed["unobserved"].to_string();
+    for (field, name) in [
+        ("others_ns", "load of others: "),
+        ("pressure", "pressure: "),
+        ("throttled", "throttling: "),
+        ("traced", "tracepoints: "),
+    ] {
+        assert_eq!(observed[field].is_null(), told.contains(name), "{observed}");
+    }
+    assert!(observed["over_ns"].as_u64() > Some(0), "{observed}");
+}
 
 #[test]
 fn on_a_disk_whose_flush_is_slow_flushes_are_named_and_what_to_try() {
@@ -69,7 +204,7 @@ fn on_a_disk_whose_flush_is_slow_flushes_are_named_and_what_to_try() {
     assert!(flushes >= 60 * 30_000_000, "{flushes}");
     let sentence = phase["sentence"].as_str().unwrap();
     assert!(
-        sentence.contains("the mount option nobarrier, which risks"),
+        sentence.contains("the mount option nobarrier, as ext4:nobarrier has it, which risks"),
         "{sentence}"
     );
     assert!(sentence.contains("in virtual time"), "{sentence}");

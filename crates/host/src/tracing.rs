@@ -116,7 +116,7 @@ impl Tracing {
 impl Drop for Tracing {
     fn drop(&mut self) {
         // What cannot be removed stays in the journal.
-        if fs::remove_dir(&self.directory).is_ok()
+        if !matches!(clean_up(&self.directory), Undo::Failed(_))
             && let Some(entry) = self.entry.take()
         {
             let _ = entry.done();

@@ -22,8 +22,9 @@ pub use formats::{
 };
 use fsdyno_model::{Contender, ResultSet};
 
-/// What to try against a cause of a difference, as recipes know it.
-pub type Advice = fn(&Contender, why::cause::Cause) -> Option<String>;
+/// What the slower of two contenders, which stands first, may try against a cause of their difference,
+/// as recipes know it.
+pub type Advice = fn([&Contender; 2], why::cause::Cause) -> Option<String>;
 
 /// How a report is to look.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,18 @@ use crate::row::{self, Fields, insert, signed};
 use fsdyno_model::{Bytes, LatencyDistribution, Progress, Slice};
 use rusqlite::{Transaction, params};
 
-pub(crate) fn insert_latencies(
+/// Keeps both of a sample, by its cell and its place there.
+pub(crate) fn insert_both(
+    transaction: &Transaction<'_>,
+    (cell, sample): (i64, i64),
+    latencies: &[LatencyDistribution],
+    progress: Option<&Progress>,
+) -> Result<(), Refusal> {
+    insert_latencies(transaction, cell, sample, latencies)?;
+    insert_progress(transaction, cell, sample, progress)
+}
+
+fn insert_latencies(
     transaction: &Transaction<'_>,
     cell: i64,
     sample: i64,
@@ -41,7 +52,7 @@ pub(crate) fn insert_latencies(
     Ok(())
 }
 
-pub(crate) fn insert_progress(
+fn insert_progress(
     transaction: &Transaction<'_>,
     cell: i64,
     sample: i64,

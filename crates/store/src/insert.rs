@@ -212,8 +212,7 @@ fn insert_sample(
     #[rustfmt::skip]
     let Sample {
         phase, label, kind, engine, method, cache, return_ns, durable_ns, tally, cpu, device,
-        disks, space_before, space_after, fragmentation, figures, latencies,
-        progress, observed, warnings: _,
+        disks, space_before, space_after, fragmentation, figures, latencies, progress, observed, warnings: _,
     } = sample;
     #[rustfmt::skip]
     let Tally { files, directories, bytes, calls, matches } = tally;
@@ -270,8 +269,7 @@ fn insert_sample(
     }
     disk_use::insert_all(transaction, cell, place, disks)?;
     insert_told(transaction, cell, place, figures)?;
-    course::insert_latencies(transaction, cell, place, latencies)?;
-    course::insert_progress(transaction, cell, place, progress.as_ref())?;
+    course::insert_both(transaction, (cell, place), latencies, progress.as_ref())?;
     observed::insert_one(transaction, cell, place, observed.as_ref())
 }
 

@@ -67,11 +67,11 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
     Ok(Code::Ok)
 }
 
-/// What to try against a cause, and what it risks.
-pub fn advice(contender: &Contender, cause: Cause) -> Option<String> {
+/// What the slower may try against a cause, and what it risks.
+pub fn advice([contender, faster]: [&Contender; 2], cause: Cause) -> Option<String> {
     let recipe = fs::find(&contender.filesystem)?;
     match cause {
-        Cause::Flushes => Some(fewer_flushes(recipe, contender)),
+        Cause::Flushes => Some(fewer_flushes(recipe, contender, faster)),
         Cause::Fragments => recipe
             .defragmenter()
             .map(|program| format!("{program}, which lays files anew and takes time of its own")),
@@ -83,10 +83,19 @@ pub fn advice(contender: &Contender, cause: Cause) -> Option<String> {
     }
 }
 
-fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender) -> String {
+fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender, faster: &Contender) -> String {
     let device = "a device whose cache survives a power cut makes flushes cheap";
     let option = recipe.unflushed();
-    match option.filter(|option| !contender.mount.iter().any(|given| given == option)) {
+    let has = |one: &Contender, option: &str| one.mount.iter().any(|given| given == option);
+    match option.filter(|option| !has(contender, option)) {
+        Some(option) if faster.filesystem == contender.filesystem && has(faster, option) => {
+            format!(
+                "the mount option {option}, as {} has it, which risks what was \
+                 promised to be durable, and the file system itself, when the power goes (fsdyno plug \
+                 tells); {device}",
+                faster.label
+            )
+        }
         Some(option) => format!(
             "the mount option {option}, which risks what was promised to be durable, and the file \
              system itself, when the power goes (fsdyno plug tells); {device}"
@@ -101,19 +110,24 @@ mod tests {
 
     #[test]
     fn advice_tells_an_option_that_the_recipe_takes_and_what_it_risks() {
+        let other = Contender::plain("nothing");
         for recipe in fs::ALL {
             let mut contender = Contender::plain(recipe.name());
-            let told = advice(&contender, Cause::Flushes).unwrap();
+            let told = advice([&contender, &other], Cause::Flushes).unwrap();
             let Some(option) = recipe.unflushed() else {
                 assert!(!told.contains("mount option"), "{told}");
                 continue;
             };
             assert!(recipe.mount_options().contains(&option));
             assert!(told.contains(option) && told.contains("risks"), "{told}");
+            let mut without = contender.clone();
+            (without.label, without.mount) = ("unsafe".into(), vec![option.to_owned()]);
+            let told = advice([&contender, &without], Cause::Flushes).unwrap();
+            assert!(told.contains("as unsafe has it, which risks"), "{told}");
             contender.mount.push(option.to_owned());
-            let told = advice(&contender, Cause::Flushes).unwrap();
+            let told = advice([&contender, &other], Cause::Flushes).unwrap();
             assert!(!told.contains(option), "{told}");
         }
-        assert_eq!(advice(&Contender::plain("nothing"), Cause::Flushes), None);
+        assert_eq!(advice([&other, &other], Cause::Flushes), None);
     }
 }

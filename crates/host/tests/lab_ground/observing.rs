@@ -3,13 +3,15 @@
 use crate::{Ground, kinds, lab, words};
 use fsdyno_host::counters::{block, block_names_under, machine_cpu, space_free, space_used};
 use fsdyno_host::image::Image;
+use fsdyno_host::journal::{Undo, clean};
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::mount;
-use fsdyno_host::{cache, command, quiesce};
+use fsdyno_host::{cache, command, quiesce, tracing};
 use fsdyno_model::{Bytes, Stop};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[test]
@@ -201,5 +203,55 @@ fn all_devices_of_a_pool_are_found() {
         .collect();
     names.sort();
     assert_eq!(block_names_under(mounted.target()), names);
+    mounted.unmount().unwrap();
+}
+
+#[test]
+fn metadata_and_flushes_of_a_device_are_heard_and_nothing_is_left_of_the_ear() {
+    let test = "metadata_and_flushes_of_a_device_are_heard_and_nothing_is_left_of_the_ear";
+    if !lab(test) {
+        return;
+    }
+    let Some((kind, make)) = kinds(test).into_iter().next() else {
+        return;
+    };
+    let ground = Ground::new();
+    let (_image, device) = ground.made(make);
+    let ear = match tracing::start(&[device.name().to_owned()], &ground.journal) {
+        Ok(ear) => ear,
+        Err(why) => return println!("SKIP {why}: {test}"),
+    };
+    let mounted = ground.mount(kind, &device, &[]).unwrap();
+    cache::sync_filesystem(mounted.target()).unwrap();
+    ear.begin().unwrap();
+    for number in 0..8 {
+        let file = fs::File::create(mounted.target().join(number.to_string())).unwrap();
+        file.write_all_at(&[1; 8192], 0).unwrap();
+        file.sync_all().unwrap();
+    }
+    let heard = ear.end().unwrap();
+    assert!(heard.flushes + heard.forced_writes >= 8, "{heard:?}");
+    assert!(heard.metadata_writes > 0, "{heard:?}");
+    // What was heard before is forgotten, and nothing goes on.
+    ear.begin().unwrap();
+    assert_eq!(ear.end().unwrap().flushes, 0);
+    let journal = fs::read_to_string(ground.journal.path()).unwrap();
+    let line = journal
+        .lines()
+        .find(|line| line.contains(" trace "))
+        .unwrap();
+    let instance = PathBuf::from(line.rsplit(' ').next().unwrap());
+    assert!(instance.is_dir(), "{line}");
+    // Of a process that died with it: `clean` removes it by what the journal says.
+    let state = ground.path().join("dead");
+    fs::create_dir(&state).unwrap();
+    fs::write(state.join("1-1.journal"), format!("{line}\n")).unwrap();
+    let undone = clean(&state, false).unwrap();
+    assert!(
+        matches!(&undone[..], [one] if one.result == Undo::Done),
+        "{undone:?}"
+    );
+    assert!(!instance.exists());
+    drop(ear);
     mounted.unmount().unwrap();
 }

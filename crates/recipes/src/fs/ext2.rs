@@ -13,4 +13,5 @@ pub static EXT2: Ext = Ext {
     // Below it mke2fs finds no room for its own inodes.
     smallest: Bytes(128 << 10),
     journal: false,
+    extents: false,
 };

@@ -14,4 +14,5 @@ pub static EXT3: Ext = Ext {
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
     journal: true,
+    extents: false,
 };

@@ -26,4 +26,5 @@ pub static EXT4: Ext = Ext {
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
     journal: true,
+    extents: true,
 };

@@ -23,6 +23,8 @@ pub struct Ext {
     pub smallest: Bytes,
     /// Whether mkfs gives it a journal.
     pub journal: bool,
+    /// Whether its files lie in extents, without which e4defrag(8) does nothing.
+    pub extents: bool,
 }
 
 /// mke2fs makes smaller ones, but without the journal that sets these apart from ext2.
@@ -235,6 +237,10 @@ impl Filesystem for Ext {
             step: on_first(&["e2fsck", "-fy"], devices),
             clean: &[0, 1],
         })
+    }
+
+    fn defragmenter(&self) -> Option<&'static str> {
+        self.extents.then_some("e4defrag")
     }
 
     fn version(&self) -> Option<Step> {

@@ -9,7 +9,7 @@ use fsdyno_model::{Bytes, CacheState, DeviceChoice, ResultSet, WarningKind};
 pub(super) fn doubts(set: &ResultSet, known: &[Doubt]) -> Vec<Doubt> {
     [
         smaller_than_memory(set),
-        governor(set),
+        speeds(set).or_else(|| governor(set)),
         images_on_no_device(set),
     ]
     .into_iter()
@@ -51,6 +51,32 @@ fn smaller_than_memory(set: &ResultSet) -> Option<Doubt> {
         "raise --scale until the data exceed memory, or run where cold can be proven (fsdyno \
          doctor)",
     ))
+}
+
+/// Processors whose fastest was much slower in some samples than in others. It is read before and
+/// after each phase, when at least one has just worked.
+fn speeds(set: &ResultSet) -> Option<Doubt> {
+    /// Steps between neighbouring frequencies, and looks at the wrong moment, are less.
+    const APART: f64 = 1.2;
+    let samples = set.cells.iter().flat_map(|record| &record.samples);
+    let fastest = samples.filter_map(|sample| sample.observed.as_ref()?.frequency);
+    let fastest: Vec<u64> = fastest
+        .map(|of| of.most_khz)
+        .filter(|khz| *khz > 0)
+        .collect();
+    let (least, most) = (*fastest.iter().min()?, *fastest.iter().max()?);
+    (most as f64 > APART * least as f64).then(|| {
+        let gigahertz = |khz: u64| khz as f64 / 1e6;
+        of_run(
+            WarningKind::Frequency,
+            &format!(
+                "the fastest processor ran at {:.2} GHz in one sample and at {:.2} in another",
+                gigahertz(least),
+                gigahertz(most)
+            ),
+            "cpupower frequency-set -g performance, and let it cool down between runs",
+        )
+    })
 }
 
 fn governor(set: &ResultSet) -> Option<Doubt> {

@@ -15,6 +15,9 @@ const CARRIES: f64 = 0.5;
 /// From which ratio one count is more than another.
 const MORE: f64 = 1.25;
 
+/// From which part of all processors the load of others may be why nothing is known.
+const LOADED: f64 = 0.05;
+
 /// What a difference may be carried by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -23,6 +26,8 @@ pub enum Cause {
     User,
     /// The kernel computes for the workers.
     Kernel,
+    /// Kernel threads compute, and the workers wait.
+    KernelThreads,
     /// The devices serve reads.
     Reads,
     /// The same, for as many bytes in more requests, of files in more fragments.
@@ -85,7 +90,8 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         }
         Part::Either => {
             return not_known(&format!(
-                "for {percent} of it the device was busy while workers may have been computing"
+                "for {percent} of it the device was busy while workers may have been computing; on a \
+                 model disk in virtual time (run --disk) computing takes none, which tells the two apart"
             ));
         }
         Part::Rest if slower.busy_ns.is_none() => {
@@ -93,11 +99,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
                 "{percent} of it is not processor time of the workers, and nobody watched devices"
             ));
         }
-        Part::Rest => {
-            return not_known(&format!(
-                "for {percent} of it the workers did not run and the device had nothing to do"
-            ));
-        }
+        Part::Rest => return in_the_rest(slower, faster, most),
     };
     let certain = match cause {
         Cause::User | Cause::Kernel => most,
@@ -111,6 +113,41 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         ));
     }
     Ok(Found { cause, share: most })
+}
+
+/// What is known of time in which neither workers nor devices did anything.
+fn in_the_rest(slower: &Anatomy, faster: &Anatomy, most: f64) -> Result<Found, String> {
+    let whole = (slower.whole_ns - faster.whole_ns) as f64;
+    let short = faster.kernel_threads_ns.unwrap_or(0);
+    let short = faster.part(Part::Rest).unwrap_or(0).min(short);
+    let certain = (slower.least_of_kernel_threads() as f64 - short as f64) / whole;
+    if certain >= CARRIES {
+        return Ok(Found {
+            cause: Cause::KernelThreads,
+            share: certain,
+        });
+    }
+    let why = format!(
+        "what carries the difference is not known: for {:.0} % of it the workers did not run and the \
+         device had nothing to do",
+        100.0 * most
+    );
+    let load = slower.load_of_others().filter(|load| *load > LOADED);
+    let threads = slower.kernel_threads_ns.zip(faster.kernel_threads_ns);
+    let more = threads.filter(|(long, short)| *long as f64 >= MORE * *short as f64);
+    let meanwhile = match (load, more) {
+        (Some(load), _) => format!(
+            "; other programs had {:.0} % of the processors meanwhile: measure again where nothing \
+             else runs",
+            100.0 * load
+        ),
+        (None, Some((long, short))) => {
+            let [long, short] = [long, short].map(Nanos);
+            format!("; kernel threads ran {long} against {short} meanwhile")
+        }
+        (None, None) => String::new(),
+    };
+    Err(why + &meanwhile)
 }
 
 /// What a sentence is made of.
@@ -174,7 +211,7 @@ impl Told<'_> {
             share(found.share),
             self.carried(cause, &slow, &fast)
         );
-        if let Some(advice) = advice(self.contenders[self.slower], cause) {
+        if let Some(advice) = advice(self.both(|at| self.contenders[at]), cause) {
             text += "; to try: ";
             text += &words::printable(&advice);
         }
@@ -204,6 +241,15 @@ impl Told<'_> {
         )
     }
 
+    /// How much of what was written is metadata, where that was counted for both.
+    fn metadata(&self) -> String {
+        let [a, b] = self.both(|at| self.anatomies[at].traced);
+        a.zip(b).map_or_else(String::new, |(a, b)| {
+            let (a, b) = (a.metadata_written_bytes, b.metadata_written_bytes);
+            format!("; {a} of it is metadata against {b}")
+        })
+    }
+
     /// The cause with its counts.
     fn carried(&self, cause: Cause, slow: &str, fast: &str) -> String {
         let [long, short] = self.both(|at| {
@@ -229,6 +275,16 @@ impl Told<'_> {
         match cause {
             Cause::User => on("in their own code"),
             Cause::Kernel => on("in the kernel"),
+            Cause::KernelThreads => {
+                let [long, short] = self.both(|at| {
+                    let ns = self.anatomies[at].kernel_threads_ns;
+                    ns.map_or_else(|| "an unknown time".to_owned(), |ns| Nanos(ns).to_string())
+                });
+                format!(
+                    "at the least time in which only kernel threads ran while the workers waited: they \
+                     computed for {long} against {short}"
+                )
+            }
             Cause::Reads => format!(
                 "time in which the device served reads, {} against {}{}",
                 reads(&a),
@@ -247,10 +303,11 @@ impl Told<'_> {
                 )
             }
             Cause::Writes => format!(
-                "time in which the device served writes, {} against {}{}",
+                "time in which the device served writes, {} against {}{}{}",
                 writes(&a),
                 writes(&b),
-                jumps(&asked)
+                jumps(&asked),
+                self.metadata()
             ),
             Cause::Discards => "time in which the device served discards".to_owned(),
             Cause::Flushes => {

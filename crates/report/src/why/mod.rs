@@ -21,8 +21,9 @@ use serde::Serialize;
 /// From this part of the shorter time a difference is one.
 const MATTERS: f64 = 0.02;
 
-/// What one who asks for advice is told: of this contender, what to try against this cause.
-pub type Advice<'a> = &'a dyn Fn(&Contender, Cause) -> Option<String>;
+/// What one who asks for advice is told: of the slower and the faster of two contenders, what the
+/// slower may try against this cause.
+pub type Advice<'a> = &'a dyn Fn([&Contender; 2], Cause) -> Option<String>;
 
 /// Two contenders of a run, compared part by part.
 #[derive(Debug, Clone, Serialize)]
@@ -100,7 +101,7 @@ pub enum WhyError {
 
 impl Why {
     /// The version of the structure that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Compares two contenders by their labels, over one phase or all.
     pub fn of(
@@ -135,7 +136,7 @@ impl Why {
             contenders: shown,
             virtual_time,
             sources: sources(&phases, virtual_time),
-            missing: missing(&phases, virtual_time),
+            missing: missing(set, places, &phases),
             phases,
         })
     }
@@ -302,13 +303,28 @@ fn sources(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
     if met(Source::Recorder) {
         told.push("devices: the recorder of the model disks, exact".to_owned());
     }
+    let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
+    if any(&|of| of.others_ns.is_some()) {
+        told.push(
+            "kernel threads and other programs: /proc/PID/stat and schedstat, around the phase"
+                .to_owned(),
+        );
+    }
+    if any(&|of| of.traced.is_some()) {
+        told.push(
+            "metadata and forced writes: the tracepoint block_bio_queue, as the file system marked \
+             what it asked for"
+                .to_owned(),
+        );
+    }
     if met(Source::BlockStatistics) {
         told.push("devices: block statistics of the kernel, in its ticks".to_owned());
     }
     told
 }
 
-fn missing(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
+fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<String> {
+    let virtual_time = set.run.plan.in_virtual_time();
     let any = |of: &dyn Fn(&Anatomy) -> bool| phases.iter().flat_map(|of| &of.anatomies).any(of);
     let mut told = Vec::new();
     if virtual_time {
@@ -333,6 +349,38 @@ fn missing(phases: &[PhaseWhy], virtual_time: bool) -> Vec<String> {
     {
         told.push("fragments: not counted (run --fragments)".to_owned());
     }
-    told.push("writes that force themselves to the medium (FUA), and metadata apart from data: no counter tells them".to_owned());
+    if virtual_time {
+        told.push(
+            "metadata and writes that force themselves to the medium (FUA): a virtio disk is told of \
+             neither; where one would be forced, the guest's kernel sends a flush behind it"
+                .to_owned(),
+        );
+        return told;
+    }
+    let mut unobserved = unobserved(set, places);
+    if unobserved.is_empty() && any(&|of| of.others_ns.is_none()) {
+        unobserved.push(
+            "what else the machine did, metadata and forced writes (FUA): nobody looked there"
+                .to_owned(),
+        );
+    }
+    told.append(&mut unobserved);
+    told
+}
+
+/// What could not be observed beside the samples of both, each reason once.
+fn unobserved(set: &ResultSet, places: [usize; 2]) -> Vec<String> {
+    let cells = set.cells.iter();
+    let theirs = cells.filter(|cell| places.contains(&(cell.cell.contender as usize)));
+    let observed = theirs
+        .flat_map(|cell| &cell.samples)
+        .filter_map(|sample| sample.observed.as_ref());
+    let mut told: Vec<String> = Vec::new();
+    for why in observed.flat_map(|of| &of.unobserved) {
+        let why = words::printable(why);
+        if !told.contains(&why) {
+            told.push(why);
+        }
+    }
     told
 }

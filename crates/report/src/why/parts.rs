@@ -5,7 +5,7 @@
 //! workers cannot have spent on processors; what may have been either stands apart, and what was
 //! neither is the rest. `docs/why.md` has the formulas.
 
-use fsdyno_model::{Nanos, Sample, Waits};
+use fsdyno_model::{Nanos, Observed, Sample, Traced, Waits};
 use serde::Serialize;
 
 /// Where time may have gone.
@@ -89,6 +89,13 @@ pub struct Anatomy {
     pub workers_ns: Option<[u64; 2]>,
     /// Processor time elsewhere in the machine meanwhile; none where it was not counted.
     pub elsewhere_ns: Option<u64>,
+    /// Of that, processor time of kernel threads and of what serves file systems; none where nobody
+    /// looked.
+    pub kernel_threads_ns: Option<u64>,
+    /// Of that, processor time of programs that are none of ours; none where nobody looked.
+    pub others_ns: Option<u64>,
+    /// Metadata and forced writes among the requests; none where tracepoints were not listened to.
+    pub traced: Option<Traced>,
     /// Time in which devices had requests under way, summed over them.
     pub busy_ns: Option<u64>,
     /// The time of all requests, by kind.
@@ -98,6 +105,9 @@ pub struct Anatomy {
     /// Of the busy time, what certainly lies within the phase, and by which times it is divided.
     #[serde(skip)]
     within: (u64, Option<Waits>),
+    /// Processors, and the time beyond the phase in which kernel threads were counted.
+    #[serde(skip)]
+    around: (u64, u64),
 }
 
 impl Anatomy {
@@ -110,14 +120,23 @@ impl Anatomy {
         let elsewhere_ns = (!virtual_time && busy_machine > 0)
             .then(|| busy_machine.saturating_sub(workers[0] + workers[1]));
         let (busy_ns, waits, source) = device(sample);
+        let observed = sample.observed.as_ref().filter(|_| !virtual_time);
+        let time = |of: fn(&Observed) -> Option<Nanos>| observed.and_then(of).map(|ns| ns.0);
         let mut anatomy = Self {
             whole_ns,
             parts_ns: None,
             workers_ns,
             elsewhere_ns,
+            kernel_threads_ns: time(|of| of.kernel_threads_ns),
+            others_ns: time(|of| of.others_ns),
+            traced: observed.and_then(|of| of.traced),
             busy_ns,
             waits,
             source,
+            around: observed.map_or((1, 0), |of| {
+                let beyond = of.over_ns.0.saturating_sub(whole_ns);
+                (u64::from(of.processors.max(1)), beyond)
+            }),
             within: within(sample, busy_ns, waits, source),
         };
         anatomy.parts_ns = anatomy.parts(u64::from(devices.max(1)));
@@ -178,6 +197,30 @@ impl Anatomy {
         let others = kinds.filter(|(place, _)| *place != part.place());
         let others: u64 = others.map(|(_, wait)| wait.min(certain)).sum();
         certain.saturating_sub(others)
+    }
+
+    /// The least of the rest in which kernel threads ran: what is left when all processors but those
+    /// of the workers had done nothing else while workers or devices worked, and before and after.
+    pub(super) fn least_of_kernel_threads(&self) -> u64 {
+        let (Some(parts), Some(threads)) = (self.parts_ns, self.kernel_threads_ns) else {
+            return 0;
+        };
+        let (processors, beyond) = self.around;
+        let rest = parts[Part::Rest.place()];
+        let elsewhere = (self.whole_ns - rest).saturating_add(beyond);
+        let workers: u64 = self.workers_ns.unwrap_or_default().iter().sum();
+        let room = elsewhere.saturating_mul(processors).saturating_sub(workers);
+        (threads.saturating_sub(room) / processors).min(rest)
+    }
+
+    /// The part of all processors that programs had which are none of ours.
+    pub(super) fn load_of_others(&self) -> Option<f64> {
+        let (processors, beyond) = self.around;
+        let all = self
+            .whole_ns
+            .saturating_add(beyond)
+            .saturating_mul(processors);
+        Some(self.others_ns? as f64 / (all as f64).max(1.0))
     }
 
     /// A part of the time; none where it could not be taken apart.

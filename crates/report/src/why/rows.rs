@@ -5,7 +5,7 @@ use super::parts::{Anatomy, Part};
 use crate::table::costs::grouped;
 use crate::words;
 use fsdyno_model::disk_use::Causes;
-use fsdyno_model::{Bytes, Nanos, Sample, Waits};
+use fsdyno_model::{Bytes, Nanos, Observed, Pressure, Sample, Traced, Waits};
 use serde::Serialize;
 
 /// The name of the row of fragments.
@@ -138,9 +138,14 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
             of.workers_ns.map(|of| time(of[1]))
         }));
     }
-    rows.push(both("processors elsewhere", &|of| {
-        of.elsewhere_ns.map(time)
-    }));
+    if anatomies.iter().all(|of| of.others_ns.is_none()) {
+        rows.push(both("processors elsewhere", &|of| {
+            of.elsewhere_ns.map(time)
+        }));
+    }
+    rows.push(both("kernel threads", &|of| of.kernel_threads_ns.map(time)));
+    rows.push(both("other programs", &|of| of.others_ns.map(time)));
+    rows.extend(surroundings(samples, anatomies));
     if samples.iter().any(|of| of.cpu.steal_ns.0 > 0) {
         rows.push(Row {
             name: "taken by the hypervisor",
@@ -149,6 +154,7 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     }
     rows.push(both("device busy", &|of| of.busy_ns.map(time)));
     rows.extend(requests(samples));
+    rows.extend(marked(samples, anatomies));
     rows.extend(waited(samples));
     rows.push(Row {
         name: FRAGMENTS,
@@ -156,6 +162,73 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     });
     rows.retain(|row| row.texts.iter().any(Option::is_some));
     rows
+}
+
+/// What else the machine did, where somebody looked.
+fn surroundings(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
+    let row = |name, of: &dyn Fn(&Observed) -> Option<String>| Row {
+        name,
+        texts: samples.map(|sample| of(sample.observed.as_ref()?)),
+    };
+    if anatomies.iter().all(|of| of.workers_ns.is_none()) {
+        return Vec::new();
+    }
+    let waited = |name, of: fn(&Pressure) -> Nanos| {
+        row(name, &|observed| {
+            let ns = of(&observed.pressure?);
+            let percent = 100.0 * ns.0 as f64 / observed.over_ns.0.max(1) as f64;
+            Some(format!("{ns} ({percent:.0} %)"))
+        })
+    };
+    let gigahertz = |khz: u64| format!("{:.2} GHz", khz as f64 / 1e6);
+    vec![
+        waited("some waited, processor", |of| of.cpu_some_ns),
+        waited("some waited, device", |of| of.io_some_ns),
+        waited("some waited, memory", |of| of.memory_some_ns),
+        row("processor frequency", &|of| {
+            of.frequency.map(|of| gigahertz(of.mean_khz))
+        }),
+        row("other devices, busy", &|of| {
+            let other = of.other_io.as_ref()?;
+            (!other.busiest.is_empty()).then(|| {
+                format!(
+                    "{} ({})",
+                    other.busiest_ns,
+                    words::printable(&other.busiest)
+                )
+            })
+        }),
+    ]
+}
+
+/// Metadata and forced writes, where tracepoints tell them.
+fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
+    let row = |name, of: &dyn Fn(&Traced, Asked) -> String| Row {
+        name,
+        texts: [0, 1].map(|at| {
+            let traced = anatomies[at].traced?;
+            Some(of(&traced, Asked::of(samples[at]).unwrap_or_default()))
+        }),
+    };
+    let part = |bytes: Bytes, all: u64| {
+        // What was asked for is not always what reached the device.
+        if all == 0 || bytes.0 > all {
+            return bytes.to_string();
+        }
+        format!("{bytes} ({:.0} %)", 100.0 * bytes.0 as f64 / all as f64)
+    };
+    vec![
+        row("metadata reads", &|of, _| grouped(of.metadata_reads)),
+        row("metadata read", &|of, asked| {
+            part(of.metadata_read_bytes, asked.read_bytes)
+        }),
+        row("metadata writes", &|of, _| grouped(of.metadata_writes)),
+        row("metadata written", &|of, asked| {
+            part(of.metadata_written_bytes, asked.written_bytes)
+        }),
+        row("forced writes (FUA)", &|of, _| grouped(of.forced_writes)),
+        row("flushes asked for", &|of, _| grouped(of.flushes)),
+    ]
 }
 
 fn requests(samples: [&Sample; 2]) -> Vec<Row> {

@@ -117,6 +117,20 @@ fn processors_and_places_of_image_files_are_doubted_only_where_there_is_reason()
         assert_eq!(of(&set, WarningKind::Frequency), None);
     }
     assert_eq!(of(&set, WarningKind::Device), None);
+    // What was measured tells more than a setting: processors that ran much slower in one sample.
+    for (at, khz) in [(0, 3_600_000), (1, 3_100_000)] {
+        let observed = set.cells[at].samples[0].observed.get_or_insert_default();
+        (observed.frequency.get_or_insert_default()).most_khz = khz;
+    }
+    assert_eq!(of(&set, WarningKind::Frequency), None);
+    let slow = set.cells[1].samples[0].observed.as_mut().unwrap();
+    slow.frequency.as_mut().unwrap().most_khz = 2_000_000;
+    let told = of(&set, WarningKind::Frequency).unwrap();
+    assert_eq!(
+        told,
+        "the fastest processor ran at 2.00 GHz in one sample and at 3.60 in another"
+    );
+    set.cells[1].samples[0].observed = None;
     set.run.provenance.governor = Some("powersave".into());
     set.run.provenance.devices[0].size_bytes = 0;
     set.run.provenance.devices[0].host_filesystem = Some("tmpfs".into());

@@ -4,8 +4,8 @@
 use crate::{fixture, wide};
 use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
 use fsdyno_model::{
-    Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, LabChoice, ModelDisk, Nanos, ResultSet,
-    Sample, Waits,
+    Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, LabChoice, ModelDisk, Nanos, Observed,
+    Pressure, ResultSet, Sample, Traced, Waits,
 };
 use fsdyno_report::why::cause::Cause;
 use fsdyno_report::why::parts::{Anatomy, Part};
@@ -104,7 +104,7 @@ fn fragmented() -> ResultSet {
 }
 
 fn why(set: &ResultSet) -> Why {
-    let advice = |contender: &fsdyno_model::Contender, cause| {
+    let advice = |[contender, _]: [&fsdyno_model::Contender; 2], cause| {
         (cause == Cause::Flushes).then(|| format!("less of it on {}", contender.label))
     };
     Why::of(set, ["one", "other"], None, &advice).unwrap()
@@ -175,6 +175,104 @@ fn reads_are_named_with_their_sizes_and_fragments_only_where_they_agree() {
         sentence.contains("40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and"),
         "{sentence}"
     );
+}
+
+/// What else the machine did: kernel threads and others ran so long, in milliseconds.
+fn beside(sample: &mut Sample, processors: u32, threads: u64, others: u64) {
+    sample.observed = Some(Observed {
+        over_ns: sample.whole_ns(),
+        processors,
+        kernel_threads_ns: Some(Nanos(threads * MS)),
+        others_ns: Some(Nanos(others * MS)),
+        pressure: Some(Pressure::from_parts([100, 200, 50, 0, 0].map(|ms| ms * MS))),
+        unobserved: vec!["throttling: none here".to_owned()],
+        ..Observed::default()
+    });
+}
+
+/// One that waits in the rest for four seconds more, while others did this.
+fn resting(processors: u32, threads: u64, others: u64) -> ResultSet {
+    let idle = |sample: &mut Sample| {
+        took(sample, 1000, 100, 300);
+        device(sample, 300, [300, 0, 0, 0]);
+        beside(sample, processors, 100, 10);
+    };
+    two(idle, |sample| {
+        took(sample, 5000, 100, 300);
+        device(sample, 300, [300, 0, 0, 0]);
+        beside(sample, processors, threads, others);
+    })
+}
+
+#[test]
+fn kernel_threads_are_named_only_where_they_must_have_run_while_all_else_stood() {
+    let (cause, sentence) = said(&resting(2, 9000, 10));
+    assert_eq!(cause, Some(Cause::KernelThreads), "{sentence}");
+    assert!(
+        sentence.contains("only kernel threads ran") && sentence.contains("for 9.00 s against"),
+        "{sentence}"
+    );
+    // On so many processors they may all have run beside the workers.
+    for (set, why) in [
+        (
+            resting(64, 9000, 10),
+            "nothing to do; kernel threads ran 9.00 s against 100 ms",
+        ),
+        (
+            resting(2, 100, 5000),
+            "other programs had 50 % of the processors meanwhile: measure again",
+        ),
+    ] {
+        let (cause, sentence) = said(&set);
+        assert_eq!(cause, None, "{sentence}");
+        assert!(sentence.contains(why), "{sentence}");
+    }
+    let told = why(&resting(2, 9000, 10));
+    assert!(told.missing.contains(&"throttling: none here".to_owned()));
+    let shown = |name: &str| told.phases[0].rows.iter().any(|row| row.name == name);
+    assert!(shown("other programs") && shown("some waited, device"));
+    assert!(!shown("processors elsewhere") && !shown("metadata writes"));
+}
+
+#[test]
+fn metadata_is_told_where_tracepoints_told_it_of_both() {
+    let traced = |sample: &mut Sample, metadata: u64| {
+        beside(sample, 2, 0, 0);
+        sample.observed.as_mut().unwrap().traced = Some(Traced {
+            metadata_writes: metadata,
+            metadata_written_bytes: Bytes(metadata << 12),
+            forced_writes: 7,
+            ..Traced::default()
+        });
+    };
+    let few = |sample: &mut Sample| {
+        took(sample, 1000, 50, 100);
+        device(sample, 800, [0, 800, 0, 0]).written_bytes = Bytes(64 << 20);
+        traced(sample, 256);
+    };
+    let set = two(few, |sample| {
+        took(sample, 4000, 50, 100);
+        device(sample, 3800, [0, 9000, 0, 10]).written_bytes = Bytes(128 << 20);
+        traced(sample, 8192);
+    });
+    let (cause, sentence) = said(&set);
+    assert_eq!(cause, Some(Cause::Writes), "{sentence}");
+    assert!(
+        sentence.contains("32.0 MiB of it is metadata against 1.00 MiB"),
+        "{sentence}"
+    );
+    let told = why(&set);
+    let row = |name: &str| {
+        let rows = &told.phases[0].rows;
+        let row = rows.iter().find(|row| row.name == name).unwrap();
+        row.texts.clone().map(Option::unwrap)
+    };
+    assert_eq!(
+        row("metadata written"),
+        ["1.00 MiB (2 %)", "32.0 MiB (25 %)"]
+    );
+    assert_eq!(row("forced writes (FUA)"), ["7", "7"]);
+    assert!(told.sources.iter().any(|of| of.contains("block_bio_queue")));
 }
 
 #[test]
@@ -305,7 +403,7 @@ fn the_parts_add_up_to_the_time_whatever_was_counted() {
 
 #[test]
 fn what_cannot_be_compared_is_refused_by_name() {
-    let none = |_: &fsdyno_model::Contender, _: Cause| None;
+    let none = |_: [&fsdyno_model::Contender; 2], _: Cause| None;
     let refused = |set: &ResultSet, labels: [&str; 2], phase: Option<&str>| {
         Why::of(set, labels, phase, &none).unwrap_err()
     };
