@@ -161,6 +161,11 @@ fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, Trouble> {
     match args.format {
         ChartFormat::Svg => Ok(svg::render(chart, look).into_bytes()),
         ChartFormat::Png => {
+            let lacking = png::lacking(chart);
+            if !lacking.is_empty() {
+                let (name, font) = (&chart.name, png::FONT);
+                eprintln!("fsdyno: {name}: {font} has no letters for {lacking}; SVG keeps them");
+            }
             png::of_svg(&svg::render(chart, look), f32::from(args.zoom)).map_err(Trouble::failure)
         }
         ChartFormat::Json => {

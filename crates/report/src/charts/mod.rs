@@ -5,12 +5,14 @@
 //! does not: pixels and colours, which are those of [`svg`].
 
 mod cost;
+mod latency;
 mod of_run;
 pub mod png;
 mod ratios;
 mod repeats;
 mod samples;
 pub mod svg;
+mod throughput;
 
 pub use of_run::{Filter, NoChart, choose, of_lab, of_run};
 
@@ -55,13 +57,24 @@ pub enum Kind {
     Samples,
     /// The times of a phase, block by block.
     Repeats,
+    /// How long its single operations took.
+    Latency,
+    /// How much was done when, within a phase.
+    Throughput,
     /// What a phase cost: processors, devices, space, fragments.
     Cost,
 }
 
 impl Kind {
     /// All kinds, in the order charts are listed.
-    pub const ALL: [Self; 4] = [Self::Overview, Self::Samples, Self::Repeats, Self::Cost];
+    pub const ALL: [Self; 6] = [
+        Self::Overview,
+        Self::Samples,
+        Self::Repeats,
+        Self::Latency,
+        Self::Throughput,
+        Self::Cost,
+    ];
 
     /// The name, as typed.
     pub fn name(self) -> &'static str {
@@ -69,6 +82,8 @@ impl Kind {
             Self::Overview => "overview",
             Self::Samples => "samples",
             Self::Repeats => "repeats",
+            Self::Latency => "latency",
+            Self::Throughput => "throughput",
             Self::Cost => "cost",
         }
     }
@@ -79,6 +94,8 @@ impl Kind {
             Self::Overview => "ratios to the baseline over all phases, with their intervals",
             Self::Samples => "every sample, the median and its interval, and the ratio",
             Self::Repeats => "the time block by block, where drift shows",
+            Self::Latency => "how long single operations took, to the slowest",
+            Self::Throughput => "how much was done when, within the phase",
             Self::Cost => "processor time, traffic at the devices, space, fragments",
         }
     }

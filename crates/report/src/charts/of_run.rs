@@ -1,6 +1,6 @@
 //! The charts of a run: which there are, and those that are asked for.
 
-use super::{Chart, Kind, cost, ratios, repeats, samples};
+use super::{Chart, Kind, cost, latency, ratios, repeats, samples, throughput};
 use crate::table::{Comparison, Comparisons, Lab, PhaseTable, labs};
 use crate::words;
 use fsdyno_model::ResultSet;
@@ -44,6 +44,8 @@ pub enum NoChart {
 /// Where a chart stands: in which lab, and whose it shows.
 pub(super) struct Place<'a> {
     pub(super) comparison: &'a Comparison,
+    /// The run of that lab, which it is of.
+    pub(super) share: &'a ResultSet,
     /// Contenders drawn, by their places.
     pub(super) shown: Vec<bool>,
     lab: Option<String>,
@@ -107,11 +109,12 @@ pub fn of_run(set: &ResultSet, filter: &Filter) -> Result<Vec<Chart>, NoChart> {
 }
 
 /// The charts of one lab, whose share of the run that is.
-pub fn of_lab(comparison: &Comparison, _share: &ResultSet, filter: &Filter) -> Vec<Chart> {
+pub fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Chart> {
     let labels = comparison.contenders.iter();
     let wanted = &filter.contenders;
     let place = Place {
         comparison,
+        share,
         shown: labels
             .map(|label| wanted.is_empty() || wanted.contains(label))
             .collect(),
@@ -127,6 +130,8 @@ pub fn of_lab(comparison: &Comparison, _share: &ResultSet, filter: &Filter) -> V
             let of = (workload.name.as_str(), phase);
             charts.extend(samples::chart(&place, of));
             charts.extend(repeats::chart(&place, of));
+            charts.extend(latency::chart(&place, of, (at, number)));
+            charts.extend(throughput::chart(&place, of, (at, number)));
             charts.extend(cost::chart(&place, of, (at, number)));
         }
     }

@@ -1,9 +1,13 @@
 //! A drawing as PNG. Letters are those of a font that comes along, so that a picture has the same
 //! bytes on every machine.
 
+use super::Chart;
 use resvg::{tiny_skia, usvg};
+use skrifa::{FontRef, MetadataProvider as _};
 use std::sync::Arc;
 
+/// The font of pictures.
+pub const FONT: &str = "DejaVu Sans Condensed";
 /// The most pixels of a picture: what stays below 1 GiB of memory.
 const MOST_PIXELS: f64 = 200e6;
 
@@ -29,6 +33,21 @@ pub enum PngError {
     /// It cannot be encoded.
     #[error("the picture cannot be written as PNG: {0}")]
     Encode(String),
+}
+
+/// The letters of a chart that the font of pictures does not have; in its drawing they stand.
+pub fn lacking(chart: &Chart) -> String {
+    let font = FontRef::new(dejavu::sans_condensed::regular());
+    let letters = font.map(|font| font.charmap());
+    let text = chart.contenders.iter().chain([&chart.title]);
+    let mut lacking = String::new();
+    for letter in text.flat_map(|text| text.chars()) {
+        let there = letters.as_ref().is_ok_and(|map| map.map(letter).is_some());
+        if !there && !lacking.contains(letter) {
+            lacking.push(letter);
+        }
+    }
+    lacking
 }
 
 /// A picture of a drawing, with so many pixels for each of its own.

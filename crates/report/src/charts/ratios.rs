@@ -56,6 +56,7 @@ pub(super) fn of_line(place: &Place<'_>, line: &Line) -> Panel {
     for at in place.contenders() {
         rows.value("", at, line);
     }
+    rows.panel.title.push_str("ratio");
     rows.panel
 }
 
@@ -91,7 +92,7 @@ impl<'a> Rows<'a> {
         });
         Self {
             panel: Panel {
-                title: "ratio".to_owned(),
+                title: String::new(),
                 x: ratio_axis(baseline.map_or("", String::as_str)),
                 y: None,
                 rows: Vec::new(),

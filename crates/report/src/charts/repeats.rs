@@ -44,7 +44,8 @@ fn panel(place: &Place<'_>, line: &Line) -> Panel {
     let ends: Vec<f64> = values
         .flat_map(|v| [v.summary.min, v.summary.max])
         .collect();
-    let mut y = Axis::of_times("time", ends.iter().copied());
+    let title = format!("time to {}", line.measure.name());
+    let mut y = Axis::of_times(title.clone(), ends.iter().copied());
     if y.scale == Scale::FromZero {
         y.scale = Scale::Linear;
     }
@@ -57,7 +58,7 @@ fn panel(place: &Place<'_>, line: &Line) -> Panel {
         })
     });
     Panel {
-        title: format!("time to {}", line.measure.name()),
+        title,
         x: Axis::of("block", Unit::Count, Scale::Linear),
         series: series.collect(),
         y: Some(y),

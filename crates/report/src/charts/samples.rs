@@ -188,3 +188,45 @@ pub(super) fn ratio_axis(baseline: &str) -> Axis {
     axis.reference = Some(1.0);
     axis
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Standing;
+    use fsdyno_stats::Summary;
+
+    fn value(times: Vec<(u32, f64)>) -> Value {
+        let figures: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
+        Value {
+            summary: Summary::of(&figures).unwrap(),
+            times,
+            ratio: None,
+            standing: Standing::Plain,
+            best: false,
+            drift: None,
+            outliers: Vec::new(),
+            doubted: false,
+        }
+    }
+
+    #[test]
+    fn of_a_hundred_thousand_samples_each_is_in_one_column() {
+        let noise = |block: u32| 1e9 + f64::from(block.wrapping_mul(2_654_435_761) >> 8);
+        let value = value((0..100_000).map(|block| (block, noise(block))).collect());
+        for scale in [Scale::FromZero, Scale::Log] {
+            let bins = bins(&value, 1.0, scale);
+            assert!(bins.len() <= usize::from(BINS));
+            let count = |mark: &Mark| -> usize {
+                let words = mark.label().split(": ").nth(1).unwrap();
+                words.split(' ').next().unwrap().parse().unwrap()
+            };
+            assert_eq!(bins.iter().map(count).sum::<usize>(), 100_000);
+        }
+    }
+
+    #[test]
+    fn samples_that_are_all_alike_are_one_column() {
+        let value = value((0..500).map(|block| (block, 7.0)).collect());
+        assert_eq!(bins(&value, 1.0, Scale::FromZero).len(), 1);
+    }
+}

@@ -1,27 +1,380 @@
 //! Charts as readers see them: drawings, pictures, values; and what would break them.
 
-use crate::fixture::{self, many, repeated};
+use crate::fixture::{self, empty, many, mixed_labs, one_phase, repeated, single};
+use fsdyno_model::{Bytes, LatencyDistribution, Nanos, Progress, ResultSet, Slice};
 use fsdyno_report::charts::svg::{Look, Theme, render};
-use fsdyno_report::charts::{Filter, of_run, png};
+use fsdyno_report::charts::{Axis, Chart, Filter, Kind, Mark, NoChart, Scale};
+use fsdyno_report::charts::{choose, of_run, png as pictures};
+use resvg::usvg::roxmltree::{Document, Node};
+
+const PAGE: Look = Look {
+    width: 480,
+    theme: Theme::Page,
+};
+
+fn all(set: &ResultSet) -> Vec<Chart> {
+    of_run(set, &Filter::default()).unwrap()
+}
+
+fn one(set: &ResultSet, name: &str) -> Chart {
+    choose("run", all(set), &[name.to_owned()])
+        .unwrap()
+        .remove(0)
+}
+
+/// A run of one phase whose engine tells how long single operations took, and what was done when.
+fn coursed() -> ResultSet {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[1000; 3], &[700; 3]]);
+    for record in &mut set.cells {
+        let slow = 1 + u64::from(record.cell.contender == 0);
+        let sample = &mut record.samples[0];
+        for (operation, ns) in [("create", 9_000 * slow), ("read", 700)] {
+            let buckets = vec![(ns, 9_000), (3 * ns, 950), (40 * ns, 49), (900 * ns, 1)];
+            sample.latencies.push(LatencyDistribution {
+                operation: operation.into(),
+                count: 10_000,
+                sum_ns: 10_000 * ns,
+                min_ns: ns / 2,
+                max_ns: 800 * ns,
+                buckets,
+            });
+        }
+        let slice = |at: u64| Slice {
+            operations: 1000 - 70 * at * slow,
+            bytes: Bytes((10 - at) << 20),
+        };
+        sample.progress = Some(Progress {
+            slice_ns: Nanos(sample.return_ns.0.div_ceil(5)),
+            slices: (0..5).map(slice).collect(),
+        });
+    }
+    set
+}
 
 #[test]
-fn draw_for_eyes() {
-    let Some(dir) = std::env::var_os("CHARTS") else {
-        return;
-    };
-    let dir = std::path::PathBuf::from(dir);
-    for (name, set) in [
-        ("run", fixture::run()),
-        ("repeated", repeated()),
-        ("many", many()),
+fn each_kind_of_chart_is_drawn_as_it_was() {
+    for name in [
+        "overview",
+        "samples-tree-copy",
+        "repeats-tree-copy",
+        "cost-tree-copy",
     ] {
-        for chart in of_run(&set, &Filter::default()).unwrap() {
-            for (width, theme) in [(360, Theme::Light), (1000, Theme::Dark)] {
-                let svg = render(&chart, Look { width, theme });
-                let file = dir.join(format!("{name}-{}-{width}-{theme}.png", chart.name));
-                std::fs::write(file.with_extension("svg"), &svg).unwrap();
-                std::fs::write(file, png::of_svg(&svg, 1.0).unwrap()).unwrap();
+        let chart = one(&repeated(), name);
+        insta::assert_snapshot!(format!("chart_{name}"), lines(&render(&chart, PAGE)));
+    }
+    for name in ["latency-tree-copy", "throughput-tree-copy"] {
+        let chart = one(&coursed(), name);
+        insta::assert_snapshot!(format!("chart_{name}"), lines(&render(&chart, PAGE)));
+    }
+    let narrow = Look {
+        width: 280,
+        theme: Theme::Dark,
+    };
+    let svg = render(&one(&many(), "samples-classic-copy"), narrow);
+    insta::assert_snapshot!("chart_narrow_dark", lines(&svg));
+}
+
+/// An element a line, so that a difference shows as one.
+fn lines(svg: &str) -> String {
+    svg.replace("><", ">\n<")
+}
+
+#[test]
+fn the_value_of_a_chart_holds_everything_that_is_drawn() {
+    for chart in all(&repeated()).into_iter().chain(all(&coursed())) {
+        let json = serde_json::to_string(&chart).unwrap();
+        let read: Chart = serde_json::from_str(&json).unwrap();
+        assert_eq!(render(&read, PAGE), render(&chart, PAGE));
+    }
+    let chart = one(&one_phase(&["ext4", "xfs"], &[&[1000], &[700]]), "overview");
+    insta::assert_snapshot!("chart_json", serde_json::to_string_pretty(&chart).unwrap());
+}
+
+#[test]
+fn every_drawing_is_whole_and_every_mark_has_its_words() {
+    let sets = [
+        fixture::run(),
+        repeated(),
+        many(),
+        single(),
+        mixed_labs(),
+        coursed(),
+    ];
+    for chart in sets.iter().flat_map(all) {
+        for (width, theme) in [(280, Theme::Light), (360, Theme::Page), (1000, Theme::Dark)] {
+            let svg = render(&chart, Look { width, theme });
+            let document = Document::parse(&svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
+            let root = document.root_element();
+            assert_eq!(root.attribute("role"), Some("img"));
+            let ids = root.attribute("aria-labelledby").unwrap();
+            let named = |id: &str| {
+                document
+                    .descendants()
+                    .any(|n| n.attribute("id") == Some(id))
+            };
+            assert!(ids.split(' ').all(named), "{ids}");
+            for node in document.descendants().filter(is_mark) {
+                let title = node.children().find(|child| child.has_tag_name("title"));
+                let words = title.and_then(|title| title.text()).unwrap_or("");
+                assert!(
+                    !words.is_empty(),
+                    "{} in {}",
+                    node.tag_name().name(),
+                    chart.name
+                );
             }
+            let outside = outside(&document);
+            assert_eq!(outside, None, "{} at {width}", chart.name);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
+    }
+}
+
+fn is_mark(node: &Node<'_, '_>) -> bool {
+    let class = node.attribute("class").unwrap_or("");
+    ["o", "m", "r", "i", "b", "h", "l"].contains(&class)
+}
+
+/// What begins beside the drawing.
+fn outside(document: &Document<'_>) -> Option<String> {
+    let of_box = document.root_element().attribute("viewBox")?;
+    let of_box: Vec<f64> = of_box.split(' ').map(|n| n.parse().unwrap()).collect();
+    let (right, bottom) = (of_box[0] + of_box[2] + 0.5, of_box[1] + of_box[3] + 0.5);
+    let beyond = |node: Node<'_, '_>| {
+        let at = |name: &str| {
+            node.attribute(name)
+                .and_then(|text| text.parse::<f64>().ok())
+        };
+        let x = at("x").or(at("cx")).unwrap_or(0.0);
+        let y = at("y").or(at("cy")).unwrap_or(0.0);
+        let beyond = x < of_box[0] - 0.5 || x > right || y < of_box[1] - 0.5 || y > bottom;
+        beyond.then(|| format!("{node:?} at {x}, {y}"))
+    };
+    document.descendants().find_map(beyond)
+}
+
+/// Width, height and the pixels of a picture.
+fn pixels(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
+        .read_info()
+        .unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    pixels.truncate(info.buffer_size());
+    (info.width, info.height, pixels)
+}
+
+#[test]
+fn a_picture_has_its_width_its_letters_and_the_same_bytes_again() {
+    let chart = one(&repeated(), "overview");
+    let look = Look {
+        width: 360,
+        theme: Theme::Light,
+    };
+    let svg = render(&chart, look);
+    let bytes = pictures::of_svg(&svg, 2.0).unwrap();
+    let (width, height, with) = pixels(&bytes);
+    assert_eq!(width, 720);
+    assert!(height > 100);
+    let without = svg.replace("<text", "<desc").replace("</text", "</desc");
+    let (.., without) = pixels(&pictures::of_svg(&without, 2.0).unwrap());
+    let differing = with.iter().zip(&without).filter(|(a, b)| a != b).count();
+    assert!(differing > 2000, "letters change {differing} bytes");
+    assert_eq!(pictures::of_svg(&svg, 2.0).unwrap(), bytes);
+    // The paper is white, and there are marks upon it.
+    assert_eq!(with[..3], [255; 3]);
+    assert!(without.iter().any(|byte| *byte < 128));
+}
+
+#[test]
+fn letters_that_pictures_lack_are_named_and_stand_in_the_drawing() {
+    let chart = one(&many(), "overview");
+    let lacking = pictures::lacking(&chart);
+    assert!(
+        lacking.contains('日') && !lacking.contains('m'),
+        "{lacking}"
+    );
+    assert!(render(&chart, PAGE).contains("日本語"));
+    assert_eq!(pictures::lacking(&one(&repeated(), "overview")), "");
+}
+
+#[test]
+fn a_run_without_figures_is_refused_and_one_figure_is_drawn_without_interval() {
+    let nothing = of_run(&empty(), &Filter::default()).unwrap_err();
+    assert!(matches!(nothing, NoChart::Nothing { .. }), "{nothing}");
+    let chart = one(&single(), "samples-tree-copy");
+    let marks = chart.panels.iter().flat_map(|panel| &panel.series);
+    let mut marks = marks.flat_map(|one| &one.marks);
+    assert!(!marks.any(|mark| matches!(mark, Mark::Interval { .. })));
+    assert!(
+        !all(&single())
+            .iter()
+            .any(|chart| chart.kind == Kind::Repeats)
+    );
+}
+
+#[test]
+fn what_is_asked_for_and_not_there_is_told_with_what_is() {
+    let run = fixture::run();
+    let charts = all(&run);
+    let error = choose("r", charts.clone(), &["overwiev".into()]).unwrap_err();
+    assert!(
+        error.to_string().contains("overview, samples-tree-copy"),
+        "{error}"
+    );
+    let samples = choose("r", charts, &["samples".into()]).unwrap();
+    assert_eq!(samples.len(), 4);
+    let with = |workload: Option<&str>, phase: Option<&str>, contenders: &[&str]| Filter {
+        workload: workload.map(str::to_owned),
+        phase: phase.map(str::to_owned),
+        contenders: contenders.iter().map(|&c| c.to_owned()).collect(),
+    };
+    for (filter, known) in [
+        (with(Some("nothing"), None, &[]), "tree and search"),
+        (
+            with(None, Some("untar"), &[]),
+            "copy, delete, grep cold and grep warm",
+        ),
+        (
+            with(None, None, &["ntfs"]),
+            "ext4, xfs and btrfs:compress=zstd,<b>",
+        ), // example
+    ] {
+        let error = of_run(&run, &filter).unwrap_err().to_string();
+        assert!(error.contains(known), "{error}");
+    }
+    let filter = with(Some("tree"), Some("copy"), &["xfs"]); // example
+    let charts = of_run(&run, &filter).unwrap();
+    assert!(charts.iter().all(|chart| chart.drawn() == [1]));
+    let names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "overview",
+            "samples-tree-copy",
+            "repeats-tree-copy",
+            "cost-tree-copy"
+        ]
+    );
+    // Ratios stay those to the baseline of the run, with and without it in sight.
+    let svg = render(&charts[0], PAGE);
+    assert!(
+        svg.contains("0.78\u{d7}") && svg.contains("ratios to ext4"),
+        "{svg}"
+    );
+}
+
+#[test]
+fn every_chart_of_a_run_has_a_name_of_its_own_fit_for_a_file() {
+    for set in [fixture::run(), many(), mixed_labs()] {
+        let charts = all(&set);
+        let mut names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
+        let fit = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        assert!(names.iter().all(fit), "{names:?}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), charts.len());
+    }
+}
+
+#[test]
+fn many_samples_are_counted_in_columns_and_said_to_be() {
+    const BLOCKS: u64 = 400;
+    let times = |slow: u64| -> Vec<u64> {
+        let noise = |block: u64| block * 7919 % 101;
+        (0..BLOCKS).map(|block| slow + noise(block)).collect()
+    };
+    let set = one_phase(&["ext4", "xfs"], &[&times(900), &times(700)]);
+    let chart = one(&set, "samples-tree-copy");
+    assert!(
+        chart.notes[0].contains("More than 120 samples"),
+        "{:?}",
+        chart.notes
+    );
+    for panel in &chart.panels[..2] {
+        let counted = |mark: &Mark| match mark {
+            Mark::Bin { label, .. } => label
+                .split(": ")
+                .nth(1)?
+                .split(' ')
+                .next()?
+                .parse::<u64>()
+                .ok(),
+            _ => None,
+        };
+        for one in &panel.series {
+            let counts: u64 = one.marks.iter().filter_map(counted).sum();
+            assert_eq!(counts, BLOCKS);
+        }
+    }
+    let repeats = one(&set, "repeats-tree-copy");
+    assert!(
+        repeats.notes[1].contains("Of 400 blocks"),
+        "{:?}",
+        repeats.notes
+    );
+    for chart in [chart, repeats] {
+        let svg = render(&chart, PAGE);
+        assert!(svg.len() < 150_000, "{}: {} bytes", chart.name, svg.len());
+    }
+}
+
+#[test]
+fn figures_that_have_no_place_are_counted_and_harm_nothing() {
+    let mut chart = one(&repeated(), "overview");
+    let labels = [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e-300, 1e300];
+    for (at, x) in labels.into_iter().enumerate() {
+        chart.panels[0].series[1].marks.push(Mark::Middle {
+            x,
+            y: 0.5,
+            label: format!("odd {at}"),
+        });
+    }
+    let svg = render(&chart, PAGE);
+    assert!(
+        svg.contains("4 marks have no place on their scale"),
+        "{svg}"
+    );
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    // The same scales with nothing, with one value, and with those.
+    for scale in [Scale::Linear, Scale::FromZero, Scale::Log, Scale::Nines] {
+        let mut chart = one(&coursed(), "throughput-tree-copy");
+        let axes = |chart: &mut Chart, scale| {
+            for panel in &mut chart.panels {
+                panel.x.scale = scale;
+                let up: &mut Axis = panel.y.as_mut().unwrap();
+                up.scale = scale;
+            }
+        };
+        axes(&mut chart, scale);
+        assert!(Document::parse(&render(&chart, PAGE)).is_ok());
+        for points in [
+            vec![],
+            vec![(0.0, 0.0)],
+            vec![(f64::NAN, 1.0), (1e300, -1e300)],
+        ] {
+            let label = "odd".to_owned();
+            chart.panels[0].series[0].marks = vec![Mark::Line { points, label }];
+            let svg = render(&chart, PAGE);
+            assert!(Document::parse(&svg).is_ok());
+            assert!(
+                !svg.contains("NaN") && !svg.contains("inf"),
+                "{scale:?} {svg}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_contender_a_million_times_slower_and_one_of_no_time_are_drawn() {
+    let set = one_phase(&["ext4", "xfs"], &[&[0, 0, 1], &[1_000_000; 3]]);
+    for chart in all(&set) {
+        let svg = render(&chart, PAGE);
+        assert!(Document::parse(&svg).is_ok());
+        assert!(
+            !svg.contains("NaN") && !svg.contains("inf"),
+            "{}: {svg}",
+            chart.name
+        );
     }
 }

@@ -118,7 +118,12 @@ impl<'a> Field<'a> {
 
     fn draw(&self, paper: &mut Paper) {
         let room = self.right - self.origin.0;
-        let up = format!("{}: {}", self.panel.title, self.y.label());
+        let (title, label) = (&self.panel.title, self.y.label());
+        let up = if label.starts_with(title) {
+            label
+        } else {
+            format!("{title}: {label}")
+        };
         paper.text(
             (self.origin.0, self.origin.1 + 13.0),
             "p",

@@ -12,7 +12,7 @@ mod scale;
 pub mod theme;
 
 use super::Chart;
-use paper::{Paper, SMALL, wrapped};
+use paper::{Paper, SMALL, fitting, wrapped};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use theme::standalone;
@@ -79,12 +79,22 @@ impl Look {
     }
 }
 
+/// Around a picture by itself, pixels.
+const MARGIN: f64 = 12.0;
+
 /// Draws a chart. The same chart and look give the same bytes.
 pub fn render(chart: &Chart, look: Look) -> String {
-    let wide = look.wide();
+    let margin = if look.theme == Theme::Page {
+        0.0
+    } else {
+        MARGIN
+    };
+    let wide = look.wide() - 2.0 * margin;
     let mut paper = Paper::new(wide);
     paper.down(20.0);
-    paper.text((0.0, paper.y - 4.0), "t", &chart.title);
+    let title = fitting(&chart.title, wide, 13.0);
+    paper.text((0.0, paper.y - 6.0), "t", &title);
+    paper.down(4.0);
     if chart.panels.iter().any(|panel| panel.y.is_some()) {
         lines::draw(&mut paper, chart);
     } else {
@@ -104,16 +114,14 @@ pub fn render(chart: &Chart, look: Look) -> String {
         }
     }
     paper.down(4.0);
-    frame(chart, look.theme, &paper)
+    frame(chart, look.theme, &paper, margin)
 }
 
 /// Puts what was drawn into its element, with what it is in words.
-fn frame(chart: &Chart, theme: Theme, paper: &Paper) -> String {
-    const MARGIN: f64 = 12.0;
+fn frame(chart: &Chart, theme: Theme, paper: &Paper, margin: f64) -> String {
     let escaped = paper::escaped;
     let (name, title, about) = (&chart.name, escaped(&chart.title), escaped(&chart.about));
     let (inside, standing) = (theme == Theme::Page, theme != Theme::Page);
-    let margin = if standing { MARGIN } else { 0.0 };
     let (wide, tall) = (paper.wide + 2.0 * margin, paper.y.ceil() + 2.0 * margin);
     let mut svg = String::with_capacity(paper.svg.len() + about.len() + 2048);
     let size = if inside {

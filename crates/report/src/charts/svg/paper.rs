@@ -82,6 +82,11 @@ impl Paper {
         );
     }
 
+    /// A path without words.
+    pub(super) fn path(&mut self, class: &str, path: &str) {
+        let _ = write!(self.svg, r#"<path class="{class}" d="{path}"/>"#);
+    }
+
     /// A shape with words.
     pub(super) fn shape(&mut self, class: &str, path: &str, words: &str) {
         let words = escaped(words);

@@ -28,6 +28,8 @@ struct Layout {
     field: f64,
     /// The column of figures.
     figures: f64,
+    /// How tall a row is: the same in all fields, which have their labels in common.
+    tall: f64,
 }
 
 impl Layout {
@@ -40,6 +42,9 @@ impl Layout {
         let gutter = if beside { label } else { 0.0 };
         let figures = if beside { figures } else { 0.0 };
         let bars = chart.panels.iter().all(is_of_bars);
+        let series = chart.panels.iter().flat_map(|panel| &panel.series);
+        let mut marks = series.flat_map(|one| &one.marks);
+        let many = marks.any(|m| matches!(m, Mark::Dot { .. } | Mark::Bin { .. }));
         let plot = if bars { 70.0 } else { 170.0 };
         let least = if beside {
             plot + figures
@@ -62,6 +67,7 @@ impl Layout {
             columns,
             field,
             figures,
+            tall: if many { 32.0 } else { 20.0 },
         }
     }
 }
@@ -96,7 +102,6 @@ struct Field<'a> {
     x: Laid<'a>,
     /// The upper end of each row.
     rows: Vec<f64>,
-    /// How tall a row is.
     tall: f64,
     bars: bool,
 }
@@ -104,10 +109,9 @@ struct Field<'a> {
 impl<'a> Field<'a> {
     fn of(layout: &'a Layout, chart: &'a Chart, panel: &'a Panel, (left, top): (f64, f64)) -> Self {
         let marks = || panel.series.iter().flat_map(|one| &one.marks);
-        let many = marks().any(|m| matches!(m, Mark::Dot { .. } | Mark::Bin { .. }));
-        let tall = if many { 32.0 } else { 20.0 };
+        let tall = layout.tall;
         let mut rows = Vec::with_capacity(panel.rows.len());
-        let mut y = top + HEAD;
+        let mut y = top + if panel.title.is_empty() { 0.0 } else { HEAD };
         let mut group = "";
         for row in &panel.rows {
             if row.group != group {
@@ -173,21 +177,39 @@ impl<'a> Field<'a> {
 
     /// What lies behind the marks: values of the axis, the reference, where lengths begin.
     fn behind(&self, paper: &mut Paper) {
-        let (top, bottom) = (self.top + HEAD - 2.0, self.bottom());
+        let bottom = self.bottom();
         if self.bars {
-            let zero = self.x.zero();
-            paper.line("g", (zero, top), (zero, bottom));
+            self.upright(paper, "g", self.x.zero());
             return;
         }
         for (x, text) in self.x.ticks(54.0) {
-            paper.line("g", (x, top), (x, bottom + 3.0));
+            self.upright(paper, "g", x);
             paper.anchored((x, bottom + 14.0), "k", "middle", &text);
         }
         if let Some(x) = self.panel.x.reference.and_then(|at| self.x.at(at)) {
-            paper.line("z", (x, top), (x, bottom));
+            self.upright(paper, "z", x);
         }
         let middle = f64::midpoint(self.left, self.right());
         paper.anchored((middle, bottom + 28.0), "k", "middle", &self.x.label());
+    }
+
+    /// A line through all rows, and through no label between them.
+    fn upright(&self, paper: &mut Paper, class: &str, x: f64) {
+        let mut path = String::new();
+        let mut end = f64::NEG_INFINITY;
+        for top in &self.rows {
+            if (top - end).abs() > 0.5 {
+                if !path.is_empty() {
+                    let _ = write!(path, "V{}", n(end));
+                }
+                let _ = write!(path, "M{} {}", n(x), n(*top));
+            }
+            end = top + self.tall;
+        }
+        let _ = write!(path, "V{}", n(end));
+        if !self.rows.is_empty() {
+            paper.path(class, &path);
+        }
     }
 
     fn labels(&self, paper: &mut Paper, first: bool) {

@@ -130,6 +130,7 @@ impl<'a> Laid<'a> {
     fn by_ratio(&self, most: f64) -> (Vec<f64>, Option<f64>) {
         const NEAR: f64 = 4.0;
         let (low, high) = (self.low.exp(), self.high.exp());
+        let (low, high) = (low.max(f64::MIN_POSITIVE), high.min(f64::MAX));
         if high / low < NEAR {
             return self.even(low, high, most);
         }
