@@ -45,7 +45,7 @@
       box.closest("label").classList.toggle("gone", hidden);
       if (hidden) off.phase.add(box.value);
     });
-    all("[data-c]").forEach((one) => { one.hidden = off.contender.has(one.dataset.c); });
+    all("[data-c]").forEach((one) => { one.toggleAttribute("hidden", off.contender.has(one.dataset.c)); });
     all("[data-p]").forEach((one) => { one.hidden = off.phase.has(one.dataset.p); });
     // What has nothing left to show goes with it.
     all(".workload, tbody:not([data-p])").forEach((group) => {

@@ -14,7 +14,7 @@ mod samples;
 pub mod svg;
 mod throughput;
 
-pub use of_run::{Filter, NoChart, choose, of_lab, of_run};
+pub use of_run::{Filter, NoChart, by_lab, choose, of_run};
 
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};

@@ -94,12 +94,8 @@ impl Place<'_> {
 pub fn of_run(set: &ResultSet, filter: &Filter) -> Result<Vec<Chart>, NoChart> {
     check(set, filter)?;
     let comparisons = Comparisons::of(set);
-    let shares = labs::shares(set);
-    let both = comparisons.labs.iter().zip(&shares);
-    let mut charts: Vec<Chart> = both
-        .flat_map(|(comparison, (_, share))| of_lab(comparison, share, filter))
-        .collect();
-    make_unique(&mut charts);
+    let charts = of_labs(set, &comparisons, filter).into_iter().flatten();
+    let charts: Vec<Chart> = charts.collect();
     if charts.is_empty() {
         return Err(NoChart::Nothing {
             run: set.run.id.clone(),
@@ -108,8 +104,23 @@ pub fn of_run(set: &ResultSet, filter: &Filter) -> Result<Vec<Chart>, NoChart> {
     Ok(charts)
 }
 
+/// All charts of each lab of a run.
+pub fn by_lab(set: &ResultSet, comparisons: &Comparisons) -> Vec<Vec<Chart>> {
+    of_labs(set, comparisons, &Filter::default())
+}
+
+fn of_labs(set: &ResultSet, comparisons: &Comparisons, filter: &Filter) -> Vec<Vec<Chart>> {
+    let shares = labs::shares(set);
+    let both = comparisons.labs.iter().zip(&shares);
+    let mut charts: Vec<Vec<Chart>> = both
+        .map(|(comparison, (_, share))| of_lab(comparison, share, filter))
+        .collect();
+    make_unique(&mut charts.iter_mut().flatten().collect::<Vec<_>>());
+    charts
+}
+
 /// The charts of one lab, whose share of the run that is.
-pub fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Chart> {
+fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Chart> {
     let labels = comparison.contenders.iter();
     let wanted = &filter.contenders;
     let place = Place {
@@ -216,7 +227,7 @@ fn slug(text: &str) -> String {
 }
 
 /// Numbers those that would have the name of one before them.
-fn make_unique(charts: &mut [Chart]) {
+fn make_unique(charts: &mut [&mut Chart]) {
     for at in 1..charts.len() {
         let (before, rest) = charts.split_at_mut(at);
         let taken = |name: &str| before.iter().any(|chart| chart.name == name);

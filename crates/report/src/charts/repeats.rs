@@ -9,7 +9,7 @@ use fsdyno_stats::Summary;
 use std::fmt::Write as _;
 
 /// More blocks than this are drawn by the medians of neighbours.
-const POINTS: usize = 240;
+const POINTS: usize = 120;
 
 pub(super) fn chart(place: &Place<'_>, (workload, phase): (&str, &PhaseTable)) -> Option<Chart> {
     let there = phase

@@ -173,16 +173,20 @@ fn a_picture_has_its_width_its_letters_and_the_same_bytes_again() {
     };
     let svg = render(&chart, look);
     let bytes = pictures::of_svg(&svg, 2.0).unwrap();
-    let (width, height, with) = pixels(&bytes);
-    assert_eq!(width, 720);
-    assert!(height > 100);
+    let (wide, tall, pixels_with) = pixels(&bytes);
+    assert_eq!(wide, 720);
+    assert!(tall > 100);
     let without = svg.replace("<text", "<desc").replace("</text", "</desc");
     let (.., without) = pixels(&pictures::of_svg(&without, 2.0).unwrap());
-    let differing = with.iter().zip(&without).filter(|(a, b)| a != b).count();
+    let differing = pixels_with
+        .iter()
+        .zip(&without)
+        .filter(|(a, b)| a != b)
+        .count();
     assert!(differing > 2000, "letters change {differing} bytes");
     assert_eq!(pictures::of_svg(&svg, 2.0).unwrap(), bytes);
     // The paper is white, and there are marks upon it.
-    assert_eq!(with[..3], [255; 3]);
+    assert_eq!(pixels_with[..3], [255; 3]);
     assert!(without.iter().any(|byte| *byte < 128));
 }
 
@@ -279,13 +283,19 @@ fn every_chart_of_a_run_has_a_name_of_its_own_fit_for_a_file() {
 
 #[test]
 fn many_samples_are_counted_in_columns_and_said_to_be() {
-    const BLOCKS: u64 = 400;
+    const BLOCKS: u64 = 130;
     let times = |slow: u64| -> Vec<u64> {
         let noise = |block: u64| block * 7919 % 101;
         (0..BLOCKS).map(|block| slow + noise(block)).collect()
     };
     let set = one_phase(&["ext4", "xfs"], &[&times(900), &times(700)]);
-    let chart = one(&set, "samples-tree-copy");
+    let charts = all(&set);
+    let named = |name: &str| {
+        choose("r", charts.clone(), &[name.to_owned()])
+            .unwrap()
+            .remove(0)
+    };
+    let chart = named("samples-tree-copy");
     assert!(
         chart.notes[0].contains("More than 120 samples"),
         "{:?}",
@@ -307,9 +317,9 @@ fn many_samples_are_counted_in_columns_and_said_to_be() {
             assert_eq!(counts, BLOCKS);
         }
     }
-    let repeats = one(&set, "repeats-tree-copy");
+    let repeats = named("repeats-tree-copy");
     assert!(
-        repeats.notes[1].contains("Of 400 blocks"),
+        repeats.notes[1].contains("Of 130 blocks"),
         "{:?}",
         repeats.notes
     );
@@ -377,4 +387,19 @@ fn a_contender_a_million_times_slower_and_one_of_no_time_are_drawn() {
             chart.name
         );
     }
+}
+
+#[test]
+fn draw_for_eyes() {
+    let Some(dir) = std::env::var_os("CHARTS") else { return };
+    let dir = std::path::PathBuf::from(dir);
+    for (name, set, of) in [("r", repeated(), "samples-tree-copy"), ("m", many(), "overview"), ("c", coursed(), "latency-tree-copy"), ("c", coursed(), "throughput-tree-copy")] {
+        let chart = one(&set, of);
+        for (width, theme) in [(360, Theme::Light), (1000, Theme::Dark)] {
+            let svg = render(&chart, Look { width, theme });
+            std::fs::write(dir.join(format!("{name}-{of}-{width}.png")), pictures::of_svg(&svg, 1.0).unwrap()).unwrap();
+        }
+    }
+    std::fs::write(dir.join("page.html"), crate::text(&coursed(), fsdyno_report::Format::Html, &crate::wide(80))).unwrap();
+    std::fs::write(dir.join("page2.html"), crate::text(&repeated(), fsdyno_report::Format::Html, &crate::wide(80))).unwrap();
 }

@@ -133,14 +133,14 @@ fn frame(chart: &Chart, theme: Theme, paper: &Paper, margin: f64) -> String {
     let _ = write!(
         svg,
         r#"<svg{size} class="chart {kind}" viewBox="{0} {0} {wide} {tall}" role="img" aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{title}</title><desc id="{name}-d">{about}</desc>"#,
-        -margin
+        0.0 - margin
     );
     if standing {
         let _ = write!(
             svg,
             r#"<style>{}</style><rect class="paper" x="{1}" y="{1}" width="{wide}" height="{tall}"/>"#,
             standalone(theme),
-            -margin
+            0.0 - margin
         );
     }
     svg.push_str(&paper.svg);

@@ -131,10 +131,7 @@ impl Paper {
     /// Opens the group of a contender.
     pub(super) fn open(&mut self, style: usize, contender: &str) {
         let (style, contender) = (style % super::theme::STYLES, escaped(contender));
-        let _ = write!(
-            self.svg,
-            r#"<g class="s{style}" data-contender="{contender}">"#
-        );
+        let _ = write!(self.svg, r#"<g class="s{style}" data-c="{contender}">"#);
     }
 
     /// Closes it.

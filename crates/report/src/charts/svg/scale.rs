@@ -193,7 +193,8 @@ impl<'a> Laid<'a> {
     /// The unit in which values are written, and its name.
     fn unit(&self) -> (f64, &'static str) {
         let size = if self.axis.scale == Scale::Log {
-            self.high.exp()
+            // A power of ten may come back a little below itself.
+            self.high.exp() * (1.0 + 1e-9)
         } else {
             self.high.abs().max(self.low.abs())
         };

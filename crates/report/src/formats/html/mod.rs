@@ -2,6 +2,7 @@
 //! sorting, filtering and copying. The template, its style and its script lie in `data/`.
 
 mod bars;
+mod charts;
 mod commands;
 mod costs;
 mod disks;
@@ -61,6 +62,8 @@ fn fill(template: &str, page: &impl Serialize) -> Result<Vec<u8>, minijinja::Err
     let published = include_str!("../../../data/published.html");
     environment.add_template("published.html", published)?;
     environment.add_template("report.css", include_str!("../../../data/report.css"))?;
+    let dark = "@media screen and (prefers-color-scheme: dark)";
+    environment.add_template_owned("charts.css", crate::charts::svg::theme::of_page(dark))?;
     environment.add_template("report.js", include_str!("../../../data/report.js"))?;
     let text = environment.get_template(template)?.render(page)?;
     Ok(text.into_bytes())

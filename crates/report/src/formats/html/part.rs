@@ -1,6 +1,7 @@
 //! The tables of one lab, as the template takes them: texts and numbers, nothing to decide any more.
 
 use super::bars::{self, Dots};
+use super::charts::Charts;
 use super::costs::{COSTS, Cell};
 use super::disks::Disks;
 use super::fragments::Fragments;
@@ -42,6 +43,8 @@ pub struct Part {
     binned: bool,
     baseline: String,
     contenders: Vec<String>,
+    /// Drawings of all phases.
+    charts: Vec<String>,
     overview: Option<Overview>,
     tiers_about: &'static str,
     tiers: Vec<(String, String)>,
@@ -101,6 +104,8 @@ struct Phase {
     unit: &'static str,
     writes: bool,
     rows: Vec<Row>,
+    /// Drawings of it.
+    charts: Vec<String>,
     costs: Vec<(String, Vec<Cell>)>,
 }
 
@@ -132,7 +137,7 @@ impl Part {
     pub fn of(
         at: usize,
         comparison: &Comparison,
-        why: Why,
+        (why, charts): (Why, &Charts),
         (unmeasured, clock): (bool, bool),
     ) -> Self {
         let suffix = match at {
@@ -142,6 +147,7 @@ impl Part {
         let dots = Dots::of(comparison);
         Self {
             lab: comparison.heading(),
+            charts: charts.overview(),
             overview: Overview::of_all(comparison),
             tiers_about: TIERS,
             tiers: comparison.tiers(),
@@ -170,7 +176,7 @@ impl Part {
                 .workloads
                 .iter()
                 .filter(|w| w.measured())
-                .map(|w| Workload::of(w, comparison, clock, dots))
+                .map(|w| Workload::of(w, comparison, charts, (clock, dots)))
                 .collect(),
             cost_headings: COSTS.iter().map(|(heading, _)| *heading).collect(),
             disks: Disks::of(comparison),
@@ -187,7 +193,12 @@ impl Part {
 }
 
 impl Workload {
-    fn of(workload: &WorkloadTable, comparison: &Comparison, clock: bool, dots: Dots) -> Self {
+    fn of(
+        workload: &WorkloadTable,
+        comparison: &Comparison,
+        charts: &Charts,
+        (clock, dots): (bool, Dots),
+    ) -> Self {
         let place = |phase: &str| words::phase(comparison.workloads.len(), &workload.name, phase);
         Self {
             name: workload.name.clone(),
@@ -196,7 +207,11 @@ impl Workload {
                 .phases
                 .iter()
                 .filter(|p| !p.lines.is_empty())
-                .map(|p| Phase::of(p, place(&p.label), &comparison.contenders, (clock, dots)))
+                .map(|p| {
+                    let charts = charts.of(&workload.name, &p.label);
+                    let place = (place(&p.label), charts);
+                    Phase::of(p, place, &comparison.contenders, (clock, dots))
+                })
                 .collect(),
         }
     }
@@ -205,7 +220,7 @@ impl Workload {
 impl Phase {
     fn of(
         phase: &PhaseTable,
-        place: String,
+        (place, charts): (String, Vec<String>),
         contenders: &[String],
         (clock, dots): (bool, Dots),
     ) -> Self {
@@ -236,6 +251,7 @@ impl Phase {
             unit: scale.unit(),
             writes: phase.lines.len() > 1,
             rows: rows.collect(),
+            charts,
             costs,
         }
     }

@@ -4,7 +4,7 @@ use super::filters::{self, Filter};
 use super::notes::{Doubt, Unmeasured};
 use super::part::Part;
 use super::published::{self, Then};
-use super::{commands, fill, why};
+use super::{charts, commands, fill, why};
 use crate::Options;
 use crate::table::{Comparison, Comparisons, Lab, Measure, facts, labs};
 use crate::words;
@@ -25,6 +25,8 @@ pub struct Page {
     cells: String,
     /// The tables of each lab.
     parts: Vec<String>,
+    /// Charts that would make the page too large.
+    charts_left_out: usize,
     /// Whether there is any table of times.
     measured: bool,
     /// Whether some phase has a time to durable.
@@ -48,9 +50,11 @@ impl Page {
         let comparisons = Comparisons::of(set);
         let unmeasured = !comparisons.unmeasured.is_empty();
         let mut why = why::of_all(set, &comparisons, options).into_iter();
+        let (drawn, charts_left_out) = charts::of_all(set, &comparisons);
         let part = |(at, comparison): (usize, &Comparison)| {
             let why = why.next().unwrap_or_default();
-            let part = Part::of(at, comparison, why, (unmeasured, options.clock));
+            let asked = (unmeasured, options.clock);
+            let part = Part::of(at, comparison, (why, &drawn[at]), asked);
             let filled = fill("lab.html", &part)?;
             Ok(String::from_utf8_lossy(&filled).into_owned())
         };
@@ -64,6 +68,7 @@ impl Page {
             why: comparisons.apart().then_some(labs::WHY),
             all_labs: comparisons.apart().then_some(labs::ALL),
             cells: comparisons.cells.in_words(),
+            charts_left_out,
             parts: parts.collect::<Result<_, minijinja::Error>>()?,
             measured: comparisons.labs.iter().any(Comparison::measured),
             writes: comparisons
