@@ -388,18 +388,3 @@ fn a_contender_a_million_times_slower_and_one_of_no_time_are_drawn() {
         );
     }
 }
-
-#[test]
-fn draw_for_eyes() {
-    let Some(dir) = std::env::var_os("CHARTS") else { return };
-    let dir = std::path::PathBuf::from(dir);
-    for (name, set, of) in [("r", repeated(), "samples-tree-copy"), ("m", many(), "overview"), ("c", coursed(), "latency-tree-copy"), ("c", coursed(), "throughput-tree-copy")] {
-        let chart = one(&set, of);
-        for (width, theme) in [(360, Theme::Light), (1000, Theme::Dark)] {
-            let svg = render(&chart, Look { width, theme });
-            std::fs::write(dir.join(format!("{name}-{of}-{width}.png")), pictures::of_svg(&svg, 1.0).unwrap()).unwrap();
-        }
-    }
-    std::fs::write(dir.join("page.html"), crate::text(&coursed(), fsdyno_report::Format::Html, &crate::wide(80))).unwrap();
-    std::fs::write(dir.join("page2.html"), crate::text(&repeated(), fsdyno_report::Format::Html, &crate::wide(80))).unwrap();
-}

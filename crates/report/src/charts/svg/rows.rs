@@ -45,7 +45,7 @@ impl Layout {
         let series = chart.panels.iter().flat_map(|panel| &panel.series);
         let mut marks = series.flat_map(|one| &one.marks);
         let many = marks.any(|m| matches!(m, Mark::Dot { .. } | Mark::Bin { .. }));
-        let plot = if bars { 70.0 } else { 170.0 };
+        let plot = if bars { 50.0 } else { 170.0 };
         let least = if beside {
             plot + figures
         } else {

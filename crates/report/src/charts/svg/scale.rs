@@ -165,7 +165,6 @@ impl<'a> Laid<'a> {
 
     fn nines(&self, apart: f64) -> Vec<(f64, String)> {
         let parts = [
-            0.0,
             0.5,
             0.9,
             0.99,

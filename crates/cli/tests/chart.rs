@@ -1,0 +1,73 @@
+//! Charts by the program: which there are, as what, and what is refused.
+
+mod support;
+
+use support::Home;
+
+#[test]
+fn charts_are_listed_drawn_and_the_same_again_and_what_is_not_there_is_named() {
+    let home = Home::new();
+    let on = format!("dir:{}", home.work().display());
+    let run = ["run", "--on", &on, "--dataset", "mixed", "--scale", "0.002"];
+    let run = [&run[..], &["--engine", "null"]].concat();
+    let phases = ["--workload", "copy,stat-walk", "--repeats", "2"];
+    assert_eq!(home.fsdyno(&[&run[..], &phases].concat()).code, Some(0));
+
+    let listed = home.fsdyno(&["chart"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    let first = listed.out.lines().filter_map(|line| line.split(' ').next());
+    // What is folded goes on below without a name.
+    let names: Vec<&str> = first.filter(|name| !name.is_empty()).collect();
+    let samples: Vec<&&str> = names.iter().filter(|n| n.starts_with("samples-")).collect();
+    assert_eq!(samples.len(), 2, "{}", listed.out);
+
+    // A file each, of the same bytes again.
+    let draw = |format: &str, into: &str| -> Vec<Vec<u8>> {
+        let into = home.work().join(into);
+        let output = format!("{}/", into.display());
+        let said = home.fsdyno(&["chart", "last", "--format", format, "--output", &output]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let file = |name: &&str| std::fs::read(into.join(format!("{name}.{format}"))).unwrap();
+        names.iter().map(file).collect()
+    };
+    let drawn = draw("svg", "a");
+    assert_eq!(drawn, draw("svg", "b"));
+    assert!(drawn.iter().all(|svg| svg.starts_with(b"<svg ")));
+    let values = draw("json", "a");
+    let value: serde_json::Value = serde_json::from_slice(&values[0]).unwrap();
+    assert_eq!(value["schema"], 1);
+
+    let picture = home.work().join("one.png");
+    let file = picture.display().to_string();
+    let asked = [
+        "chart", "last", samples[0], "--format", "png", "--theme", "dark",
+    ];
+    let said = home.fsdyno(&[&asked[..], &["--width", "300", "--output", &file]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let bytes = std::fs::read(&picture).unwrap();
+    assert_eq!(bytes[..4], *b"\x89PNG");
+    assert_eq!(bytes[16..20], 300_u32.to_be_bytes());
+
+    // One drawing goes to standard output, several do not, but as values.
+    let one = home.fsdyno(&["chart", "last", samples[0]]);
+    assert!(one.out.starts_with("<svg ") && one.out.ends_with("</svg>\n"));
+    let several = home.fsdyno(&["chart", "last", "samples"]);
+    assert_eq!(several.code, Some(2));
+    assert!(several.err.contains("--output DIR"), "{}", several.err);
+    let several = home
+        .fsdyno(&["chart", "last", "samples", "--format", "json"])
+        .out;
+    let several: serde_json::Value = serde_json::from_str(&several).unwrap();
+    assert_eq!(several.as_array().map(Vec::len), Some(2));
+
+    for (asked, told) in [
+        (["last", "smaples"], names[0]),
+        (["--phase", "untar"], "it has copy and stat-walk"),
+        (["--width", "100000"], "280..=4000"),
+        (["--theme", "blue"], "light and dark"),
+    ] {
+        let said = home.fsdyno(&[&["chart"][..], &asked].concat());
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(told), "{}", said.err);
+    }
+}
