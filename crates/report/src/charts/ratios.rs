@@ -39,7 +39,7 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
     chart.panels.push(rows.panel);
     chart.about = about(&chart, comparison);
     chart.notes.push(format!(
-        "Left of 1: takes less time than {baseline}. Thick: the interval at 95 % or more; thin: \
+        "Left of 1: a time below that of {baseline}. Thick: the interval at 95 % or more; thin: \
          the ratios of all blocks."
     ));
     if open {

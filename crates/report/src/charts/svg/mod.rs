@@ -132,7 +132,7 @@ fn frame(chart: &Chart, theme: Theme, paper: &Paper, margin: f64) -> String {
     let kind = chart.kind;
     let _ = write!(
         svg,
-        r#"<svg{size} class="chart {kind}" viewBox="{0} {0} {wide} {tall}" role="img" aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{title}</title><desc id="{name}-d">{about}</desc>"#,
+        r#"<svg{size} class="graph {kind}" viewBox="{0} {0} {wide} {tall}" role="img" aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{title}</title><desc id="{name}-d">{about}</desc>"#,
         0.0 - margin
     );
     if standing {

@@ -39,20 +39,20 @@ pub(super) const DARK: Colours = Colours {
 
 /// The rules that are the same whatever the colours are.
 const SHAPES: &str = "\
-.chart text{font:12px system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif;fill:var(--chart-ink)}\
-.chart .t{font-size:13px;font-weight:650}\
-.chart .p{font-weight:600}\
-.chart .k{font-size:11px;fill:var(--chart-soft)}\
-.chart .g{stroke:var(--chart-line);stroke-width:1;fill:none}\
-.chart .z{stroke:var(--chart-soft);stroke-width:1;fill:none;stroke-dasharray:4 3}\
-.chart .o{fill:var(--chart-paper);stroke:currentColor;stroke-width:1}\
-.chart .r{fill:none;stroke:currentColor;stroke-width:1.2}\
-.chart .i{fill:currentColor;fill-opacity:.38;stroke:none}\
-.chart .m{fill:currentColor;stroke:var(--chart-paper);stroke-width:1}\
-.chart .b{fill:currentColor;fill-opacity:.8}\
-.chart .h{fill:currentColor;fill-opacity:.55}\
-.chart .l{fill:none;stroke:currentColor;stroke-width:1.6;stroke-linejoin:round}\
-.chart .paper{fill:var(--chart-paper)}";
+.graph text{font:12px system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif;fill:var(--chart-ink)}\
+.graph .t{font-size:13px;font-weight:650}\
+.graph .p{font-weight:600}\
+.graph .k{font-size:11px;fill:var(--chart-soft)}\
+.graph .g{stroke:var(--chart-line);stroke-width:1;fill:none}\
+.graph .z{stroke:var(--chart-soft);stroke-width:1;fill:none;stroke-dasharray:4 3}\
+.graph .o{fill:var(--chart-paper);stroke:currentColor;stroke-width:1}\
+.graph .r{fill:none;stroke:currentColor;stroke-width:1.2}\
+.graph .i{fill:currentColor;fill-opacity:.38;stroke:none}\
+.graph .m{fill:currentColor;stroke:var(--chart-paper);stroke-width:1}\
+.graph .b{fill:currentColor;fill-opacity:.8}\
+.graph .h{fill:currentColor;fill-opacity:.55}\
+.graph .l{fill:none;stroke:currentColor;stroke-width:1.6;stroke-linejoin:round}\
+.graph .paper{fill:var(--chart-paper)}";
 
 /// The rules of a picture by itself: every colour written out.
 pub(super) fn standalone(theme: Theme) -> String {
@@ -63,7 +63,7 @@ pub(super) fn standalone(theme: Theme) -> String {
         .replace("var(--chart-line)", colours.line)
         .replace("var(--chart-paper)", colours.paper);
     for (at, colour) in colours.series.iter().enumerate() {
-        let _ = write!(rules, ".chart .s{at}{{color:{colour}}}");
+        let _ = write!(rules, ".graph .s{at}{{color:{colour}}}");
     }
     rules
 }
@@ -91,9 +91,9 @@ pub fn of_page(dark: &str) -> String {
     let _ = writeln!(rules, "{dark}{{:root{{{}}}}}", variables(&DARK));
     rules.push_str(SHAPES);
     for at in 0..STYLES {
-        let _ = write!(rules, ".chart .s{at}{{color:var(--s{at})}}");
+        let _ = write!(rules, ".graph .s{at}{{color:var(--s{at})}}");
     }
-    rules.push_str(".chart{display:block;width:100%;height:auto}\n");
+    rules.push_str(".graph{display:block;width:100%;height:auto}\n");
     rules
 }
 
