@@ -84,7 +84,7 @@ pub fn advice([contender, faster]: [&Contender; 2], cause: Cause) -> Option<Stri
 }
 
 fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender, faster: &Contender) -> String {
-    let device = "a device whose cache survives a power cut makes flushes cheap";
+    let device = "a device whose cache survives a power cut, on which flushes cost little";
     let option = recipe.unflushed();
     let has = |one: &Contender, option: &str| one.mount.iter().any(|given| given == option);
     match option.filter(|option| !has(contender, option)) {
@@ -92,13 +92,13 @@ fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender, faster: &Co
             format!(
                 "the mount option {option}, as {} has it, which risks what was \
                  promised to be durable, and the file system itself, when the power goes (fsdyno plug \
-                 tells); {device}",
+                 tells), or {device}",
                 faster.label
             )
         }
         Some(option) => format!(
             "the mount option {option}, which risks what was promised to be durable, and the file \
-             system itself, when the power goes (fsdyno plug tells); {device}"
+             system itself, when the power goes (fsdyno plug tells), or {device}"
         ),
         None => device.to_owned(),
     }
