@@ -69,7 +69,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
             if one.1 > best.1 { one } else { best }
         });
     let not_known = |why: &str| Err(format!("what carries the difference is not known: {why}"));
-    let percent = format!("{:.0} %", 100.0 * most);
+    let percent = self::share(most);
     if most < CARRIES {
         return not_known(&format!(
             "the largest part of it, {}, is {percent}",
@@ -128,9 +128,9 @@ fn in_the_rest(slower: &Anatomy, faster: &Anatomy, most: f64) -> Result<Found, S
         });
     }
     let why = format!(
-        "what carries the difference is not known: for {:.0} % of it the workers did not run and the \
+        "what carries the difference is not known: for {} of it the workers did not run and the \
          device had nothing to do",
-        100.0 * most
+        share(most)
     );
     let load = slower.load_of_others().filter(|load| *load > LOADED);
     let threads = slower.kernel_threads_ns.zip(faster.kernel_threads_ns);
