@@ -62,7 +62,7 @@ static inline void next(char *last) {
 
 /* Many files: `files` of them in a worker's directory, `each` a directory, `bytes` in a file. */
 
-enum work { CREATE, STAT, OPEN, RENAME, LINK, UNLINK, MKDIR, RMDIR };
+enum work { CREATE, STAT, OPEN, RENAME, LINK, UNLINK, MKDIR, RMDIR, UNLINK_LINKS };
 
 static void one(enum work work, int dir, const char *name, size_t bytes) {
   char other[16];
@@ -94,6 +94,10 @@ static void one(enum work work, int dir, const char *name, size_t bytes) {
       break;
     case UNLINK:
       MUST(unlinkat(dir, name, 0));
+      break;
+    case UNLINK_LINKS: /* so that links can be made again */
+      other[0] = 'l';
+      MUST(unlinkat(dir, other, 0));
       break;
     case MKDIR:
       other[0] = 'm';
@@ -344,7 +348,7 @@ static void unpack(const char *path, const char *to) {
 }
 
 int main(int argc, char **argv) {
-  static const char *names[] = {"create", "stat", "open", "rename", "link", "unlink", "mkdir", "rmdir"};
+  static const char *names[] = {"create", "stat", "open", "rename", "link", "unlink", "mkdir", "rmdir", "unlink-links"};
   static const char *trees[] = {"copy", "delete", "read", "walk"};
   memset(buffer, 0xa5, sizeof buffer);
   memset(listings[0], 1, sizeof listings[0]);
@@ -366,7 +370,7 @@ int main(int argc, char **argv) {
   else if (argc == 6 && !strcmp(argv[1], "random-read"))
     all_over(0, argv[2], number(argv[3]), block_size(argv[4]), *argv[5] == 'd');
   else {
-    fputs("usage: floor create|stat|open|rename|link|unlink|mkdir|rmdir DIR FILES EACH BYTES\n"
+    fputs("usage: floor create|stat|open|rename|link|unlink|mkdir|rmdir|unlink-links DIR FILES EACH BYTES\n"
           "       floor copy FROM TO | untar ARCHIVE TO | delete|read|walk TREE\n"
           "       floor seq-write|seq-read FILE SIZE BLOCK\n"
           "       floor random-write|random-read FILE COUNT BLOCK direct|cached\n", stderr);

@@ -13,7 +13,11 @@ use fsdyno_model::{
 use std::path::{Path, PathBuf};
 
 /// The size of an image: sparse, so that only what is written is taken.
-const SIZE: Bytes = Bytes(12 << 30);
+const SIZE: Bytes = Bytes(4 << 30);
+
+/// What must be free where images lie: what is written anew goes to new places, until all of an image
+/// was written once.
+const FREE: u64 = SIZE.0 + (512 << 20);
 
 /// A file system, mounted. Given back from top to bottom.
 #[derive(Debug)]
@@ -22,6 +26,7 @@ pub struct Ground {
     device: Option<Loop>,
     _image: Option<Image>,
     target: PathBuf,
+    beside: PathBuf,
     _scratch: Scratch,
 }
 
@@ -30,11 +35,15 @@ fn told(error: impl std::fmt::Display) -> String {
 }
 
 impl Ground {
-    /// Makes and mounts a file system with its defaults.
-    pub fn make(name: &str, base: &Path, stop: &Stop) -> Result<Self, String> {
+    /// Makes a file system with its defaults and mounts it, with these options.
+    pub fn make(name: &str, mount: &[&str], base: &Path, stop: &Stop) -> Result<Self, String> {
         let recipe =
             fsdyno_recipes::find(name).ok_or_else(|| format!("`{name}` is no file system"))?;
-        let contender = plain(name);
+        let contender = Contender {
+            mount: mount.iter().map(ToString::to_string).collect(),
+            ..plain(name)
+        };
+        enough_space(base)?;
         let journal = Journal::open(&journals()?).map_err(told)?;
         let path = base.join(format!("fsdyno-bench-{}", std::process::id()));
         let scratch = Scratch::create(&path, &journal).map_err(told)?;
@@ -73,6 +82,7 @@ impl Ground {
             device,
             _image: image,
             target,
+            beside: path,
             _scratch: scratch,
         })
     }
@@ -80,6 +90,16 @@ impl Ground {
     /// Where it is mounted.
     pub fn path(&self) -> &Path {
         &self.target
+    }
+
+    /// A directory of ours beside it.
+    pub fn scratch(&self) -> &Path {
+        &self.beside
+    }
+
+    /// Whether it stands on a device, rather than in memory alone.
+    pub fn on_a_device(&self) -> bool {
+        self.device.is_some()
     }
 
     /// Gives everything back, and says what could not be.
@@ -117,4 +137,34 @@ fn journals() -> Result<PathBuf, String> {
     let strategy = etcetera::choose_base_strategy().map_err(told)?;
     let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
     Ok(state.join("fsdyno").join("journal"))
+}
+
+/// The command that makes such a file system on an image; empty where none does, or several do.
+pub fn mkfs(name: &str, image: &Path) -> Result<String, String> {
+    let recipe = fsdyno_recipes::find(name).ok_or_else(|| format!("`{name}` is no file system"))?;
+    if recipe.kind() != FilesystemKind::Block {
+        return Ok(String::new());
+    }
+    let devices = [image.display().to_string()];
+    let steps = recipe.make_for(&plain(name), &devices, image);
+    Ok(match &steps[..] {
+        [step] => step.argv().join(" "),
+        _ => String::new(),
+    })
+}
+
+/// Refuses a place that would be full in the middle.
+fn enough_space(base: &Path) -> Result<(), String> {
+    let space =
+        rustix::fs::statvfs(base).map_err(|error| format!("{}: {error}", base.display()))?;
+    let free = space.f_bavail * space.f_frsize;
+    if free < FREE {
+        return Err(format!(
+            "{}: {} MiB are free, {} are needed; name another place with --in DIR",
+            base.display(),
+            free >> 20,
+            FREE >> 20
+        ));
+    }
+    Ok(())
 }

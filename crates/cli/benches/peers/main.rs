@@ -1,76 +1,43 @@
 //! fsdyno beside the floor in C and beside the programs that a user would take instead: the same work
 //! by both, in alternating pairs, on file systems made for it. Writes `BENCHMARKS.md`.
 //!
-//! What is done is said in `works`, how it is taken in `contest`, where in `ground`, and what becomes
-//! of it in `told`. Started by `./x bench`.
+//! What is done is said in `works`, how it is taken in `contest` and `took`, where in `ground`, how
+//! much memory it takes in `memory`, and what becomes of it in `told`. Started by `./x bench`.
 
+mod asked;
+mod busy;
 mod contest;
 mod ground;
+mod memory;
+mod names;
 mod told;
+mod took;
 mod works;
 
-use contest::{Duel, Figures};
+use asked::Asked;
+use contest::{Duel, Figures, Length, Side};
 use fsdyno_model::Stop;
 use ground::Ground;
+use names::Names;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+use took::Runner;
 use works::{Other, Work};
 
-/// How much is done.
-#[derive(Debug, Clone, Copy)]
-pub struct Scale {
-    /// Alternating pairs of each comparison.
-    pub pairs: u32,
-    /// Files of the works on many.
-    pub files: u64,
-    /// The size of large files.
-    pub megabytes: u64,
-    /// Operations all over one.
-    pub operations: u64,
-    /// Of the dataset of trees.
-    pub tree: f64,
-}
-
-const FULL: Scale = Scale {
-    pairs: 15,
-    files: 100_000,
-    megabytes: 1024,
-    operations: 262_144,
-    tree: 1.0,
-};
-const QUICK: Scale = Scale {
-    pairs: 6,
-    files: 50_000,
-    megabytes: 128,
-    operations: 65_536,
-    tree: 0.4,
-};
-
-/// What was asked for.
-struct Asked {
-    scale: Scale,
-    filesystems: Vec<String>,
-    /// Parts of the names of works; all where none is named.
-    only: Vec<String>,
-    /// Where peers lie that cargo installed.
-    peers: PathBuf,
-    /// Where images lie.
-    base: PathBuf,
-    output: PathBuf,
-}
-
-const USAGE: &str =
-    "usage: ./x bench [--quick] [--pairs N] [--fs LIST] [--only WORDS] [--in DIR] [--output FILE]
-  --quick      less of everything: minutes, not hours
-  --pairs N    alternating pairs of each comparison
-  --fs LIST    file systems, separated by commas
-  --only WORDS works whose names have one of these words in them, separated by commas
-  --in DIR     where image files lie [default: /dev/shm, so that no device dominates]
-  --output F   where the tables go [default: BENCHMARKS.md]";
-
 fn main() -> ExitCode {
-    let told = asked().and_then(|asked| bench(&asked));
-    match told {
+    let asked = match Asked::read(std::env::args().skip(1)) {
+        Ok(Some(asked)) => asked,
+        Ok(None) => {
+            println!("{}", asked::USAGE);
+            return ExitCode::SUCCESS;
+        }
+        Err(reason) => {
+            eprintln!("bench: {reason}");
+            return ExitCode::from(2);
+        }
+    };
+    match bench(&asked) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("bench: {reason}");
@@ -79,43 +46,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn list(text: &str) -> Vec<String> {
-    text.split(',').map(str::to_owned).collect()
+/// The time there is, shared out among what is left to do.
+struct Purse {
+    until: Instant,
+    rows: usize,
 }
 
-/// Reads the arguments. `cargo bench` adds `--bench`.
-fn asked() -> Result<Asked, String> {
-    let mut asked = Asked {
-        scale: FULL,
-        filesystems: list("tmpfs,ext4,xfs,btrfs"),
-        only: Vec::new(),
-        peers: PathBuf::new(),
-        base: PathBuf::from("/dev/shm"),
-        output: PathBuf::from("BENCHMARKS.md"),
-    };
-    let mut pairs = None;
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} what?\n{USAGE}"));
-        match word.as_str() {
-            "--bench" => {}
-            "--quick" => asked.scale = QUICK,
-            "--pairs" => {
-                let text = value()?;
-                let number = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-                pairs = Some(number);
-            }
-            "--fs" => asked.filesystems = list(&value()?),
-            "--only" => asked.only = list(&value()?),
-            "--peers" => asked.peers = value()?.into(),
-            "--in" => asked.base = value()?.into(),
-            "--output" => asked.output = value()?.into(),
-            "--help" => return Err(USAGE.to_owned()),
-            _ => return Err(format!("what is `{word}`?\n{USAGE}")),
-        }
+impl Purse {
+    /// The share of the next row.
+    fn share(&mut self) -> Duration {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let rows = u32::try_from(self.rows.max(1)).unwrap_or(u32::MAX);
+        self.rows = self.rows.saturating_sub(1);
+        left / rows
     }
-    asked.scale.pairs = pairs.unwrap_or(asked.scale.pairs);
-    Ok(asked)
 }
 
 fn bench(asked: &Asked) -> Result<(), String> {
@@ -126,98 +70,153 @@ fn bench(asked: &Asked) -> Result<(), String> {
     std::env::set_current_dir(root).map_err(|error| format!("{root}: {error}"))?;
     let home = tempfile::tempdir().map_err(|error| error.to_string())?;
     let floor = build_floor(home.path())?;
-    let mut pages = told::Pages::begin(asked.scale);
-    for filesystem in &asked.filesystems {
-        let mut ground = Ground::make(filesystem, &asked.base, &stop)?;
-        let names = Names {
-            scale: asked.scale,
-            ground: ground.path().to_owned(),
-            floor: floor.clone(),
-            peers: asked.peers.clone(),
+    let runner = Runner::new(&stop);
+    let wanted: Vec<&Work> = works::all().filter(|work| asked.wants(work.name)).collect();
+    let rows: usize = wanted.iter().map(|work| work.others.len()).sum();
+    let weighs = asked.wants(memory::NAME);
+    if wanted.is_empty() && !weighs {
+        return Err(format!(
+            "--only names no row; there are:\n{}",
+            asked::rows()
+        ));
+    }
+    let mut purse = Purse {
+        until: Instant::now() + asked.scale.time,
+        rows: rows * asked.filesystems.len(),
+    };
+    let mut pages = told::Pages::begin(asked.scale, &asked.filesystems);
+    let mut end = Ok(());
+    for name in &asked.filesystems {
+        let Err(reason) = on(
+            name,
+            asked,
+            (&floor, home.path()),
+            &mut purse,
+            &runner,
+            &mut pages,
+        ) else {
+            continue;
         };
-        for work in works::ALL {
-            let wanted = |word: &String| work.name.contains(word.as_str());
-            if !asked.only.is_empty() && !asked.only.iter().any(wanted) {
-                continue;
-            }
-            let rows = compare(work, &names, &stop)?;
-            pages.add(work, filesystem, rows);
-            // What is done so far is kept, whatever comes.
-            pages.write(&asked.output)?;
+        if stop.requested() {
+            end = Err(reason);
+            break;
         }
+        eprintln!("{name}: {reason}");
+        pages.missing(name, &reason);
+        pages.write(&asked.output)?;
+    }
+    if let Err(reason) = &end {
+        pages.stopped(reason);
+    }
+    pages.write(&asked.output)?;
+    eprintln!("written: {}", asked.output.display());
+    end
+}
+
+/// All works on one file system. What was done before it failed stands in the pages.
+fn on(
+    name: &str,
+    asked: &Asked,
+    (floor, home): (&Path, &Path),
+    purse: &mut Purse,
+    runner: &Runner,
+    pages: &mut told::Pages,
+) -> Result<(), String> {
+    let mut ground = Ground::make(name, &[], &asked.base, runner.stop())?;
+    let mut names = Names {
+        scale: asked.scale,
+        filesystem: name.to_owned(),
+        ground: ground.path().to_owned(),
+        scratch: ground.scratch().to_owned(),
+        base: asked.base.clone(),
+        home: home.to_owned(),
+        floor: floor.to_owned(),
+        mkfs: ground::mkfs(name, &ground.scratch().join("other.img"))?,
+        peers: asked.peers.clone(),
+    };
+    for work in works::all().filter(|work| asked.wants(work.name)) {
+        let ended = compare(work, &names, purse, runner, |other, figures| {
+            pages.add(work, name, other, figures);
+        });
+        // What is done so far is kept, whatever comes.
+        pages.write(&asked.output)?;
+        ended?;
+    }
+    let in_memory = !ground.on_a_device();
+    ground.give_back()?;
+    drop(ground);
+    if in_memory && asked.wants(memory::NAME) {
+        // Of its inodes there are else a few million.
+        let mut ground = Ground::make(name, &["nr_inodes=0"], &asked.base, runner.stop())?;
+        ground.path().clone_into(&mut names.ground);
+        let weighed = memory::weigh(&names, runner, |row| pages.weighs(row));
+        pages.write(&asked.output)?;
+        weighed?;
         ground.give_back()?;
     }
     Ok(())
 }
 
-/// What stands for the words in braces of a command.
-#[derive(Debug)]
-pub struct Names {
-    scale: Scale,
-    ground: PathBuf,
-    floor: PathBuf,
-    peers: PathBuf,
-}
-
-impl Names {
-    /// A command with all words in braces replaced.
-    pub fn fill(&self, command: &str) -> String {
-        let Scale {
-            files,
-            megabytes,
-            operations,
-            tree,
-            ..
-        } = self.scale;
-        let shown = |path: &Path| path.display().to_string();
-        [
-            ("{fsdyno}", env!("CARGO_BIN_EXE_fsdyno").to_owned()),
-            ("{floor}", shown(&self.floor)),
-            ("{cpz}", shown(&self.peers.join("cpz"))),
-            ("{rmz}", shown(&self.peers.join("rmz"))),
-            ("{xcp}", shown(&self.peers.join("xcp"))),
-            ("{d}", shown(&self.ground)),
-            ("{n}", files.to_string()),
-            ("{k}", (files / 1024).max(1).to_string()),
-            ("{mib}", megabytes.to_string()),
-            ("{ops}", operations.to_string()),
-            ("{tree}", tree.to_string()),
-        ]
-        .iter()
-        .fold(command.to_owned(), |text, (word, with)| {
-            text.replace(word, with)
-        })
-    }
-}
-
-/// What came out of one comparison, or why nothing did.
-type Row = (&'static Other, Result<Figures, String>);
-
-/// All comparisons of one work on one file system. What cannot be compared is told with its reason.
-fn compare(work: &'static Work, names: &Names, stop: &Stop) -> Result<Vec<Row>, String> {
-    contest::shell(&names.fill(works::CLEAR), stop)?;
-    contest::shell(&names.fill(work.lay), stop)?;
-    let mut rows = Vec::new();
+/// All comparisons of one work on one file system, each told as it ends. What cannot be compared is
+/// told with its reason; only a wish to stop ends all.
+fn compare(
+    work: &'static Work,
+    names: &Names,
+    purse: &mut Purse,
+    runner: &Runner,
+    mut tell: impl FnMut(&'static Other, Result<Figures, String>),
+) -> Result<(), String> {
+    let laid = runner
+        .shell(&names.fill(works::CLEAR))
+        .and_then(|()| runner.shell(&names.fill(work.lay)));
     for other in work.others {
-        let theirs = names.fill(other.command);
-        let figures = if contest::there(&theirs) {
-            let duel = Duel {
-                before: names.fill(work.before),
-                ours: names.fill(other.ours.unwrap_or(work.ours)),
-                theirs,
-            };
-            duel.fight(names.scale.pairs, stop)
-        } else {
-            Err("not there".to_owned())
+        let time = purse.share();
+        let Some(duel) = duel(work, other, names) else {
+            continue;
         };
-        if stop.requested() {
-            return Err("stopped at the user's request".to_owned());
+        let theirs = &duel.theirs.command;
+        let figures = match &laid {
+            Err(reason) => Err(reason.clone()),
+            Ok(()) if !took::there(theirs) => {
+                let program = theirs.split(' ').next().unwrap_or_default();
+                Err(format!("`{program}` is not on this machine"))
+            }
+            Ok(()) => {
+                let most = names.scale.pairs.min(other.pairs);
+                duel.fight(Length { most, time }, runner)
+            }
+        };
+        if runner.stop().requested() {
+            return Err(took::STOPPED.to_owned());
         }
         let line = figures.as_ref().map_or_else(String::clone, Figures::line);
-        eprintln!("{:<26} {:<14} {line}", work.name, other.name);
-        rows.push((other, figures));
+        eprintln!(
+            "{:<8} {:<38} {:<16} {line}",
+            names.filesystem, work.name, other.name
+        );
+        tell(other, figures);
     }
-    Ok(rows)
+    Ok(())
+}
+
+/// The two commands, with all names filled in; none where there is nothing to be held beside.
+fn duel(work: &Work, other: &Other, names: &Names) -> Option<Duel> {
+    // What has no mkfs is not made anew.
+    if other.command.contains("{mkfs}") && names.mkfs.is_empty() {
+        return None;
+    }
+    Some(Duel {
+        before: names.fill(work.before),
+        ours: Side {
+            command: names.fill(other.ours.unwrap_or(work.ours)),
+            less: other.less.map(|less| names.fill(less)),
+        },
+        theirs: Side {
+            command: names.fill(other.command),
+            less: None,
+        },
+        by: other.by,
+    })
 }
 
 /// Compiles the floor as a user would.

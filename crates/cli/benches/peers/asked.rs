@@ -1,0 +1,149 @@
+//! What was asked for, and how much is done of it.
+
+use crate::{memory, works};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// What it is called.
+    pub name: &'static str,
+    /// Alternating pairs of each comparison, at most.
+    pub pairs: usize,
+    /// The time for all comparisons.
+    pub time: Duration,
+    /// Files of the works on many.
+    pub files: u64,
+    /// The size of large files.
+    pub megabytes: u64,
+    /// Operations all over one.
+    pub operations: u64,
+    /// Of the dataset of trees.
+    pub tree: f64,
+    /// Files that memory is weighed at.
+    pub weighed: &'static [u64],
+}
+
+const FULL: Scale = Scale {
+    name: "full",
+    pairs: 15,
+    time: Duration::from_secs(21 * 60),
+    files: 30_000,
+    megabytes: 256,
+    operations: 131_072,
+    tree: 0.2,
+    weighed: &[1_000_000, 10_000_000],
+};
+const QUICK: Scale = Scale {
+    name: "quick",
+    pairs: 9,
+    time: Duration::from_secs(7 * 60),
+    files: 10_000,
+    megabytes: 96,
+    operations: 49_152,
+    tree: 0.06,
+    weighed: &[1_000_000],
+};
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Asked {
+    pub scale: Scale,
+    pub filesystems: Vec<String>,
+    /// Parts of the names of works; all where none is named.
+    only: Vec<String>,
+    /// Peers that cargo installed, by name.
+    pub peers: BTreeMap<String, PathBuf>,
+    /// Where images lie.
+    pub base: PathBuf,
+    pub output: PathBuf,
+}
+
+pub const USAGE: &str = "usage: ./x bench [--quick] [--fs LIST] [--only ROWS] [--pairs N] [--minutes N] [--in DIR] [--output FILE]
+
+Holds fsdyno beside a floor in C and beside other programs that do the same work, in alternating pairs,
+as root, and writes the tables to BENCHMARKS.md: about 25 minutes, with --quick about 8. A wish to stop
+(Ctrl-C) is heard at once; what is done is written, and all that was made is undone.
+
+  --quick      less of everything
+  --fs LIST    file systems, separated by commas [default: tmpfs,ext4,xfs,btrfs]
+  --only ROWS  rows whose names have one of these words in them, separated by semicolons or commas
+               (`--only list` tells them)
+  --pairs N    alternating pairs of each comparison at most [default: 15, --quick 9]
+  --minutes N  the time for all comparisons [default: 21, --quick 7]; each takes 6 pairs at least
+  --in DIR     where image files lie [default: /dev/shm, so that no device dominates]
+  --output F   where the tables go [default: BENCHMARKS.md]";
+
+/// The names of all rows, one a line.
+pub fn rows() -> String {
+    let names = works::all().map(|work| work.name);
+    let names: Vec<&str> = names.chain([memory::NAME]).collect();
+    names.join("\n")
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::to_owned).collect()
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+impl Asked {
+    /// Reads the arguments; none where help was asked for. `cargo bench` adds `--bench`.
+    pub fn read(mut words: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
+        let mut asked = Self {
+            scale: FULL,
+            filesystems: list("tmpfs,ext4,xfs,btrfs"),
+            only: Vec::new(),
+            peers: BTreeMap::new(),
+            base: PathBuf::from("/dev/shm"),
+            output: PathBuf::from("BENCHMARKS.md"),
+        };
+        let (mut pairs, mut time) = (None, None);
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} what?\n{USAGE}"));
+            match word.as_str() {
+                "--bench" => {}
+                "--quick" => asked.scale = QUICK,
+                "--pairs" => pairs = Some(number::<usize>(&value()?)?.max(1)),
+                "--minutes" => {
+                    let minutes: f64 = number(&value()?)?;
+                    time = Some(Duration::from_secs_f64(60.0 * minutes.clamp(0.0, 1e6)));
+                }
+                "--fs" => asked.filesystems = list(&value()?),
+                "--only" => {
+                    let value = value()?;
+                    if value == "list" {
+                        return Err(format!("the rows are:\n{}", rows()));
+                    }
+                    let by = if value.contains(';') { ';' } else { ',' };
+                    asked.only = value.split(by).map(|word| word.trim().to_owned()).collect();
+                }
+                "--peers" => asked.peers = peers(&value()?),
+                "--in" => asked.base = value()?.into(),
+                "--output" => asked.output = value()?.into(),
+                "--help" | "-h" => return Ok(None),
+                _ => return Err(format!("what is `{word}`?\n{USAGE}")),
+            }
+        }
+        asked.scale.pairs = pairs.unwrap_or(asked.scale.pairs);
+        asked.scale.time = time.unwrap_or(asked.scale.time);
+        Ok(Some(asked))
+    }
+
+    /// Whether a row of that name is wanted.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
+    }
+}
+
+/// `cpz=PATH,rmz=PATH`.
+fn peers(text: &str) -> BTreeMap<String, PathBuf> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, at)| (name.to_owned(), at.into()))
+        .collect()
+}

@@ -1,0 +1,104 @@
+//! How much memory a program takes for a million files, and for ten: the most at a time, of the whole
+//! program, as the kernel tells it at its end.
+
+use crate::names::Names;
+use crate::took::{self, By, Runner};
+
+pub const NAME: &str = "memory";
+
+/// No more than so much, and no more at ten million files than at one.
+pub const GOAL: f64 = 64.0 * 1024.0 * 1024.0;
+
+/// What one program took for so many files.
+#[derive(Debug)]
+pub struct Weighed {
+    pub name: &'static str,
+    pub command: &'static str,
+    pub ours: bool,
+    pub files: u64,
+    /// Bytes, or why they are not known.
+    pub peak: Result<f64, String>,
+}
+
+/// Who is weighed, in an order in which each finds what it needs: the directory `{d}` stands for, and
+/// `{files}`.
+const WEIGHED: &[(&str, bool, &str)] = &[
+    (
+        "fsdyno, create",
+        true,
+        "{fsdyno} phase op-create --in {d} --set files={files} --set each=10000 --until return",
+    ),
+    (
+        "fsdyno, stat",
+        true,
+        "{fsdyno} phase op-stat --in {d} --set files={files} --set each=10000",
+    ),
+    (
+        "fsdyno, unlink",
+        true,
+        "{fsdyno} phase op-unlink --in {d} --set files={files} --set each=10000 --until return",
+    ),
+];
+
+/// Others, at the first number of files alone: what they take grows.
+const OTHERS: &[(&str, &str)] = &[("bonnie++", "bonnie++ -q -u root -d {d} -s 0 -n {k} -r 0")];
+
+/// What the kernel takes for a file in memory, bytes: an inode and an entry, and room to spare.
+const FILE: u64 = 1600;
+
+/// Weighs all, each told as it ends.
+pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> Result<(), String> {
+    let mut weigh = |name, command: &'static str, ours, files: u64| -> Result<(), String> {
+        let filled = command
+            .replace("{files}", &files.to_string())
+            .replace("{k}", &(files / 1024).to_string());
+        let filled = names.fill(&filled);
+        let peak = if files * FILE > available() {
+            Err(format!(
+                "{} MiB of memory are free, {} are needed",
+                available() >> 20,
+                (files * FILE) >> 20
+            ))
+        } else if took::there(&filled) {
+            runner.timed(&filled, By::Process).map(|took| took.peak)
+        } else {
+            Err("not on this machine".to_owned())
+        };
+        if runner.stop().requested() {
+            return Err(took::STOPPED.to_owned());
+        }
+        let shown = peak.as_ref().map(|peak| format!("{:.1} MB", peak / 1e6));
+        eprintln!(
+            "memory   {name}, {files} files: {}",
+            shown.unwrap_or_else(Clone::clone)
+        );
+        tell(Weighed {
+            name,
+            command,
+            ours,
+            files,
+            peak,
+        });
+        Ok(())
+    };
+    for files in names.scale.weighed {
+        for (name, ours, command) in WEIGHED {
+            weigh(name, command, *ours, *files)?;
+        }
+        runner.shell(&names.fill("rm -rf {d}/op"))?;
+    }
+    for (name, command) in OTHERS {
+        weigh(name, command, false, names.scale.weighed[0])?;
+    }
+    Ok(())
+}
+
+/// Memory that can be had, bytes; none where nobody tells.
+fn available() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}

@@ -1,0 +1,64 @@
+//! What stands for the words in braces of a command.
+
+use crate::asked::Scale;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub struct Names {
+    pub scale: Scale,
+    pub filesystem: String,
+    /// Where it is mounted.
+    pub ground: PathBuf,
+    /// A directory beside it.
+    pub scratch: PathBuf,
+    /// Where images lie.
+    pub base: PathBuf,
+    /// A directory on the disk that goes away.
+    pub home: PathBuf,
+    pub floor: PathBuf,
+    /// What makes such a file system anew; empty where nothing does.
+    pub mkfs: String,
+    /// Peers that cargo installed, by name.
+    pub peers: BTreeMap<String, PathBuf>,
+}
+
+impl Names {
+    /// A command with all words in braces replaced.
+    pub fn fill(&self, command: &str) -> String {
+        let Scale {
+            files,
+            megabytes,
+            operations,
+            tree,
+            ..
+        } = self.scale;
+        let shown = |path: &Path| path.display().to_string();
+        let peer = |name: &str| self.peers.get(name).map_or(name.to_owned(), |at| shown(at));
+        [
+            ("{mkfs}", self.mkfs.clone()),
+            ("{fsdyno}", env!("CARGO_BIN_EXE_fsdyno").to_owned()),
+            ("{floor}", shown(&self.floor)),
+            ("{cpz}", peer("cpz")),
+            ("{rmz}", peer("rmz")),
+            ("{xcp}", peer("xcp")),
+            ("{d}", shown(&self.ground)),
+            ("{fs}", self.filesystem.clone()),
+            ("{base}", shown(&self.base)),
+            ("{image}", shown(&self.scratch.join("other.img"))),
+            ("{store}", shown(&self.home.join("store.db"))),
+            ("{n}", files.to_string()),
+            ("{k}", (files / 1024).max(1).to_string()),
+            ("{mib}", megabytes.to_string()),
+            ("{ops}", operations.to_string()),
+            ("{opskib}", (4 * operations).to_string()),
+            ("{few}", (operations / 8).max(1).to_string()),
+            ("{fewkib}", (4 * (operations / 8).max(1)).to_string()),
+            ("{tree}", tree.to_string()),
+        ]
+        .iter()
+        .fold(command.to_owned(), |text, (word, with)| {
+            text.replace(word, with)
+        })
+    }
+}

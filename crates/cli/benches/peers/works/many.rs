@@ -1,0 +1,124 @@
+//! Operations on many files.
+
+use super::{Goal, Other, Work, cpu, other};
+
+const NO_FILES: &str = "rm -rf {d}/op; sync -f {d}";
+const MANY: &str = "{floor} create {d} {n} 100 0; sync -f {d}";
+const AS_FLOOR: &[Goal] = &[cpu(1.05)];
+
+const fn floor(command: &'static str) -> Other {
+    other("floor", command, AS_FLOOR)
+}
+
+pub(super) static WORKS: &[Work] = &[
+    Work {
+        name: "create, tree",
+        about: "empty files, 100 in a directory",
+        lay: "",
+        before: NO_FILES,
+        ours: "{fsdyno} phase op-create --in {d} --set files={n} --until return",
+        others: &[floor("{floor} create {d} {n} 100 0")],
+    },
+    Work {
+        name: "create, one directory",
+        about: "empty files, all in one directory",
+        lay: "",
+        before: NO_FILES,
+        ours: "{fsdyno} phase op-create --in {d} --set files={n} --set each={n} --until return",
+        others: &[floor("{floor} create {d} {n} {n} 0")],
+    },
+    Work {
+        name: "small-file write",
+        about: "files of 2 KiB made and written, 100 in a directory",
+        lay: "",
+        before: NO_FILES,
+        ours: "{fsdyno} phase op-create --in {d} --set files={n} --set bytes=2048 --until return",
+        others: &[floor("{floor} create {d} {n} 100 2048")],
+    },
+    Work {
+        name: "stat, tree",
+        about: "files looked at in the order of their names, 100 in a directory",
+        lay: MANY,
+        before: "",
+        ours: "{fsdyno} phase op-stat --in {d} --set files={n}",
+        others: &[other("floor", "{floor} stat {d} {n} 100 0", &[cpu(1.08)])],
+    },
+    Work {
+        name: "stat, one directory",
+        about: "files looked at in the order of their names, all in one directory",
+        lay: "{floor} create {d} {n} {n} 0; sync -f {d}",
+        before: "",
+        ours: "{fsdyno} phase op-stat --in {d} --set files={n} --set each={n}",
+        others: &[other("floor", "{floor} stat {d} {n} {n} 0", &[cpu(1.08)])],
+    },
+    Work {
+        name: "open, read, close",
+        about: "files of 2 KiB opened, read and closed",
+        lay: "{floor} create {d} {n} 100 2048; sync -f {d}",
+        before: "",
+        ours: "{fsdyno} phase op-open --in {d} --set files={n} --set bytes=2048",
+        others: &[floor("{floor} open {d} {n} 100 2048")],
+    },
+    Work {
+        name: "rename",
+        about: "files given another name, and their old one again",
+        lay: MANY,
+        before: "sync -f {d}",
+        ours: "{fsdyno} phase op-rename --in {d} --set files={n} --until return",
+        others: &[floor("{floor} rename {d} {n} 100 0")],
+    },
+    Work {
+        name: "link",
+        about: "files given a second name",
+        lay: "{floor} create {d} {n} 100 0; {floor} link {d} {n} 100 0",
+        before: "{floor} unlink-links {d} {n} 100 0; sync -f {d}",
+        ours: "{fsdyno} phase op-link --in {d} --set files={n} --until return",
+        others: &[floor("{floor} link {d} {n} 100 0")],
+    },
+    Work {
+        name: "mkdir",
+        about: "directories made, 100 in a directory",
+        lay: "{floor} create {d} {n} 100 0; {floor} mkdir {d} {n} 100 0",
+        before: "{floor} rmdir {d} {n} 100 0; sync -f {d}",
+        ours: "{fsdyno} phase op-mkdir --in {d} --set files={n} --until return",
+        others: &[floor("{floor} mkdir {d} {n} 100 0")],
+    },
+    Work {
+        name: "rmdir",
+        about: "empty directories removed",
+        lay: MANY,
+        before: "{floor} mkdir {d} {n} 100 0; sync -f {d}",
+        ours: "{fsdyno} phase op-rmdir --in {d} --set files={n} --until return",
+        others: &[floor("{floor} rmdir {d} {n} 100 0")],
+    },
+    Work {
+        name: "unlink, tree",
+        about: "empty files unlinked in the order of their names, 100 in a directory",
+        lay: "",
+        before: "rm -rf {d}/op; {floor} create {d} {n} 100 0; sync -f {d}",
+        ours: "{fsdyno} phase op-unlink --in {d} --set files={n} --until return",
+        others: &[floor("{floor} unlink {d} {n} 100 0")],
+    },
+    Work {
+        name: "unlink, one directory",
+        about: "empty files unlinked in the order of their names, all in one directory",
+        lay: "",
+        before: "rm -rf {d}/op; {floor} create {d} {n} {n} 0; sync -f {d}",
+        ours: "{fsdyno} phase op-unlink --in {d} --set files={n} --set each={n} --until return",
+        others: &[floor("{floor} unlink {d} {n} {n} 0")],
+    },
+    Work {
+        name: "six file phases",
+        about: "create, stat and delete in one directory, twice, each in a process and made durable \
+                (bonnie++ in one process, the second time in another order)",
+        lay: "",
+        before: "find {d} -mindepth 1 -maxdepth 1 -exec rm -rf {} + ; sync -f {d}",
+        ours: "sh -c 'n=$(({k} * 1024)); for turn in 1 2; do for p in create stat unlink; do \
+               {fsdyno} phase op-$p --in {d} --set files=$n --set each=$n; done; done'",
+        others: &[other(
+            "bonnie++",
+            "bonnie++ -q -u root -d {d} -s 0 -n {k} -r 0",
+            &[cpu(0.81)],
+        )],
+    },
+];

@@ -1,0 +1,51 @@
+//! What the programs take beside their work: to start, and to make a file system anew.
+
+use super::{Goal, Most, Of, Other, Work, other, wall};
+
+const fn more(seconds: f64) -> Goal {
+    Goal {
+        of: Of::Wall,
+        most: Most::More(seconds),
+    }
+}
+
+pub(super) static WORKS: &[Work] = &[
+    Work {
+        name: "start to first operation",
+        about: "one file made, by a program that is started for it",
+        lay: "",
+        before: "rm -rf {d}/op {d}/fio; mkdir {d}/fio",
+        ours: "{fsdyno} phase op-create --in {d} --set files=1 --until return",
+        others: &[
+            other("floor", "{floor} create {d} 1 100 0", &[more(0.005)]),
+            other(
+                "fio",
+                "fio --name=fio --directory={d}/fio --ioengine=filecreate --fallocate=none --nrfiles=1 \
+                 --filesize=4k --output=/dev/null",
+                &[wall(0.02)],
+            ),
+        ],
+    },
+    Work {
+        name: "fresh cycle",
+        about: "a file system made, mounted, its one cell measured, and all undone, as a repeat more takes \
+                in a run, beside mkfs alone; in it are the waits until the device stands still, which \
+                are meant",
+        lay: "",
+        before: "rm -f {store}* {image}",
+        ours: "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --workload op-create --set op-create.files=1 \
+               --repeats 2",
+        others: &[Other {
+            less: Some(
+                "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --workload op-create \
+                 --set op-create.files=1 --repeats 1",
+            ),
+            pairs: 3,
+            ..other(
+                "mkfs",
+                "sh -c 'truncate -s 4G {image} && exec {mkfs}'",
+                &[more(0.010)],
+            )
+        }],
+    },
+];
