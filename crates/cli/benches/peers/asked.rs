@@ -14,13 +14,13 @@ pub struct Scale {
     pub pairs: usize,
     /// The time for all comparisons.
     pub time: Duration,
-    /// Files of the works on many.
+    /// Files of the works on many; of those that only look, three times as many.
     pub files: u64,
     /// The size of large files.
     pub megabytes: u64,
     /// Operations all over one.
     pub operations: u64,
-    /// Of the dataset of trees.
+    /// Of the dataset of trees; of those that are only read, four times as much.
     pub tree: f64,
     /// Files that memory is weighed at.
     pub weighed: &'static [u64],
@@ -30,20 +30,20 @@ const FULL: Scale = Scale {
     name: "full",
     pairs: 15,
     time: Duration::from_secs(21 * 60),
-    files: 30_000,
-    megabytes: 256,
-    operations: 131_072,
-    tree: 0.2,
+    files: 40_000,
+    megabytes: 1024,
+    operations: 196_608,
+    tree: 0.1,
     weighed: &[1_000_000, 10_000_000],
 };
 const QUICK: Scale = Scale {
     name: "quick",
     pairs: 9,
     time: Duration::from_secs(7 * 60),
-    files: 10_000,
-    megabytes: 96,
-    operations: 49_152,
-    tree: 0.06,
+    files: 8_000,
+    megabytes: 128,
+    operations: 32_768,
+    tree: 0.03,
     weighed: &[1_000_000],
 };
 
@@ -67,7 +67,7 @@ Holds fsdyno beside a floor in C and beside other programs that do the same work
 as root, and writes the tables to BENCHMARKS.md: about 25 minutes, with --quick about 8. A wish to stop
 (Ctrl-C) is heard at once; what is done is written, and all that was made is undone.
 
-  --quick      less of everything
+  --quick      less of everything; the start of programs weighs more in it
   --fs LIST    file systems, separated by commas [default: tmpfs,ext4,xfs,btrfs]
   --only ROWS  rows whose names have one of these words in them, separated by semicolons or commas
                (`--only list` tells them)

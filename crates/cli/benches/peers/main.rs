@@ -84,7 +84,7 @@ fn bench(asked: &Asked) -> Result<(), String> {
         until: Instant::now() + asked.scale.time,
         rows: rows * asked.filesystems.len(),
     };
-    let mut pages = told::Pages::begin(asked.scale, &asked.filesystems);
+    let mut pages = told::Pages::begin(asked);
     let mut end = Ok(());
     for name in &asked.filesystems {
         let Err(reason) = on(
@@ -134,8 +134,17 @@ fn on(
         mkfs: ground::mkfs(name, &ground.scratch().join("other.img"))?,
         peers: asked.peers.clone(),
     };
+    // What lies there whole: laid by a work that only looked at it.
+    let mut lies = None;
     for work in works::all().filter(|work| asked.wants(work.name)) {
-        let ended = compare(work, &names, purse, runner, |other, figures| {
+        let laid = if lies == Some(work.lay) {
+            Ok(())
+        } else {
+            let cleared = runner.shell(&names.fill(works::CLEAR));
+            cleared.and_then(|()| runner.shell(&names.fill(work.lay)))
+        };
+        lies = (laid.is_ok() && work.before.is_empty()).then_some(work.lay);
+        let ended = compare(work, &laid, &names, purse, runner, |other, figures| {
             pages.add(work, name, other, figures);
         });
         // What is done so far is kept, whatever comes.
@@ -161,21 +170,19 @@ fn on(
 /// told with its reason; only a wish to stop ends all.
 fn compare(
     work: &'static Work,
+    laid: &Result<(), String>,
     names: &Names,
     purse: &mut Purse,
     runner: &Runner,
     mut tell: impl FnMut(&'static Other, Result<Figures, String>),
 ) -> Result<(), String> {
-    let laid = runner
-        .shell(&names.fill(works::CLEAR))
-        .and_then(|()| runner.shell(&names.fill(work.lay)));
     for other in work.others {
         let time = purse.share();
         let Some(duel) = duel(work, other, names) else {
             continue;
         };
         let theirs = &duel.theirs.command;
-        let figures = match &laid {
+        let figures = match laid {
             Err(reason) => Err(reason.clone()),
             Ok(()) if !took::there(theirs) => {
                 let program = theirs.split(' ').next().unwrap_or_default();

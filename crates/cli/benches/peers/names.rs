@@ -33,6 +33,7 @@ impl Names {
             tree,
             ..
         } = self.scale;
+        let few = (operations / 16).max(1);
         let shown = |path: &Path| path.display().to_string();
         let peer = |name: &str| self.peers.get(name).map_or(name.to_owned(), |at| shown(at));
         [
@@ -48,13 +49,15 @@ impl Names {
             ("{image}", shown(&self.scratch.join("other.img"))),
             ("{store}", shown(&self.home.join("store.db"))),
             ("{n}", files.to_string()),
+            ("{many}", (3 * files).to_string()),
             ("{k}", (files / 1024).max(1).to_string()),
             ("{mib}", megabytes.to_string()),
             ("{ops}", operations.to_string()),
             ("{opskib}", (4 * operations).to_string()),
-            ("{few}", (operations / 8).max(1).to_string()),
-            ("{fewkib}", (4 * (operations / 8).max(1)).to_string()),
+            ("{few}", few.to_string()),
+            ("{fewkib}", (4 * few).to_string()),
             ("{tree}", tree.to_string()),
+            ("{read}", (4.0 * tree).to_string()),
         ]
         .iter()
         .fold(command.to_owned(), |text, (word, with)| {

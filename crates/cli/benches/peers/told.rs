@@ -3,7 +3,7 @@
 mod machine;
 mod row;
 
-use crate::asked::Scale;
+use crate::asked::{Asked, Scale};
 use crate::contest::Figures;
 use crate::memory::{self, Weighed};
 use crate::works::{self, Other, Work};
@@ -48,15 +48,15 @@ How to read it:
 
 impl Pages {
     /// Nothing yet.
-    pub fn begin(scale: Scale, filesystems: &[String]) -> Self {
+    pub fn begin(asked: &Asked) -> Self {
         Self {
-            scale,
+            scale: asked.scale,
             rows: Vec::new(),
             weighed: Vec::new(),
             missing: Vec::new(),
             stopped: None,
             machine: machine::machine(),
-            versions: machine::versions(filesystems),
+            versions: machine::versions(asked),
         }
     }
 
@@ -264,9 +264,10 @@ fn one_line(text: &str) -> String {
 fn commands(work: &Work, rows: &[Row]) -> BTreeMap<String, &'static str> {
     let mut commands = BTreeMap::new();
     for Row { other, .. } in rows {
-        commands.insert(other.name.to_owned(), other.command);
+        let name = format!("{}{}", other.name, row::clocks(other));
+        commands.insert(name.clone(), other.command);
         match other.ours {
-            Some(ours) => commands.insert(format!("fsdyno, beside {}", other.name), ours),
+            Some(ours) => commands.insert(format!("fsdyno, beside {name}"), ours),
             None => commands.insert("fsdyno".to_owned(), work.ours),
         };
         if let Some(less) = other.less {

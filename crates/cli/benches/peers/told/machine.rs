@@ -1,5 +1,6 @@
 //! What the figures were taken on and with: the machine, and versions of programs as they tell them.
 
+use crate::asked::Asked;
 use crate::ground;
 use std::path::Path;
 use std::process::Command;
@@ -15,14 +16,17 @@ const VERSIONS: &[&[&str]] = &[
     &["rg", "--version"],
     &["fdfind", "--version"],
     &["fio", "--version"],
-    &["bonnie++", "-version"],
+    &["bonnie++", "--version"],
     &["sysbench", "--version"],
     &["cc", "--version"],
     &["rustc", "--version"],
 ];
 
 /// The first line that each says of itself; that of what makes these file systems, too.
-pub(super) fn versions(filesystems: &[String]) -> Vec<String> {
+pub(super) fn versions(asked: &Asked) -> Vec<String> {
+    let Asked {
+        filesystems, peers, ..
+    } = asked;
     let ours = [env!("CARGO_BIN_EXE_fsdyno"), "--version"];
     let made = filesystems.iter().filter_map(|name| {
         let command = ground::mkfs(name, Path::new("image")).ok()?;
@@ -30,7 +34,12 @@ pub(super) fn versions(filesystems: &[String]) -> Vec<String> {
         first_line(&[program, "-V"])
     });
     let all = std::iter::once(&ours[..]).chain(VERSIONS.iter().copied());
-    all.filter_map(first_line).chain(made).collect()
+    let installed = peers.values().filter_map(|at| {
+        let path = at.display().to_string();
+        first_line(&[&path, "--version"])
+    });
+    let all = all.filter_map(first_line).chain(made).chain(installed);
+    all.collect()
 }
 
 /// The first line a program says of itself.
@@ -42,7 +51,17 @@ fn first_line(words: &[&str]) -> Option<String> {
         output.stdout
     };
     let text = String::from_utf8_lossy(&said).into_owned();
-    text.lines().next().map(str::to_owned)
+    // Some tell it at the end of how they are to be used.
+    let told = |line: &&str| line.contains(|letter: char| letter.is_ascii_digit());
+    let line = text.lines().find(|line| line.starts_with("Version"));
+    let line = line.or_else(|| text.lines().find(told))?.trim();
+    let program = words[0].rsplit('/').next().unwrap_or_default();
+    let named = line.to_lowercase().contains(&program.to_lowercase());
+    Some(if named {
+        line.to_owned()
+    } else {
+        format!("{program}: {line}")
+    })
 }
 
 /// The machine in a line: kernel, processors, memory, and how busy others kept it.

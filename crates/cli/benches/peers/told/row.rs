@@ -79,10 +79,7 @@ impl Row {
             })
             .collect();
         let noisy = if figures.others >= NOISY { " (!)" } else { "" };
-        let clocks = match other.by {
-            By::OwnClocks => ", own clocks",
-            By::Process => "",
-        };
+        let clocks = clocks(other);
         format!(
             "| {filesystem} | {}{clocks} | {} | {} | {} | {} | {} | {} | {:.0} %{noisy} |\n",
             other.name,
@@ -94,6 +91,14 @@ impl Row {
             figures.ours.len(),
             100.0 * figures.others
         )
+    }
+}
+
+/// Whose clocks it was, where not those of the whole process.
+pub(super) fn clocks(other: &Other) -> &'static str {
+    match other.by {
+        By::OwnClocks => ", own clocks",
+        By::Process => "",
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::{Work, by_own_clocks, cpu, other, wall};
 
+/// One file under the names that each looks for.
 const LARGE: &str = "mkdir -p {d}/op; {fsdyno} phase op-write --in {d} --set size={mib}M; \
-                     cp {d}/op/large000 {d}/large; ln {d}/large {d}/test_file.0; \
-                     cat {d}/large {d}/op/large000 > /dev/null";
+                     ln {d}/op/large000 {d}/large; ln {d}/large {d}/test_file.0; \
+                     cat {d}/large > /dev/null";
 
 pub(super) static WORKS: &[Work] = &[
     Work {
@@ -19,12 +20,18 @@ pub(super) static WORKS: &[Work] = &[
                 "{floor} seq-write {d}/large {mib}M 128K",
                 &[cpu(1.03)],
             ),
+            other(
+                "fio",
+                "fio --name=fio --directory={d} --rw=write --bs=128k --size={mib}m --ioengine=psync \
+                 --end_fsync=1 --fallocate=none --output=/dev/null",
+                &[cpu(0.9)],
+            ),
             by_own_clocks(
                 "fio",
                 "fio --name=fio --directory={d} --rw=write --bs=128k --size={mib}m --ioengine=psync \
                  --end_fsync=1 --fallocate=none --output-format=json",
                 "{fsdyno} phase op-write --in {d} --set size={mib}M --until return --json",
-                &[cpu(0.9)],
+                &[],
             ),
             other(
                 "GNU dd",
@@ -72,12 +79,18 @@ pub(super) static WORKS: &[Work] = &[
                 "{floor} random-read {d}/large {ops} 4K cached",
                 &[cpu(1.08)],
             ),
+            other(
+                "fio",
+                "fio --name=fio --filename={d}/large --rw=randread --bs=4k --size={mib}m --ioengine=psync \
+                 --invalidate=0 --norandommap --io_size={opskib}k --output=/dev/null",
+                &[cpu(0.65)],
+            ),
             by_own_clocks(
                 "fio",
                 "fio --name=fio --filename={d}/large --rw=randread --bs=4k --size={mib}m --ioengine=psync \
                  --invalidate=0 --norandommap --io_size={opskib}k --output-format=json",
                 "{fsdyno} phase op-random-read --in {d} --set size={mib}M --set operations={ops} --json",
-                &[cpu(0.65)],
+                &[],
             ),
             other(
                 "sysbench",
@@ -110,14 +123,14 @@ pub(super) static WORKS: &[Work] = &[
         lay: LARGE,
         before: "",
         ours: "{fsdyno} phase op-random-read --in {d} --engine uring --set size={mib}M \
-               --set operations={ops} --set cache=direct --set depth=32 --json",
+               --set operations={few} --set cache=direct --set depth=32 --json",
         others: &[by_own_clocks(
             "fio, tuned",
             "fio --name=fio --filename={d}/large --rw=randread --bs=4k --size={mib}m --direct=1 \
              --ioengine=io_uring --iodepth=32 --fixedbufs=1 --registerfiles=1 --norandommap \
-             --iodepth_batch_complete_max=32 --io_size={opskib}k --output-format=json",
+             --iodepth_batch_complete_max=32 --io_size={fewkib}k --output-format=json",
             "{fsdyno} phase op-random-read --in {d} --engine uring --set size={mib}M \
-             --set operations={ops} --set cache=direct --set depth=32 --json",
+             --set operations={few} --set cache=direct --set depth=32 --json",
             &[wall(1.0), cpu(1.0)],
         )],
     },

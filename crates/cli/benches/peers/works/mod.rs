@@ -1,7 +1,8 @@
 //! The works, as data: how each is laid out, and who does it by which command.
 //!
-//! Words in braces: `{d}` is the file system, `{n}` so many files, `{k}` as many in units of 1024,
-//! `{mib}` the size of large files, `{ops}` operations all over one, `{few}` an eighth of them, `{opskib}`
+//! Words in braces: `{d}` is the file system, `{n}` so many files, `{many}` three times
+//! as many, `{k}` as many in units of 1024,
+//! `{mib}` the size of large files, `{ops}` operations all over one, `{few}` a sixteenth of them, `{opskib}`
 //! and `{fewkib}` their bytes in KiB, `{tree}`
 //! the scale of the tree, `{fs}` the name of the file system, `{mkfs}` what makes one on `{image}`,
 //! `{base}` where images lie, `{store}` a store of runs that goes away.

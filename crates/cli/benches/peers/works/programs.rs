@@ -40,7 +40,7 @@ pub(super) static WORKS: &[Work] = &[
                 "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --workload op-create \
                  --set op-create.files=1 --repeats 1",
             ),
-            pairs: 3,
+            pairs: 2,
             ..other(
                 "mkfs",
                 "sh -c 'truncate -s 4G {image} && exec {mkfs}'",

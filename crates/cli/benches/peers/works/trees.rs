@@ -3,6 +3,8 @@
 use super::{Work, cpu, other, wall};
 
 const TREE: &str = "{fsdyno} make portage --in {d} --scale {tree}; sync -f {d}";
+/// One that is only read is larger, so that starts weigh little.
+const READ: &str = "{fsdyno} make portage --in {d} --scale {read}; sync -f {d}";
 const NO_COPY: &str = "rm -rf {d}/copy-1 {d}/target; sync -f {d}";
 const COPY: &str = "rm -rf {d}/copy-1; cp -a {d}/source {d}/copy-1; sync -f {d}";
 
@@ -23,7 +25,11 @@ pub(super) static WORKS: &[Work] = &[
             ),
             other("rsync", "rsync -a {d}/source/ {d}/target/", &[]),
             other("cpz", "{cpz} {d}/source {d}/target", &[]),
-            other("xcp", "{xcp} -r --no-progress {d}/source {d}/target", &[]),
+            other(
+                "xcp",
+                "{xcp} -r --no-progress --reflink=never {d}/source {d}/target",
+                &[],
+            ),
         ],
     },
     Work {
@@ -40,7 +46,11 @@ pub(super) static WORKS: &[Work] = &[
             ),
             other("rsync", "rsync -a {d}/source/ {d}/target/", &[wall(0.3)]),
             other("cpz", "{cpz} {d}/source {d}/target", &[wall(1.05)]),
-            other("xcp", "{xcp} -r --no-progress {d}/source {d}/target", &[]),
+            other(
+                "xcp",
+                "{xcp} -r --no-progress --reflink=never {d}/source {d}/target",
+                &[],
+            ),
         ],
     },
     Work {
@@ -94,7 +104,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "read a tree",
         about: "every file of the tree in the cache read",
-        lay: TREE,
+        lay: READ,
         before: "",
         ours: "{fsdyno} phase read --in {d}",
         others: &[
@@ -109,7 +119,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "grep, expression",
         about: "a simple expression sought in the tree in the cache",
-        lay: TREE,
+        lay: READ,
         before: "",
         ours: "{fsdyno} phase grep --in {d} --pattern '[Ll]ibtool'",
         others: &[
@@ -128,7 +138,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "grep, fixed string",
         about: "a word sought in the tree in the cache",
-        lay: TREE,
+        lay: READ,
         before: "",
         ours: "{fsdyno} phase grep --in {d} --pattern libtool",
         others: &[
@@ -143,7 +153,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "grep, two workers",
         about: "the expression and the word sought by two workers",
-        lay: TREE,
+        lay: READ,
         before: "",
         ours: "{fsdyno} phase grep --in {d} --set workers=2 --pattern '[Ll]ibtool'",
         others: &[
@@ -165,7 +175,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "walk and stat",
         about: "everything in the tree in the cache looked at",
-        lay: TREE,
+        lay: READ,
         before: "",
         ours: "{fsdyno} phase stat-walk --in {d}",
         others: &[
