@@ -139,6 +139,10 @@ pub struct ShowArgs {
     /// Print every command that a cell really executed
     #[arg(long, value_name = "CELL")]
     pub commands: Option<u32>,
+    /// Print how long single operations took: files, or what the phase is made of, all repeats of a
+    /// contender together
+    #[arg(long, conflicts_with = "commands")]
+    pub latencies: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

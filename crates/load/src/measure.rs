@@ -14,7 +14,9 @@ mod weight;
 pub use crate::engines::LoadError;
 pub use crate::engines::tools::ToolCommand;
 pub use program::prepare;
-pub use weight::{ClockFacts, EngineCost, clock_facts, empty_phase_cost, engine_cost};
+pub use weight::{
+    ClockFacts, EngineCost, clock_facts, clock_is_quick, empty_phase_cost, engine_cost,
+};
 
 use crate::engines::null::{self, Facts, Null};
 use crate::engines::{self, sync, sync::Sync, tools};
@@ -53,6 +55,9 @@ pub struct Request<'a> {
     /// By how many thousandths the phase is made longer on purpose, busily, by the engine `sync`; 0
     /// for any figure that is to be believed.
     pub handicap_permille: u32,
+    /// Whether the clock is read for every file, by phases that need not: not where reading it takes
+    /// of the time that is measured. Others read it for every operation, and always do.
+    pub each_file: bool,
     /// The wish to stop.
     pub stop: &'a Stop,
     /// Is told, next to the clock, that the phase begins and that its work has returned. What it
@@ -141,6 +146,7 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
         method: request.copy_method,
         pattern: request.phase.pattern.as_deref(),
         workers: workers(kind, request.phase, engine.name)?,
+        each_file: request.each_file,
         stop: request.stop,
     };
     let facts = request.facts.map(|(files, directories, bytes)| Facts {
@@ -215,6 +221,7 @@ fn run_sync(
     let ground = open_ground(kind, job.root, durably)?;
     mark(Point::Begins);
     let watch = Watch::start();
+    Scratch::begin(&mut scratch, job);
     let tally = (kind.sync)(&mut engine, job, &mut scratch)?;
     watch.lengthen(Nanos(0), handicap);
     let used = watch.read();
@@ -226,6 +233,7 @@ fn run_sync(
         watch.lengthen(used.wall, handicap);
         *durable_ns = watch.wall();
     }
+    let course = Scratch::course(&scratch).told(workloads::FILE, used.wall);
     Ok(Measured {
         return_ns: used.wall,
         durable_ns,
@@ -238,8 +246,8 @@ fn run_sync(
         },
         engine: sync::NAME,
         figures: Vec::new(),
-        latencies: Vec::new(),
-        progress: None,
+        latencies: course.latencies,
+        progress: course.progress,
         commands: Vec::new(),
         warnings: Scratch::warnings(&scratch),
     })
@@ -255,9 +263,11 @@ fn run_null(
     let mut engine = Null::new(facts);
     mark(Point::Begins);
     let watch = Watch::start();
+    Scratch::begin(&mut scratch, job);
     let tally = (kind.null)(&mut engine, job, &mut scratch)?;
     let used = watch.read();
     mark(Point::Returned);
+    let course = Scratch::course(&scratch).told(workloads::FILE, used.wall);
     Ok(Measured {
         return_ns: used.wall,
         durable_ns: kind.writes.then_some(used.wall),
@@ -267,8 +277,8 @@ fn run_null(
         method: "no system calls".to_owned(),
         engine: null::NAME,
         figures: Vec::new(),
-        latencies: Vec::new(),
-        progress: None,
+        latencies: course.latencies,
+        progress: course.progress,
         commands: Vec::new(),
         warnings: Vec::new(),
     })

@@ -1,5 +1,6 @@
 //! What every engine must do alike.
 
+mod course;
 mod odd;
 mod phases;
 
@@ -317,10 +318,23 @@ fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
                 facts: Some((1234, 56, 7_654_321)),
                 durable: true,
                 handicap_permille: 0,
+                each_file: true,
                 stop: &stop,
                 mark: &mut |_| (),
             });
-            measured.unwrap().tally
+            let measured = measured.unwrap();
+            let progress = measured.progress.unwrap().whole();
+            let [latencies] = &measured.latencies[..] else {
+                panic!("{}: {:?}", kind.name, measured.latencies);
+            };
+            let tally = measured.tally;
+            assert_eq!(
+                (progress.operations, progress.bytes, latencies.count),
+                (tally.files, tally.bytes, tally.files),
+                "{}",
+                kind.name
+            );
+            tally
         };
         let tally = measure();
         assert_eq!(tally, measure(), "{}", kind.name);
@@ -352,6 +366,7 @@ fn a_wish_to_stop_is_heard_by_every_engine() {
                 facts: None,
                 durable: true,
                 handicap_permille: 0,
+                each_file: true,
                 stop: &stop,
                 mark: &mut |_| (),
             });

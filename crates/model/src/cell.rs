@@ -152,6 +152,9 @@ impl Effective {
     /// The source that tells in which guest the cell ran: its kernel first, up to a comma.
     pub const GUEST: &str = "guest";
 
+    /// The source that tells why files are not timed one by one, where they are not.
+    pub const CLOCK: &str = "clock";
+
     /// The source that tells on which model disk the cell ran, and in which time.
     pub const DISK: &str = "disk";
 }

@@ -2,6 +2,7 @@
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How long the operations of one kind took, each by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -72,6 +73,25 @@ impl LatencyDistribution {
         found.map(|(end, _)| (*end).clamp(self.min_ns, self.max_ns))
     }
 
+    /// Adds others of the same kind.
+    pub fn add(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            (self.min_ns, self.max_ns) = (other.min_ns, other.max_ns);
+        }
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        let mut buckets: BTreeMap<u64, u64> = self.buckets.drain(..).collect();
+        for (end, count) in &other.buckets {
+            *buckets.entry(*end).or_default() += count;
+        }
+        self.buckets = buckets.into_iter().collect();
+    }
+
     /// The mean, nanoseconds; none where there was no operation.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
@@ -129,5 +149,29 @@ mod tests {
         assert_eq!(told, [71, 71, 103, 103, 5000, 5000]);
         assert_eq!(distribution.mean(), Some(100.0));
         assert_eq!(LatencyDistribution::default().at(0.5), None);
+    }
+
+    #[test]
+    fn distributions_of_repeats_add_up() {
+        let of = |count, ns: u64| LatencyDistribution {
+            operation: "file".into(),
+            count,
+            sum_ns: count * ns,
+            min_ns: ns,
+            max_ns: ns,
+            buckets: vec![(LatencyDistribution::class_end(ns), count)],
+        };
+        let mut all = LatencyDistribution::default();
+        for one in [
+            of(3, 500),
+            of(1, 90),
+            of(2, 501),
+            LatencyDistribution::default(),
+        ] {
+            all.add(&one);
+        }
+        assert_eq!((all.count, all.sum_ns), (6, 1500 + 90 + 1002));
+        assert_eq!((all.min_ns, all.max_ns), (90, 501));
+        assert_eq!(all.buckets, [(91, 1), (503, 5)]);
     }
 }

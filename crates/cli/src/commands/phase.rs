@@ -10,9 +10,12 @@ use fsdyno_host::signals;
 use fsdyno_load::ground::{Ground, SOURCE};
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::{self, bonnie, op};
-use fsdyno_model::{CacheState, CopyMethod, Nanos, PhasePlan, Stop, Tally};
+use fsdyno_model::{
+    CacheState, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Stop, Tally,
+};
 use fsdyno_run::resolve::{engine_of, parameters_of};
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -61,6 +64,8 @@ struct Figures {
     user_ns: u64,
     system_ns: u64,
     tally: Tally,
+    latencies: Vec<LatencyDistribution>,
+    progress: Option<Progress>,
 }
 
 /// Refuses what an engine cannot do.
@@ -109,6 +114,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         facts: None,
         durable: args.until == Until::Durable,
         handicap_permille: 0,
+        each_file: true,
         stop: &stop,
         mark: &mut |_| (),
     })
@@ -131,6 +137,8 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
         user_ns: measured.user_ns.0,
         system_ns: measured.system_ns.0,
         tally: measured.tally,
+        latencies: measured.latencies,
+        progress: measured.progress,
     };
     if args.json {
         output::json(&figures)?;
@@ -144,7 +152,7 @@ fn in_words(figures: &Figures) -> String {
     let durable = figures
         .durable_ns
         .map(|ns| format!(", durable {}", Nanos(ns)));
-    format!(
+    let mut text = format!(
         "{} ({}): return {}{}; user {}, system {}; {} files, {} directories, {}\n",
         figures.kind,
         figures.method,
@@ -155,5 +163,16 @@ fn in_words(figures: &Figures) -> String {
         figures.tally.files,
         figures.tally.directories,
         figures.tally.bytes
-    )
+    );
+    for of in &figures.latencies {
+        let [median, most] = [0.5, 0.99].map(|share| Nanos(of.at(share).unwrap_or(0)));
+        let _ = writeln!(
+            text,
+            "{} of {} each: p50 {median}, p99 {most}, max {}",
+            of.count,
+            of.operation,
+            Nanos(of.max_ns)
+        );
+    }
+    text
 }

@@ -106,6 +106,14 @@ impl<'a> Notes<'a> {
         });
     }
 
+    /// Keeps what is so from phase to phase, once.
+    pub(crate) fn effective_once(&mut self, source: &str, text: &str) {
+        let known = self.effective.iter().any(|one| one.source == source);
+        if !known {
+            self.effective(source, text.to_owned());
+        }
+    }
+
     /// Keeps a program that ran, as part of the present stage.
     pub(crate) fn program(&mut self, argv: &[String], finished: &Finished) {
         self.commands.push(CommandRecord {

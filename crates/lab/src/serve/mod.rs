@@ -176,6 +176,7 @@ fn run(
         .ok_or("the plan has no such contender")?;
     let paths = disks(contender);
     // In here they are disks like any other.
+    let virtual_time = plan.in_virtual_time();
     let modelled = plan.disk.take().is_some();
     plan.device = if paths.is_empty() {
         DeviceChoice::None
@@ -197,6 +198,9 @@ fn run(
         let voice = voice.clone();
         // Where the host has gone, nobody records any more.
         lab = lab.marking(move |mark| drop(voice.say(&Word::Marked { mark })));
+    }
+    if virtual_time {
+        lab = lab.in_virtual_time();
     }
     let record = lab.run_cell(&plan, cell, &mut |event| {
         // Where the host has gone, the record will not arrive either: it is run again.

@@ -72,8 +72,8 @@ fn measured(done: Done, durable_ns: Option<Nanos>, engine: &'static str, method:
         method: method.to_owned(),
         engine,
         figures: done.figures,
-        latencies: Vec::new(),
-        progress: None,
+        latencies: done.course.latencies,
+        progress: done.course.progress,
         commands: Vec::new(),
         warnings: done.warnings,
     }

@@ -5,7 +5,7 @@ use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
 use crate::workloads::mongo::{Mongo, Parameters, Phase};
-use crate::workloads::{Job, PhaseKind};
+use crate::workloads::{self, Job, PhaseKind};
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::sample::{Better, Figure};
 
@@ -17,7 +17,10 @@ pub(super) fn run(
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let mut mongo = Mongo::new(Parameters::read(&request.phase.parameters));
-    let job = Job::bare(&request.ground.root, request.stop);
+    let job = Job {
+        each_file: request.each_file,
+        ..Job::bare(&request.ground.root, request.stop)
+    };
     let imagined = engine == null::NAME;
     let handle = if imagined {
         None
@@ -39,6 +42,7 @@ pub(super) fn run(
     } else {
         durable(handle.as_ref(), job.root, watch)?
     };
+    let course = mongo.course().told(workloads::FILE, used.wall);
     Ok(Measured {
         return_ns: used.wall,
         durable_ns,
@@ -48,8 +52,8 @@ pub(super) fn run(
         method: phase.method().to_owned(),
         engine: if imagined { null::NAME } else { sync::NAME },
         figures: of_workers(&mongo),
-        latencies: Vec::new(),
-        progress: None,
+        latencies: course.latencies,
+        progress: course.progress,
         commands: Vec::new(),
         warnings: Vec::new(),
     })

@@ -85,8 +85,8 @@ pub(super) fn run(
         method: method.to_owned(),
         engine,
         figures: done.figures,
-        latencies: Vec::new(),
-        progress: None,
+        latencies: done.course.latencies,
+        progress: done.course.progress,
         commands: Vec::new(),
         warnings: Vec::new(),
     })

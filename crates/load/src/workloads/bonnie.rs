@@ -17,7 +17,7 @@ mod source;
 
 pub use kinds::KINDS;
 
-use super::latency::Latencies;
+use super::course::{Course, Told};
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch::{self, Watch};
@@ -105,6 +105,16 @@ impl Phase {
             Self::Create => "openat O_EXCL, write, close (or linkat, symlinkat); syncfs",
             Self::Stat => "newfstatat; openat, read, close",
             Self::Delete => "unlinkat, rmdir; syncfs",
+        }
+    }
+
+    /// What one operation is called.
+    fn operation(self) -> &'static str {
+        match self {
+            Self::CharWrite | Self::CharRead => "byte",
+            Self::Write | Self::Rewrite | Self::Read => "chunk",
+            Self::Seeks => "seek",
+            Self::Create | Self::Stat | Self::Delete => "file",
         }
     }
 
@@ -245,6 +255,8 @@ pub(crate) struct Done {
     /// What one pass did.
     pub tally: Tally,
     pub figures: Vec<Figure>,
+    /// How long operations took in all passes, and what was done when in the first.
+    pub course: Told,
     pub warnings: Vec<Warning>,
 }
 
@@ -300,7 +312,7 @@ impl Bonnie {
         engine: &mut E,
         place: &Place<'_>,
     ) -> Result<Done, LoadError> {
-        let mut passes = 0;
+        let (mut passes, mut first) = (0, 0);
         let (mut returned, mut elapsed) = (0, 0);
         let (mut user, mut system) = (0, 0);
         let mut operations = 0;
@@ -310,6 +322,10 @@ impl Bonnie {
             let pass = self.pass(engine, place)?;
             let spent = watch.read();
             passes += 1;
+            if passes == 1 {
+                first = pass.returned;
+                self.courses_mut().for_each(Course::repeat);
+            }
             returned += pass.returned;
             elapsed += pass.elapsed;
             user += spent.user.0;
@@ -320,13 +336,17 @@ impl Bonnie {
                 break pass.tally;
             }
         };
-        let figures = self.figures(&Sums {
-            bytes: all.bytes.0,
-            operations,
-            returned,
-            elapsed,
-            busy: user + system,
-        });
+        let course = Course::joined(self.courses());
+        let figures = figures(
+            &course,
+            &Sums {
+                bytes: all.bytes.0,
+                operations,
+                returned,
+                elapsed,
+                busy: user + system,
+            },
+        );
         Ok(Done {
             returned: Nanos(returned / passes),
             elapsed: Nanos(elapsed / passes),
@@ -337,6 +357,7 @@ impl Bonnie {
                 ..tally
             },
             figures,
+            course: course.told(self.phase.operation(), Nanos(first)),
             warnings: self.doubts(elapsed),
         })
     }
@@ -359,20 +380,22 @@ impl Bonnie {
         }
     }
 
-    fn figures(&self, sums: &Sums) -> Vec<Figure> {
-        let mut latencies = Latencies::new();
-        match &self.room {
-            Room::Data(data) => data.rooms.iter().for_each(|r| latencies.add(&r.latencies)),
-            Room::Files(files) => latencies.add(&files.latencies),
-        }
-        let mut figures = vec![sums.rate("rate", sums.elapsed)];
-        if sums.returned < sums.elapsed {
-            figures.push(sums.rate("rate until return", sums.returned));
-        }
-        let share = 100.0 * sums.busy as f64 / sums.elapsed.max(1) as f64;
-        figures.push(Figure::new("cpu", share, "%", Better::Lower));
-        figures.extend(latencies.figures());
-        figures
+    /// The courses of its workers.
+    fn courses(&self) -> impl Iterator<Item = &Course> {
+        let (one, many) = match &self.room {
+            Room::Data(data) => (None, &data.rooms[..]),
+            Room::Files(files) => (Some(&files.course), &[][..]),
+        };
+        one.into_iter().chain(many.iter().map(|room| &room.course))
+    }
+
+    fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
+        let (one, many) = match &mut self.room {
+            Room::Data(data) => (None, &mut data.rooms[..]),
+            Room::Files(files) => (Some(&mut files.course), &mut [][..]),
+        };
+        one.into_iter()
+            .chain(many.iter_mut().map(|room| &mut room.course))
     }
 
     fn doubts(&self, elapsed: u64) -> Vec<Warning> {
@@ -399,6 +422,17 @@ impl Bonnie {
         }
         doubts
     }
+}
+
+fn figures(course: &Course, sums: &Sums) -> Vec<Figure> {
+    let mut figures = vec![sums.rate("rate", sums.elapsed)];
+    if sums.returned < sums.elapsed {
+        figures.push(sums.rate("rate until return", sums.returned));
+    }
+    let share = 100.0 * sums.busy as f64 / sums.elapsed.max(1) as f64;
+    figures.push(Figure::new("cpu", share, "%", Better::Lower));
+    figures.extend(course.latencies.figures());
+    figures
 }
 
 /// What all passes did together.

@@ -90,6 +90,7 @@ fn run<E: Engine + Send>(
              symlink,
              trail,
              keeper,
+             course,
              ..
          }| {
             let visitor = Copy::<E> {
@@ -108,7 +109,11 @@ fn run<E: Engine + Send>(
                 symlink,
                 tally: Tally::default(),
             };
-            Hand { visitor, trail }
+            Hand {
+                visitor,
+                trail,
+                course,
+            }
         },
     );
     let mut hands: Vec<_> = hands.collect();
@@ -267,6 +272,10 @@ impl<E: Engine> Visitor<E> for Copy<'_, E> {
             creation: self.keeper.creation(&meta, attributes),
             above,
         })
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn entry(

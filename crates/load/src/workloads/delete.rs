@@ -44,9 +44,13 @@ fn run<E: Engine + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(|Scratch { trail, .. }| {
+    let hands = rooms.iter_mut().map(|Scratch { trail, course, .. }| {
         let visitor = Delete::default();
-        Hand { visitor, trail }
+        Hand {
+            visitor,
+            trail,
+            course,
+        }
     });
     let mut hands: Vec<_> = hands.collect();
     let calls = walk_ground_together(engine, job, &mut hands)?;
@@ -64,6 +68,10 @@ impl<E: Engine> Visitor<E> for Delete {
         _name: &CStr,
     ) -> Result<Removed, LoadError> {
         Ok(0)
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn entry(

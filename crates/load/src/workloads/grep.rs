@@ -114,16 +114,25 @@ fn run<E: Engine + Send>(
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
     // Laid out by `Scratch::for_job` for this kind.
-    let hands = rooms
-        .iter_mut()
-        .filter_map(|Scratch { search, trail, .. }| {
+    let hands = rooms.iter_mut().filter_map(
+        |Scratch {
+             search,
+             trail,
+             course,
+             ..
+         }| {
             let visitor = GrepAll {
                 search: search.as_mut()?,
                 stop: job.stop,
                 tally: Tally::default(),
             };
-            Some(Hand { visitor, trail })
-        });
+            Some(Hand {
+                visitor,
+                trail,
+                course,
+            })
+        },
+    );
     let mut hands: Vec<_> = hands.collect();
     let calls = walk_ground_together(engine, job, &mut hands)?;
     Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
@@ -204,6 +213,10 @@ impl<E: Engine> Visitor<E> for GrepAll<'_> {
     ) -> Result<(), LoadError> {
         self.tally.directories += 1;
         Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn entry(

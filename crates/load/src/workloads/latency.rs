@@ -2,6 +2,7 @@
 //! laid out before. What an operation is, the phase says.
 
 use crate::measure::watch;
+use fsdyno_model::course::LatencyDistribution;
 use fsdyno_model::sample::{Better, Figure};
 use hdrhistogram::Histogram;
 
@@ -24,8 +25,11 @@ pub(crate) const SLOWEST: &str = "latency max";
 #[derive(Debug)]
 pub(crate) struct Latencies {
     histogram: Histogram<u64>,
-    /// The slowest, which the histogram would round.
+    /// The quickest and the slowest, which the histogram would round.
+    quickest: u64,
     slowest: u64,
+    /// All together.
+    sum: u64,
     /// When the operation under way began: when the one before ended.
     began: u64,
 }
@@ -36,7 +40,9 @@ impl Latencies {
         Self {
             histogram: Histogram::new_with_bounds(1, LONGEST, DIGITS)
                 .expect("the bounds are constants, and good ones"),
+            quickest: u64::MAX,
             slowest: 0,
+            sum: 0,
             began: 0,
         }
     }
@@ -57,25 +63,30 @@ impl Latencies {
         self.began = moment;
     }
 
-    /// An operation ended now, and the next begins.
+    /// An operation ended now, and the next begins; the moment.
     #[inline]
-    pub fn next(&mut self) {
+    pub fn next(&mut self) -> u64 {
         let now = watch::now();
         let took = now.saturating_sub(self.began);
         self.began = now;
         self.add_one(took);
+        now
     }
 
     /// An operation took so long.
     #[inline]
     pub fn add_one(&mut self, took: u64) {
+        self.quickest = self.quickest.min(took);
         self.slowest = self.slowest.max(took);
+        self.sum += took;
         self.histogram.saturating_record(took);
     }
 
     /// Adds those of another worker.
     pub fn add(&mut self, other: &Self) {
+        self.quickest = self.quickest.min(other.quickest);
         self.slowest = self.slowest.max(other.slowest);
+        self.sum += other.sum;
         // Both have the same bounds.
         let _ = self.histogram.add(&other.histogram);
     }
@@ -100,6 +111,30 @@ impl Latencies {
             })
             .chain([told(SLOWEST, self.slowest)])
             .collect()
+    }
+
+    /// How they are spread, of operations of that name; none where there was none. The classes of the
+    /// histogram are finer than those told, and lie within them.
+    pub fn distribution(&self, operation: &str) -> Option<LatencyDistribution> {
+        if self.count() == 0 {
+            return None;
+        }
+        let mut buckets: Vec<(u64, u64)> = Vec::new();
+        for class in self.histogram.iter_recorded() {
+            let end = LatencyDistribution::class_end(class.value_iterated_to());
+            match buckets.last_mut() {
+                Some((last, count)) if *last == end => *count += class.count_at_value(),
+                _ => buckets.push((end, class.count_at_value())),
+            }
+        }
+        Some(LatencyDistribution {
+            operation: operation.to_owned(),
+            count: self.count(),
+            sum_ns: self.sum,
+            min_ns: self.quickest,
+            max_ns: self.slowest,
+            buckets,
+        })
     }
 }
 
@@ -133,5 +168,29 @@ mod tests {
         one.add(&two);
         assert_eq!(one.count(), 2);
         assert!(one.slowest >= two.slowest);
+        assert!(one.quickest <= two.quickest && one.sum >= two.sum);
+    }
+
+    #[test]
+    fn every_operation_is_in_the_class_of_its_time() {
+        let (mut one, mut two) = (Latencies::new(), Latencies::new());
+        assert_eq!(one.distribution("file"), None);
+        let times = |at: u64| 1 + at * at * 37;
+        for at in 0..5000 {
+            if at % 3 == 0 { &mut one } else { &mut two }.add_one(times(at));
+        }
+        one.add(&two);
+        let mut expected = std::collections::BTreeMap::new();
+        for at in 0..5000 {
+            let end = LatencyDistribution::class_end(times(at));
+            *expected.entry(end).or_insert(0_u64) += 1;
+        }
+        let told = one.distribution("file").unwrap();
+        assert_eq!(told.buckets, expected.into_iter().collect::<Vec<_>>());
+        assert_eq!(told.sum_ns, (0..5000).map(times).sum::<u64>());
+        assert_eq!((told.min_ns, told.max_ns), (1, times(4999)));
+        assert_eq!((told.count, told.operation.as_str()), (5000, "file"));
+        let median = told.at(0.5).unwrap() as f64 / times(2499) as f64;
+        assert!((1.0..1.04).contains(&median), "{median}");
     }
 }

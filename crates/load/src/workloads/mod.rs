@@ -5,6 +5,7 @@ mod attributes;
 pub mod bonnie;
 mod buffer;
 pub mod copy;
+pub(crate) mod course;
 mod data;
 pub mod delete;
 pub mod grep;
@@ -20,8 +21,10 @@ pub mod untar;
 mod walk;
 
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
+use crate::measure::watch;
 use crate::tools::{self, Form, Given, Parameter};
 use attributes::Keeper;
+use course::Course;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
@@ -31,6 +34,9 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use walk::Trail;
+
+/// What one operation is called where it is the work on one file.
+pub(crate) const FILE: &str = "file";
 
 /// What a phase needs to stand on the ground.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +138,13 @@ pub(crate) struct Job<'a> {
     pub pattern: Option<&'a str>,
     /// How many walk a tree at the same time.
     pub workers: usize,
+    /// Whether the clock is read for every file, by phases that need not.
+    pub each_file: bool,
     pub stop: &'a Stop,
 }
 
 impl<'a> Job<'a> {
-    /// A job on the ground alone: no tree, no archive, nothing to search for.
+    /// A job on the ground alone: no tree, no archive, nothing to search for, no file timed.
     pub fn bare(root: &'a Path, stop: &'a Stop) -> Self {
         Self {
             root,
@@ -146,6 +154,7 @@ impl<'a> Job<'a> {
             method: CopyMethod::default(),
             pattern: None,
             workers: 1,
+            each_file: false,
             stop,
         }
     }
@@ -171,6 +180,7 @@ pub(crate) struct Scratch {
     pub search: Option<grep::Search>,
     pub trail: Trail,
     pub keeper: Keeper,
+    pub course: Course,
 }
 
 impl Scratch {
@@ -200,7 +210,21 @@ impl Scratch {
             symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
             trail: Trail::default(),
             keeper: Keeper::default(),
+            course: Course::new(),
         })
+    }
+
+    /// The clock of a job was started: its files are followed from now on, if any are.
+    pub fn begin(all: &mut [Self], job: &Job<'_>) {
+        if job.each_file {
+            let now = watch::now();
+            all.iter_mut().for_each(|one| one.course.begin_at(now));
+        }
+    }
+
+    /// The course of all workers together.
+    pub fn course(all: &[Self]) -> Course {
+        Course::joined(all.iter().map(|one| &one.course))
     }
 
     /// Doubts that came up during the phase, of all workers.

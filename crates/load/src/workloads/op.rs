@@ -85,6 +85,11 @@ impl Phase {
         Self::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
+    /// What one operation is called.
+    pub fn operation(self) -> &'static str {
+        self.name().strip_prefix("op-").unwrap_or(self.name())
+    }
+
     /// What one operation is, in words of system calls.
     pub fn method(self) -> &'static str {
         match self {

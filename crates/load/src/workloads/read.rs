@@ -55,10 +55,21 @@ fn run<E: Engine + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(|Scratch { data, trail, .. }| {
-        let visitor = ReadAll::new(data, job.stop);
-        Hand { visitor, trail }
-    });
+    let hands = rooms.iter_mut().map(
+        |Scratch {
+             data,
+             trail,
+             course,
+             ..
+         }| {
+            let visitor = ReadAll::new(data, job.stop);
+            Hand {
+                visitor,
+                trail,
+                course,
+            }
+        },
+    );
     let mut hands: Vec<_> = hands.collect();
     let calls = walk_ground_together(engine, job, &mut hands)?;
     Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
@@ -76,6 +87,10 @@ impl<E: Engine> Visitor<E> for ReadAll<'_> {
     ) -> Result<(), LoadError> {
         self.tally.directories += 1;
         Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn entry(

@@ -41,10 +41,14 @@ fn run<E: Engine + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(|Scratch { trail, .. }| {
+    let hands = rooms.iter_mut().map(|Scratch { trail, course, .. }| {
         let tally = Tally::default();
         let visitor = StatAll { tally };
-        Hand { visitor, trail }
+        Hand {
+            visitor,
+            trail,
+            course,
+        }
     });
     let mut hands: Vec<_> = hands.collect();
     let calls = walk_ground_together(engine, job, &mut hands)?;
@@ -64,6 +68,10 @@ impl<E: Engine> Visitor<E> for StatAll {
         engine.stat(&Target::Entry(above.dir, name))?;
         self.tally.directories += 1;
         Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn entry(

@@ -9,6 +9,7 @@
 
 mod pool;
 
+use super::course::Course;
 use super::side_by_side::side_by_side;
 use super::walk::{Above, Trail, Visitor, walk};
 use super::{Job, own_descriptors};
@@ -36,11 +37,12 @@ pub trait Shared<E: Engine>: Visitor<E> {
     }
 }
 
-/// A worker of a walk: its visitor, and its buffers.
+/// A worker of a walk: its visitor, its buffers, and what it writes down of its files.
 #[derive(Debug)]
 pub struct Hand<'a, V> {
     pub visitor: V,
     pub trail: &'a mut Trail,
+    pub course: &'a mut Course,
 }
 
 /// Walks the tree `root` in `base` by so many hands; the calls made by all engines, this one too.
@@ -59,7 +61,8 @@ where
     V: Shared<E> + Send,
 {
     if let [hand] = hands {
-        walk(engine, base, root, hand.trail, stop, &mut hand.visitor)?;
+        let room = (&mut *hand.trail, &mut *hand.course);
+        walk(engine, base, root, room, stop, &mut hand.visitor)?;
         return Ok(engine.calls());
     }
     let pool = Pool::new(hands.len());
@@ -73,6 +76,8 @@ where
             engine,
             visitor: &mut hand.visitor,
             listings: hand.trail.listings(),
+            course: hand.course,
+            between: true,
             pool: &pool,
             base,
             root,
@@ -142,6 +147,9 @@ struct Worker<'a, E: Engine, V: Shared<E>> {
     engine: &'a mut E,
     visitor: &'a mut V,
     listings: &'a mut Vec<Listing>,
+    course: &'a mut Course,
+    /// Whether something else was done since the last file.
+    between: bool,
     pool: &'a Pool,
     base: &'a E::Dir,
     root: &'a CStr,
@@ -176,6 +184,7 @@ impl<E: Engine, V: Shared<E>> Worker<'_, E, V> {
                 self.step()?;
                 continue;
             }
+            self.between = true;
             let awaited = frame.handed.as_ref().filter(|left| left.some());
             match awaited {
                 None => self.leave()?,
@@ -215,6 +224,7 @@ impl<E: Engine, V: Shared<E>> Worker<'_, E, V> {
         let top = self.open.len() - 1;
         let frame = &mut self.open[top];
         let Some(Entry { name, kind }) = self.listings[top].take() else {
+            self.between = true;
             frame.seen = !self.engine.list(&mut frame.dir, &mut self.listings[top])?;
             return Ok(());
         };
@@ -225,8 +235,14 @@ impl<E: Engine, V: Shared<E>> Worker<'_, E, V> {
         };
         let Frame { dir, level, .. } = frame;
         if kind != Kind::Directory {
-            return self.visitor.entry(self.engine, dir, level, name, kind);
+            if std::mem::take(&mut self.between) {
+                self.course.resume();
+            }
+            self.visitor.entry(self.engine, dir, level, name, kind)?;
+            self.course.follow(self.visitor.tally());
+            return Ok(());
         }
+        self.between = true;
         if self.pool.wants(frame.depth) {
             self.hand_over(top);
             return Ok(());
@@ -342,9 +358,13 @@ impl<E: Engine, V: Shared<E>> Worker<'_, E, V> {
 mod tests {
     use super::*;
     use crate::engines::null::{Facts, Null};
+    use fsdyno_model::sample::Tally;
 
     /// Panics at a file.
-    struct Panics(u64);
+    struct Panics {
+        left: u64,
+        tally: Tally,
+    }
 
     impl Visitor<Null> for Panics {
         type Level = ();
@@ -359,6 +379,10 @@ mod tests {
             Ok(())
         }
 
+        fn tally(&self) -> &Tally {
+            &self.tally
+        }
+
         fn entry(
             &mut self,
             _engine: &mut Null,
@@ -367,8 +391,8 @@ mod tests {
             _name: &CStr,
             _kind: Kind,
         ) -> Result<(), LoadError> {
-            self.0 -= 1;
-            assert!(self.0 > 0, "a file too many");
+            self.left -= 1;
+            assert!(self.left > 0, "a file too many");
             Ok(())
         }
     }
@@ -388,10 +412,15 @@ mod tests {
                 bytes: 0,
             });
             let base = engine.open_ground("/".as_ref()).unwrap();
-            let mut trails = [Trail::default(), Trail::default(), Trail::default()];
-            let hands = trails.iter_mut().enumerate().map(|(number, trail)| Hand {
-                visitor: Panics(100 + number as u64),
+            let mut rooms = [(); 3].map(|()| (Trail::default(), Course::new()));
+            let hands = rooms.iter_mut().enumerate();
+            let hands = hands.map(|(number, (trail, course))| Hand {
+                visitor: Panics {
+                    left: 100 + number as u64,
+                    tally: Tally::default(),
+                },
                 trail,
+                course,
             });
             let mut hands: Vec<_> = hands.collect();
             let _ = walk_together(&mut engine, &base, c"tree", &Stop::new(), &mut hands);

@@ -2,9 +2,11 @@
 //! What is done on the way is the visitor's affair.
 
 use super::Job;
+use super::course::Course;
 use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target};
+use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
 use std::ffi::CStr;
 
@@ -59,6 +61,9 @@ pub trait Visitor<E: Engine> {
         name: &CStr,
     ) -> Result<Self::Level, LoadError>;
 
+    /// What was done so far.
+    fn tally(&self) -> &Tally;
+
     /// Anything but a directory.
     fn entry(
         &mut self,
@@ -90,21 +95,22 @@ pub fn walk_ground<E: Engine, V: Visitor<E>>(
     engine: &mut E,
     job: &Job<'_>,
     root: &CStr,
-    trail: &mut Trail,
+    (trail, course): (&mut Trail, &mut Course),
     visitor: &mut V,
 ) -> Result<(), LoadError> {
     let base = engine.open_ground(job.root)?;
-    walk(engine, &base, root, trail, job.stop, visitor)?;
+    walk(engine, &base, root, (trail, course), job.stop, visitor)?;
     engine.close_dir(base);
     Ok(())
 }
 
-/// Walks the tree `root` in `base`.
+/// Walks the tree `root` in `base`. What directories take is in the time of no file: behind them the
+/// course goes on anew.
 pub fn walk<E: Engine, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
     root: &CStr,
-    trail: &mut Trail,
+    (trail, course): (&mut Trail, &mut Course),
     stop: &Stop,
     visitor: &mut V,
 ) -> Result<(), LoadError> {
@@ -118,6 +124,7 @@ pub fn walk<E: Engine, V: Visitor<E>>(
     let level = visitor.enter(engine, &dir, above, root)?;
     listings[0].clear();
     open.push((dir, level));
+    let mut between = true;
     while !open.is_empty() {
         if stop.requested() {
             return Err(LoadError::Stopped);
@@ -125,6 +132,7 @@ pub fn walk<E: Engine, V: Visitor<E>>(
         let depth = open.len() - 1;
         let (dir, level) = &mut open[depth];
         let Some(Entry { name, kind }) = listings[depth].take() else {
+            between = true;
             if !engine.list(dir, &mut listings[depth])? {
                 leave(engine, base, root, listings, &mut open, visitor)?;
             }
@@ -136,9 +144,15 @@ pub fn walk<E: Engine, V: Visitor<E>>(
             None => engine.stat(&Target::Entry(dir, name))?.kind,
         };
         if kind != Kind::Directory {
+            if between {
+                course.resume();
+                between = false;
+            }
             visitor.entry(engine, dir, level, name, kind)?;
+            course.follow(visitor.tally());
             continue;
         }
+        between = true;
         let below = engine.open_dir(dir, name)?;
         let above = Above {
             dir: &*dir,
@@ -195,7 +209,7 @@ mod tests {
 
     /// Asks to stop at the tenth file.
     struct Tenth {
-        seen: u64,
+        seen: Tally,
         stop: Stop,
     }
 
@@ -212,6 +226,10 @@ mod tests {
             Ok(())
         }
 
+        fn tally(&self) -> &Tally {
+            &self.seen
+        }
+
         fn entry(
             &mut self,
             _engine: &mut E,
@@ -220,8 +238,8 @@ mod tests {
             _name: &CStr,
             _kind: Kind,
         ) -> Result<(), LoadError> {
-            self.seen += 1;
-            if self.seen == 10 {
+            self.seen.files += 1;
+            if self.seen.files == 10 {
                 self.stop.request();
             }
             Ok(())
@@ -238,12 +256,17 @@ mod tests {
         let base = engine.open_ground("/".as_ref()).unwrap();
         let stop = Stop::new();
         let mut tenth = Tenth {
-            seen: 0,
+            seen: Tally::default(),
             stop: stop.clone(),
         };
         let mut trail = Trail::default();
-        let end = walk(&mut engine, &base, c"tree", &mut trail, &stop, &mut tenth);
+        let mut course = Course::new();
+        course.begin();
+        let room = (&mut trail, &mut course);
+        let end = walk(&mut engine, &base, c"tree", room, &stop, &mut tenth);
         assert!(matches!(end, Err(LoadError::Stopped)));
-        assert_eq!(tenth.seen, 10);
+        assert_eq!(tenth.seen.files, 10);
+        // Each file that was done is in the course.
+        assert_eq!(course.latencies.count(), 10);
     }
 }

@@ -39,6 +39,7 @@ pub fn run_by(
         facts: None,
         durable: true,
         handicap_permille: 0,
+        each_file: true,
         stop: &Stop::new(),
         mark: &mut |point| marks.push(point),
     })?;

@@ -74,6 +74,8 @@ pub(super) struct Doing<'a, 'n> {
     /// The kernel names of the devices whose counters tell of this cell.
     pub(super) watched: Vec<String>,
     pub(super) ground: Ground,
+    /// Whether reading the clock takes of the time that is measured.
+    pub(super) virtual_time: bool,
     /// Whether fragments were counted after the phase before.
     pub(super) counted: bool,
 }
@@ -113,6 +115,7 @@ impl<'a, 'n> Doing<'a, 'n> {
             tracing: None,
             watched: Vec::new(),
             ground: Ground::new(PathBuf::new()),
+            virtual_time: false,
             counted: false,
         }
     }

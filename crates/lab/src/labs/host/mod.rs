@@ -40,6 +40,7 @@ pub struct HostLab {
     missing: Missing,
     below: Option<Box<dyn Below>>,
     marks: Box<dyn FnMut(Mark)>,
+    virtual_time: bool,
 }
 
 impl HostLab {
@@ -61,6 +62,7 @@ impl HostLab {
             missing: Missing::here(plan),
             below: None,
             marks: Box::new(|_| ()),
+            virtual_time: false,
         }
     }
 
@@ -68,6 +70,13 @@ impl HostLab {
     #[must_use]
     pub fn above(mut self, below: Box<dyn Below>) -> Self {
         self.below = Some(below);
+        self
+    }
+
+    /// Time goes on here only from one thing that is due to the next, and where the clock is read.
+    #[must_use]
+    pub fn in_virtual_time(mut self) -> Self {
+        self.virtual_time = true;
         self
     }
 
@@ -128,6 +137,7 @@ impl Lab for HostLab {
             self.below.as_deref_mut(),
             &mut *self.marks,
         );
+        hands.virtual_time = self.virtual_time;
         let mut result = procedure::run(&mut hands, &job);
         if let Err(Halt::Failed(failure)) = &mut result {
             hint(failure, plan);

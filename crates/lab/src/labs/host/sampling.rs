@@ -7,7 +7,7 @@ use crate::procedure::Halt;
 use fsdyno_host::counters::{self, BlockCounters, MachineCpu, Surroundings};
 use fsdyno_host::tracing;
 use fsdyno_load::measure::{self, Measured};
-use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Mark, Observed, Point, Sample};
+use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Effective, Mark, Observed, Point, Sample};
 use std::path::Path;
 
 /// Runs a phase and keeps its sample.
@@ -92,6 +92,22 @@ fn observed(hands: &Doing<'_, '_>, before: &Surroundings) -> Observed {
     observed
 }
 
+/// Whether the clock is read for every file; why not, where it is not, is noted. Phases that time
+/// every operation by what they are read it in any case.
+fn times_files(hands: &mut Doing<'_, '_>) -> bool {
+    let why_not = if hands.virtual_time {
+        // Of the kernel's own making: a program that waits by looking at the clock shall not wait
+        // for ever (arch/um/kernel/time.c, timer_read).
+        "files are not timed one by one: in virtual time each reading of the clock takes some of it"
+    } else if !measure::clock_is_quick() {
+        "files are not timed one by one: to read the clock takes too long here"
+    } else {
+        return true;
+    };
+    hands.notes.effective_once(Effective::CLOCK, why_not);
+    false
+}
+
 /// Runs the phase: what it told, and what machine and devices did meanwhile.
 fn timed(
     hands: &mut Doing<'_, '_>,
@@ -99,6 +115,7 @@ fn timed(
     number: u32,
 ) -> Result<(Measured, MachineCpu, Option<DeviceUse>), Halt> {
     let phase = &job.workload.phases[number as usize];
+    let each_file = times_files(hands);
     let (block_before, cpu_before) = counters(hands)?;
     let dataset = job.dataset();
     let dataset = dataset.map_err(|e| hands.notes.halt(e.to_string(), e.errno()))?;
@@ -122,6 +139,7 @@ fn timed(
         facts: Some((facts.files, facts.directories, facts.bytes.0)),
         durable: true,
         handicap_permille: job.contender.handicap_permille,
+        each_file,
         stop: hands.stop,
         mark: &mut mark,
     };

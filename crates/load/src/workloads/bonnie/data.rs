@@ -8,7 +8,7 @@ use super::{Pass, Place, SEED};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::buffer::Buffer;
-use crate::workloads::latency::Latencies;
+use crate::workloads::course::Course;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Bytes;
@@ -36,7 +36,7 @@ pub(super) struct Data {
 #[derive(Debug)]
 pub(super) struct Room {
     pub buffer: Buffer,
-    pub latencies: Latencies,
+    pub course: Course,
 }
 
 impl Data {
@@ -50,7 +50,7 @@ impl Data {
         let chunk = parameters.chunk as usize;
         let room = || Room {
             buffer: Buffer::filled(0xa5, chunk),
-            latencies: Latencies::new(),
+            course: Course::new(),
         };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         Self {
@@ -88,20 +88,22 @@ fn tickets(chunks: u64, seeks: u64, random: &mut impl Rng) -> Box<[u64]> {
     tickets.into_boxed_slice()
 }
 
-/// Does one thing again and again, each time an operation; until it says that the end is reached.
+/// Does one thing again and again, each time an operation that handles so many bytes; until one has
+/// handled none, for the end is reached.
 #[inline]
 fn again(
     times: u64,
     stop: &Stop,
-    latencies: &mut Latencies,
-    mut one: impl FnMut(u64) -> Result<bool, LoadError>,
+    course: &mut Course,
+    mut one: impl FnMut(u64) -> Result<usize, LoadError>,
 ) -> Result<(), LoadError> {
-    latencies.begin();
+    course.resume();
     for number in 0..times {
-        if !one(number)? {
+        let bytes = one(number)?;
+        if bytes == 0 {
             break;
         }
-        latencies.next();
+        course.next(bytes as u64);
         if stop.requested() {
             return Err(LoadError::Stopped);
         }
@@ -119,11 +121,11 @@ fn fill<E: Engine>(
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
     let (source, room) = (&mut data.source, &mut data.rooms[0]);
-    let began = watch::now();
+    let began = room.course.begin();
     let mut file = engine.create(&dir, FILE, MODE)?;
-    again(times, place.stop, &mut room.latencies, |_| {
+    again(times, place.stop, &mut room.course, |_| {
         engine.write(&mut file, source.take(length))?;
-        Ok(true)
+        Ok(length)
     })?;
     engine.make_durable(&mut file)?;
     engine.close(file)?;
@@ -160,20 +162,20 @@ pub(super) fn rewrite<E: Engine>(
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
     let (chunks, chunk) = (data.chunks(), data.parameters.chunk);
-    let Room { buffer, latencies } = &mut data.rooms[0];
+    let Room { buffer, course } = &mut data.rooms[0];
     let mut done = 0;
-    let began = watch::now();
+    let began = course.begin();
     let mut file = engine.open_to_change(&dir, FILE)?;
-    again(chunks, place.stop, latencies, |number| {
+    again(chunks, place.stop, course, |number| {
         let bytes = engine.read(&mut file, buffer)?;
         if bytes == 0 {
-            return Ok(false);
+            return Ok(0);
         }
         change(&mut buffer[..bytes], number);
         engine.seek(&mut file, number * chunk)?;
         engine.write(&mut file, &buffer[..bytes])?;
         done += bytes as u64;
-        Ok(true)
+        Ok(bytes)
     })?;
     engine.make_durable(&mut file)?;
     engine.close(file)?;
@@ -201,14 +203,14 @@ fn drain<E: Engine>(
     times: u64,
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
-    let Room { buffer, latencies } = &mut data.rooms[0];
+    let Room { buffer, course } = &mut data.rooms[0];
     let mut done = 0;
-    let began = watch::now();
+    let began = course.begin();
     let mut file = engine.open(&dir, FILE)?;
-    again(times, place.stop, latencies, |_| {
+    again(times, place.stop, course, |_| {
         let bytes = engine.read(&mut file, &mut buffer[..length])?;
         done += bytes as u64;
-        Ok(bytes > 0)
+        Ok(bytes)
     })?;
     let returned = watch::now() - began;
     engine.make_durable(&mut file)?;

@@ -6,8 +6,7 @@ use super::{Pass, Place};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::own_descriptors;
-use crate::workloads::side_by_side::side_by_side;
-use std::sync::Barrier;
+use crate::workloads::side_by_side::{Start, side_by_side};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Of so many tickets, one leads to a change.
@@ -19,12 +18,11 @@ struct Desk<'a> {
     tickets: &'a [u64],
     next: AtomicUsize,
     chunk: u64,
-    start: Barrier,
+    start: Start,
 }
 
 /// What a worker did.
 struct Shift {
-    began: u64,
     ended: u64,
     bytes: u64,
     calls: u64,
@@ -41,7 +39,7 @@ pub(super) fn seeks<E: Engine + Send>(
         tickets: &data.tickets,
         next: AtomicUsize::new(0),
         chunk: data.parameters.chunk,
-        start: Barrier::new(data.rooms.len()),
+        start: Start::new(data.rooms.len()),
     };
     let mut workers: Vec<(E, &mut Room)> = data
         .rooms
@@ -49,16 +47,15 @@ pub(super) fn seeks<E: Engine + Send>(
         .map(|room| (engine.another(), room))
         .collect();
     let shifts = side_by_side(&mut workers, |(engine, room)| shift(engine, &desk, room));
-    let (mut began, mut ended) = (u64::MAX, 0);
+    let mut ended = 0;
     let mut tally = one_file(0);
     for shift in shifts {
         let shift = shift?;
-        began = began.min(shift.began);
         ended = ended.max(shift.ended);
         tally.bytes.0 += shift.bytes;
         tally.calls += shift.calls;
     }
-    let took = ended.saturating_sub(began);
+    let took = ended.saturating_sub(desk.start.began());
     Ok(Pass {
         tally,
         operations: data.tickets.len() as u64,
@@ -77,10 +74,10 @@ fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<
     // The others wait here for this one, whether it can begin or not.
     desk.start.wait();
     let mut file = opened?;
-    let Room { buffer, latencies } = room;
+    let Room { buffer, course } = room;
     let (mut bytes, mut changed) = (0, false);
-    let began = watch::now();
-    latencies.begin();
+    course.begin_at(desk.start.begin());
+    course.resume();
     loop {
         let number = desk.next.fetch_add(1, Ordering::Relaxed);
         let Some(ticket) = desk.tickets.get(number) else {
@@ -95,7 +92,7 @@ fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<
             changed = true;
         }
         bytes += read as u64;
-        latencies.next();
+        course.next(read as u64);
         if desk.place.stop.requested() {
             return Err(LoadError::Stopped);
         }
@@ -105,7 +102,6 @@ fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<
     }
     engine.close(file)?;
     Ok(Shift {
-        began,
         ended: watch::now(),
         bytes,
         calls: engine.calls(),

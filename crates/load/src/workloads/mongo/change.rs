@@ -51,8 +51,8 @@ fn each<E: Engine>(
             tally: Tally::default(),
         },
     };
-    let trail = &mut worker.room.trail;
-    walk_ground(engine, job, &worker.trees[0], trail, &mut changes)?;
+    let room = (&mut worker.room.trail, &mut worker.room.course);
+    walk_ground(engine, job, &worker.trees[0], room, &mut changes)?;
     Ok(changes.at_hand.tally)
 }
 
@@ -75,6 +75,10 @@ impl<E: Engine> Visitor<E> for Changes<'_, E> {
         path.extend_from_slice(name.to_bytes());
         self.at_hand.tally.directories += 1;
         Ok(self.at_hand.path.len())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.at_hand.tally
     }
 
     fn entry(
@@ -158,7 +162,8 @@ pub(super) fn modify<E: Engine>(
 pub(super) fn read<E: Engine>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = read::ReadAll::new(&mut worker.room.data[..CHUNK], job.stop);
-    walk_ground(engine, job, c".", &mut worker.room.trail, &mut visitor)?;
+    let room = (&mut worker.room.trail, &mut worker.room.course);
+    walk_ground(engine, job, c".", room, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -169,7 +174,8 @@ pub(super) fn stats<E: Engine>(
 ) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = Looks::default();
-    walk_ground(engine, job, c".", &mut worker.room.trail, &mut visitor)?;
+    let room = (&mut worker.room.trail, &mut worker.room.course);
+    walk_ground(engine, job, c".", room, &mut visitor)?;
     Ok(visitor.tally)
 }
 
@@ -187,14 +193,8 @@ pub(super) fn delete<E: Engine>(
             looked => looked.map(|_| true)?,
         };
         if there {
-            walk(
-                engine,
-                &base,
-                tree,
-                &mut worker.room.trail,
-                job.stop,
-                &mut visitor,
-            )?;
+            let room = (&mut worker.room.trail, &mut worker.room.course);
+            walk(engine, &base, tree, room, job.stop, &mut visitor)?;
         }
     }
     engine.close_dir(base);
@@ -222,6 +222,10 @@ impl<E: Engine> Visitor<E> for Looks {
             self.tally.directories += 1;
         }
         Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn entry(

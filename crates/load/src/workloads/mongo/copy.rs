@@ -24,7 +24,7 @@ pub(super) fn copy<E: Engine>(engine: &mut E, worker: &mut Worker<'_>) -> Result
         engine,
         &base,
         &from,
-        &mut worker.room.trail,
+        (&mut worker.room.trail, &mut worker.room.course),
         job.stop,
         &mut visitor,
     )?;
@@ -59,6 +59,10 @@ impl<E: Engine> Visitor<E> for Copy<'_, E::Dir> {
         self.tally.directories += 1;
         engine.make_dir(at, name, 0o777)?;
         engine.open_dir(at, name)
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn entry(

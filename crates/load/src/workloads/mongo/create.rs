@@ -20,7 +20,7 @@ pub(super) fn create<E: Engine>(
 
 fn directory<E: Engine>(
     engine: &mut E,
-    worker: &Worker<'_>,
+    worker: &mut Worker<'_>,
     at: &E::Dir,
     name: &CStr,
     place: usize,
@@ -32,20 +32,23 @@ fn directory<E: Engine>(
     engine.make_dir(at, name, 0o777)?;
     let dir = engine.open_dir(at, name)?;
     tally.directories += 1;
-    let Some(directory_) = worker.mongo.shape.directories.get(place) else {
+    let shape = worker.mongo.shape;
+    let Some(directory_) = shape.directories.get(place) else {
         // A tree without a byte is an empty directory.
         engine.close_dir(dir);
         return Ok(());
     };
     let mut numbered = Numbered::new();
+    worker.room.course.resume();
     for number in 0..directory_.files {
-        let size = worker.mongo.shape.sizes[directory_.first + number];
+        let size = shape.sizes[directory_.first + number];
         let name = numbered.name(None, number + 1);
         let mut file = engine.create(&dir, name, 0o777)?;
         fill(engine, worker, &mut file, directory_.first + number, size)?;
         engine.close(file)?;
         tally.files += 1;
         tally.bytes.0 += size;
+        worker.room.course.follow(tally);
     }
     for (number, below) in directory_.below.iter().enumerate() {
         let name = numbered.name(Some(b'd'), number);

@@ -5,6 +5,7 @@ use super::shape::Shape;
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
+use crate::workloads::course::Course;
 use crate::workloads::own_descriptors;
 use crate::workloads::side_by_side::side_by_side;
 use crate::workloads::walk::Trail;
@@ -33,6 +34,7 @@ pub(crate) struct Mongo {
 pub(super) struct Room {
     pub data: Box<[u8]>,
     pub trail: Trail,
+    pub course: Course,
     /// How long its work took so far, all rounds, nanoseconds.
     took: u64,
 }
@@ -69,6 +71,7 @@ impl Mongo {
             // Not zeros: these pages would come only when they are used, under the clock.
             data: vec![0xa5; data::BUFFER].into_boxed_slice(),
             trail: Trail::default(),
+            course: Course::new(),
             took: 0,
         };
         Self {
@@ -93,6 +96,11 @@ impl Mongo {
         self.rooms.iter().map(|room| room.took)
     }
 
+    /// The course of all workers together.
+    pub fn course(&self) -> Course {
+        Course::joined(self.rooms.iter().map(|room| &room.course))
+    }
+
     /// Runs all rounds; `work` is what one worker does in one.
     pub(super) fn run<E: Engine + Send>(
         &mut self,
@@ -106,6 +114,11 @@ impl Mongo {
             content: &self.content,
         };
         let mut tally = Tally::default();
+        if job.each_file {
+            let began = watch::now();
+            let rooms = self.rooms.iter_mut();
+            rooms.for_each(|room| room.course.begin_at(began));
+        }
         for round in 0..self.parameters.rounds {
             let mut jobs: Vec<(E, Worker<'_>)> = (0..)
                 .zip(&mut self.rooms)
@@ -152,6 +165,7 @@ fn timed<E: Engine>(
     work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
 ) -> Result<Tally, LoadError> {
     let start = watch::now();
+    worker.room.course.begin_round();
     let tally = work(engine, worker)?;
     worker.room.took += watch::now() - start;
     Ok(Tally {

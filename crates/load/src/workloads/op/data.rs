@@ -159,7 +159,7 @@ fn blocks_of<E: Engine>(
         ..Tally::default()
     };
     let author = author(work.phase, room.number);
-    room.pace.begin(&mut room.latencies);
+    room.pace.begin(&mut room.course);
     for at in 0..count {
         let number = if turns { room.wheel.next() } else { first + at };
         let bytes = if writes {
@@ -170,7 +170,7 @@ fn blocks_of<E: Engine>(
             engine.read_at(file, &mut room.buffer, number * block)?
         };
         done.bytes.0 += bytes as u64;
-        room.pace.next(&mut room.latencies);
+        room.pace.next(&mut room.course, bytes);
         if work.job.stop.requested() {
             return Err(LoadError::Stopped);
         }

@@ -131,15 +131,16 @@ fn over<E: Engine>(
     let two = other != FILE;
     let mut directory = Directory::new(DIRECTORY, at / parameters.each);
     let mut done = Tally::default();
-    room.pace.begin(&mut room.latencies);
+    room.pace.begin(&mut room.course);
     while at < share.end {
         let dir = engine.open_dir(&home, directory.as_c())?;
         let end = share.end.min((at / parameters.each + 1) * parameters.each);
-        room.pace.resume(&mut room.latencies);
+        room.pace.resume(&mut room.course);
         done.files += end - at;
         while at < end {
-            done.bytes.0 += operation(engine, &dir, &names, &mut room.buffer)? as u64;
-            room.pace.next(&mut room.latencies);
+            let bytes = operation(engine, &dir, &names, &mut room.buffer)?;
+            done.bytes.0 += bytes as u64;
+            room.pace.next(&mut room.course, bytes);
             names.name.next();
             if two {
                 names.other.next();

@@ -3,6 +3,7 @@
 //! operation is seen in all that had to wait for it (Tene, "How NOT to Measure Latency", 2015).
 
 use crate::measure::watch;
+use crate::workloads::course::Course;
 use crate::workloads::latency::Latencies;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 
@@ -25,25 +26,25 @@ impl Pace {
     }
 
     /// The first operation is due now.
-    pub fn begin(&mut self, latencies: &mut Latencies) {
-        latencies.begin();
-        self.due = latencies.began();
+    pub fn begin(&mut self, course: &mut Course) {
+        course.resume();
+        self.due = course.latencies.began();
     }
 
     /// What was done since the last operation was none of it.
     #[inline]
-    pub fn resume(&mut self, latencies: &mut Latencies) {
+    pub fn resume(&mut self, course: &mut Course) {
         if self.interval == 0 {
-            latencies.begin();
+            course.resume();
         }
     }
 
-    /// An operation has ended; returns when the next is to begin.
+    /// An operation has ended that moved so many bytes; returns when the next is to begin.
     #[inline]
-    pub fn next(&mut self, latencies: &mut Latencies) {
-        latencies.next();
+    pub fn next(&mut self, course: &mut Course, bytes: usize) {
+        course.next(bytes as u64);
         if self.interval > 0 {
-            self.wait(latencies);
+            self.wait(&mut course.latencies);
         }
     }
 
@@ -76,15 +77,16 @@ mod tests {
 
     #[test]
     fn what_is_late_counts_from_when_it_was_due() {
-        let mut latencies = Latencies::new();
+        let mut course = Course::new();
+        course.begin();
         // Due a microsecond apart; the first takes five milliseconds, and all others wait for it.
         let mut pace = Pace::new(Some(1_000_000), 1);
-        pace.begin(&mut latencies);
+        pace.begin(&mut course);
         std::thread::sleep(std::time::Duration::from_millis(5));
         for _ in 0..100 {
-            pace.next(&mut latencies);
+            pace.next(&mut course, 0);
         }
-        let median = &latencies.figures()[0];
+        let median = &course.latencies.figures()[0];
         assert!(median.value > 4_000_000.0, "{median:?}");
     }
 }

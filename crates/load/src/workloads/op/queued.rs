@@ -8,7 +8,7 @@ use crate::engines::sync::Sync;
 use crate::engines::uring::Ring;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
-use crate::workloads::latency::Latencies;
+use crate::workloads::course::Course;
 use fsdyno_model::sample::Tally;
 
 /// Does all operations of one worker.
@@ -22,7 +22,7 @@ pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
     let Room {
         queue,
         wheel,
-        latencies,
+        course,
         number,
         ..
     } = room;
@@ -35,7 +35,7 @@ pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
         begun: 0,
         wheel,
     };
-    let bytes = all(&mut ring, &mut blocks, latencies)?;
+    let bytes = all(&mut ring, &mut blocks, course)?;
     if work.phase.writes() {
         ring.make_durable()?;
     }
@@ -91,7 +91,7 @@ impl Blocks<'_> {
 fn all(
     ring: &mut Ring<'_>,
     blocks: &mut Blocks<'_>,
-    latencies: &mut Latencies,
+    course: &mut Course,
 ) -> Result<u64, LoadError> {
     let (block, writes) = (blocks.work.parameters.block, blocks.work.phase.writes());
     let call = if writes { "write" } else { "read" };
@@ -104,7 +104,8 @@ fn all(
         ring.wait()?;
         while let Some(ended) = ring.next(call)? {
             let now = watch::now();
-            latencies.add_one(now.saturating_sub(began[ended.slot]));
+            let took = now.saturating_sub(began[ended.slot]);
+            course.ended(now, took, ended.bytes as u64);
             began[ended.slot] = now;
             bytes += ended.bytes as u64;
             if writes && ended.bytes < block {

@@ -8,14 +8,13 @@ use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::buffer::Buffer;
-use crate::workloads::latency::Latencies;
-use crate::workloads::side_by_side::side_by_side;
+use crate::workloads::course::{Course, Told};
+use crate::workloads::side_by_side::{Start, side_by_side};
 use crate::workloads::{Job, own_descriptors};
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::units::{Bytes, Nanos};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::ffi::CString;
-use std::sync::Barrier;
 
 /// A phase with everything it needs, laid out before its clock starts.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ pub(super) struct Room {
     pub home: CString,
     pub large: CString,
     pub buffer: Buffer,
-    pub latencies: Latencies,
+    pub course: Course,
     pub pace: Pace,
     pub wheel: Wheel,
     /// A buffer for each request that may be under way; empty where there is one at a time.
@@ -55,11 +54,11 @@ pub(crate) struct Done {
     pub returned: Nanos,
     pub tally: Tally,
     pub figures: Vec<Figure>,
+    pub course: Told,
 }
 
 /// What a worker did, and when.
 struct Shift {
-    began: u64,
     ended: u64,
     tally: Tally,
 }
@@ -93,7 +92,7 @@ impl Room {
             home: CString::new(home(parameters, number)).unwrap_or_default(),
             large: CString::new(large(parameters, number)).unwrap_or_default(),
             buffer: data::noise(buffer),
-            latencies: Latencies::new(),
+            course: Course::new(),
             pace: Pace::new(parameters.rate, parameters.workers),
             wheel,
             queue: data::noise(if phase.on_data() {
@@ -157,7 +156,7 @@ impl Op {
             parameters: &self.parameters,
             job,
         };
-        let start = Barrier::new(self.rooms.len());
+        let start = Start::new(self.rooms.len());
         let shifts = if let [room] = &mut self.rooms[..] {
             vec![shift(engine, work, room, &start)]
         } else {
@@ -168,25 +167,25 @@ impl Op {
                 shift(engine, work, room, &start)
             })
         };
-        let (mut began, mut ended) = (u64::MAX, 0);
+        let mut ended = 0;
         let mut tally = Tally::default();
         for shift in shifts {
             let shift = shift?;
-            began = began.min(shift.began);
             ended = ended.max(shift.ended);
             tally.add(&shift.tally);
         }
-        let returned = Nanos(ended.saturating_sub(began));
+        let returned = Nanos(ended.saturating_sub(start.began()));
+        let course = Course::joined(self.rooms.iter().map(|room| &room.course));
         Ok(Done {
-            figures: self.figures(returned, tally.bytes),
+            figures: self.figures(&course, returned, tally.bytes),
+            course: course.told(self.phase.operation(), returned),
             returned,
             tally,
         })
     }
 
-    fn figures(&self, returned: Nanos, bytes: Bytes) -> Vec<Figure> {
-        let mut latencies = Latencies::new();
-        self.rooms.iter().for_each(|r| latencies.add(&r.latencies));
+    fn figures(&self, course: &Course, returned: Nanos, bytes: Bytes) -> Vec<Figure> {
+        let latencies = &course.latencies;
         let seconds = returned.0.max(1) as f64 / 1e9;
         let rate = latencies.count() as f64 / seconds;
         let mut figures = vec![Figure::new("rate", rate, "1/s", Better::Higher)];
@@ -204,7 +203,7 @@ fn shift<E: Engine>(
     engine: &mut E,
     work: Work<'_>,
     room: &mut Room,
-    start: &Barrier,
+    start: &Start,
 ) -> Result<Shift, LoadError> {
     let parameters = work.parameters;
     let ready = if parameters.workers > 1 {
@@ -222,7 +221,7 @@ fn shift<E: Engine>(
     // The others wait here for this one, whether it can begin or not.
     start.wait();
     ready?;
-    let began = watch::now();
+    room.course.begin_at(start.begin());
     let tally = if !room.queue.is_empty() {
         queued::run(work, room)?
     } else if work.phase.on_data() {
@@ -231,7 +230,6 @@ fn shift<E: Engine>(
         files::run(engine, work, room)?
     };
     Ok(Shift {
-        began,
         ended: watch::now(),
         tally,
     })

@@ -1,4 +1,6 @@
-//! `show`: a run at a glance, or the commands of one of its cells.
+//! `show`: a run at a glance, the commands of one of its cells, or how long its operations took.
+
+mod latencies;
 
 use super::series;
 use crate::args::ShowArgs;
@@ -13,7 +15,7 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
     let set = match store.resolve_any(&args.run).map_err(Trouble::usage)? {
         Named::Run(id) => store.load(&id)?,
-        Named::Series(id) if args.commands.is_some() => {
+        Named::Series(id) if args.commands.is_some() || args.latencies => {
             return Err(Trouble::usage(format!(
                 "{id} is a series of cuts, and has no cells"
             )));
@@ -22,6 +24,9 @@ pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
     };
     if let Some(index) = args.commands {
         return commands(&set, index, args.json);
+    }
+    if args.latencies {
+        return latencies::show(&set, args.json);
     }
     if args.json {
         output::json(&set.run)?;

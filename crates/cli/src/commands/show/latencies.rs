@@ -1,0 +1,112 @@
+//! `show --latencies`: how long single operations took, phase by phase.
+
+use crate::exit::{Code, Trouble};
+use crate::output;
+use fsdyno_model::{Effective, LatencyDistribution, Nanos, ResultSet};
+use serde::Serialize;
+
+/// The operations of one kind of one contender in one phase, all its repeats together.
+#[derive(Debug, Serialize)]
+struct Latency<'a> {
+    workload: &'a str,
+    phase: &'a str,
+    contender: &'a str,
+    /// How many samples they are of.
+    samples: usize,
+    distribution: LatencyDistribution,
+}
+
+pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, Trouble> {
+    let all = of_run(set);
+    if json {
+        output::json(&all)?;
+        return Ok(Code::Ok);
+    }
+    let header = [
+        "PHASE",
+        "CONTENDER",
+        "EACH",
+        "COUNT",
+        "P50",
+        "P99",
+        "P99.9",
+        "MAX",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(all.iter().map(|one| row(set, one)));
+    output::rows(&rows, output::width())?;
+    for line in untold(set) {
+        output::bytes(format!("{line}\n").as_bytes())?;
+    }
+    Ok(Code::Ok)
+}
+
+/// Everything there is, in the order of the plan.
+fn of_run(set: &ResultSet) -> Vec<Latency<'_>> {
+    let plan = &set.run.plan;
+    let mut all = Vec::new();
+    for (w, workload) in plan.workloads.iter().enumerate() {
+        for (p, phase) in workload.phases.iter().enumerate() {
+            for (c, contender) in plan.contenders.iter().enumerate() {
+                let samples = set.samples(c, w, p);
+                let told = samples.iter().flat_map(|(_, sample)| &sample.latencies);
+                let mut kinds: Vec<(usize, LatencyDistribution)> = Vec::new();
+                for one in told {
+                    match kinds
+                        .iter_mut()
+                        .find(|(_, of)| of.operation == one.operation)
+                    {
+                        Some((samples, of)) => {
+                            *samples += 1;
+                            of.add(one);
+                        }
+                        None => kinds.push((1, one.clone())),
+                    }
+                }
+                all.extend(kinds.into_iter().map(|(samples, distribution)| Latency {
+                    workload: &workload.name,
+                    phase: &phase.label,
+                    contender: &contender.label,
+                    samples,
+                    distribution,
+                }));
+            }
+        }
+    }
+    all
+}
+
+fn row(set: &ResultSet, one: &Latency<'_>) -> Vec<String> {
+    let phase = if set.run.plan.workloads.len() > 1 {
+        format!("{}: {}", one.workload, one.phase)
+    } else {
+        one.phase.to_owned()
+    };
+    let of = &one.distribution;
+    let mut row = vec![
+        phase,
+        one.contender.to_owned(),
+        of.operation.clone(),
+        of.count.to_string(),
+    ];
+    let shares = [0.5, 0.99, 0.999].map(|share| of.at(share));
+    let told = |ns: Option<u64>| ns.map_or_else(String::new, |ns| Nanos(ns).to_string());
+    row.extend(shares.into_iter().chain([Some(of.max_ns)]).map(told));
+    row
+}
+
+/// Why files were not timed, where they were not, and for whom; each reason once.
+fn untold(set: &ResultSet) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for record in &set.cells {
+        let label = &set.run.plan.contenders[record.cell.contender as usize].label;
+        let told = record.effective.iter();
+        for why in told.filter(|effective| effective.source == Effective::CLOCK) {
+            let line = format!("{label}: {}", why.text);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
