@@ -14,6 +14,7 @@ const SHORTEST: usize = 24;
 /// Part of a directory's entries, and how far they were taken.
 #[derive(Debug)]
 pub struct Listing {
+    /// Room for records, and a zero behind it: every name ends in here, whatever was laid in it.
     buffer: Box<[u8]>,
     /// Where records begin, by the numbers of their inodes.
     order: Vec<(u64, u16)>,
@@ -34,9 +35,11 @@ pub struct Entry<'a> {
 
 impl Default for Listing {
     fn default() -> Self {
+        // Written, not merely reserved: a page fault is no part of a measured phase.
+        let mut buffer = vec![0xa5; SPACE + 1].into_boxed_slice();
+        buffer[SPACE] = 0;
         Self {
-            // Written, not merely reserved: a page fault is no part of a measured phase.
-            buffer: vec![0xa5; SPACE].into_boxed_slice(),
+            buffer,
             order: Vec::with_capacity(SPACE / SHORTEST),
             taken: 0,
             as_listed: false,
@@ -61,7 +64,7 @@ impl Listing {
 
     /// The buffer, to be filled with records in the kernel's form.
     pub fn space(&mut self) -> &mut [u8] {
-        &mut self.buffer
+        &mut self.buffer[..SPACE]
     }
 
     /// Says how many bytes of the buffer were filled. The entries are taken by the numbers of
@@ -70,7 +73,8 @@ impl Listing {
     #[inline]
     pub fn filled(&mut self, bytes: usize) {
         self.clear();
-        let mut at = 0;
+        let (mut at, mut last) = (0, 0);
+        let (mut rises, mut falls) = (true, true);
         // A record has a byte of name, its zero and padding at least.
         while let Some(record) = self.buffer[..bytes.min(SPACE)].get(at..at + SHORTEST) {
             let length = usize::from(u16::from_ne_bytes([record[16], record[17]]));
@@ -81,13 +85,23 @@ impl Listing {
             if !dots {
                 let mut ino = [0; 8];
                 ino.copy_from_slice(&record[..8]);
+                let ino = u64::from_ne_bytes(ino);
+                rises &= last <= ino;
+                falls &= last > ino || self.order.is_empty();
+                last = ino;
                 // The buffer is shorter than 2^16.
                 let place = u16::try_from(at).unwrap_or(u16::MAX);
-                self.order.push((u64::from_ne_bytes(ino), place));
+                self.order.push((ino, place));
             }
             at += length;
         }
-        if !self.as_listed && !self.order.is_sorted() {
+        // Nothing is to be sorted where a file system lists what is newest first.
+        if rises || self.as_listed {
+            return;
+        }
+        if falls {
+            self.order.reverse();
+        } else {
             self.order.sort_unstable();
         }
     }
@@ -106,9 +120,12 @@ impl Listing {
     #[inline]
     pub fn current(&self) -> Option<Entry<'_>> {
         let (_, at) = self.order.get(self.taken.checked_sub(1)?)?;
-        let record = &self.buffer[usize::from(*at)..];
+        let record = self.buffer.get(usize::from(*at)..)?.get(..=HEAD)?;
+        // SAFETY: the name begins in the buffer, which is ours while it is borrowed and ends with a
+        // zero that nobody writes over.
+        let name = unsafe { CStr::from_ptr(record[HEAD..].as_ptr().cast()) };
         Some(Entry {
-            name: CStr::from_bytes_until_nul(record.get(HEAD..)?).ok()?,
+            name,
             kind: Kind::of_dirent(record[18]),
         })
     }
@@ -145,5 +162,42 @@ mod tests {
             assert_eq!(listing.current().unwrap().name.to_bytes(), *name);
         }
         assert!(listing.take().is_none());
+    }
+
+    #[test]
+    fn entries_are_taken_by_their_numbers_however_they_were_listed() {
+        for numbers in [[1, 2, 3, 4], [4, 3, 2, 1], [2, 4, 1, 3], [2, 2, 1, 1]] {
+            let taken = |mut listing: Listing| {
+                let mut end = 0;
+                for ino in numbers {
+                    let name = ino.to_string();
+                    let space = &mut listing.space()[end..];
+                    end += put_record(space, ino, Kind::File, name.as_bytes()).unwrap();
+                }
+                listing.filled(end);
+                let mut taken: Vec<u64> = Vec::new();
+                while let Some(entry) = listing.take() {
+                    taken.push(entry.name.to_str().unwrap().parse().unwrap());
+                }
+                taken
+            };
+            let mut sorted = numbers.to_vec();
+            sorted.sort_unstable();
+            assert_eq!(taken(Listing::default()), sorted);
+            assert_eq!(taken(Listing::as_listed()), numbers);
+        }
+    }
+
+    #[test]
+    fn a_name_that_never_ends_ends_with_the_buffer() {
+        let mut listing = Listing::default();
+        let at = SPACE - SHORTEST;
+        listing.space()[..at].fill(b'x');
+        listing.space()[16..18].copy_from_slice(&u16::try_from(at).unwrap().to_ne_bytes());
+        listing.space()[at..].fill(b'y');
+        listing.filled(SPACE);
+        while let Some(entry) = listing.take() {
+            assert!(entry.name.count_bytes() <= SPACE - HEAD);
+        }
     }
 }

@@ -193,12 +193,10 @@ impl Scratch {
 
     fn for_worker(kind: &PhaseKind, job: &Job<'_>) -> Result<Self, LoadError> {
         // Lines of text: what a search finds on the null engine, where nothing fills the buffer.
-        let data: Box<[u8]> = b"the quick brown fox jumps over the lazy dog 0123\n"
-            .iter()
-            .copied()
-            .cycle()
-            .take(data::BUFFER)
-            .collect();
+        let line = b"the quick brown fox jumps over the lazy dog 0123\n";
+        let mut data = line.repeat(data::BUFFER.div_ceil(line.len()));
+        data.truncate(data::BUFFER);
+        let data = data.into_boxed_slice();
         let search = if kind.searches {
             Some(grep::Search::new(job.pattern, data.clone())?)
         } else {

@@ -11,7 +11,7 @@ use fsdyno_model::stop::Stop;
 use std::ffi::CStr;
 
 /// Buffers laid out beforehand: deeper trees are rare, and get theirs when they come.
-const LEVELS: usize = 24;
+const LEVELS: usize = 12;
 
 /// The buffers of a walk, one a level, used again and again.
 #[derive(Debug)]
