@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The engines that do something.
-const REAL: [&str; 3] = ["sync", "tools", "uring"];
+const REAL: [&str; 4] = ["sync", "tools", "uring", "mmap"];
 
 #[test]
 fn a_copy_is_what_cp_makes_by_either_engine_and_method() {
@@ -123,6 +123,7 @@ fn a_search_counts_the_lines_grep_counts() {
         let counts = REAL.map(|engine| run(&mut ground, engine, &phase).unwrap().tally.matches);
         assert_eq!(counts[0], counts[1], "{pattern:?}");
         assert_eq!(counts[0], counts[2], "{pattern:?}");
+        assert_eq!(counts[0], counts[3], "{pattern:?}");
         matches.push(counts[0]);
     }
     assert_eq!(matches[0], 10_000 + 3 + 1 + 1);
@@ -154,7 +155,7 @@ fn an_archive_in_any_form_is_unpacked_as_tar_does() {
             .unwrap();
         assert!(made.status.success(), "{name}: {made:?}");
         ground.archive = Some(archive);
-        let [ours, theirs, _] = REAL.map(|engine| {
+        let [ours, theirs, ..] = REAL.map(|engine| {
             run(&mut ground, engine, &phase("untar")).unwrap();
             describe(ground.newest().unwrap())
         });

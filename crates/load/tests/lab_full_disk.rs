@@ -60,3 +60,20 @@ fn a_full_disk_is_told_by_its_error_number() {
         assert_eq!(ground.trees.len(), 1);
     }
 }
+
+#[test]
+fn a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program() {
+    let Some(small) = Small::mount() else {
+        println!("SKIP root: a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program");
+        return;
+    };
+    let mut ground = Ground::new(small.0.path());
+    let mut phase = phase("op-write");
+    for (name, value) in [("size", "4194304"), ("block", "65536"), ("workers", "2")] {
+        phase.parameters.insert(name.to_owned(), value.to_owned());
+    }
+    fs::create_dir(small.0.path().join("op")).unwrap();
+    let error = run(&mut ground, "mmap", &phase).unwrap_err();
+    assert_eq!(error.errno(), Some(libc::ENOSPC), "{error}");
+    assert!(error.to_string().contains("op/large00"), "{error}");
+}

@@ -8,6 +8,7 @@
 mod error;
 pub mod listing;
 pub mod meta;
+pub mod mmap;
 pub mod null;
 pub mod sync;
 pub mod tools;
@@ -247,6 +248,11 @@ pub static ALL: &[EngineInfo] = &[
     EngineInfo {
         name: uring::NAME,
         title: "large files with many requests under way (io_uring); all else as sync does it",
+        programs: &[],
+    },
+    EngineInfo {
+        name: mmap::NAME,
+        title: "large files as memory (mmap, madvise, msync); all else as sync does it",
         programs: &[],
     },
     EngineInfo {

@@ -68,9 +68,10 @@ impl Sync {
 
 /// The path of an open file, for a message.
 #[cold]
-fn path_of(fd: &OwnedFd) -> PathBuf {
+pub(super) fn path_of(fd: &OwnedFd) -> PathBuf {
     let number = fd.as_raw_fd();
-    std::fs::read_link(format!("/proc/self/fd/{number}"))
+    // Workers have descriptors of their own.
+    std::fs::read_link(format!("/proc/thread-self/fd/{number}"))
         .unwrap_or_else(|_| PathBuf::from(format!("(descriptor {number})")))
 }
 

@@ -4,9 +4,9 @@ use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_lim
 use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
-use crate::engines::uring;
+use crate::engines::{mmap, uring};
 use crate::ground::Ground;
-use crate::workloads::op::{self, Op, Parameters, Phase};
+use crate::workloads::op::{self, Op, Parameters, Phase, Way};
 use crate::workloads::{Job, PhaseKind};
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::PhasePlan;
@@ -31,20 +31,16 @@ pub(super) fn run(
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let parameters = Parameters::read(phase, &request.phase.parameters);
-    let queued = engine == uring::NAME && phase.on_data();
-    if queued && parameters.rate.is_some() {
-        return Err(LoadError::Parameters {
-            kind: kind.name,
-            reason: "operations arrive at a rate, or so many are under way: leave out `rate`, or \
-                     choose the engine sync"
-                .to_owned(),
-        });
-    }
-    let mut op = if queued {
-        Op::queued(phase, parameters)
-    } else {
-        Op::new(phase, parameters)
+    let way = match engine {
+        uring::NAME if phase.on_data() => Way::Queued,
+        mmap::NAME if phase.on_data() => Way::Mapped,
+        _ => Way::Calls,
     };
+    can(way, &parameters).map_err(|reason| LoadError::Parameters {
+        kind: kind.name,
+        reason: reason.to_owned(),
+    })?;
+    let mut op = Op::by(way, phase, parameters);
     let job = Job::bare(&request.ground.root, request.stop);
     let imagined = engine == null::NAME;
     let handle = if imagined {
@@ -69,12 +65,11 @@ pub(super) fn run(
         let synced = durable(handle.as_ref(), job.root, watch)?;
         synced.map(|synced| Nanos(done.returned.0 + synced.0))
     };
-    let (engine, method) = if imagined {
-        (null::NAME, "no system calls")
-    } else if queued {
-        (uring::NAME, phase.queued_method())
-    } else {
-        (sync::NAME, phase.method())
+    let (engine, method) = match way {
+        _ if imagined => (null::NAME, "no system calls"),
+        Way::Calls => (sync::NAME, phase.method()),
+        Way::Queued => (uring::NAME, phase.queued_method()),
+        Way::Mapped => (mmap::NAME, phase.mapped_method()),
     };
     Ok(Measured {
         return_ns: done.returned,
@@ -90,4 +85,18 @@ pub(super) fn run(
         commands: Vec::new(),
         warnings: Vec::new(),
     })
+}
+
+/// What cannot be together, and the way out.
+fn can(way: Way, parameters: &Parameters) -> Result<(), &'static str> {
+    match way {
+        Way::Queued if parameters.rate.is_some() => Err(
+            "operations arrive at a rate, or so many are under way: leave out `rate`, or choose the \
+             engine sync",
+        ),
+        Way::Mapped if parameters.direct => Err(
+            "memory is the page cache: leave out `cache=direct`, or choose the engine sync or uring",
+        ),
+        _ => Ok(()),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::watch::{Watch, now};
 use crate::engines::null::{Facts, Null};
-use crate::engines::{LoadError, null, sync, tools, uring};
+use crate::engines::{LoadError, mmap, null, sync, tools, uring};
 use crate::workloads::{self, Job, Scratch};
 use fsdyno_model::stop::Stop;
 use rustix::time::{ClockId, clock_getres};
@@ -80,7 +80,7 @@ pub fn empty_phase_cost() -> f64 {
 pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
     match engine {
         tools::NAME => return Ok(Vec::new()),
-        null::NAME | sync::NAME | uring::NAME => {}
+        null::NAME | sync::NAME | uring::NAME | mmap::NAME => {}
         _ => return Err(LoadError::UnknownEngine(engine.to_owned())),
     }
     let facts = Facts {

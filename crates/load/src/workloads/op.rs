@@ -9,6 +9,7 @@
 mod data;
 mod files;
 mod kinds;
+mod mapped;
 mod names;
 mod pace;
 mod parameters;
@@ -19,7 +20,7 @@ mod workers;
 pub use kinds::KINDS;
 pub(crate) use parameters::Parameters;
 pub(crate) use ready::prepare;
-pub(crate) use workers::Op;
+pub(crate) use workers::{Op, Way};
 
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
@@ -115,6 +116,17 @@ impl Phase {
                 "io_uring: write of registered buffers; fsync at the end"
             }
             Self::Read | Self::RandomRead => "io_uring: read into registered buffers",
+            _ => self.method(),
+        }
+    }
+
+    /// The same on a file as memory.
+    pub fn mapped_method(self) -> &'static str {
+        match self {
+            Self::Write => "mmap, madvise MADV_SEQUENTIAL, copies into it; msync at the end",
+            Self::Read => "mmap, madvise MADV_SEQUENTIAL, copies out of it",
+            Self::RandomWrite => "mmap, madvise MADV_RANDOM, copies into it; msync at the end",
+            Self::RandomRead => "mmap, madvise MADV_RANDOM, copies out of it",
             _ => self.method(),
         }
     }

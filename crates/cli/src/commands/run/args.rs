@@ -158,7 +158,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "WHAT", value_parser = vary)]
     pub vary: Option<Vary>,
 
-    /// How operations reach the kernel: sync (our own calls), tools (cp, rm, tar, grep), null
+    /// How operations reach the kernel: sync (our own calls), uring (large files, many requests under
+    /// way), mmap (large files as memory), tools (cp, rm, tar, grep), null
     #[arg(long, value_name = "NAME")]
     pub engine: Option<String>,
 

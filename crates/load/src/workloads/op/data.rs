@@ -108,7 +108,13 @@ pub(super) fn run<E: Engine>(
     let how = opening(work);
     let mut file = engine.open_data(&top, &room.large, how)?;
     let stretch = stretch(work, room.number);
-    let done = blocks_of(engine, work, room, &mut file, stretch)?;
+    let done = blocks_of(work, room, stretch, |block, offset| {
+        if how.writes {
+            engine.write_at(&mut file, block, offset)?;
+            return Ok(block.len());
+        }
+        engine.read_at(&mut file, block, offset)
+    })?;
     if how.writes {
         engine.make_durable(&mut file)?;
     }
@@ -141,13 +147,13 @@ pub(super) fn all_over(phase: Phase) -> bool {
     matches!(phase, Phase::RandomRead | Phase::RandomWrite)
 }
 
-/// So many blocks, one after the other, each timed.
-fn blocks_of<E: Engine>(
-    engine: &mut E,
+/// So many blocks, one after the other, each timed; `one` moves one and returns the bytes.
+#[inline]
+pub(super) fn blocks_of(
     work: Work<'_>,
     room: &mut Room,
-    file: &mut E::File,
     (first, count): (u64, u64),
+    mut one: impl FnMut(&mut [u8], u64) -> Result<usize, LoadError>,
 ) -> Result<Tally, LoadError> {
     let (block, writes, turns) = (
         work.parameters.block as u64,
@@ -162,13 +168,10 @@ fn blocks_of<E: Engine>(
     room.pace.begin(&mut room.course);
     for at in 0..count {
         let number = if turns { room.wheel.next() } else { first + at };
-        let bytes = if writes {
+        if writes {
             stamp(&mut room.buffer, author, at);
-            engine.write_at(file, &room.buffer, number * block)?;
-            room.buffer.len()
-        } else {
-            engine.read_at(file, &mut room.buffer, number * block)?
-        };
+        }
+        let bytes = one(&mut room.buffer, number * block)?;
         done.bytes.0 += bytes as u64;
         room.pace.next(&mut room.course, bytes);
         if work.job.stop.requested() {

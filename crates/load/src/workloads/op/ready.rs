@@ -3,7 +3,7 @@
 
 use super::files::{self, DIRECTORY, FILE, LINK, MADE};
 use super::names::{Directory, File};
-use super::workers::{Op, Work, home, large};
+use super::workers::{Op, Way, Work, home, large};
 use super::{HOME, Parameters, Phase};
 use crate::engines::LoadError;
 use crate::engines::sync::Sync;
@@ -107,6 +107,7 @@ impl Stand<'_> {
         for mut room in op.into_rooms() {
             let work = Work {
                 phase: self.phase,
+                way: Way::Calls,
                 parameters: &parameters,
                 job: self.job,
             };

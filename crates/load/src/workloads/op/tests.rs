@@ -1,6 +1,6 @@
 //! What the phases leave behind, and that the engine `null` does as much.
 
-use super::workers::Op;
+use super::workers::{Op, Way};
 use super::{Parameters, Phase, prepare};
 use crate::engines::null::Null;
 use crate::engines::sync::Sync;
@@ -21,20 +21,15 @@ fn parameters(phase: Phase, pairs: &[(&str, &str)]) -> Parameters {
 }
 
 fn run(home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
-    run_by(Op::new, home, phase, pairs)
+    run_by(Way::Calls, home, phase, pairs)
 }
 
-fn run_by(
-    lay: fn(Phase, Parameters) -> Op,
-    home: &Path,
-    phase: Phase,
-    pairs: &[(&str, &str)],
-) -> Tally {
+fn run_by(way: Way, home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
     let stop = Stop::new();
     let job = Job::bare(home, &stop);
     let parameters = parameters(phase, pairs);
     prepare(phase, &parameters, &job).unwrap();
-    let done = lay(phase, parameters).run(&mut Sync::default(), &job);
+    let done = Op::by(way, phase, parameters).run(&mut Sync::default(), &job);
     done.unwrap().tally
 }
 
@@ -114,19 +109,24 @@ fn files_hold_what_they_are_told_to_and_are_made_anew_where_they_differ() {
 
 #[test]
 fn large_files_are_written_and_read_whole_by_any_number_of_workers() {
-    large_files(false);
+    large_files(Way::Calls);
 }
 
 #[test]
 fn through_a_ring_large_files_become_the_same() {
     if rings() {
-        large_files(true);
+        large_files(Way::Queued);
     } else {
         println!("SKIP io_uring: through_a_ring_large_files_become_the_same");
     }
 }
 
-fn large_files(queued: bool) {
+#[test]
+fn as_memory_large_files_become_the_same() {
+    large_files(Way::Mapped);
+}
+
+fn large_files(way: Way) {
     for place in ["private", "shared"] {
         for workers in ["1", "3"] {
             let home = tempfile::tempdir().unwrap();
@@ -138,9 +138,8 @@ fn large_files(queued: bool) {
                 ("place", place),
                 ("depth", "7"),
             ];
-            let lay = if queued { Op::queued } else { Op::new };
             for phase in Phase::ALL.into_iter().filter(|phase| phase.on_data()) {
-                let tally = run_by(lay, home.path(), phase, &given);
+                let tally = run_by(way, home.path(), phase, &given);
                 let bytes = match phase {
                     Phase::Write | Phase::Read => 3_145_728,
                     _ => 100 * 65_536,

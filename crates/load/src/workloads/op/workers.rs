@@ -3,7 +3,7 @@
 
 use super::data::{self, Wheel};
 use super::pace::Pace;
-use super::{Parameters, Phase, files, queued};
+use super::{Parameters, Phase, files, mapped, queued};
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
@@ -20,8 +20,20 @@ use std::ffi::CString;
 #[derive(Debug)]
 pub(crate) struct Op {
     phase: Phase,
+    way: Way,
     parameters: Parameters,
     rooms: Vec<Room>,
+}
+
+/// How operations on large files reach the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By a call each.
+    Calls,
+    /// Through a ring, many under way.
+    Queued,
+    /// As memory.
+    Mapped,
 }
 
 /// What one worker needs room for.
@@ -43,6 +55,7 @@ pub(super) struct Room {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work<'a> {
     pub phase: Phase,
+    pub way: Way,
     pub parameters: &'a Parameters,
     pub job: &'a Job<'a>,
 }
@@ -107,19 +120,21 @@ impl Room {
 impl Op {
     /// Lays out a phase as a plan gives it.
     pub fn new(phase: Phase, parameters: Parameters) -> Self {
-        Self::with_queue(phase, parameters, 0)
+        Self::by(Way::Calls, phase, parameters)
     }
 
-    /// The same, with so many requests under way on large files, through a ring.
-    pub fn queued(phase: Phase, parameters: Parameters) -> Self {
-        Self::with_queue(phase, parameters, parameters.depth)
-    }
-
-    fn with_queue(phase: Phase, parameters: Parameters, depth: usize) -> Self {
+    /// The same, with large files worked on in another way.
+    pub fn by(way: Way, phase: Phase, parameters: Parameters) -> Self {
+        let depth = if way == Way::Queued {
+            parameters.depth
+        } else {
+            0
+        };
         let rooms = 0..parameters.workers;
         let rooms = rooms.map(|number| Room::new(phase, &parameters, number, depth));
         Self {
             phase,
+            way,
             rooms: rooms.collect(),
             parameters,
         }
@@ -153,6 +168,7 @@ impl Op {
     ) -> Result<Done, LoadError> {
         let work = Work {
             phase: self.phase,
+            way: self.way,
             parameters: &self.parameters,
             job,
         };
@@ -222,12 +238,11 @@ fn shift<E: Engine>(
     start.wait();
     ready?;
     room.course.begin_at(start.begin());
-    let tally = if !room.queue.is_empty() {
-        queued::run(work, room)?
-    } else if work.phase.on_data() {
-        data::run(engine, work, room)?
-    } else {
-        files::run(engine, work, room)?
+    let tally = match work.way {
+        _ if !work.phase.on_data() => files::run(engine, work, room)?,
+        Way::Calls => data::run(engine, work, room)?,
+        Way::Queued => queued::run(work, room)?,
+        Way::Mapped => mapped::run(work, room)?,
     };
     Ok(Shift {
         ended: watch::now(),

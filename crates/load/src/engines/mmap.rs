@@ -1,0 +1,209 @@
+//! The engine `mmap`: a large file is read and written as memory (`mmap(2)`), and made durable by
+//! `msync(2)`. Everything else goes by the calls of `sync`.
+//!
+//! A page that the kernel cannot give ends no program: what becomes of it is the affair of `missed`.
+//! Which block comes next is the caller's.
+
+mod missed;
+
+use super::LoadError;
+use super::sync::path_of;
+use missed::Watched;
+use rustix::fd::OwnedFd;
+use rustix::fs::{fstat, fstatvfs};
+use rustix::io::Errno;
+use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
+use std::io;
+
+/// What the engine is called.
+pub const NAME: &str = "mmap";
+
+/// A file as memory.
+#[derive(Debug)]
+pub(crate) struct Mapping<'f> {
+    file: &'f OwnedFd,
+    start: *mut u8,
+    length: usize,
+    watched: Option<Watched>,
+    calls: u64,
+}
+
+impl<'f> Mapping<'f> {
+    /// So many bytes of a file, which has as many; `all_over` tells the kernel not to read ahead,
+    /// else it is told to do so (`madvise(2)`).
+    pub fn new(
+        file: &'f OwnedFd,
+        length: u64,
+        writes: bool,
+        all_over: bool,
+    ) -> Result<Self, LoadError> {
+        let length = usize::try_from(length)
+            .map_err(|_| LoadError::io("mmap", path_of(file), Errno::OVERFLOW.into()))?;
+        let rights = if writes {
+            ProtFlags::READ | ProtFlags::WRITE
+        } else {
+            ProtFlags::READ
+        };
+        let anywhere = std::ptr::null_mut();
+        // SAFETY: the place is the kernel's to choose, so that nothing else lies there; nobody is
+        // given a reference to it, for the file may change under us.
+        let start = unsafe { mm::mmap(anywhere, length, rights, MapFlags::SHARED, file, 0) }
+            .map_err(|errno| LoadError::io("mmap", path_of(file), errno.into()))?;
+        let mut mapping = Self {
+            file,
+            start: start.cast(),
+            length,
+            watched: None,
+            calls: 2,
+        };
+        let watched = Watched::begin(start.addr(), length);
+        mapping.watched = Some(watched.map_err(|source| mapping.refused("sigaction", source))?);
+        let advice = if all_over {
+            Advice::Random
+        } else {
+            Advice::Sequential
+        };
+        // SAFETY: it is the mapping made above, and neither piece of advice changes what is in it.
+        unsafe { mm::madvise(start, length, advice) }
+            .map_err(|errno| mapping.refused("madvise", errno))?;
+        Ok(mapping)
+    }
+
+    /// Calls to the kernel so far, page faults not among them.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Copies bytes out of the file.
+    #[inline]
+    pub fn read(&self, from: u64, into: &mut [u8]) -> Result<(), LoadError> {
+        let place = self.place(from, into.len(), "read of a mapping")?;
+        // SAFETY: so many bytes of the mapping begin there, and `into` is memory of its own.
+        unsafe { std::ptr::copy_nonoverlapping(place, into.as_mut_ptr(), into.len()) };
+        std::hint::black_box(into);
+        self.looked("read of a mapping")
+    }
+
+    /// Copies bytes into the file, which was mapped to be written.
+    #[inline]
+    pub fn write(&mut self, to: u64, data: &[u8]) -> Result<(), LoadError> {
+        let place = self.place(to, data.len(), "write to a mapping")?;
+        // SAFETY: so many bytes of the mapping begin there, and `data` is memory of its own.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
+        self.looked("write to a mapping")
+    }
+
+    /// Makes what was written durable.
+    pub fn make_durable(&mut self) -> Result<(), LoadError> {
+        self.calls += 1;
+        // SAFETY: it is our mapping, whole.
+        let synced = unsafe { mm::msync(self.start.cast(), self.length, MsyncFlags::SYNC) };
+        synced.map_err(|errno| self.refused("msync", errno))?;
+        self.looked("write to a mapping")
+    }
+
+    /// Where bytes lie.
+    #[inline]
+    fn place(&self, at: u64, length: usize, what: &'static str) -> Result<*mut u8, LoadError> {
+        let place = usize::try_from(at).ok();
+        let inside = place.filter(|at| {
+            let end = at.checked_add(length);
+            end.is_some_and(|end| end <= self.length)
+        });
+        match inside {
+            // SAFETY: it lies within the mapping.
+            Some(at) => Ok(unsafe { self.start.add(at) }),
+            None => Err(self.refused(what, Errno::INVAL)),
+        }
+    }
+
+    /// Whether all pages were there so far.
+    #[inline]
+    fn looked(&self, what: &'static str) -> Result<(), LoadError> {
+        match self.watched.as_ref().and_then(Watched::missed) {
+            None => Ok(()),
+            Some(at) => Err(self.told(what, at)),
+        }
+    }
+
+    /// Why a page was not there: the signal does not say it, so that the file and its disk are asked.
+    #[cold]
+    fn told(&self, what: &'static str, at: usize) -> LoadError {
+        let size = fstat(self.file).map_or(0, |stat| stat.st_size.cast_unsigned());
+        if at as u64 >= size {
+            let words = format!("the file was cut to {size} bytes while it was mapped");
+            return self.refused(what, io::Error::other(words));
+        }
+        let full = fstatvfs(self.file).is_ok_and(|disk| disk.f_bavail == 0);
+        self.refused(what, if full { Errno::NOSPC } else { Errno::IO })
+    }
+
+    #[cold]
+    fn refused(&self, call: &'static str, source: impl Into<io::Error>) -> LoadError {
+        LoadError::io(call, path_of(self.file), source.into())
+    }
+}
+
+impl Drop for Mapping<'_> {
+    fn drop(&mut self) {
+        // First, for once the place is given back it may be somebody else's.
+        drop(self.watched.take());
+        // SAFETY: nobody holds a pointer into it any more.
+        let _ = unsafe { mm::munmap(self.start.cast(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    const SIZE: u64 = 1 << 20;
+
+    fn file() -> File {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(SIZE).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_is_written_through_a_mapping_is_in_the_file_and_the_other_way_round() {
+        let file = file();
+        let owned = file.try_clone().unwrap().into();
+        let mut mapping = Mapping::new(&owned, SIZE, true, false).unwrap();
+        mapping.write(5000, b"dynamo").unwrap();
+        mapping.make_durable().unwrap();
+        let mut read = [0; 6];
+        file.read_exact_at(&mut read, 5000).unwrap();
+        assert_eq!(&read, b"dynamo");
+        file.write_all_at(b"meter!", SIZE - 6).unwrap();
+        mapping.read(SIZE - 6, &mut read).unwrap();
+        assert_eq!(&read, b"meter!");
+        let error = mapping.read(SIZE - 5, &mut read).unwrap_err();
+        assert_eq!(error.errno(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_while_it_is_mapped_fails_who_reads_it_and_nobody_else() {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let (cut, whole) = (file(), file());
+                    let (cut_fd, whole_fd) = (cut.try_clone().unwrap().into(), whole.into());
+                    let mut cut_map = Mapping::new(&cut_fd, SIZE, true, true).unwrap();
+                    let mut whole_map = Mapping::new(&whole_fd, SIZE, true, true).unwrap();
+                    cut.set_len(4096).unwrap();
+                    let mut block = [1; 8192];
+                    cut_map.read(0, &mut block[..4096]).unwrap();
+                    let error = cut_map.read(0, &mut block).unwrap_err().to_string();
+                    assert!(error.contains("cut to 4096 bytes"), "{error}");
+                    assert!(cut_map.write(0, b"more").is_err());
+                    assert!(cut_map.make_durable().is_err());
+                    whole_map.write(0, &block).unwrap();
+                    whole_map.make_durable().unwrap();
+                });
+            }
+        });
+    }
+}
