@@ -15,7 +15,8 @@ pub use crate::engines::LoadError;
 pub use crate::engines::tools::ToolCommand;
 pub use program::prepare;
 pub use weight::{
-    ClockFacts, EngineCost, clock_facts, clock_is_quick, empty_phase_cost, engine_cost,
+    ClockFacts, Contention, EngineCost, clock_facts, clock_is_quick, contention, empty_phase_cost,
+    engine_cost,
 };
 
 use crate::engines::null::{self, Facts, Null};

@@ -21,6 +21,7 @@ pub mod provenance;
 pub mod requirement;
 pub mod result;
 pub mod sample;
+pub mod scaling;
 pub mod search_path;
 pub mod series;
 pub mod state;

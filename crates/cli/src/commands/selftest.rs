@@ -4,7 +4,7 @@ use crate::args::percent;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use clap::Args;
-use fsdyno_load::measure::{clock_facts, empty_phase_cost, engine_cost};
+use fsdyno_load::measure::{clock_facts, contention, empty_phase_cost, engine_cost};
 use fsdyno_model::Nanos;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -59,6 +59,17 @@ struct Weight {
     clock_cost_ns: f64,
     empty_phase_ns: f64,
     engine: Vec<Cost>,
+    workers: Workers,
+}
+
+/// An operation of single operations by one worker, and by one on every processor.
+#[derive(Serialize)]
+struct Workers {
+    side_by_side: usize,
+    alone_ns: f64,
+    together_ns: f64,
+    sleeps: u64,
+    operations: u64,
 }
 
 #[derive(Serialize)]
@@ -75,6 +86,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, Trouble> {
         return super::trials::trials(args);
     }
     let clock = clock_facts();
+    let found = contention().map_err(Trouble::failure)?;
     let costs = engine_cost(fsdyno_load::engines::null::NAME).map_err(Trouble::failure)?;
     let weight = Weight {
         clock_resolution_ns: clock.resolution_ns,
@@ -90,6 +102,13 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, Trouble> {
                 timing_ns: cost.timing_ns,
             })
             .collect(),
+        workers: Workers {
+            side_by_side: found.workers,
+            alone_ns: found.alone_ns,
+            together_ns: found.together_ns,
+            sleeps: found.sleeps,
+            operations: found.operations,
+        },
     };
     if args.json {
         output::json(&weight)?;
@@ -109,6 +128,12 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, Trouble> {
             cost.phase, cost.call_ns, cost.file_ns, cost.calls, cost.timing_ns
         );
     }
+    let _ = writeln!(
+        text,
+        "  {:<10} {:>7.1} ns an operation with its latency recorded, by one worker; {:.1} ns by each \
+         of {} side by side, who slept {} times in {} operations (their start and end)",
+        "op-stat", found.alone_ns, found.together_ns, found.workers, found.sleeps, found.operations
+    );
     text.push_str(
         "An empty system call takes some 100 ns, creating a file some 2,000 to 10,000.\n",
     );

@@ -3,6 +3,7 @@
 use super::watch::{Watch, now};
 use crate::engines::null::{Facts, Null};
 use crate::engines::{LoadError, mmap, null, sync, tools, uring};
+use crate::workloads::op::{Op, Parameters, Phase};
 use crate::workloads::{self, Job, Scratch};
 use fsdyno_model::stop::Stop;
 use rustix::time::{ClockId, clock_getres};
@@ -34,6 +35,71 @@ pub struct EngineCost {
     pub file_ns: f64,
     /// What is added where every file is timed, nanoseconds a file.
     pub timing_ns: f64,
+}
+
+/// What workers cost one another, where none of them waits for the kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contention {
+    /// How many there are side by side: one a processor.
+    pub workers: usize,
+    /// Processor time of an operation of one alone, its latency recorded, nanoseconds.
+    pub alone_ns: f64,
+    /// The same of each side by side.
+    pub together_ns: f64,
+    /// How often they slept, as who waits for a lock does, from their start to the end of the last.
+    pub sleeps: u64,
+    /// Operations of all side by side.
+    pub operations: u64,
+}
+
+/// Looks for locks of our own: the same operations by one worker, and by one on every processor.
+pub fn contention() -> Result<Contention, LoadError> {
+    let workers = std::thread::available_parallelism().map_or(2, |many| many.get().max(2));
+    let (alone_ns, _) = side_by_side(1)?;
+    let (together_ns, sleeps) = side_by_side(workers)?;
+    Ok(Contention {
+        workers,
+        alone_ns,
+        together_ns,
+        sleeps,
+        operations: EACH * workers as u64,
+    })
+}
+
+/// Operations of one worker.
+const EACH: u64 = 200_000;
+
+/// Processor time of an operation, nanoseconds, and the sleeps of a whole phase; the least of several.
+fn side_by_side(workers: usize) -> Result<(f64, u64), LoadError> {
+    let files = EACH * workers as u64;
+    let given = [
+        ("files", files),
+        ("each", 1000),
+        ("workers", workers as u64),
+    ];
+    let given = given.map(|(name, value)| (name.to_owned(), value.to_string()));
+    let parameters = Parameters::read(Phase::Stat, &given.into());
+    let stop = Stop::new();
+    let job = Job::bare(Path::new("/"), &stop);
+    let (mut least_ns, mut least_sleeps) = (f64::MAX, u64::MAX);
+    for _ in 0..REPEATS {
+        let mut op = Op::new(Phase::Stat, parameters);
+        let (watch, slept) = (Watch::start(), sleeps());
+        op.run(&mut Null::new(op.facts()), &job)?;
+        let used = watch.read();
+        least_sleeps = least_sleeps.min(sleeps() - slept);
+        least_ns = least_ns.min((used.user.0 + used.system.0) as f64 / files as f64);
+    }
+    Ok((least_ns, least_sleeps))
+}
+
+/// How often threads of this program gave their processor up to wait for something.
+fn sleeps() -> u64 {
+    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the place to be written to is ours and live; RUSAGE_SELF cannot be refused.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    u64::try_from(usage.ru_nvcsw).unwrap_or(0)
 }
 
 /// Resolution and cost of the clock.
@@ -156,5 +222,14 @@ mod tests {
         let clock = clock_facts();
         assert!(clock.cost_ns > 0.0 && clock.resolution_ns > 0, "{clock:?}");
         assert!(empty_phase_cost() >= 0.0);
+    }
+
+    #[test]
+    fn workers_share_nothing_that_they_would_wait_for() {
+        let found = contention().unwrap();
+        assert!(found.alone_ns > 0.0 && found.workers >= 2, "{found:?}");
+        // A lock taken for every operation would be slept for about as often; the start and the end
+        // of the workers are waited for, and other tests sleep beside.
+        assert!(found.sleeps < found.operations / 10, "{found:?}");
     }
 }

@@ -216,7 +216,9 @@ impl Scratch {
     pub fn begin(all: &mut [Self], job: &Job<'_>) {
         if job.each_file {
             let now = watch::now();
-            all.iter_mut().for_each(|one| one.course.begin_at(now));
+            for one in all {
+                one.course.begin_at(now);
+            }
         }
     }
 

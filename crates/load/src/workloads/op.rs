@@ -159,7 +159,14 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     let found = Phase::find(&phase.kind)?;
     let parameters = Parameters::read(found, &phase.parameters);
     if found.on_data() {
-        return Some(Bytes(parameters.size));
+        let touched = parameters
+            .operations
+            .saturating_mul(parameters.block as u64);
+        return Some(Bytes(if parameters.hole {
+            parameters.size.min(touched)
+        } else {
+            parameters.size
+        }));
     }
     // What a file takes beside its data: an inode, and its place in a directory; and a block for
     // every directory.

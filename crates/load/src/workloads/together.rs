@@ -61,8 +61,8 @@ where
     V: Shared<E> + Send,
 {
     if let [hand] = hands {
-        let room = (&mut *hand.trail, &mut *hand.course);
-        walk(engine, base, root, room, stop, &mut hand.visitor)?;
+        let own = (&mut *hand.trail, &mut *hand.course);
+        walk(engine, base, root, own, stop, &mut hand.visitor)?;
         return Ok(engine.calls());
     }
     let pool = Pool::new(hands.len());

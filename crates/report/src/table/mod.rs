@@ -17,6 +17,7 @@ pub mod overview;
 mod phases;
 mod precision;
 pub mod proof;
+pub mod scaling;
 mod series;
 pub mod speed;
 pub mod states;
@@ -32,6 +33,7 @@ pub use doubts::{Doubt, Unmeasured};
 pub use fragments::Fragments;
 pub use labs::{Comparisons, Lab};
 pub use proof::Proof;
+pub use scaling::Scaling;
 pub use speed::{Line, Measure, Rank, Standing, Value};
 pub use states::State;
 pub use told::{Told, ToldValue};
@@ -74,6 +76,8 @@ pub struct Comparison {
     pub reached: Option<String>,
     /// What programs reported of themselves.
     pub told: Vec<Told>,
+    /// How phases scale with their workers.
+    pub scaling: Vec<Scaling>,
     /// What is known of the caches, by phase.
     pub proofs: Vec<Proof>,
     /// The same by state, with what is not as it should be.
@@ -152,6 +156,7 @@ impl Comparison {
             overall,
             overall_phases,
             told: told::told(set),
+            scaling: scaling::scaling(set),
             states: states::states(&proofs, workloads.len(), contenders.len()),
             proofs,
             fragments: Fragments::of(set),

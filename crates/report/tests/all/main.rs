@@ -15,6 +15,7 @@ mod goldens;
 mod labs;
 mod page;
 mod reruns;
+mod scaling;
 mod terminal;
 mod told;
 mod why;

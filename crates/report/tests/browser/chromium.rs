@@ -1,4 +1,4 @@
-//! A browser without a window, led over a pipe by the DevTools protocol: as little of it as the tests
+//! A browser without a window, led over a pipe by the `DevTools` protocol: as little of it as the tests
 //! of the page need. <https://chromedevtools.github.io/devtools-protocol/>
 
 use serde_json::{Value, json};
@@ -70,18 +70,18 @@ impl Browser {
             noise: Vec::new(),
             home,
         };
-        let target = browser.ask("Target.createTarget", json!({"url": "about:blank"}));
+        let target = browser.ask("Target.createTarget", &json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
-        let session = browser.ask("Target.attachToTarget", attach);
+        let session = browser.ask("Target.attachToTarget", &attach);
         browser.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            browser.ask(&format!("{domain}.enable"), json!({}));
+            browser.ask(&format!("{domain}.enable"), &json!({}));
         }
         Some(browser)
     }
 
     /// Asks for something, and waits for the answer.
-    pub fn ask(&mut self, method: &str, parameters: Value) -> Value {
+    pub fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -130,9 +130,9 @@ impl Browser {
         let path = self.home.path().join("page.html");
         std::fs::write(&path, page).unwrap();
         // Another document each time, even where only the fragment differs.
-        self.ask("Page.navigate", json!({"url": "about:blank"}));
+        self.ask("Page.navigate", &json!({"url": "about:blank"}));
         let url = format!("file://{}{fragment}", path.display());
-        self.ask("Page.navigate", json!({"url": url}));
+        self.ask("Page.navigate", &json!({"url": url}));
         let ready = "document.readyState === 'complete' && location.protocol === 'file:'";
         for _ in 0..600 {
             if self.evaluate(ready) == json!(true) {
@@ -146,7 +146,7 @@ impl Browser {
     /// What an expression comes to on the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let mut answer = self.ask("Runtime.evaluate", asked);
+        let mut answer = self.ask("Runtime.evaluate", &asked);
         assert!(
             answer["exceptionDetails"].is_null(),
             "{expression}: {answer}"
@@ -166,14 +166,14 @@ impl Browser {
     pub fn resize(&mut self, width: u32, height: u32) {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1,
             "mobile": width < 600});
-        self.ask("Emulation.setDeviceMetricsOverride", metrics);
+        self.ask("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
     /// A colour scheme, and a medium (`screen`, `print`).
     pub fn show_as(&mut self, scheme: &str, media: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let emulated = json!({"media": media, "features": features});
-        self.ask("Emulation.setEmulatedMedia", emulated);
+        self.ask("Emulation.setEmulatedMedia", &emulated);
     }
 
     /// Points at the middle of an element.
@@ -200,7 +200,7 @@ impl Browser {
     fn mouse(&mut self, kind: &str, x: f64, y: f64) {
         let pressed = if kind == "mouseMoved" { "none" } else { "left" };
         let event = json!({"type": kind, "x": x, "y": y, "button": pressed, "clickCount": 1});
-        self.ask("Input.dispatchMouseEvent", event);
+        self.ask("Input.dispatchMouseEvent", &event);
     }
 }
 

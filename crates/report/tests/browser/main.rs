@@ -197,7 +197,7 @@ fn without_scripts_and_on_paper_every_figure_is_there_and_no_control() {
     let page = page(&layouts());
     browser.ask(
         "Emulation.setScriptExecutionDisabled",
-        json!({"value": true}),
+        &json!({"value": true}),
     );
     browser.resize(1280, 900);
     browser.open(&page, "");
@@ -211,7 +211,7 @@ fn without_scripts_and_on_paper_every_figure_is_there_and_no_control() {
     let tiers = "#overview details.unfold li";
     let height = format!("document.querySelector('{tiers}').getBoundingClientRect().height > 0");
     assert_eq!(browser.evaluate(&height), json!(true));
-    let pdf = browser.ask("Page.printToPDF", json!({"printBackground": false}));
+    let pdf = browser.ask("Page.printToPDF", &json!({"printBackground": false}));
     assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"));
     assert_eq!(browser.noise, [""; 0]);
 }

@@ -46,6 +46,8 @@ pub(super) struct PlanText {
     #[serde(default)]
     pub age: Vec<u32>,
     #[serde(default)]
+    pub workers: Vec<u32>,
+    #[serde(default)]
     pub contenders: Vec<Spanned<ShortOr<ContenderTable>>>,
     #[serde(default)]
     pub workload: Vec<Spanned<WorkloadTable>>,

@@ -23,6 +23,7 @@ mod request;
 mod states;
 pub mod suite;
 mod work;
+mod workers;
 
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
 pub use complaint::Complaint;

@@ -101,6 +101,8 @@ pub struct PlanFile {
     pub fills: Vec<Fill>,
     /// How aged they are.
     pub ages: Vec<u32>,
+    /// With how many workers.
+    pub workers: Vec<u32>,
     /// Who competes, and where, as far as that is said of each.
     pub contenders: Vec<Typed>,
     /// What they do.
@@ -220,6 +222,7 @@ impl Reader<'_> {
             })?,
             fills: self.fills(&written.fill)?,
             ages: written.age,
+            workers: written.workers,
             contenders,
             workloads: self.workloads(written.workload)?,
         })

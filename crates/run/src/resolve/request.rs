@@ -15,6 +15,7 @@ use super::planfile::{self, PlanFile};
 use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
+use super::workers;
 use fsdyno_model::{
     Bytes, Contender, CopyMethod, DeviceChoice, DiskRecord, DiskTime, GuestSize, KernelChoice,
     LabChoice, ModelDisk, Nanos, Plan, Typed, Vary, Workload,
@@ -103,6 +104,8 @@ pub struct Request {
     pub fill: Vec<String>,
     /// How aged they are (`--age`).
     pub age: Vec<u32>,
+    /// With how many workers, each a workload (`--workers`).
+    pub workers: Vec<u32>,
     /// Whether unknown mount options pass that look like slips (`--unchecked-options`).
     pub unchecked_options: bool,
 }
@@ -142,6 +145,8 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let engine = elsewhere::engine(&contenders, asked, engine)
         .map_err(ResolveError::argument("--engine"))?;
     let workloads = work(request, &layers, scale, &here, catalogue)?;
+    let name = name(request, &layers, &workloads, &here);
+    let workloads = with_workers(request, &layers, workloads, catalogue)?;
     let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
     let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
@@ -150,7 +155,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let (budget, cell_budget) = length::budgets(request, &layers)?;
     Ok(Plan {
         schema: Plan::SCHEMA,
-        name: name(request, &layers, &workloads, &here),
+        name,
         seed: request
             .seed
             .or(layers.pick(|layer| layer.seed))
@@ -203,6 +208,22 @@ fn work(
             .map_err(ResolveError::argument("--set"))?;
     }
     Ok(workloads)
+}
+
+/// The workloads, each with every number of workers that was asked for.
+fn with_workers(
+    request: &Request,
+    layers: &Layers,
+    workloads: Vec<Workload>,
+    catalogue: &Catalogue,
+) -> Result<Vec<Workload>, ResolveError> {
+    let written = layers.pick(|layer| (!layer.workers.is_empty()).then(|| layer.workers.clone()));
+    let (numbers, argument) = if request.workers.is_empty() {
+        (written.unwrap_or_default(), "`workers` of the plan")
+    } else {
+        (request.workers.clone(), "--workers")
+    };
+    workers::spread(workloads, &numbers, catalogue).map_err(ResolveError::argument(argument))
 }
 
 /// What lies below the arguments: the plan file, then the suite.

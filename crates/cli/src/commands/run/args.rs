@@ -68,6 +68,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "SETTING", action = ArgAction::Append)]
     pub set: Vec<String>,
 
+    /// Do workloads whose phases take workers with each of these numbers of them (`1,2,4`): reports
+    /// show how they scale. Where single operations work is private, or `--set op.place=shared`
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pub workers: Vec<u32>,
+
     /// Files to work on, instead of the suite's: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
     #[arg(long, value_name = "DATASET")]
     pub dataset: Option<String>,
@@ -223,7 +228,7 @@ pub struct RunArgs {
 
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "dataset", "scale", "repeats", "precision", "max_repeats", "margin",
+        "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "workers", "dataset", "scale", "repeats", "precision", "max_repeats", "margin",
         "budget", "cell_budget", "vary", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments", "trace",
         "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "time", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",

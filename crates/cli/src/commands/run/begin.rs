@@ -31,6 +31,7 @@ pub fn request(args: &RunArgs) -> Request {
         exec: args.exec.clone(),
         prepare: args.prepare.clone(),
         set: args.set.clone(),
+        workers: args.workers.clone(),
         pattern: args.pattern.clone(),
         verify: args.verify.then_some(true),
         check: args.no_check.then_some(false),

@@ -56,6 +56,12 @@ const PLACE: Parameter = Parameter {
     form: Form::OneOf(&["private", "shared"]),
     given: Given::Fixed("private"),
 };
+const LAY: Parameter = Parameter {
+    name: "lay",
+    about: "what large files that are not there yet begin as: written whole, or one hole",
+    form: Form::OneOf(&["written", "hole"]),
+    given: Given::Fixed("written"),
+};
 const PIN: Parameter = Parameter {
     name: "pin",
     about: "whether each worker keeps to one processor",
@@ -104,6 +110,7 @@ const ALL_OVER: &[Parameter] = &[
         form: Form::Number(1, 1 << 40),
         given: Given::Scaled(65_536, 1),
     },
+    LAY,
     DEPTH,
     CACHE,
     WORKERS,

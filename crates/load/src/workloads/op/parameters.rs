@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 
 /// What a phase was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a parameter of its own"
+)]
 pub(crate) struct Parameters {
     /// Files, of all workers together.
     pub files: u64,
@@ -20,6 +24,8 @@ pub(crate) struct Parameters {
     pub operations: u64,
     /// Whether large files are opened past the page cache.
     pub direct: bool,
+    /// Whether large files that something is done all over begin as a hole.
+    pub hole: bool,
     /// Workers at the same time.
     pub workers: usize,
     /// Whether all workers work in the same directories, on the same large file.
@@ -67,6 +73,7 @@ impl Parameters {
             block: few("block", block, LARGEST).max(1),
             operations: number("operations", 65_536).max(1),
             direct: said("cache", "direct"),
+            hole: said("lay", "hole"),
             workers: few("workers", 1, 256).max(1),
             shared: said("place", "shared"),
             depth: few("depth", 32, DEEPEST).max(1),

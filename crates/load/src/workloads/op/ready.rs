@@ -59,8 +59,11 @@ impl Stand<'_> {
             let stands = fs::metadata(&path).is_ok_and(|meta| meta.len() == size);
             if self.phase == Phase::Write || !stands {
                 told("unlink", &path, unless_absent(fs::remove_file(&path)))?;
-                if self.parameters.shared {
-                    told("create", &path, fs::File::create(&path))?;
+                if self.parameters.shared || self.parameters.hole {
+                    let file = told("create", &path, fs::File::create(&path))?;
+                    if self.parameters.hole {
+                        told("ftruncate", &path, file.set_len(size))?;
+                    }
                 }
             }
         }

@@ -175,3 +175,62 @@ fn the_engine_null_does_as_many_operations() {
         assert!(done.figures.len() >= 6, "{phase:?}");
     }
 }
+
+/// Where data lie in a file that is one hole for the rest.
+fn data_in(path: &Path) -> Vec<(u64, u64)> {
+    use rustix::fs::{SeekFrom, seek};
+    let file = fs::File::open(path).unwrap();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Ok(start) = seek(&file, SeekFrom::Data(at)) {
+        at = seek(&file, SeekFrom::Hole(start)).unwrap();
+        found.push((start, at));
+    }
+    found
+}
+
+#[test]
+fn all_over_a_file_of_a_tebibyte_offsets_are_right_by_every_way() {
+    const SIZE: u64 = 1 << 40;
+    let (size, operations) = (SIZE.to_string(), 64);
+    let given = [
+        ("size", size.as_str()),
+        ("operations", "64"),
+        ("lay", "hole"),
+        ("depth", "8"),
+    ];
+    let mut wheel = super::data::Wheel::drawn(SIZE / 4096, 0);
+    let mut offsets: Vec<u64> = (0..operations).map(|_| wheel.next() * 4096).collect();
+    assert!(offsets.iter().any(|at| *at > SIZE / 2));
+    offsets.sort_unstable();
+    for way in [Way::Calls, Way::Queued, Way::Mapped] {
+        let home = tempfile::tempdir().unwrap();
+        if tempfile::tempfile_in(home.path())
+            .unwrap()
+            .set_len(SIZE)
+            .is_err()
+        {
+            println!("SKIP files of 1 TiB: all_over_a_file_of_a_tebibyte");
+            return;
+        }
+        if way == Way::Queued && !rings() {
+            println!("SKIP io_uring: all_over_a_file_of_a_tebibyte");
+            continue;
+        }
+        run_by(way, home.path(), Phase::RandomWrite, &given);
+        let path = home.path().join("op/large000");
+        assert_eq!(fs::metadata(&path).unwrap().len(), SIZE);
+        let data = data_in(&path);
+        // A file system may give room beside what was written, and none but where it was.
+        let holds = |at: &u64| data.iter().any(|(start, end)| start <= at && at < end);
+        assert!(offsets.iter().all(holds), "{way:?}: {data:?}");
+        let given: u64 = data.iter().map(|(start, end)| end - start).sum();
+        assert!(given <= 64 << 20, "{way:?}: {data:?}");
+        let tally = run_by(way, home.path(), Phase::RandomRead, &given_again(&size));
+        assert_eq!(tally.bytes.0, operations * 4096, "{way:?}");
+    }
+}
+
+fn given_again(size: &str) -> [(&str, &str); 2] {
+    [("size", size), ("operations", "64")]
+}

@@ -10,7 +10,8 @@ use super::notes::{Proof, State};
 use super::overview::{Layouts, Overview};
 use super::why::Why;
 use crate::table::{
-    Comparison, Measure, PhaseTable, Standing, TIERS, Told, ToldValue, Value, WorkloadTable,
+    Comparison, Measure, PhaseTable, Scaling, Standing, TIERS, Told, ToldValue, Value,
+    WorkloadTable, scaling,
 };
 use crate::words::{self, Scale};
 use serde::Serialize;
@@ -53,6 +54,8 @@ pub struct Part {
     glance: Vec<Glance>,
     glance_note: String,
     told: Vec<ToldRow>,
+    scaling: Vec<ScalingRow>,
+    scaling_about: &'static str,
     workloads: Vec<Workload>,
     why: Why,
     cost_headings: Vec<&'static str>,
@@ -85,6 +88,29 @@ impl ToldRow {
             direction: told.direction(),
             values: told.values.iter().enumerate().map(text).collect(),
         }
+    }
+}
+
+/// What a phase reached with a number of workers.
+#[derive(Debug, Serialize)]
+struct ScalingRow {
+    phase: String,
+    workers: u32,
+    values: Vec<String>,
+}
+
+impl ScalingRow {
+    fn of(scaling: &Scaling) -> impl Iterator<Item = Self> {
+        let rows = scaling.rows.iter();
+        rows.map(|row| Self {
+            phase: scaling.phase.clone(),
+            workers: row.workers,
+            values: row
+                .values
+                .iter()
+                .map(|value| value.map_or_else(|| "\u{2013}".to_owned(), |one| one.in_words()))
+                .collect(),
+        })
     }
 }
 
@@ -172,6 +198,8 @@ impl Part {
             glance_note: comparison.glance_note(),
             glance: glance::tables(comparison, clock),
             told: comparison.told.iter().map(ToldRow::of).collect(),
+            scaling: comparison.scaling.iter().flat_map(ScalingRow::of).collect(),
+            scaling_about: scaling::ABOUT,
             workloads: comparison
                 .workloads
                 .iter()

@@ -9,6 +9,7 @@ pub mod inquiry;
 pub mod published;
 
 use crate::Options;
+use crate::table::scaling::{ABOUT, HEADING};
 use crate::table::{
     Comparison, Comparisons, Cost, Line, Standing, TIERS, Value, WorkloadTable, facts, labs,
 };
@@ -52,6 +53,7 @@ fn of_lab(page: &mut String, comparison: &Comparison, clock: bool) {
     }
     disks::tables(page, comparison);
     fragments::tables(page, comparison);
+    scaling(page, comparison);
     told(page, comparison);
     proofs(page, comparison);
 }
@@ -273,6 +275,25 @@ fn tiers(page: &mut String, comparison: &Comparison) {
     let _ = write!(page, "\n{TIERS}\n\n");
     for (phase, tiers) in tiers {
         let _ = writeln!(page, "- {}: {}", escape(&phase), escape(&tiers));
+    }
+}
+
+fn scaling(page: &mut String, comparison: &Comparison) {
+    if comparison.scaling.is_empty() {
+        return;
+    }
+    let _ = write!(page, "\n## {HEADING}\n\n{ABOUT}\n\n");
+    header(page, &["phase", "workers"], &comparison.contenders);
+    for scaling in &comparison.scaling {
+        for one in &scaling.rows {
+            let mut cells = vec![escape(&scaling.phase), one.workers.to_string()];
+            cells.extend(
+                one.values.iter().map(|value| {
+                    value.map_or_else(|| "-".to_owned(), |reached| reached.in_words())
+                }),
+            );
+            row(page, &cells);
+        }
     }
 }
 

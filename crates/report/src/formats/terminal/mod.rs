@@ -11,6 +11,7 @@ mod names;
 mod notes;
 mod paint;
 mod published;
+mod scaling;
 mod speed;
 mod told;
 mod why;
@@ -52,6 +53,7 @@ fn of_lab(page: &mut Page, comparison: &Comparison, clock: bool) {
     let names = Names::of(comparison);
     glance::tables(page, comparison, &names, clock);
     speed::tables(page, comparison, &names, clock);
+    scaling::section(page, comparison, &names);
     told::section(page, comparison, &names);
     costs::tables(page, comparison, &names);
     disks::tables(page, comparison, &names);

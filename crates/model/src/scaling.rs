@@ -1,0 +1,26 @@
+//! Workloads that differ in nothing but the number of workers.
+
+use crate::plan::{PhasePlan, Workload};
+
+/// The parameter of a phase that says how many workers it has.
+pub const WORKERS: &str = "workers";
+
+/// How many workers a phase has; none where it has no say.
+pub fn workers(phase: &PhasePlan) -> Option<u32> {
+    phase.parameters.get(WORKERS)?.parse().ok()
+}
+
+/// Whether two workloads are the same but for the numbers of workers, and their names.
+pub fn alike(one: &Workload, other: &Workload) -> bool {
+    let same = |(a, b): (&PhasePlan, &PhasePlan)| {
+        let but_workers = |phase: &PhasePlan| {
+            let mut phase = phase.clone();
+            phase.parameters.remove(WORKERS);
+            phase
+        };
+        but_workers(a) == but_workers(b)
+    };
+    one.dataset == other.dataset
+        && one.phases.len() == other.phases.len()
+        && one.phases.iter().zip(&other.phases).all(same)
+}

@@ -1,0 +1,69 @@
+//! How phases scale with their workers, in every format for people.
+
+use crate::fixture::one_phase;
+use crate::{text, wide};
+use fsdyno_model::{Better, Figure, ResultSet};
+use fsdyno_report::Format;
+
+/// Two contenders, two blocks, by 1, 2 and 4 workers; the second does not scale, and was never measured
+/// with 4.
+fn set() -> ResultSet {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[100, 110], &[200, 210]]);
+    let mut one = set.run.plan.workloads[0].clone();
+    set.run.plan.workloads.clear();
+    for workers in ["1", "2", "4"] {
+        let phase = &mut one.phases[0];
+        "op-create".clone_into(&mut phase.label);
+        phase
+            .parameters
+            .insert("workers".to_owned(), workers.to_owned());
+        one.name = format!("op-create, {workers}");
+        set.run.plan.workloads.push(one.clone());
+    }
+    let cells = std::mem::take(&mut set.cells);
+    for (workload, times) in [(0, 1.0), (1, 1.9), (2, 3.5)] {
+        for mut record in cells.clone() {
+            let second = record.cell.contender == 1;
+            if second && workload == 2 {
+                continue;
+            }
+            record.cell.workload = workload;
+            record.cell.index += 10 * workload;
+            let base = f64::from(1000 + 100 * record.cell.block);
+            let rate = base * if second { 1.0 } else { times };
+            let figure = Figure::new("rate", rate, "1/s", Better::Higher);
+            record.samples[0].figures.push(figure);
+            set.cells.push(record);
+        }
+    }
+    set
+}
+
+#[test]
+fn rates_stand_by_the_number_of_workers_with_their_gain_over_the_fewest() {
+    let said = text(&set(), Format::Terminal, &wide(80));
+    let at = said.find("By the number of workers").unwrap();
+    let section: Vec<&str> = said[at..].lines().take(12).collect();
+    let has = |line: &str| assert!(section.contains(&line), "{line}: {section:#?}");
+    has("op-create          ext4         xfs");
+    has("  1 worker   1050        1050");
+    has("  2 workers  1995 1.90x  1050 1.00x");
+    has("  4 workers  3675 3.50x     -");
+    let said = text(&set(), Format::Markdown, &wide(80));
+    assert!(
+        said.contains("| op-create | 4 | 3675 3.50x | - |"),
+        "{said}"
+    );
+    let said = text(&set(), Format::Html, &wide(80));
+    assert!(said.contains("id=\"scaling\"") && said.contains("3675 3.50x"));
+}
+
+#[test]
+fn where_nothing_differs_in_its_workers_nothing_is_said_of_them() {
+    let mut set = set();
+    set.run.plan.workloads.truncate(1);
+    set.cells.retain(|record| record.cell.workload == 0);
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        assert!(!text(&set, format, &wide(80)).contains("By the number of workers"));
+    }
+}

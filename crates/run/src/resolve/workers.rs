@@ -1,0 +1,140 @@
+//! Numbers of workers as an axis of a plan: every workload that has workers, with each of them.
+
+use super::catalogue::Catalogue;
+use super::complaint::Complaint;
+use super::parameters;
+use fsdyno_model::{Workload, scaling::WORKERS};
+use std::path::Path;
+
+/// Each workload of which a phase has workers, once with each number, told by its name; the others
+/// stay as they are.
+pub fn spread(
+    workloads: Vec<Workload>,
+    numbers: &[u32],
+    catalogue: &Catalogue,
+) -> Result<Vec<Workload>, Complaint> {
+    if numbers.is_empty() {
+        return Ok(workloads);
+    }
+    for (place, number) in numbers.iter().enumerate() {
+        if numbers[..place].contains(number) {
+            return Err(Complaint::wrong(
+                format!("{number} workers are named twice"),
+                "name each number once: a plan repeats by its repeats",
+            ));
+        }
+    }
+    let mut all = Vec::new();
+    let mut spread = false;
+    for workload in workloads {
+        let mut has = Vec::new();
+        for (at, phase) in workload.phases.iter().enumerate() {
+            let kind = catalogue.kind(&phase.kind)?;
+            if kind.parameters.iter().any(|one| one.name == WORKERS) {
+                has.push(at);
+            }
+        }
+        if has.is_empty() {
+            all.push(workload);
+            continue;
+        }
+        spread = true;
+        for number in numbers {
+            let mut with = workload.clone();
+            let plural = if *number == 1 { "" } else { "s" };
+            with.name = format!("{}, {number} worker{plural}", workload.name);
+            for at in &has {
+                let phase = &mut with.phases[*at];
+                let text = number.to_string();
+                let read = parameters::read(&phase.kind, WORKERS, &text, Path::new(""), catalogue);
+                phase.parameters.insert(WORKERS.to_owned(), read?);
+            }
+            all.push(with);
+        }
+    }
+    if spread {
+        return Ok(all);
+    }
+    Err(Complaint::wrong(
+        "no phase has workers",
+        "choose one that has, as --workload op-create or copy, or leave the numbers out",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::{KindEntry, Needs, ParameterEntry, ParameterForm, ParameterGiven};
+    use fsdyno_model::{CacheState, DatasetChoice, PhasePlan};
+    use std::collections::BTreeMap;
+
+    fn catalogue() -> Catalogue {
+        let kind = |name: &str, parameters| KindEntry {
+            name: name.to_owned(),
+            needs: Needs::Nothing,
+            makes_tree: false,
+            removes_tree: false,
+            searches: false,
+            program: false,
+            parameters,
+        };
+        let workers = ParameterEntry {
+            name: WORKERS.to_owned(),
+            form: ParameterForm::Number(1, 256),
+            given: ParameterGiven::Fixed("1".to_owned()),
+        };
+        Catalogue {
+            kinds: vec![kind("make", vec![workers]), kind("look", Vec::new())],
+            engines: Vec::new(),
+            datasets: Vec::new(),
+            lacking: Vec::new(),
+            guests: false,
+            kernel: None,
+        }
+    }
+
+    fn workload(kinds: &[&str]) -> Workload {
+        let phase = |kind: &&str| PhasePlan {
+            label: (*kind).to_owned(),
+            kind: (*kind).to_owned(),
+            cache: CacheState::AsLeft,
+            pattern: None,
+            parameters: BTreeMap::new(),
+        };
+        Workload {
+            name: kinds.join("+"),
+            dataset: DatasetChoice::parse("none"),
+            phases: kinds.iter().map(phase).collect(),
+        }
+    }
+
+    fn spread_of(kinds: &[&str], numbers: &[u32]) -> Result<Vec<Workload>, String> {
+        let all = vec![workload(kinds), workload(&["look"])];
+        spread(all, numbers, &catalogue()).map_err(|complaint| format!("{complaint:?}"))
+    }
+
+    #[test]
+    fn each_number_makes_a_workload_and_what_has_no_workers_stays_one() {
+        let all = spread_of(&["make", "look"], &[1, 4]).unwrap();
+        let names: Vec<&str> = all.iter().map(|workload| workload.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["make+look, 1 worker", "make+look, 4 workers", "look"]
+        );
+        assert_eq!(all[1].phases[0].parameters[WORKERS], "4");
+        assert!(all[1].phases[1].parameters.is_empty());
+        assert_eq!(spread_of(&["make"], &[]).unwrap()[0], workload(&["make"]));
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        for (kinds, numbers, words) in [
+            (&["look"], &[1, 2][..], "no phase has workers"),
+            (&["make"], &[2, 2], "2 workers are named twice"),
+            (&["make"], &[257], "256"),
+        ] {
+            let said = spread_of(kinds, numbers).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}
