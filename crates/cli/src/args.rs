@@ -76,6 +76,12 @@ pub enum Command {
     },
     /// Print the man page
     Man,
+    /// Print the JSON Schema of what a command prints as JSON
+    Schema {
+        /// report (of a run), series (of cuts), why, compare or plug
+        #[arg(value_parser = schema)]
+        name: fsdyno_report::schemas::Schema,
+    },
     /// Pull the plug on file systems that are being written to, in guests, and see what comes back
     Plug(crate::commands::plug::PlugArgs),
     /// Make an empty UFS1 or UFS2 on a device or in a file; whatever is there is gone
@@ -281,6 +287,12 @@ pub fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
 
 pub fn percent(text: &str) -> Result<f64, String> {
     fsdyno_model::units::percent(text).map_err(|error| error.to_string())
+}
+
+fn schema(name: &str) -> Result<fsdyno_report::schemas::Schema, String> {
+    let names = fsdyno_report::schemas::ALL.map(|schema| schema.name);
+    let all = || format!("the schemas are {}", names.join(", "));
+    fsdyno_report::schemas::find(name).ok_or_else(all)
 }
 
 pub fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {

@@ -33,9 +33,34 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Resu
 pub fn to(file: Option<&Path>, text: &[u8]) -> Result<(), Trouble> {
     match file {
         None => bytes(text),
-        Some(path) => std::fs::write(path, text)
-            .map_err(|e| Trouble::failure(format!("cannot write {}: {e}", path.display()))),
+        Some(path) => whole(path, text).map_err(|error| {
+            let full = error.kind() == ErrorKind::StorageFull;
+            let way_out = if full {
+                "; nothing of it was left: free space, or name another file"
+            } else {
+                ""
+            };
+            Trouble::failure(format!("cannot write {}: {error}{way_out}", path.display()))
+        }),
     }
+}
+
+/// Writes a file whole, or leaves what was there: a page that is cut off looks like one.
+fn whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        // A pipe, a terminal: nothing could take its place.
+        return std::fs::write(path, text);
+    }
+    // What is a name for another file stays one.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut beside = path.clone().into_os_string();
+    beside.push(format!(".{}.part", std::process::id()));
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
+    if written.is_err() {
+        // It may not even be there.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
 }
 
 /// Writes a value as JSON.
@@ -83,6 +108,20 @@ pub fn color() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_written_whole_or_stays_what_it_was() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("page");
+        to(Some(&file), b"one").unwrap();
+        to(Some(&file), b"other").unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"other");
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+        let trouble = to(Some(&place.path().join("no/page")), b"one").unwrap_err();
+        assert!(trouble.to_string().contains("no/page"), "{trouble}");
+        let trouble = to(Some(Path::new("/dev/full")), b"one").unwrap_err();
+        assert!(trouble.to_string().contains("free space"), "{trouble}");
+    }
 
     #[test]
     fn long_words_fold_in_their_column() {

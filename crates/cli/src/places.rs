@@ -2,6 +2,7 @@
 
 use crate::exit::Trouble;
 use etcetera::BaseStrategy;
+use fsdyno_host::journal::Journal;
 use std::path::PathBuf;
 
 /// The store: as named, else `fsdyno/fsdyno.db` in the XDG data directory.
@@ -17,6 +18,16 @@ pub fn journals() -> Result<PathBuf, Trouble> {
     let strategy = strategy()?;
     let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
     Ok(state.join("fsdyno").join("journal"))
+}
+
+/// A clean-up journal of this process.
+pub fn journal() -> Result<Journal, Trouble> {
+    Journal::open(&journals()?).map_err(|error| {
+        Trouble::failure(format!(
+            "{error}; nothing is made that could not be undone after a kill: set XDG_STATE_HOME to a \
+             directory that this user can write to"
+        ))
+    })
 }
 
 /// What stood on devices before they were overwritten: `fsdyno/signatures` in the XDG state

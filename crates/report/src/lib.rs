@@ -12,6 +12,7 @@ mod figures;
 pub mod formats;
 pub mod published;
 pub mod reruns;
+pub mod schemas;
 pub mod table;
 pub mod why;
 mod words;

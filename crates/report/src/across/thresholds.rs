@@ -50,7 +50,10 @@ pub enum ThresholdError {
     )]
     Malformed(String),
     /// Nothing both runs have is called so.
-    #[error("`{threshold}` is of no phase that the runs have in common; they have {phases}")]
+    #[error(
+        "`{threshold}` is of no phase that the runs have in common; they have {phases}, each with \
+         .return or .durable behind it, or neither"
+    )]
     Nowhere {
         /// The threshold.
         threshold: String,

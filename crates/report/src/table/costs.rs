@@ -125,11 +125,13 @@ pub(super) fn how(samples: &[Vec<(u32, &Sample)>], planned: &str) -> String {
     met.join(" / ")
 }
 
-/// What was handled, from the first sample: it is the same for all by the seed.
+/// What was handled, from the first sample: it is the same for all by the seed, unless that varies.
 pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
-    let Some((_, sample)) = samples.iter().flatten().next() else {
+    let mut all = samples.iter().flatten();
+    let Some((first, sample)) = all.next() else {
         return String::new();
     };
+    let others = all.any(|(block, other)| block != first && other.tally != sample.tally);
     let tally = sample.tally;
     if tally == Tally::default() {
         // A program tells nobody what it handled.
@@ -148,7 +150,11 @@ pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
     if tally.matches > 0 {
         parts.push(number(tally.matches, "match", "matches"));
     }
-    parts.join(", ")
+    let amount = parts.join(", ");
+    if others {
+        return format!("{amount} (in block {}; others differ)", first + 1);
+    }
+    amount
 }
 
 /// `12,345`.

@@ -99,7 +99,10 @@ fn a_threshold_is_beyond_only_where_that_is_no_chance() {
         let threshold = [text.parse::<Threshold>().unwrap()];
         check(&beside, &threshold).unwrap_err().to_string()
     };
-    assert!(error("untar > 1.1").ends_with("they have copy"));
+    assert!(
+        error("untar > 1.1")
+            .ends_with("they have copy, each with .return or .durable behind it, or neither")
+    );
     for wrong in ["copy", "copy > ", "> 1", "copy > -1", "copy > x"] {
         assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
     }

@@ -32,6 +32,42 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
+fn many_contenders_with_long_names_fit_and_all_are_there() {
+    use unicode_width::UnicodeWidthStr;
+    for count in [2, 5, 9, 20] {
+        let labels: Vec<String> = (0..count)
+            .map(|at| format!("ext4[-O ^has_journal]@raid0:noatime,data=writeback,commit={at}"))
+            .collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let times: Vec<[u64; 7]> = (0..count)
+            .map(|at| [1, 2, 3, 5, 6, 8, 9].map(|block| 100_000 * (at + 1) + 37 * block))
+            .collect();
+        let times: Vec<&[u64]> = times.iter().map(|of| &of[..]).collect();
+        let set = fixture::one_phase(&labels, &times);
+        let mut lengths = Vec::new();
+        for width in [80, 132, 200] {
+            let page = text(&set, Format::Terminal, &wide(width));
+            for line in page.lines() {
+                assert!(line.width() <= width, "{count}, {width}: {line}");
+            }
+            // What was cut is told in full.
+            let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+            for at in 0..count {
+                assert!(
+                    words.contains(&format!("commit={at}")),
+                    "{at} of {count}: {page}"
+                );
+            }
+            lengths.push(page.lines().count());
+        }
+        assert!(
+            lengths.is_sorted_by(|a, b| a >= b),
+            "a wider terminal is used: {lengths:?}"
+        );
+    }
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let coloured = Options {
         color: true,

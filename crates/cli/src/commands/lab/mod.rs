@@ -10,7 +10,6 @@ use crate::exit::{Code, Trouble};
 use crate::{output, places};
 use args::{LabCommand, ShellArgs};
 use fsdyno_host::guest::{self, GuestError, kernels};
-use fsdyno_host::journal::Journal;
 use fsdyno_host::probe::probe;
 use fsdyno_host::{provenance, signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
@@ -61,7 +60,7 @@ pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>)
 
 /// A shell in a guest. Ctrl-C is the guest's.
 fn shell(args: &ShellArgs) -> Result<Code, Trouble> {
-    let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
+    let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let place = (std::path::absolute(&args.work_dir)?, args.disk_size);
     GuestLab::shell(&args.lab, size, place, args.disks, journal).map_err(guest_trouble)?;
@@ -193,7 +192,7 @@ fn guests(lab: LabChoice, kernel: Option<KernelChoice>, stop: &Stop) -> Result<R
     if availability != Availability::Available {
         return Ok(row(lab, availability, title, &plan, Missing::default()));
     }
-    let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
+    let journal = places::journal()?;
     let survey = GuestLab::survey(&lab, &plan, DEFAULT_SCRATCH.into(), journal, stop.clone());
     let (about, missing) = match survey {
         Ok(told) => told,

@@ -12,7 +12,6 @@ use crate::exit::{Code, Trouble};
 use crate::{output, places};
 use fsdyno_disk::Profile;
 use fsdyno_disk::profiles::Timing;
-use fsdyno_host::journal::Journal;
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::{GuestLab, GuestLabError, Pull};
 use fsdyno_model::{
@@ -31,7 +30,7 @@ pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
     let disk = model_disk(args)?;
     let stop = Stop::new();
     signals::install(&stop)?;
-    let journal = Journal::open(&places::journals()?).map_err(Trouble::failure)?;
+    let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let work = std::path::absolute(&args.work_dir)?;
     let lab = GuestLab::for_cuts(&args.lab, size.clone(), work.clone(), journal, stop)

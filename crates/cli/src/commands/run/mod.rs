@@ -13,7 +13,7 @@ use crate::{output, places};
 pub use args::RunArgs;
 use begin::programs_to_name;
 pub use begin::{plan_trouble, request};
-use fsdyno_host::journal::{self, CleanUp, Journal, Undo};
+use fsdyno_host::journal::{self, CleanUp, Undo};
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::missing::Lack;
 use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
@@ -303,7 +303,7 @@ pub fn lab(
     if journal::clean(&state, true).is_ok_and(|all| all.iter().any(stands)) {
         eprintln!("fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run");
     }
-    let journal = Journal::open(&state).map_err(Trouble::failure)?;
+    let journal = places::journal()?;
     let mut labs = Labs::default();
     for choice in plan.labs().into_iter().filter(|lab| lab.is_guest()) {
         let lab = GuestLab::new(choice, plan, &preflight, journal.clone(), stop.clone());
