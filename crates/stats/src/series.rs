@@ -73,7 +73,7 @@ pub fn drift(series: &[(u32, f64)]) -> Option<Drift> {
     }
     let figures: Vec<f64> = series.iter().map(|(_, figure)| *figure).collect();
     let middle = median(&figures)?;
-    let per_block = median(&slopes)?;
+    let per_block = middle_of(&mut slopes)?;
     Some(Drift {
         relative: if middle == 0.0 {
             0.0
@@ -82,6 +82,19 @@ pub fn drift(series: &[(u32, f64)]) -> Option<Drift> {
         },
         p: exact::kendall(figures.len(), balance.unsigned_abs()),
     })
+}
+
+/// The median of many values, which are put into another order: half a million slopes are not sorted.
+fn middle_of(values: &mut [f64]) -> Option<f64> {
+    if !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let count = values.len().checked_sub(1)?;
+    let (below, high, _) = values.select_nth_unstable_by(count.div_ceil(2), f64::total_cmp);
+    let high = *high;
+    // Of an even number the two in the middle.
+    let low = below.iter().copied().max_by(f64::total_cmp);
+    median(&[low.filter(|_| count % 2 == 1).unwrap_or(high), high])
 }
 
 #[cfg(test)]

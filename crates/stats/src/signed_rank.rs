@@ -109,10 +109,10 @@ pub(crate) fn smallest(n: usize) -> f64 {
 /// J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", The Annals of
 /// Mathematical Statistics 34 (1963), 598-611.
 pub(crate) fn middle(values: &[f64]) -> Option<f64> {
-    let mut means = means_of_pairs(&sorted(values)?);
-    let count = means.len();
-    let low = nth(&mut means, (count - 1) / 2);
-    let high = nth(&mut means, count / 2);
+    let sorted = sorted(values)?;
+    let count = pairs_of(sorted.len());
+    let low = nth_mean(&sorted, (count - 1) / 2);
+    let high = nth_mean(&sorted, count / 2);
     // Halved, it is the same whichever contender stands above.
     Some(f64::midpoint(low, high).clamp(low, high))
 }
@@ -125,11 +125,10 @@ pub(crate) fn middle(values: &[f64]) -> Option<f64> {
 pub(crate) fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let sorted = sorted(values)?;
     let inside = inside(sorted.len(), confidence)?;
-    let mut means = means_of_pairs(&sorted);
-    let last = means.len() - 1;
+    let last = pairs_of(sorted.len()) - 1;
     Some(Interval {
-        low: nth(&mut means, inside),
-        high: nth(&mut means, last - inside),
+        low: nth_mean(&sorted, inside),
+        high: nth_mean(&sorted, last - inside),
     })
 }
 
@@ -157,14 +156,87 @@ fn inside(n: usize, confidence: f64) -> Option<usize> {
         .checked_sub(1)
 }
 
-fn means_of_pairs(sorted: &[f64]) -> Vec<f64> {
-    let mut means = Vec::with_capacity(sorted.len() * (sorted.len() + 1) / 2);
-    for (at, one) in sorted.iter().enumerate() {
-        means.extend(sorted[at..].iter().map(|other| f64::midpoint(*one, *other)));
-    }
-    means
+/// How many pairs so many values have, each with itself as well.
+fn pairs_of(n: usize) -> usize {
+    n * (n + 1) / 2
 }
 
-fn nth(values: &mut [f64], place: usize) -> f64 {
-    *values.select_nth_unstable_by(place, f64::total_cmp).1
+/// The mean of a pair at that place from below, among those of all pairs of sorted values, which are
+/// not formed: of a thousand values they would be half a million. The numbers that a `f64` can be are
+/// halved until one is left that so many means do not exceed; rounding keeps the order of means, so
+/// that it is one of them to the bit.
+///
+/// D. B. Johnson and T. Mizoguchi, "Selecting the Kth Element in X + Y and X1 + X2 + ... + Xm", SIAM
+/// Journal on Computing 7 (1978), 147-153, on such sums in order.
+fn nth_mean(sorted: &[f64], place: usize) -> f64 {
+    let (mut low, mut high) = (order(sorted[0]), order(sorted[sorted.len() - 1]));
+    while low < high {
+        // The mean of both, rounded down, without their sum.
+        let middle = (low & high) + ((low ^ high) >> 1);
+        if means_up_to(sorted, number(middle)) > place {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    // Of the two zeros it is the positive one.
+    number(low) + 0.0
+}
+
+/// How many means of pairs do not exceed a limit. The higher one of a pair is, the fewer others.
+fn means_up_to(sorted: &[f64], limit: f64) -> usize {
+    let (mut count, mut end) = (0, sorted.len());
+    for (at, one) in sorted.iter().enumerate() {
+        while end > at && f64::midpoint(*one, sorted[end - 1]) > limit {
+            end -= 1;
+        }
+        if end <= at {
+            break;
+        }
+        count += end - at;
+    }
+    count
+}
+
+/// A whole number for each `f64`, in the same order.
+fn order(value: f64) -> i64 {
+    turned(value.to_bits().cast_signed())
+}
+
+/// The `f64` of such a number.
+fn number(order: i64) -> f64 {
+    f64::from_bits(turned(order).cast_unsigned())
+}
+
+/// Below zero the bits of a `f64` count the other way; turned twice, they are as before.
+fn turned(bits: i64) -> i64 {
+    bits ^ ((bits >> 63) & i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_mean_of_a_pair_is_found_in_its_place_to_the_bit(
+            mut values in prop::collection::vec(-3_i32..4, 0..6),
+            more in prop::collection::vec(-1e3_f64..1e3, 1..20),
+        ) {
+            // Ties and zeros as well.
+            values.sort_unstable();
+            let all: Vec<f64> = values.iter().map(|n| f64::from(*n)).chain(more).collect();
+            let sorted = sorted(&all).unwrap();
+            let mut means = Vec::new();
+            for (at, one) in sorted.iter().enumerate() {
+                means.extend(sorted[at..].iter().map(|other| f64::midpoint(*one, *other)));
+            }
+            means.sort_by(f64::total_cmp);
+            prop_assert_eq!(means.len(), pairs_of(sorted.len()));
+            for (place, mean) in means.iter().enumerate() {
+                prop_assert_eq!(nth_mean(&sorted, place).to_bits(), (mean + 0.0).to_bits());
+            }
+        }
+    }
 }

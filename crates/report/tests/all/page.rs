@@ -103,33 +103,19 @@ fn a_run_of_the_suite_of_a_published_table_has_the_figures_of_then_on_its_page()
 }
 
 #[test]
-fn the_page_of_100_000_samples_stays_below_2_megabytes_and_says_what_its_dots_are() {
-    let labels: Vec<String> = (0..10).map(|n| format!("dir:/{n}")).collect();
-    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-    let workloads = ["a", "b", "c", "d", "e"].map(fixture::workload);
-    let mut set = fixture::with(&labels, &workloads, 100);
-    for (block, workload, contender) in
-        (0..100).flat_map(|b| (0..5).flat_map(move |w| (0..10).map(move |c| (b, w, c))))
-    {
-        let speed = 900 + 40 * u64::from(contender) + u64::from(block * 7919 % 101);
-        let mut record = fixture::record(&set, block, contender, workload, speed);
-        record.commands.truncate(if block == 0 { 2 } else { 0 });
-        set.cells.push(record);
-    }
-    let samples: usize = set.cells.iter().map(|cell| cell.samples.len()).sum();
-    assert_eq!(samples, 10_000);
-    let begun = std::time::Instant::now();
-    let page = render(&set, Format::Html, &wide(80)).unwrap();
-    println!(
-        "{samples} samples: {} bytes, {:?}",
-        page.len(),
-        begun.elapsed()
+fn where_samples_are_too_many_the_page_stays_small_and_says_what_its_dots_are() {
+    let (few, many) = (fixture::large(4, 10, 7), fixture::large(4, 10, 50));
+    let [few, many] = [few, many].map(|set| text(&set, Format::Html, &wide(80)));
+    // Ten times the samples, and hardly more to load; `cargo bench` has 100,000.
+    assert!(
+        many.len() < few.len() * 3 / 2,
+        "{} {}",
+        few.len(),
+        many.len()
     );
-    assert!(page.len() < 2_000_000, "{} bytes", page.len());
-    let page = String::from_utf8(page).unwrap();
-    assert!(page.contains("too many samples for a dot each"));
-    let few = text(&fixture::run(), Format::Html, &wide(80));
-    assert!(!few.contains("too many samples for a dot each"));
+    let said = "too many samples for a dot each";
+    assert_eq!((few.contains(said), many.contains(said)), (false, true));
+    assert!(many.contains(" of 50 samples"));
 }
 
 #[test]

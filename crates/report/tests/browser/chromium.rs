@@ -83,7 +83,8 @@ impl Browser {
     /// Asks for something, and waits for the answer.
     pub fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
-        let mut message = json!({"id": self.last, "method": method, "params": parameters});
+        let mut message = json!({"id": self.last, "method": method});
+        message["params"] = parameters;
         if let Some(session) = &self.session {
             message["sessionId"] = json!(session);
         }
