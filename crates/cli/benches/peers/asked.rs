@@ -31,7 +31,7 @@ const FULL: Scale = Scale {
     pairs: 15,
     time: Duration::from_secs(21 * 60),
     files: 40_000,
-    megabytes: 1024,
+    megabytes: 768,
     operations: 196_608,
     tree: 0.1,
     weighed: &[1_000_000, 10_000_000],
