@@ -61,7 +61,7 @@ pub(super) fn measure(
 /// Looks around before a phase, and lets the tracepoints speak where that was asked for. In virtual
 /// time nothing else goes on, and a look would change what the guest does.
 fn look(hands: &mut Doing<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
-    if job.plan.in_virtual_time() {
+    if hands.virtual_time {
         return None;
     }
     if job.plan.trace {
