@@ -364,6 +364,8 @@ fn every_list_and_format_answers() {
         assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
         assert!(!said.out.is_empty(), "{args:?}");
     }
+    let said = home.fsdyno(&["show", "--latencies"]);
+    assert!(said.out.contains(" file "), "{}{}", said.out, said.err);
 }
 
 #[test]

@@ -5,6 +5,10 @@ use crate::output;
 use fsdyno_model::{Effective, LatencyDistribution, Nanos, ResultSet};
 use serde::Serialize;
 
+/// Why there may be none, where no cell tells.
+const NOTHING: &str = "no operation was timed by itself: no phase was measured, programs did the work \
+    (they tell nobody), or an older fsdyno\n";
+
 /// The operations of one kind of one contender in one phase, all its repeats together.
 #[derive(Debug, Serialize)]
 struct Latency<'a> {
@@ -22,6 +26,11 @@ pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, Trouble> {
         output::json(&all)?;
         return Ok(Code::Ok);
     }
+    let untold = untold(set);
+    if all.is_empty() && untold.is_empty() {
+        output::bytes(NOTHING.as_bytes())?;
+        return Ok(Code::Ok);
+    }
     let header = [
         "PHASE",
         "CONTENDER",
@@ -35,7 +44,7 @@ pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, Trouble> {
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|one| row(set, one)));
     output::rows(&rows, output::width())?;
-    for line in untold(set) {
+    for line in untold {
         output::bytes(format!("{line}\n").as_bytes())?;
     }
     Ok(Code::Ok)
