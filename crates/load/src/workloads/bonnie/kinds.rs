@@ -133,6 +133,6 @@ mod tests {
             assert_eq!(kind.name, phase.name());
             assert!(kind.parameters.len() > 5);
         }
-        assert!(crate::workloads::copy::KIND.parameters.is_empty());
+        assert!(crate::workloads::untar::KIND.parameters.is_empty());
     }
 }

@@ -65,6 +65,6 @@ mod tests {
             assert_eq!(kind.name, phase.name());
             assert_eq!(kind.parameters.len(), 4);
         }
-        assert!(crate::workloads::copy::KIND.parameters.is_empty());
+        assert!(crate::workloads::untar::KIND.parameters.is_empty());
     }
 }
