@@ -144,9 +144,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let asked = request.engine.as_deref();
     let engine = elsewhere::engine(&contenders, asked, engine)
         .map_err(ResolveError::argument("--engine"))?;
-    let workloads = work(request, &layers, scale, &here, catalogue)?;
-    let name = name(request, &layers, &workloads, &here);
-    let workloads = with_workers(request, &layers, workloads, catalogue)?;
+    let (name, workloads) = with_workers(request, &layers, scale, &here, catalogue)?;
     let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
     let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
@@ -210,20 +208,24 @@ fn work(
     Ok(workloads)
 }
 
-/// The workloads, each with every number of workers that was asked for.
+/// What the plan is called, and its workloads, each with every number of workers that was asked for.
 fn with_workers(
     request: &Request,
     layers: &Layers,
-    workloads: Vec<Workload>,
+    scale: f64,
+    here: &Path,
     catalogue: &Catalogue,
-) -> Result<Vec<Workload>, ResolveError> {
+) -> Result<(String, Vec<Workload>), ResolveError> {
+    let workloads = work(request, layers, scale, here, catalogue)?;
+    let name = name(request, layers, &workloads, here);
     let written = layers.pick(|layer| (!layer.workers.is_empty()).then(|| layer.workers.clone()));
     let (numbers, argument) = if request.workers.is_empty() {
         (written.unwrap_or_default(), "`workers` of the plan")
     } else {
         (request.workers.clone(), "--workers")
     };
-    workers::spread(workloads, &numbers, catalogue).map_err(ResolveError::argument(argument))
+    let spread = workers::spread(workloads, &numbers, catalogue);
+    Ok((name, spread.map_err(ResolveError::argument(argument))?))
 }
 
 /// What lies below the arguments: the plan file, then the suite.
