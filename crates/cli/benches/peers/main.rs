@@ -19,6 +19,7 @@ use contest::{Duel, Figures, Length, Side};
 use fsdyno_model::Stop;
 use ground::Ground;
 use names::Names;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -29,7 +30,8 @@ fn main() -> ExitCode {
     let asked = match Asked::read(std::env::args().skip(1)) {
         Ok(Some(asked)) => asked,
         Ok(None) => {
-            println!("{}", asked::USAGE);
+            // Who reads may have gone.
+            let _ = writeln!(std::io::stdout(), "{}", asked::USAGE);
             return ExitCode::SUCCESS;
         }
         Err(reason) => {
