@@ -71,6 +71,9 @@ fn who_reads_more_is_told_that_reads_are_it() {
     let sentence = phase["sentence"].as_str().unwrap();
     assert_eq!(phase["cause"], "reads", "{sentence}");
     assert!(sentence.starts_with("ext4 took"), "{sentence}");
+    // A look at the machine would change what a guest does in virtual time.
+    let result = home.result("last");
+    assert!(result["cells"][0]["samples"][0]["observed"].is_null());
 }
 
 #[test]

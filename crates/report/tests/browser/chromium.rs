@@ -84,7 +84,7 @@ impl Browser {
     pub fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method});
-        message["params"] = parameters;
+        message["params"] = parameters.clone();
         if let Some(session) = &self.session {
             message["sessionId"] = json!(session);
         }
