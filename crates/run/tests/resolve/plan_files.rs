@@ -11,7 +11,6 @@ device = "loop:4G"
 repeats = 5
 budget = "20m"
 cell_budget = "90s"
-vary = "dataset-seed"
 seed = 7
 scale = 1
 engine = "tools"
@@ -50,6 +49,14 @@ fn fragments_are_counted_of_all_files_of_large_ones_or_of_none() {
 }
 
 #[test]
+fn a_plan_file_may_have_another_dataset_in_each_block() {
+    let generated = PLAN.replace("tree:src/./linux", "portage");
+    let (_directory, path) = written(&format!("vary = \"dataset-seed\"\n{generated}"));
+    let file = plan(&request(|r| r.plan = Some(path)));
+    assert_eq!(file.vary, Some(Vary::DatasetSeed));
+}
+
+#[test]
 fn a_plan_file_says_everything_and_the_arguments_override_it() {
     let (directory, path) = written(PLAN);
     let base = std::path::absolute(directory.path()).unwrap();
@@ -60,7 +67,7 @@ fn a_plan_file_says_everything_and_the_arguments_override_it() {
     assert_eq!(file.contenders[2].short_form(), "btrfs@pool2:compress=zstd");
     assert_eq!(file.budget, Some(Nanos(1_200_000_000_000)));
     assert_eq!(file.cell_budget, Some(Nanos(90_000_000_000)));
-    assert_eq!(file.vary, Some(Vary::DatasetSeed));
+    assert_eq!(file.vary, None);
     assert_eq!((file.repeats, file.seed), (5, 7));
     assert_eq!((file.verify, file.check), (true, false));
     assert_eq!(
