@@ -8,8 +8,9 @@ use crate::table::PhaseTable;
 use crate::words;
 use fsdyno_model::{Bytes, Progress, Sample, Slice};
 
-/// More slices than this are drawn together.
-const POINTS: usize = 120;
+/// More slices than this are drawn together: a file counts where it ended, so that narrow slices
+/// show the sizes of files rather than the rate.
+const POINTS: usize = 40;
 /// The points of a line that are told in words.
 const TOLD: usize = 12;
 
@@ -66,7 +67,8 @@ pub(super) fn chart(
     let several = found
         .iter()
         .any(|(contender, ..)| place.share.samples(*contender, at.0, at.1).len() > 1);
-    let until = "until the work had returned; what goes on until it is durable is not drawn";
+    let until = "until the work had returned; what goes on until it is durable is not drawn. \
+        A file or operation counts where it ended";
     chart.notes.push(if several {
         format!("Of each contender, the repeat of the middle time, {until}.")
     } else {
@@ -97,14 +99,23 @@ fn marks(
     let every = progress.slices.len().div_ceil(POINTS).max(1);
     let slice = progress.slice_ns.0 as f64;
     let whole = sample.return_ns.0 as f64;
-    let mut points = Vec::new();
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    let mut begun = (0.0, 0);
     for (at, chunk) in progress.slices.chunks(every).enumerate() {
-        let from = slice * (at * every) as f64;
+        let (from, mut count) = (slice * (at * every) as f64, chunk.iter().map(of).sum());
         // The last slice ends where the work had returned.
         let full = from + slice * chunk.len() as f64;
         let to = if whole > from { full.min(whole) } else { full };
-        let count: u64 = chunk.iter().map(of).sum();
-        points.push((f64::midpoint(from, to), count as f64 / (to - from) * 1e9));
+        // What is left at the end goes with the slice before, where it is too short for a rate.
+        let short = (to - from) * 2.0 < slice * every as f64;
+        if short && points.pop().is_some() {
+            count += begun.1;
+        } else {
+            begun.0 = from;
+        }
+        begun.1 = count;
+        let rate = count as f64 / (to - begun.0) * 1e9;
+        points.push((f64::midpoint(begun.0, to), rate));
     }
     let told = points.len().div_ceil(TOLD).max(1);
     let dots = points.iter().step_by(told).map(|(x, y)| Mark::Dot {
