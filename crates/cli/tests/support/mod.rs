@@ -86,9 +86,11 @@ impl Home {
         self.root.path().join(name)
     }
 
+    /// It hears an interrupt, also where a shell began the tests in the background, which ignores it.
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fsdyno"));
+        let mut command = Command::new("env");
         command
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_fsdyno")])
             .args(args)
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_STATE_HOME", self.path("state"))

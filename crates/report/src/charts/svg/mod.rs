@@ -1,8 +1,8 @@
 //! A chart as SVG: one writer for the page, where classes take their colours from its style, and for
 //! pictures by themselves, which bring the colours of a theme along.
 //!
-//! What lives here: the frame around the fields of a chart. What does not: rows ([`rows`]), lines
-//! ([`lines`]), values to places ([`scale`]), elements and letters ([`paper`]), colours
+//! What lives here: the frame around the fields of a chart. What does not: rows (`rows`), lines
+//! (`lines`), values to places (`scale`), elements and letters (`paper`), colours
 //! ([`theme`]).
 
 mod lines;
