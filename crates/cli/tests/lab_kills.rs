@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Home, have, lab_kernel, outcomes, until};
+use support::{Home, have, interruptible, lab_kernel, outcomes, until};
 
 /// How long anything may take here, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -262,7 +262,7 @@ impl Server {
             .chain(words.to_vec())
             .collect();
         let log = |name: &str| fs::File::create(home.path(name)).unwrap();
-        let mut command = home.command(&words);
+        let mut command = interruptible(&home.command(&words));
         let command = command.stdout(log("served")).stderr(log("started.log"));
         let server = Self(command.spawn().unwrap());
         // A name may be there from one that was killed.

@@ -86,11 +86,9 @@ impl Home {
         self.root.path().join(name)
     }
 
-    /// It hears an interrupt, also where a shell began the tests in the background, which ignores it.
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new("env");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsdyno"));
         command
-            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_fsdyno")])
             .args(args)
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_STATE_HOME", self.path("state"))
@@ -109,7 +107,7 @@ impl Home {
 
     /// Starts it and does not wait.
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Child {
-        let mut command = self.command(args);
+        let mut command = interruptible(&self.command(args));
         let log = std::fs::File::create(self.path("started.log")).unwrap();
         command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
@@ -144,6 +142,21 @@ impl Home {
         assert_eq!(loops_backed_under(self.root.path()), Vec::<String>::new());
         assert_eq!(self.left_in_work(), Vec::<PathBuf>::new());
     }
+}
+
+/// The same command, which hears an interrupt also where a shell began the tests in the background:
+/// such shells have it ignored, and what is ignored is inherited.
+pub fn interruptible(command: &Command) -> Command {
+    let mut heard = Command::new("env");
+    heard.arg("--default-signal=INT").arg(command.get_program());
+    heard.args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => heard.env(name, value),
+            None => heard.env_remove(name),
+        };
+    }
+    heard
 }
 
 pub fn said(output: &Output) -> Said {

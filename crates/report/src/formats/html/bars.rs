@@ -12,7 +12,7 @@ const LONGEST_PERCENT: f64 = 97.0;
 /// Pixels from one bar to the next.
 const PITCH: u32 = 13;
 /// So many dots one lab may have before they are drawn by bins.
-const DOTS: usize = 6_000;
+const DOTS: usize = 4_000;
 /// The radius of the dot of one sample, and of the fullest bin, pixels.
 const RADIUS: (f64, f64) = (2.25, 4.5);
 
@@ -37,7 +37,7 @@ impl Dots {
         if samples <= DOTS {
             Self::Each
         } else {
-            Self::Bins((DOTS / values().count().max(1)).clamp(8, 48))
+            Self::Bins((DOTS / values().count().max(1)).clamp(4, 48))
         }
     }
 }

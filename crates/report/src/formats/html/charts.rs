@@ -7,7 +7,7 @@ use crate::table::Comparisons;
 use fsdyno_model::ResultSet;
 
 /// Bytes that charts may add to a page.
-const BUDGET: usize = 600 << 10;
+const BUDGET: usize = 400 << 10;
 /// How wide they are drawn; on the page they stretch a little, and stand beside each other.
 const WIDTH: u32 = 380;
 /// Whose place is found first: what no table tells as well.
