@@ -110,9 +110,9 @@ pub struct JsonArgs {
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What to list
+    /// What to list; all of it, where nothing is named
     #[arg(value_enum)]
-    pub what: Listed,
+    pub what: Option<Listed>,
     /// Tell where each comes from as well
     #[arg(long)]
     pub long: bool,

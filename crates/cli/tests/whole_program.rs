@@ -348,6 +348,12 @@ fn every_list_and_format_answers() {
             "{what}"
         );
     }
+    let (all, json) = (home.fsdyno(&["list"]), home.fsdyno(&["list", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    for what in lists {
+        assert!(all.out.lines().any(|line| line == what), "{}", all.out);
+        assert!(json[what][0]["name"].is_string(), "{what}");
+    }
     for format in ["terminal", "html", "csv", "json", "markdown"] {
         let said = home.fsdyno(&["report", "last", "--format", format]);
         assert_eq!(said.code, Some(0), "{format}: {}", said.err);

@@ -132,11 +132,19 @@
   tip.setAttribute("role", "tooltip");
   tip.hidden = true;
   document.body.append(tip);
+  // Marks of drawings have titles, which a browser shows to a mouse alone.
+  function marked(event) {
+    if (!event.target.closest) return null;
+    const told = event.target.closest("[data-tip]");
+    if (told || event.type !== "click") return told;
+    const drawn = event.target.closest("svg :not(title)");
+    return drawn && drawn.querySelector(":scope > title") ? drawn : null;
+  }
   function show(event) {
-    const mark = event.target.closest && event.target.closest("[data-tip]");
+    const mark = marked(event);
     tip.hidden = !mark;
     if (!mark) return;
-    tip.textContent = mark.dataset.tip;
+    tip.textContent = mark.dataset.tip || mark.querySelector("title").textContent;
     const box = mark.getBoundingClientRect(), own = tip.getBoundingClientRect();
     const left = Math.min(box.left + box.width / 2 - own.width / 2, innerWidth - own.width - 4);
     const above = box.top - own.height - 6;

@@ -111,8 +111,12 @@ pub(crate) fn smallest(n: usize) -> f64 {
 pub(crate) fn middle(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values)?;
     let count = pairs_of(sorted.len());
-    let low = nth_mean(&sorted, (count - 1) / 2);
     let high = nth_mean(&sorted, count / 2);
+    let low = if count % 2 == 1 {
+        high
+    } else {
+        nth_mean(&sorted, count / 2 - 1)
+    };
     // Halved, it is the same whichever contender stands above.
     Some(f64::midpoint(low, high).clamp(low, high))
 }
@@ -162,25 +166,44 @@ fn pairs_of(n: usize) -> usize {
 }
 
 /// The mean of a pair at that place from below, among those of all pairs of sorted values, which are
-/// not formed: of a thousand values they would be half a million. The numbers that a `f64` can be are
-/// halved until one is left that so many means do not exceed; rounding keeps the order of means, so
-/// that it is one of them to the bit.
+/// not formed: of a thousand values they would be half a million. Two limits close in on it until
+/// no more means lie between them than there are values; these are formed.
 ///
 /// D. B. Johnson and T. Mizoguchi, "Selecting the Kth Element in X + Y and X1 + X2 + ... + Xm", SIAM
 /// Journal on Computing 7 (1978), 147-153, on such sums in order.
 fn nth_mean(sorted: &[f64], place: usize) -> f64 {
-    let (mut low, mut high) = (order(sorted[0]), order(sorted[sorted.len() - 1]));
-    while low < high {
-        // The mean of both, rounded down, without their sum.
-        let middle = (low & high) + ((low ^ high) >> 1);
-        if means_up_to(sorted, number(middle)) > place {
-            high = middle;
+    let (mut low, mut high) = (sorted[0], sorted[sorted.len() - 1]);
+    let (mut below, mut up_to) = (means_up_to(sorted, low), pairs_of(sorted.len()));
+    if below > place {
+        // Of the two zeros it is the positive one, here as below.
+        return low + 0.0;
+    }
+    let mut halving = false;
+    while up_to - below > sorted.len() {
+        // By turns where a straight line has it, and in the middle: neither is slow alone for both.
+        let part = (place - below) as f64 / (up_to - below) as f64;
+        let part = if halving { 0.5 } else { part };
+        let limit = (high - low).mul_add(part, low).clamp(low, high);
+        let limit = if limit > low && limit < high {
+            limit
         } else {
-            low = middle + 1;
+            f64::midpoint(low, high)
+        };
+        halving = !halving;
+        if limit <= low || limit >= high {
+            // No number lies between: all that are left are equal.
+            return high + 0.0;
+        }
+        let count = means_up_to(sorted, limit);
+        if count > place {
+            (high, up_to) = (limit, count);
+        } else {
+            (low, below) = (limit, count);
         }
     }
-    // Of the two zeros it is the positive one.
-    number(low) + 0.0
+    let mut left = means_between(sorted, low, high);
+    let (_, found, _) = left.select_nth_unstable_by(place - below, f64::total_cmp);
+    *found + 0.0
 }
 
 /// How many means of pairs do not exceed a limit. The higher one of a pair is, the fewer others.
@@ -198,19 +221,19 @@ fn means_up_to(sorted: &[f64], limit: f64) -> usize {
     count
 }
 
-/// A whole number for each `f64`, in the same order.
-fn order(value: f64) -> i64 {
-    turned(value.to_bits().cast_signed())
-}
-
-/// The `f64` of such a number.
-fn number(order: i64) -> f64 {
-    f64::from_bits(turned(order).cast_unsigned())
-}
-
-/// Below zero the bits of a `f64` count the other way; turned twice, they are as before.
-fn turned(bits: i64) -> i64 {
-    bits ^ ((bits >> 63) & i64::MAX)
+/// The means of pairs above one limit that do not exceed the other.
+fn means_between(sorted: &[f64], low: f64, high: f64) -> Vec<f64> {
+    let mut means = Vec::new();
+    let mut end = sorted.len();
+    for (at, one) in sorted.iter().enumerate() {
+        while end > at && f64::midpoint(*one, sorted[end - 1]) > high {
+            end -= 1;
+        }
+        let with = sorted[at..end.max(at)].iter().rev();
+        let each = with.map(|other| f64::midpoint(*one, *other));
+        means.extend(each.take_while(|mean| *mean > low));
+    }
+    means
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@ use crate::args::{ListArgs, Listed};
 use crate::catalogue::catalogue;
 use crate::exit::{Code, Trouble};
 use crate::output;
+use clap::ValueEnum;
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools;
 use fsdyno_model::{Availability, Requirement};
 use fsdyno_run::resolve::suite::{self, Suite};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct Item {
@@ -40,29 +42,57 @@ impl Item {
 }
 
 pub fn list(args: &ListArgs) -> Result<Code, Trouble> {
-    let items = items(args.what)?;
-    if args.json {
-        output::json(&items)?;
+    if let Some(what) = args.what {
+        let items = items(what)?;
+        if args.json {
+            output::json(&items)?;
+        } else {
+            output::rows(&rows(&items, args.long), output::width())?;
+        }
         return Ok(Code::Ok);
     }
-    let mut rows = Vec::new();
-    for item in &items {
+    let mut all = Vec::new();
+    for what in Listed::value_variants() {
+        all.push((what.name(), items(*what)?));
+    }
+    if args.json {
+        let all: BTreeMap<&String, &Vec<Item>> = all.iter().map(|(name, of)| (name, of)).collect();
+        output::json(&all)?;
+        return Ok(Code::Ok);
+    }
+    let parts = all.iter().map(|(name, items)| {
+        let mut rows = rows(items, args.long);
+        for row in &mut rows {
+            row[0].insert_str(0, "  ");
+        }
+        format!("{name}\n{}", output::align(&rows, output::width()))
+    });
+    output::bytes(parts.collect::<Vec<_>>().join("\n").as_bytes())?;
+    Ok(Code::Ok)
+}
+
+impl Listed {
+    /// The word by which it is asked for.
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+fn rows(items: &[Item], long: bool) -> Vec<Vec<String>> {
+    let row = |item: &Item| {
         let (state, help) = match &item.availability {
             Availability::Available => ("ok", String::new()),
             Availability::Missing { reason, remedy } => {
                 ("missing", format!(" ({reason}; {remedy})"))
             }
         };
-        let source = item.source.as_ref().filter(|_| args.long);
+        let source = item.source.as_ref().filter(|_| long);
         let source = source.map(|text| format!(". {text}")).unwrap_or_default();
-        rows.push(vec![
-            item.name.clone(),
-            state.to_owned(),
-            format!("{}{help}{source}", item.about),
-        ]);
-    }
-    output::rows(&rows, output::width())?;
-    Ok(Code::Ok)
+        let about = format!("{}{help}{source}", item.about);
+        vec![item.name.clone(), state.to_owned(), about]
+    };
+    items.iter().map(row).collect()
 }
 
 fn items(what: Listed) -> Result<Vec<Item>, Trouble> {

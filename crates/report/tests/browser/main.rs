@@ -131,6 +131,15 @@ fn a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample() {
     );
     browser.point_at("h1");
     assert_eq!(browser.text(tip), "");
+
+    // A finger points at nothing: a touch tells what a mouse is told by the browser.
+    browser.evaluate(
+        "document.querySelectorAll('details.unfold').forEach((one) => { one.open = true; })",
+    );
+    browser.click(".charts svg :is(circle, rect, path):has(> title)");
+    assert_ne!(browser.text(tip), "");
+    browser.click("h1");
+    assert_eq!(browser.text(tip), "");
     assert_eq!(browser.noise, [""; 0]);
 }
 

@@ -33,6 +33,7 @@ pub struct Doubt {
 
 #[derive(Debug, Serialize)]
 pub struct Unmeasured {
+    contender: String,
     heading: String,
     reason: String,
     remedy: Option<String>,
@@ -78,6 +79,7 @@ impl Doubt {
 impl Unmeasured {
     pub fn of(one: &crate::table::Unmeasured) -> Self {
         Self {
+            contender: one.contender.clone(),
             heading: one.heading(),
             reason: one.reason.clone(),
             remedy: one.remedy.clone(),
