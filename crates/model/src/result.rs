@@ -100,6 +100,24 @@ impl ResultSet {
         samples
     }
 
+    /// The samples of every contender at one phase of one workload, as [`Self::samples`] tells those
+    /// of one: the cells, which may be many, are gone through once.
+    pub fn samples_of_all(&self, workload: usize, phase: usize) -> Vec<Vec<(u32, &Sample)>> {
+        let mut all = vec![Vec::new(); self.run.plan.contenders.len()];
+        let wanted = |record: &&CellRecord| record.cell.workload as usize == workload;
+        for record in self.cells.iter().filter(wanted) {
+            if let Some(of) = all.get_mut(record.cell.contender as usize) {
+                let of_phase = |sample: &&Sample| sample.phase as usize == phase;
+                let samples = record.samples.iter().filter(of_phase);
+                of.extend(samples.map(|sample| (record.cell.block, sample)));
+            }
+        }
+        for of in &mut all {
+            of.sort_by_key(|(block, _)| *block);
+        }
+        all
+    }
+
     /// What was done to a contender before its workloads, as each of its cells tells it.
     pub fn states(&self, contender: usize) -> Vec<&str> {
         self.cells

@@ -22,9 +22,7 @@ impl ResultSet {
         let mut lines = Vec::new();
         for (workload, planned) in self.run.plan.workloads.iter().enumerate() {
             for phase in 0..planned.phases.len() {
-                let samples: Vec<_> = (0..self.run.plan.contenders.len())
-                    .map(|contender| self.samples(contender, workload, phase))
-                    .collect();
+                let samples = self.samples_of_all(workload, phase);
                 for durable in [false, true] {
                     let of = |of_one: &Vec<(u32, &crate::Sample)>| -> Vec<(u32, f64)> {
                         let times = of_one.iter().filter_map(|(block, sample)| {

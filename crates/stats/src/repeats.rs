@@ -39,8 +39,15 @@ pub fn humps(values: &[f64]) -> Option<Humps> {
         let middle = mean(of).unwrap_or(0.0);
         of.iter().map(|log| (log - middle).powi(2)).sum::<f64>()
     };
-    let within = |place: &usize| squares(&logs[..*place]) + squares(&logs[*place..]);
-    let place = (2..=logs.len() - 2).min_by(|a, b| within(a).total_cmp(&within(b)))?;
+    // What is left within both parts is least where most lies between them.
+    let middle = mean(&logs)?;
+    let (mut below, mut parts) = (0.0, Vec::with_capacity(logs.len()));
+    for (at, log) in logs.iter().enumerate() {
+        below += log - middle;
+        let (these, others) = ((at + 1) as f64, (logs.len() - at - 1) as f64);
+        parts.push(below * below * (1.0 / these + 1.0 / others));
+    }
+    let place = (2..=logs.len() - 2).min_by(|a, b| parts[b - 1].total_cmp(&parts[a - 1]))?;
     let (low, high) = logs.split_at(place);
     let variance = |of: &[f64]| squares(of) / (of.len() - 1) as f64;
     let spread = f64::midpoint(variance(low), variance(high)).sqrt();

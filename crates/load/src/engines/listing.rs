@@ -56,7 +56,13 @@ impl Listing {
         }
     }
 
-    /// Forgets all entries: a new directory begins.
+    /// A new directory begins: its entries are taken as they are listed, or by their numbers.
+    pub fn begin(&mut self, as_listed: bool) {
+        self.as_listed = as_listed;
+        self.clear();
+    }
+
+    /// Forgets all entries.
     pub fn clear(&mut self) {
         self.order.clear();
         self.taken = 0;
@@ -68,8 +74,8 @@ impl Listing {
     }
 
     /// Says how many bytes of the buffer were filled. The entries are taken by the numbers of
-    /// their inodes, which is about how they lie on a disk, as cp and rm do it: some file systems
-    /// list in the order of a hash, and to follow it is to seek.
+    /// their inodes, which is about how they lie on a disk, as cp does it: some file systems list in
+    /// the order of a hash, and to follow it is to seek.
     #[inline]
     pub fn filled(&mut self, bytes: usize) {
         self.clear();

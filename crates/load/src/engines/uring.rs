@@ -130,11 +130,25 @@ impl<'b> Ring<'b> {
     }
 
     /// Hands over what was laid down, and waits until at least one request has ended.
+    ///
+    /// By two calls, where none has ended by the first: in between, whoever serves the requests may
+    /// run. One call that does both goes to sleep at once, and must be woken.
     #[inline]
     pub fn wait(&mut self) -> Result<(), LoadError> {
+        if !self.kernel.submission().is_empty() {
+            self.enter(0)?;
+        }
+        if self.kernel.completion().is_empty() {
+            self.enter(1)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn enter(&mut self, awaited: usize) -> Result<(), LoadError> {
         loop {
             self.calls += 1;
-            match self.kernel.submit_and_wait(1) {
+            match self.kernel.submit_and_wait(awaited) {
                 Ok(_) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(refused("io_uring_enter")(error)),

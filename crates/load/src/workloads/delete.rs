@@ -1,4 +1,5 @@
-//! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed.
+//! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed. By the
+//! numbers of their inodes it takes a tenth more on a file system that lists as files were made.
 
 use super::together::{Hand, Shared, walk_ground_together};
 use super::walk::{Above, Left, Visitor};
@@ -59,6 +60,7 @@ fn run<E: Engine + Send>(
 
 impl<E: Engine> Visitor<E> for Delete {
     type Level = Removed;
+    const AS_LISTED: bool = true;
 
     fn enter(
         &mut self,

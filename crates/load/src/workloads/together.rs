@@ -205,10 +205,11 @@ impl<E: Engine, V: Shared<E>> Worker<'_, E, V> {
         depth: usize,
         taken: Option<Taken<E::Dir, V::Level>>,
     ) {
-        match self.listings.get_mut(self.open.len()) {
-            Some(listing) => listing.clear(),
-            None => self.listings.push(Listing::default()),
+        let at = self.open.len();
+        if self.listings.len() == at {
+            self.listings.push(Listing::default());
         }
+        self.listings[at].begin(V::AS_LISTED);
         self.open.push(Frame {
             dir,
             level,

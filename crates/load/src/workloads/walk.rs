@@ -51,6 +51,8 @@ pub type Left<D, L> = Result<Option<(D, L)>, LoadError>;
 pub trait Visitor<E: Engine> {
     /// What is kept of each directory on the way down.
     type Level;
+    /// Whether entries are visited as they are listed, instead of by the numbers of their inodes.
+    const AS_LISTED: bool = false;
 
     /// A directory was opened: `name` in `above`.
     fn enter(
@@ -122,7 +124,7 @@ pub fn walk<E: Engine, V: Visitor<E>>(
         level: None,
     };
     let level = visitor.enter(engine, &dir, above, root)?;
-    listings[0].clear();
+    listings[0].begin(V::AS_LISTED);
     open.push((dir, level));
     let mut between = true;
     while !open.is_empty() {
@@ -160,10 +162,10 @@ pub fn walk<E: Engine, V: Visitor<E>>(
         };
         let level = visitor.enter(engine, &below, above, name)?;
         open.push((below, level));
-        match listings.get_mut(depth + 1) {
-            Some(listing) => listing.clear(),
-            None => listings.push(Listing::default()),
+        if listings.len() == depth + 1 {
+            listings.push(Listing::default());
         }
+        listings[depth + 1].begin(V::AS_LISTED);
     }
     Ok(())
 }
@@ -197,7 +199,7 @@ fn leave<E: Engine, V: Visitor<E>>(
     };
     if let Some(again) = visitor.leave(engine, dir, level, above, name)? {
         open.push(again);
-        listings[depth].clear();
+        listings[depth].begin(V::AS_LISTED);
     }
     Ok(())
 }

@@ -28,9 +28,10 @@ pub(super) fn chart(
     (workload, phase): (&str, &PhaseTable),
     at: (usize, usize),
 ) -> Option<Chart> {
+    let samples = place.share.samples_of_all(at.0, at.1);
     let told = place.contenders().map(|contender| {
-        let samples = place.share.samples(contender, at.0, at.1);
-        (contender, merged(samples.iter().map(|(_, sample)| *sample)))
+        let samples = samples[contender].iter();
+        (contender, merged(samples.map(|(_, sample)| *sample)))
     });
     let told: Vec<(usize, BTreeMap<String, LatencyDistribution>)> = told.collect();
     let mut operations: Vec<&String> = told.iter().flat_map(|(_, all)| all.keys()).collect();

@@ -29,9 +29,9 @@ pub(super) fn chart(
     (workload, phase): (&str, &PhaseTable),
     at: (usize, usize),
 ) -> Option<Chart> {
+    let samples = place.share.samples_of_all(at.0, at.1);
     let found = place.contenders().filter_map(|contender| {
-        let samples = place.share.samples(contender, at.0, at.1);
-        let (block, sample) = middle(&samples)?;
+        let (block, sample) = middle(&samples[contender])?;
         Some((contender, block, sample, sample.progress.as_ref()?))
     });
     let found: Vec<(usize, u32, &Sample, &Progress)> = found.collect();
@@ -64,9 +64,7 @@ pub(super) fn chart(
     }
     chart.about = format!("How much of {name} was done when.");
     chart.tell(|mark| matches!(mark, Mark::Line { .. }));
-    let several = found
-        .iter()
-        .any(|(contender, ..)| place.share.samples(*contender, at.0, at.1).len() > 1);
+    let several = found.iter().any(|(at, ..)| samples[*at].len() > 1);
     let until = "until the work had returned; what goes on until it is durable is not drawn. \
         A file or operation counts where it ended";
     chart.notes.push(if several {

@@ -76,8 +76,7 @@ fn findings(set: &ResultSet, judged: &Judged) -> (Vec<Finding>, usize) {
         for (p, phase) in workload.phases.iter().enumerate() {
             let mut writes = false;
             let mut times: Vec<(usize, Vec<Blocked>, f64)> = Vec::new();
-            for c in 0..plan.contenders.len() {
-                let samples = set.samples(c, w, p);
+            for (c, samples) in set.samples_of_all(w, p).into_iter().enumerate() {
                 writes |= samples.iter().any(|(_, s)| s.durable_ns.is_some());
                 let blocked: Vec<Blocked> = samples
                     .iter()

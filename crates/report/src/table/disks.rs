@@ -202,9 +202,8 @@ fn phases(set: &ResultSet) -> Vec<OnDisks> {
     let mut all = Vec::new();
     for (w, workload) in plan.workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
-            let contenders = 0..plan.contenders.len();
-            let rows = contenders.flat_map(|contender| {
-                let samples = set.samples(contender, w, p);
+            let samples = set.samples_of_all(w, p).into_iter().enumerate();
+            let rows = samples.flat_map(|(contender, samples)| {
                 middle(&samples).map_or_else(Vec::new, |sample| rows(contender, sample))
             });
             let rows: Vec<Row> = rows.collect();

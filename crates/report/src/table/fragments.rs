@@ -75,8 +75,9 @@ fn counted(set: &ResultSet) -> Vec<Counted> {
     let mut all = Vec::new();
     for (w, workload) in plan.workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
-            let contenders: Vec<(usize, Found)> = (0..plan.contenders.len())
-                .filter_map(|c| Some((c, Found::of(&set.samples(c, w, p))?)))
+            let samples = set.samples_of_all(w, p).into_iter().enumerate();
+            let contenders: Vec<(usize, Found)> = samples
+                .filter_map(|(c, of)| Some((c, Found::of(&of)?)))
                 .collect();
             if contenders.is_empty() {
                 continue;

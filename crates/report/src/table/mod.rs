@@ -336,9 +336,7 @@ impl WorkloadTable {
 impl PhaseTable {
     fn of(set: &ResultSet, workload: usize, phase: usize, judged: &Judged) -> Self {
         let planned = &set.run.plan.workloads[workload].phases[phase];
-        let samples: Vec<_> = (0..set.run.plan.contenders.len())
-            .map(|contender| set.samples(contender, workload, phase))
-            .collect();
+        let samples = set.samples_of_all(workload, phase);
         Self {
             label: words::printable(&planned.label),
             cache: match planned.cache {

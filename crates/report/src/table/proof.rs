@@ -40,8 +40,9 @@ pub(super) fn proofs(set: &ResultSet) -> Vec<Proof> {
             if phase.cache == CacheState::AsLeft {
                 continue;
             }
-            let samples: Vec<(usize, &Sample)> = (0..set.run.plan.contenders.len())
-                .flat_map(|c| set.samples(c, w, p).into_iter().map(move |(_, s)| (c, s)))
+            let samples = set.samples_of_all(w, p).into_iter().enumerate();
+            let samples: Vec<(usize, &Sample)> = samples
+                .flat_map(|(c, of)| of.into_iter().map(move |(_, s)| (c, s)))
                 .collect();
             if samples.is_empty() {
                 continue;

@@ -75,9 +75,7 @@ pub fn told(set: &ResultSet) -> Vec<Told> {
     let mut all = Vec::new();
     for (workload, planned) in plan.workloads.iter().enumerate() {
         for (phase, of_phase) in planned.phases.iter().enumerate() {
-            let samples: Vec<_> = (0..plan.contenders.len())
-                .map(|contender| set.samples(contender, workload, phase))
-                .collect();
+            let samples = set.samples_of_all(workload, phase);
             let place = words::phase(plan.workloads.len(), &planned.name, &of_phase.label);
             all.extend(of_samples(&words::printable(&place), &samples));
         }

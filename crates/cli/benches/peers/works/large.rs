@@ -102,18 +102,18 @@ pub(super) static WORKS: &[Work] = &[
     },
     Work {
         name: "read all over, direct, one under way",
-        about: "4 KiB at random offsets past the cache, one after the other",
+        about: "4 KiB at random offsets past the cache, one after the other, through a ring",
         lay: LARGE,
         before: "",
-        ours: "{fsdyno} phase op-random-read --in {d} --set size={mib}M --set operations={few} \
-               --set cache=direct --json",
+        ours: "{fsdyno} phase op-random-read --in {d} --engine uring --set size={mib}M \
+               --set operations={few} --set cache=direct --set depth=1 --json",
         others: &[by_own_clocks(
             "fio, tuned",
             "fio --name=fio --filename={d}/large --rw=randread --bs=4k --size={mib}m --direct=1 \
              --ioengine=io_uring --iodepth=1 --fixedbufs=1 --registerfiles=1 --norandommap \
              --io_size={fewkib}k --output-format=json",
-            "{fsdyno} phase op-random-read --in {d} --set size={mib}M --set operations={few} \
-             --set cache=direct --json",
+            "{fsdyno} phase op-random-read --in {d} --engine uring --set size={mib}M \
+             --set operations={few} --set cache=direct --set depth=1 --json",
             &[wall(1.0), cpu(1.0)],
         )],
     },

@@ -13,6 +13,8 @@ const LONGEST_PERCENT: f64 = 97.0;
 const PITCH: u32 = 13;
 /// So many dots one lab may have before they are drawn by bins.
 const DOTS: usize = 4_000;
+/// The fewest stretches of a scale that tell of a distribution.
+const FEWEST_BINS: usize = 5;
 /// The radius of the dot of one sample, and of the fullest bin, pixels.
 const RADIUS: (f64, f64) = (2.25, 4.5);
 
@@ -23,6 +25,8 @@ pub enum Dots {
     Each,
     /// The scale is divided into so many stretches, each of which has one dot.
     Bins(usize),
+    /// Not at all: there are too many bars for as many as tell anything.
+    None,
 }
 
 impl Dots {
@@ -34,10 +38,10 @@ impl Dots {
                 .flat_map(|line| line.values.iter().flatten())
         };
         let samples: usize = values().map(|value| value.times.len()).sum();
-        if samples <= DOTS {
-            Self::Each
-        } else {
-            Self::Bins((DOTS / values().count().max(1)).clamp(4, 48))
+        match DOTS / values().count().max(1) {
+            _ if samples <= DOTS => Self::Each,
+            0..FEWEST_BINS => Self::None,
+            bins => Self::Bins(bins.min(48)),
         }
     }
 }
@@ -67,6 +71,7 @@ pub fn bars(phase: &PhaseTable, at: usize, scale: Scale, dots: Dots) -> String {
         match dots {
             Dots::Each => each(&mut svg, value, middle, longest, scale),
             Dots::Bins(bins) => binned(&mut svg, value, middle, (longest, bins), scale),
+            Dots::None => {}
         }
         svg.push_str("</g>");
     }
@@ -88,10 +93,9 @@ fn bar(svg: &mut String, measure: Measure, value: &Value, top: u32, longest: f64
     );
     if summary.n > 1 {
         let (min, max) = (x(summary.min, longest), x(summary.max, longest));
-        let (above, below) = (middle - 3, middle + 3);
         let _ = write!(
             svg,
-            r#"<line x1="{min}" x2="{max}" y1="{middle}" y2="{middle}"/><line x1="{min}" x2="{min}" y1="{above}" y2="{below}"/><line x1="{max}" x2="{max}" y1="{above}" y2="{below}"/>"#,
+            r#"<line x1="{min}" x2="{max}" y1="{middle}" y2="{middle}"/>"#,
         );
     }
 }

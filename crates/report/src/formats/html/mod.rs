@@ -53,6 +53,7 @@ fn fill(template: &str, page: &impl Serialize) -> Result<Vec<u8>, minijinja::Err
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.add_filter("breakable", breakable);
+    environment.add_filter("short", short);
     environment.add_template("report.html", include_str!("../../../data/report.html"))?;
     environment.add_template("lab.html", include_str!("../../../data/lab.html"))?;
     let overview = include_str!("../../../data/overview.html");
@@ -67,6 +68,17 @@ fn fill(template: &str, page: &impl Serialize) -> Result<Vec<u8>, minijinja::Err
     environment.add_template("report.js", include_str!("../../../data/report.js"))?;
     let text = environment.get_template(template)?.render(page)?;
     Ok(text.into_bytes())
+}
+
+/// A number to sort by, in six digits.
+fn short(number: f64) -> String {
+    let short = format!("{number:.5e}").parse().unwrap_or(number);
+    let (plain, scientific) = (format!("{short}"), format!("{short:e}"));
+    if plain.len() <= scientific.len() {
+        plain
+    } else {
+        scientific
+    }
 }
 
 /// A label, escaped, that may break behind its separators and nowhere else.

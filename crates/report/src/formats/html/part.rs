@@ -42,6 +42,7 @@ pub struct Part {
     writes: bool,
     /// Whether dots stand for several samples.
     binned: bool,
+    dotted: bool,
     baseline: String,
     contenders: Vec<String>,
     /// Drawings of all phases.
@@ -178,6 +179,7 @@ impl Part {
             tiers_about: TIERS,
             tiers: comparison.tiers(),
             binned: dots != Dots::Each,
+            dotted: dots != Dots::None,
             reached: comparison.reached.clone(),
             layouts: Layouts::of(comparison, clock),
             suffix,
