@@ -375,3 +375,21 @@ fn a_disk_that_is_served_outlives_its_guests_and_its_name_can_be_taken_up_again(
         || !home.path("disk0").exists(),
     );
 }
+
+#[test]
+fn processes_of_a_phase_die_with_fsdyno() {
+    let home = Home::new();
+    let ground = home.work().display().to_string();
+    let words = "phase op-random-read --set size=1M --set operations=1000000 --set rate=10 \
+                 --set workers=2 --set as=processes --in";
+    let words: Vec<&str> = words.split_whitespace().chain([&*ground]).collect();
+    let mut fsdyno = home.start(&words);
+    until(PATIENCE, "both workers are there", || {
+        home.processes_of("as=processes") == 3
+    });
+    fsdyno.kill().unwrap();
+    fsdyno.wait().unwrap();
+    until(PATIENCE, "nobody is left", || {
+        home.processes_of("as=processes") == 0
+    });
+}

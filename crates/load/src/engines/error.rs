@@ -37,6 +37,14 @@ pub enum LoadError {
         /// The reason the system gave.
         source: io::Error,
     },
+    /// A worker that is a process of its own did not do its work.
+    #[error("{reason}")]
+    Worker {
+        /// What it said, or how it ended.
+        reason: String,
+        /// The error number, where the cause has one.
+        errno: Option<i32>,
+    },
     /// The user asked to stop.
     #[error("stopped at the user's request")]
     Stopped,
@@ -140,7 +148,7 @@ impl LoadError {
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Io { source, .. } | Self::Method { source, .. } => source.raw_os_error(),
-            Self::Tool { errno, .. } => *errno,
+            Self::Tool { errno, .. } | Self::Worker { errno, .. } => *errno,
             _ => None,
         }
     }

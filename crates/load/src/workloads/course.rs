@@ -1,7 +1,7 @@
 //! What a worker did within its time: how long each operation took, and how many had ended when. One
 //! reading of the clock an operation tells both; everything is laid out before.
 
-use super::latency::Latencies;
+use super::latency::{self, Latencies};
 use crate::measure::watch;
 use fsdyno_model::course::{LatencyDistribution, Progress, Slice};
 use fsdyno_model::sample::Tally;
@@ -108,6 +108,9 @@ impl Slices {
     }
 }
 
+/// A course as numbers, which one process can tell another.
+pub(crate) type Parts = (latency::Parts, u32, Vec<Slice>);
+
 /// The course of one worker.
 #[derive(Debug)]
 pub(crate) struct Course {
@@ -199,6 +202,24 @@ impl Course {
         let bytes = tally.bytes.0 - self.bytes;
         (self.files, self.bytes) = (tally.files, tally.bytes.0);
         self.next(bytes);
+    }
+
+    /// All of it that is told, as numbers: latencies, the width of slices, and these.
+    pub fn to_parts(&self) -> Parts {
+        let slices = &self.slices;
+        (self.latencies.to_parts(), slices.width, slices.all.to_vec())
+    }
+
+    /// The course of such numbers.
+    pub fn of_parts((latencies, width, slices): Parts) -> Self {
+        let mut course = Self::new();
+        course.latencies = Latencies::of_parts(latencies);
+        course.slices.width = width;
+        for (slice, told) in course.slices.all.iter_mut().zip(slices) {
+            *slice = told;
+        }
+        course.followed = true;
+        course
     }
 
     /// Adds that of another worker in the same phase.

@@ -21,6 +21,9 @@ const SHARES: [(f64, &str); 4] = [
 /// What the slowest is called.
 pub(crate) const SLOWEST: &str = "latency max";
 
+/// Latencies as numbers, which one process can tell another.
+pub(crate) type Parts = (u64, u64, u64, Vec<(u64, u64)>);
+
 /// The latencies of one worker.
 #[derive(Debug)]
 pub(crate) struct Latencies {
@@ -89,6 +92,28 @@ impl Latencies {
         self.sum += other.sum;
         // Both have the same bounds.
         let _ = self.histogram.add(&other.histogram);
+    }
+
+    /// Everything recorded, as numbers: the quickest, the slowest, the sum, and each class with its
+    /// count.
+    pub fn to_parts(&self) -> Parts {
+        let classes = self.histogram.iter_recorded();
+        let counts = classes.map(|class| (class.value_iterated_to(), class.count_at_value()));
+        (self.quickest, self.slowest, self.sum, counts.collect())
+    }
+
+    /// The latencies of such numbers.
+    pub fn of_parts((quickest, slowest, sum, counts): Parts) -> Self {
+        let mut all = Self {
+            quickest,
+            slowest,
+            sum,
+            ..Self::new()
+        };
+        for (value, count) in counts {
+            all.histogram.saturating_record_n(value, count);
+        }
+        all
     }
 
     /// Operations so far.

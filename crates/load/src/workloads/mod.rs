@@ -1,6 +1,7 @@
 //! Workloads: what is done with the files, one file for each kind of phase, written once for all
 //! engines. How a call reaches the kernel is the affair of `engines`; the clock, of `measure`.
 
+mod apart;
 mod attributes;
 pub mod bonnie;
 mod buffer;

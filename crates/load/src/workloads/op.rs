@@ -8,6 +8,7 @@
 
 mod data;
 mod files;
+mod forked;
 mod kinds;
 mod mapped;
 mod names;

@@ -50,6 +50,12 @@ const WORKERS: Parameter = Parameter {
     form: Form::Number(1, 256),
     given: Given::Fixed("1"),
 };
+const AS: Parameter = Parameter {
+    name: "as",
+    about: "threads or processes: what workers are",
+    form: Form::OneOf(&["threads", "processes"]),
+    given: Given::Fixed("threads"),
+};
 const PLACE: Parameter = Parameter {
     name: "place",
     about: "private or shared: whether workers meet in directories, or in the large file",
@@ -97,6 +103,7 @@ const IN_ORDER: &[Parameter] = &[
     DEPTH,
     CACHE,
     WORKERS,
+    AS,
     PLACE,
     PIN,
     RATE,
@@ -114,6 +121,7 @@ const ALL_OVER: &[Parameter] = &[
     DEPTH,
     CACHE,
     WORKERS,
+    AS,
     PLACE,
     PIN,
     RATE,
@@ -138,6 +146,7 @@ const FILES: &[Parameter] = &[
         given: Given::Fixed("0"),
     },
     WORKERS,
+    AS,
     PLACE,
     PIN,
     RATE,

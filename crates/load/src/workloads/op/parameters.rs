@@ -30,6 +30,8 @@ pub(crate) struct Parameters {
     pub workers: usize,
     /// Whether all workers work in the same directories, on the same large file.
     pub shared: bool,
+    /// Whether workers are processes, rather than threads of one.
+    pub processes: bool,
     /// Whether each worker keeps to one processor.
     pub pin: bool,
     /// Requests under way at the same time on a large file, where the engine can.
@@ -77,6 +79,7 @@ impl Parameters {
             workers: few("workers", 1, 256).max(1),
             shared: said("place", "shared"),
             depth: few("depth", 32, DEEPEST).max(1),
+            processes: said("as", "processes"),
             pin: said("pin", "yes"),
             rate: Some(number("rate", 0)).filter(|rate| *rate > 0),
         }

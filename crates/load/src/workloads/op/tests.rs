@@ -1,6 +1,6 @@
 //! What the phases leave behind, and that the engine `null` does as much.
 
-use super::workers::{Op, Way};
+use super::workers::{Done, Op, Way};
 use super::{Parameters, Phase, prepare};
 use crate::engines::null::Null;
 use crate::engines::sync::Sync;
@@ -8,6 +8,7 @@ use crate::engines::uring::Ring;
 use crate::workloads::Job;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::stop::Stop;
+use fsdyno_model::units::Nanos;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -93,6 +94,53 @@ fn each_phase_leaves_what_it_says_whatever_stood_before() {
             assert_eq!(names(home.path()), left, "{phase:?} {pair:?}");
         }
     }
+}
+
+#[test]
+fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
+    let home = tempfile::tempdir().unwrap();
+    let stop = Stop::new();
+    let job = Job::bare(home.path(), &stop);
+    for workers in ["1", "3"] {
+        for phase in Phase::ALL {
+            let pairs = [
+                ("files", "103"),
+                ("each", "10"),
+                ("size", "3000000"),
+                ("operations", "200"),
+                ("workers", workers),
+            ];
+            let done = ["threads", "processes"].map(|what| {
+                let pairs: Vec<_> = pairs.into_iter().chain([("as", what)]).collect();
+                let parameters = parameters(phase, &pairs);
+                prepare(phase, &parameters, &job).unwrap();
+                let mut op = Op::new(phase, parameters);
+                op.run(&mut Sync::default(), &job).unwrap()
+            });
+            let [threads, processes] = done;
+            assert_eq!(threads.tally, processes.tally, "{phase:?}");
+            let counts = |done: &Done| {
+                let whole = done.course.progress.as_ref().unwrap().whole();
+                (done.course.latencies[0].count, whole)
+            };
+            assert_eq!(counts(&threads), counts(&processes), "{phase:?}");
+            assert!(processes.returned.0 > 0);
+            assert_eq!(threads.used_apart, [Nanos(0); 2]);
+        }
+    }
+}
+
+#[test]
+fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
+    let home = tempfile::tempdir().unwrap();
+    let stop = Stop::new();
+    let job = Job::bare(home.path(), &stop);
+    let given = [("files", "10"), ("workers", "2"), ("as", "processes")];
+    // Nothing was laid: there is no directory to make files in.
+    let mut op = Op::new(Phase::Create, parameters(Phase::Create, &given));
+    let error = op.run(&mut Sync::default(), &job).unwrap_err();
+    assert_eq!(error.errno(), Some(libc::ENOENT), "{error}");
+    assert!(error.to_string().contains("openat"), "{error}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Who does it: workers, each with its share of the files, a buffer, a histogram and an engine of
-//! its own. They begin together and share nothing while they work.
+//! its own: threads, or processes (`forked`). They begin together and share nothing while they work.
 
 use super::data::{self, Wheel};
 use super::pace::Pace;
-use super::{Parameters, Phase, files, mapped, queued};
+use super::{Parameters, Phase, files, forked, mapped, queued};
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
@@ -66,14 +66,18 @@ pub(crate) struct Done {
     /// From the first beginning to the last end.
     pub returned: Nanos,
     pub tally: Tally,
+    /// Processor time in user mode and in the kernel of workers that were processes of their own.
+    pub used_apart: [Nanos; 2],
     pub figures: Vec<Figure>,
     pub course: Told,
 }
 
 /// What a worker did, and when.
-struct Shift {
-    ended: u64,
-    tally: Tally,
+pub(super) struct Shift {
+    pub ended: u64,
+    pub tally: Tally,
+    /// Processor time in user mode and in the kernel, where it is in that of no thread of ours.
+    pub used_apart: [Nanos; 2],
 }
 
 /// The directory of a worker.
@@ -172,31 +176,41 @@ impl Op {
             parameters: &self.parameters,
             job,
         };
-        let start = Start::new(self.rooms.len());
-        let shifts = if let [room] = &mut self.rooms[..] {
-            vec![shift(engine, work, room, &start)]
+        let (began, shifts) = if self.parameters.processes {
+            forked::shifts(engine, work, &mut self.rooms)?
         } else {
-            let rooms = self.rooms.iter_mut();
-            let mut workers: Vec<(E, &mut Room)> =
-                rooms.map(|room| (engine.another(), room)).collect();
-            side_by_side(&mut workers, |(engine, room)| {
-                shift(engine, work, room, &start)
-            })
+            let start = Start::new(self.rooms.len());
+            let shifts = if let [room] = &mut self.rooms[..] {
+                vec![shift(engine, work, room, &start)]
+            } else {
+                let rooms = self.rooms.iter_mut();
+                let mut workers: Vec<(E, &mut Room)> =
+                    rooms.map(|room| (engine.another(), room)).collect();
+                side_by_side(&mut workers, |(engine, room)| {
+                    shift(engine, work, room, &start)
+                })
+            };
+            (start.began(), shifts)
         };
         let mut ended = 0;
         let mut tally = Tally::default();
+        let mut used_apart = [Nanos(0); 2];
         for shift in shifts {
             let shift = shift?;
             ended = ended.max(shift.ended);
             tally.add(&shift.tally);
+            for (all, one) in used_apart.iter_mut().zip(shift.used_apart) {
+                all.0 += one.0;
+            }
         }
-        let returned = Nanos(ended.saturating_sub(start.began()));
+        let returned = Nanos(ended.saturating_sub(began));
         let course = Course::joined(self.rooms.iter().map(|room| &room.course));
         Ok(Done {
             figures: self.figures(&course, returned, tally.bytes),
             course: course.told(self.phase.operation(), returned),
             returned,
             tally,
+            used_apart,
         })
     }
 
@@ -215,7 +229,7 @@ impl Op {
 }
 
 /// The work of one worker, from when all are ready.
-fn shift<E: Engine>(
+pub(super) fn shift<E: Engine>(
     engine: &mut E,
     work: Work<'_>,
     room: &mut Room,
@@ -247,6 +261,7 @@ fn shift<E: Engine>(
     Ok(Shift {
         ended: watch::now(),
         tally,
+        used_apart: [Nanos(0); 2],
     })
 }
 

@@ -1,0 +1,243 @@
+//! Workers apart from each other, each a process of its own: forked when everything is laid out for it,
+//! it works on a copy, and says through a pipe what came of it.
+//!
+//! Threads share one address space, and the kernel one lock around it; processes meet nowhere but in
+//! the file system.
+
+use crate::engines::LoadError;
+use fsdyno_model::stop::Stop;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
+    waitpid,
+};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+/// How often a wish to stop is looked for.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+fn refused<E: Into<io::Error>>(call: &'static str) -> impl Fn(E) -> LoadError {
+    move |source| LoadError::io(call, "(a worker)", source.into())
+}
+
+/// Does one piece of work with each of these, all at the same time, each in a process of its own; what
+/// each said at its end, in their order.
+pub(super) fn apart<W>(
+    workers: &mut [W],
+    stop: &Stop,
+    work: impl Fn(&mut W) -> Vec<u8>,
+) -> Result<Vec<Vec<u8>>, LoadError> {
+    let mut all = Vec::with_capacity(workers.len());
+    for worker in workers {
+        all.push(Worker::fork(|| work(worker))?);
+    }
+    while all.iter().any(|worker| worker.pipe.is_some()) {
+        if stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        listen(&mut all)?;
+    }
+    Ok(all
+        .iter_mut()
+        .map(|worker| std::mem::take(&mut worker.said))
+        .collect())
+}
+
+/// Hears what is said within a tick.
+fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
+    let mut talking: Vec<&mut Worker> = all
+        .iter_mut()
+        .filter(|worker| worker.pipe.is_some())
+        .collect();
+    let pipes = talking.iter().filter_map(|worker| worker.pipe.as_ref());
+    let mut polled: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+    match poll(&mut polled, Some(&TICK)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(refused("poll")(error)),
+    }
+    let heard: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
+    let mut said = talking.iter_mut().zip(heard).filter(|(_, heard)| *heard);
+    said.try_for_each(|(worker, _)| worker.hear())
+}
+
+/// A worker, which dies with us, and when nobody waits for it any more.
+struct Worker {
+    pid: Pid,
+    /// None once it has said everything.
+    pipe: Option<PipeReader>,
+    said: Vec<u8>,
+}
+
+impl Worker {
+    fn fork(work: impl FnOnce() -> Vec<u8>) -> Result<Self, LoadError> {
+        let (ours, theirs) = io::pipe().map_err(refused("pipe2"))?;
+        let parent = getpid();
+        // SAFETY: the child goes on with a copy of this thread alone, and ends in here. Of the locks
+        // that other threads may have held it takes none but that of the allocator, which the C
+        // library leaves free in it (`fork(2)`, `malloc(3)`).
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            drop(ours);
+            live(parent, theirs, work);
+        }
+        let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+            return Err(refused("fork")(io::Error::last_os_error()));
+        };
+        Ok(Self {
+            pid,
+            pipe: Some(ours),
+            said: Vec::new(),
+        })
+    }
+
+    /// Reads what there is; whoever ends without a word has failed.
+    fn hear(&mut self) -> Result<(), LoadError> {
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(());
+        };
+        let mut part = [0; 16 * 1024];
+        match pipe.read(&mut part) {
+            Ok(0) => self.pipe = None,
+            Ok(count) => self.said.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(refused("read")(error)),
+        }
+        if self.pipe.is_none() && self.said.is_empty() {
+            return Err(LoadError::Worker {
+                reason: "a worker ended without a word: it was killed, or it panicked".to_owned(),
+                errno: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Whoever has ended keeps its number until it is waited for.
+        let _ = kill_process(self.pid, Signal::KILL);
+        while let Err(Errno::INTR) = waitpid(Some(self.pid), WaitOptions::empty()) {}
+    }
+}
+
+/// The whole life of a worker.
+fn live(parent: Pid, mut pipe: PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // It may have died before that.
+    if getppid() == Some(parent)
+        && let Ok(said) = catch_unwind(AssertUnwindSafe(work))
+    {
+        // Who does not hear it has gone.
+        let _ = pipe.write_all(&said);
+    }
+    // SAFETY: nothing of ours is to be undone here: it is the parent's.
+    unsafe { libc::_exit(0) }
+}
+
+/// A value that all processes see which are forked later. It must be nothing but atomics: each of them
+/// has it under the same address.
+pub(super) struct InCommon<T> {
+    place: NonNull<T>,
+}
+
+impl<T: Sync> InCommon<T> {
+    pub fn new(value: T) -> Result<Self, LoadError> {
+        let (read, write) = (libc::PROT_READ, libc::PROT_WRITE);
+        let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping, which touches no other memory; it is checked below.
+        let place = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<T>(),
+                read | write,
+                kind,
+                -1,
+                0,
+            )
+        };
+        let place = NonNull::new(place.cast::<T>()).filter(|_| place != libc::MAP_FAILED);
+        let place = place.ok_or_else(|| refused("mmap")(io::Error::last_os_error()))?;
+        // SAFETY: the mapping is large enough, aligned to a page, and nobody else's.
+        unsafe { place.write(value) };
+        Ok(Self { place })
+    }
+}
+
+impl<T: Sync> Deref for InCommon<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: it was written when it was made, and is mapped as long as we live.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl<T> Drop for InCommon<T> {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, of which no reference is left.
+        unsafe { libc::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn each_is_a_process_of_its_own_and_all_see_what_is_in_common() {
+        let sum = InCommon::new(AtomicU64::new(0)).unwrap();
+        let mut own = [1, 2, 3];
+        let said = apart(&mut own, &Stop::new(), |number| {
+            *number *= 10;
+            sum.fetch_add(*number, Ordering::SeqCst);
+            // More than a pipe holds.
+            let mut said = vec![u8::try_from(*number).unwrap(); 100_000];
+            said.extend(getpid().as_raw_nonzero().get().to_le_bytes());
+            said
+        });
+        let said = said.unwrap();
+        assert_eq!(sum.load(Ordering::SeqCst), 60);
+        assert_eq!(own, [1, 2, 3], "what each changes is a copy");
+        let mut processes: Vec<&[u8]> = said.iter().map(|said| &said[100_000..]).collect();
+        assert!(
+            said.iter()
+                .zip([10, 20, 30])
+                .all(|(said, of)| said[..100_000].iter().all(|b| *b == of))
+        );
+        processes.sort_unstable();
+        processes.dedup();
+        assert_eq!(processes.len(), 3);
+    }
+
+    #[test]
+    fn whoever_dies_is_told_and_the_others_end_with_it() {
+        let mut workers = [0, 1];
+        let end = apart(&mut workers, &Stop::new(), |number| {
+            if *number == 1 {
+                let _ = kill_process(getpid(), Signal::KILL);
+            }
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            Vec::new()
+        });
+        assert!(matches!(end, Err(LoadError::Worker { .. })), "{end:?}");
+    }
+
+    #[test]
+    fn a_wish_to_stop_ends_them() {
+        let stop = Stop::new();
+        stop.request();
+        let end = apart(&mut [()], &stop, |()| {
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            Vec::new()
+        });
+        assert!(matches!(end, Err(LoadError::Stopped)), "{end:?}");
+    }
+}
