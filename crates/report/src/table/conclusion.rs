@@ -52,9 +52,19 @@ pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<St
         return vec!["No phase has figures of two contenders: there is nothing to compare.".into()];
     }
     if findings.iter().all(|f| matches!(f.said, Said::Once)) {
+        let way_out = judged.rule().looks.map_or_else(
+            || format!("Run at least {FEWEST} repeats to learn what holds."),
+            |looks| {
+                format!(
+                    "It ended before its figures were to be looked at, first after {} repeats: \
+                     `fsdyno run --resume {}` goes on.",
+                    looks.least,
+                    words::printable(&set.run.id)
+                )
+            },
+        );
         return vec![format!(
-            "There are too few repeats to judge: a lower figure is a hint, not a finding. Run \
-                 at least {FEWEST} repeats to learn what holds."
+            "There are too few repeats to judge: a lower figure is a hint, not a finding. {way_out}"
         )];
     }
     let mut sentences = if findings.len() <= TOLD_ONE_BY_ONE {

@@ -74,6 +74,23 @@ fn few_repeats_are_told_as_such() {
 }
 
 #[test]
+fn a_run_that_was_to_look_at_its_figures_and_ended_before_says_how_to_go_on() {
+    let mut set = one_phase(&["ext4", "xfs"], &[&[1000, 1000], &[10, 10]]);
+    set.run.plan.repeats = 6;
+    set.run.plan.adaptive = Some(fsdyno_model::Adaptive {
+        precision: 0.01,
+        most: 30,
+    });
+    let said = Comparisons::of(&set).conclusions().join(" ");
+    let way_out = format!(
+        "ended before its figures were to be looked at, first after 6 repeats: `fsdyno run \
+         --resume {}` goes on.",
+        set.run.id
+    );
+    assert!(said.contains(&way_out), "{said}");
+}
+
+#[test]
 fn a_contender_alone_is_compared_with_nobody() {
     let alone = "ext4 was measured alone: there is nothing to compare it with.";
     check(&["ext4"], &[&[1000, 1000]], alone);
