@@ -204,7 +204,13 @@ pub fn have(programs: &[&str], test: &str) -> bool {
     if let Some(program) = missing {
         println!("SKIP program {program}: {test}");
     }
-    missing.is_none()
+    // The packaged kernel has no room for its registers, and starts no program; the lab kernel has.
+    let cpu = || std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let too_new = programs.contains(&"linux.uml") && cpu().contains(" amx_tile");
+    if missing.is_none() && too_new {
+        println!("SKIP a processor without AMX, for linux.uml: {test}");
+    }
+    missing.is_none() && !too_new
 }
 
 /// The lab kernel of this user, which `./x test` has built: the one that `FSDYNO_LAB_KERNEL` names,

@@ -1,6 +1,7 @@
 //! What a lab kernel was built from, kept beside it: the same sources, options and compiler give
 //! the same program.
 
+use super::amendments;
 use fsdyno_model::names::short_hash;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -86,13 +87,16 @@ impl Identity {
     }
 }
 
-/// The hash of a fragment: of its lines, whatever is said about them.
+/// The hash of a fragment: of its lines, whatever is said about them, and of what is changed in the
+/// sources.
 pub(super) fn of_fragment(text: &str) -> String {
     let says = |line: &&str| {
         let remark = line.starts_with('#') && !line.ends_with(" is not set");
         !line.is_empty() && !remark
     };
-    let lines: Vec<&str> = text.lines().filter(says).collect();
+    let mut lines: Vec<&str> = text.lines().filter(says).collect();
+    let amended = amendments::told();
+    lines.push(&amended);
     short_hash(&lines.join("\n"))
 }
 

@@ -7,7 +7,7 @@ use super::building::{BuildError, Tree};
 use super::fragment::{self, Fragment, NotUnderstood, Taken};
 use super::identity::{Identity, sha256};
 use super::sources::{self, Sources, SourcesError};
-use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, tools};
+use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, amendments, tools};
 use crate::command::{self, CommandError};
 use crate::counters::space_free;
 use crate::guest::GuestError;
@@ -375,6 +375,7 @@ impl Making<'_> {
         if !finished.success() {
             return Err(SetupError::Unpack(finished.failure(&argv)));
         }
+        amendments::make(&part).map_err(refused("change", &part))?;
         fs::rename(&part, sources).map_err(refused("rename", &part))?;
         remove_tree(&package).map_err(refused("remove", &package))
     }

@@ -4,6 +4,7 @@
 //! What is built lies in the user's cache, each kernel in a folder of its own, which comes into
 //! being whole: what is half done lies beside it and is never started.
 
+mod amendments;
 mod building;
 mod fragment;
 mod identity;
@@ -11,6 +12,7 @@ mod making;
 mod sources;
 mod tools;
 
+pub use amendments::known_end;
 pub use fragment::NotUnderstood;
 pub use identity::Identity;
 pub use making::{Made, Order, Progress, SetupError, set_up};

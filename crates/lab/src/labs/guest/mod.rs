@@ -189,9 +189,13 @@ impl GuestLab {
                 Ok((about, missing.with_ways_out(way_out)))
             }
             Err(Silence::Stopped) => Err(GuestLabError::Stopped),
-            Err(silence) => Err(GuestLabError::Mute {
-                what: conversation.last_words(&silence, LAST_LINES),
-            }),
+            Err(silence) => {
+                let mut what = conversation.last_words(&silence, LAST_LINES);
+                if let Some(known) = kernels::known_end(&what) {
+                    what = format!("{what}; {known}");
+                }
+                Err(GuestLabError::Mute { what })
+            }
         }
     }
 
