@@ -42,15 +42,17 @@ const PRIVILEGED: [&str; 17] = [
 ];
 
 /// Words that begin another program.
-const EXECUTE: [&str; 7] = [
+const EXECUTE: [&str; 6] = [
     "process::Command",
     "CommandExt",
-    "libc::fork",
     "execve",
     "execvp",
     "posix_spawn",
     "libc::system",
 ];
+
+/// Where this program goes on in another process.
+const FORKS: &str = "crates/load/src/workloads/apart.rs";
 
 /// The names of file systems, whether or not there is a recipe yet.
 const FILESYSTEMS: [&str; 20] = [
@@ -153,6 +155,10 @@ fn only_host_and_tools_execute(source: &Source) -> Vec<Finding> {
     }
     let why = "only host, and the tools engine of load, run programs";
     let mut findings = words_in_code(source, &EXECUTE, why);
+    if source.path != FORKS {
+        let why = "only workers that are processes go on as our own program in another one";
+        findings.extend(words_in_code(source, &["libc::fork"], why));
+    }
     for (at, line) in source.product_code() {
         // `use std::process::{Command, ExitCode}`
         let group = line.split_once("process::{").map(|(_, group)| group);
@@ -293,6 +299,12 @@ fn the_check_of_programs_bites() {
     ] {
         assert!(bites(only_host_and_tools_execute, fine, bad).is_empty());
     }
+    let bad = "unsafe { libc::fork() };";
+    assert_eq!(
+        bites(only_host_and_tools_execute, "crates/load/src/lib.rs", bad),
+        [1]
+    );
+    assert!(bites(only_host_and_tools_execute, FORKS, bad).is_empty());
 }
 
 #[test]
