@@ -4,7 +4,7 @@
 mod support;
 
 use std::time::Duration;
-use support::{Home, have, outcomes, until};
+use support::{Home, have, outcomes, packaged_kernel_starts, until};
 
 /// The kernel of a guest.
 const KERNEL: &str = "linux.uml";
@@ -158,7 +158,8 @@ fn what_a_killed_run_left_of_its_guest_is_cleaned() {
 #[test]
 fn a_lab_tells_what_it_has_and_what_does_not_fit_is_refused() {
     let home = Home::new();
-    if have(&[KERNEL], "a_lab_tells_what_it_has") {
+    let test = "a_lab_tells_what_it_has";
+    if have(&[KERNEL], test) && packaged_kernel_starts(test) {
         let said = home.fsdyno(&["lab", "list", "--json"]);
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
         let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();

@@ -5,7 +5,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{Home, Said, have, lab_kernel, outcomes};
+use support::{Home, Said, have, lab_kernel, outcomes, packaged_kernel_starts};
 
 /// A small run in guests.
 fn run(home: &Home, fs: &str, more: &[&str]) -> Said {
@@ -124,7 +124,8 @@ phases = [{ kind = "exec", command = "grep -c CONFIG_PSI=y /proc/config.gz; echo
 fn a_kernel_that_was_built_is_taken_and_a_run_stays_with_the_one_it_was_begun_on() {
     let named = "a_kernel_that_was_built_is_taken_and_a_run_stays_with_it";
     let packaged = Path::new("/usr/bin/linux.uml");
-    let Some(kernel) = lab_kernel(named).filter(|_| have(&["linux.uml"], named)) else {
+    let both = || have(&["linux.uml"], named) && packaged_kernel_starts(named);
+    let Some(kernel) = lab_kernel(named).filter(|_| both()) else {
         return;
     };
     let home = Home::new();

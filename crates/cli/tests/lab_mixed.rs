@@ -5,7 +5,7 @@ mod support;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::{Home, have, outcomes, root_and};
+use support::{Home, have, outcomes, packaged_kernel_starts, root_and};
 
 /// The kernel of a guest, and what makes the file systems.
 const PROGRAMS: [&str; 3] = ["linux.uml", "mkfs.ext4", "mkfs.reiserfs"];
@@ -100,7 +100,9 @@ fn one_run_has_cells_here_and_in_guests_and_goes_on_with_both() {
 #[test]
 fn without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run() {
     let test = "without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run";
-    if !root_and(&PROGRAMS, test) || !have(&["setpriv"], test) {
+    // The lab kernel lies where nobody else can read it.
+    let others = || have(&["setpriv"], test) && packaged_kernel_starts(test);
+    if !root_and(&PROGRAMS, test) || !others() {
         return;
     }
     let home = Home::new();
