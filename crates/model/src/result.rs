@@ -81,6 +81,13 @@ fn kernel_in(guest: &str) -> &str {
     guest.split(',').next().unwrap_or(guest)
 }
 
+/// The samples of a cell at one phase, with its block.
+fn of_phase(record: &CellRecord, phase: usize) -> impl Iterator<Item = (u32, &Sample)> {
+    let samples = record.samples.iter();
+    let wanted = samples.filter(move |sample| sample.phase as usize == phase);
+    wanted.map(|sample| (record.cell.block, sample))
+}
+
 impl ResultSet {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 1;
@@ -93,8 +100,7 @@ impl ResultSet {
             .filter(|r| {
                 r.cell.contender as usize == contender && r.cell.workload as usize == workload
             })
-            .flat_map(|r| r.samples.iter().map(move |s| (r.cell.block, s)))
-            .filter(|(_, s)| s.phase as usize == phase)
+            .flat_map(|r| of_phase(r, phase))
             .collect();
         samples.sort_by_key(|(block, _)| *block);
         samples
@@ -107,9 +113,7 @@ impl ResultSet {
         let wanted = |record: &&CellRecord| record.cell.workload as usize == workload;
         for record in self.cells.iter().filter(wanted) {
             if let Some(of) = all.get_mut(record.cell.contender as usize) {
-                let of_phase = |sample: &&Sample| sample.phase as usize == phase;
-                let samples = record.samples.iter().filter(of_phase);
-                of.extend(samples.map(|sample| (record.cell.block, sample)));
+                of.extend(of_phase(record, phase));
             }
         }
         for of in &mut all {

@@ -183,7 +183,7 @@ fn nth_mean(sorted: &[f64], place: usize) -> f64 {
         // By turns where a straight line has it, and in the middle: neither is slow alone for both.
         let part = (place - below) as f64 / (up_to - below) as f64;
         let part = if halving { 0.5 } else { part };
-        let limit = (high - low).mul_add(part, low).clamp(low, high);
+        let limit = (high - low).mul_add(part, low);
         let limit = if limit > low && limit < high {
             limit
         } else {

@@ -64,7 +64,7 @@ pub struct Asked {
 pub const USAGE: &str = "usage: ./x bench [--quick] [--fs LIST] [--only ROWS] [--pairs N] [--minutes N] [--in DIR] [--output FILE]
 
 Holds fsdyno beside a floor in C and beside other programs that do the same work, in alternating pairs,
-as root, and writes the tables to BENCHMARKS.md: about 25 minutes, with --quick about 8. A wish to stop
+as root, and writes the tables to BENCHMARKS.md: about 30 minutes, with --quick about 8. A wish to stop
 (Ctrl-C) is heard at once; what is done is written, and all that was made is undone.
 
   --quick      less of everything; the start of programs weighs more in it

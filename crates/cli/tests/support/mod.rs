@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use fsdyno_host::guest::kernels::has_amx;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -221,11 +222,6 @@ pub fn packaged_kernel_starts(test: &str) -> bool {
         println!("SKIP a processor without AMX, for linux.uml: {test}");
     }
     !has_amx()
-}
-
-fn has_amx() -> bool {
-    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpu.contains(" amx_tile")
 }
 
 /// The lab kernel of this user, which `./x test` has built: the one that `FSDYNO_LAB_KERNEL` names,

@@ -8,6 +8,7 @@ use crate::engines::LoadError;
 use fsdyno_model::stop::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::mm::{self, MapFlags, ProtFlags};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
     waitpid,
@@ -15,7 +16,7 @@ use rustix::process::{
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// How often a wish to stop is looked for.
 const TICK: Timespec = Timespec {
@@ -149,21 +150,12 @@ pub(super) struct InCommon<T> {
 
 impl<T: Sync> InCommon<T> {
     pub fn new(value: T) -> Result<Self, LoadError> {
-        let (read, write) = (libc::PROT_READ, libc::PROT_WRITE);
-        let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping, which touches no other memory; it is checked below.
-        let place = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<T>(),
-                read | write,
-                kind,
-                -1,
-                0,
-            )
-        };
-        let place = NonNull::new(place.cast::<T>()).filter(|_| place != libc::MAP_FAILED);
-        let place = place.ok_or_else(|| refused("mmap")(io::Error::last_os_error()))?;
+        let (size, both) = (size_of::<T>(), ProtFlags::READ | ProtFlags::WRITE);
+        // SAFETY: a new mapping, which touches no other memory.
+        let place = unsafe { mm::mmap_anonymous(ptr::null_mut(), size, both, MapFlags::SHARED) };
+        let place = place.map_err(refused("mmap"))?.cast::<T>();
+        // No mapping lies at zero.
+        let place = NonNull::new(place).ok_or_else(|| refused("mmap")(Errno::NOMEM))?;
         // SAFETY: the mapping is large enough, aligned to a page, and nobody else's.
         unsafe { place.write(value) };
         Ok(Self { place })
@@ -182,7 +174,7 @@ impl<T: Sync> Deref for InCommon<T> {
 impl<T> Drop for InCommon<T> {
     fn drop(&mut self) {
         // SAFETY: our own mapping, of which no reference is left.
-        unsafe { libc::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
+        let _ = unsafe { mm::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
     }
 }
 

@@ -11,7 +11,7 @@ mod pool;
 
 use super::course::Course;
 use super::side_by_side::side_by_side;
-use super::walk::{Above, Trail, Visitor, walk};
+use super::walk::{Above, Trail, Visitor, begin_level, walk};
 use super::{Job, own_descriptors};
 use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
@@ -205,11 +205,7 @@ impl<E: Engine, V: Shared<E>> Worker<'_, E, V> {
         depth: usize,
         taken: Option<Taken<E::Dir, V::Level>>,
     ) {
-        let at = self.open.len();
-        if self.listings.len() == at {
-            self.listings.push(Listing::default());
-        }
-        self.listings[at].begin(V::AS_LISTED);
+        begin_level(self.listings, self.open.len(), V::AS_LISTED);
         self.open.push(Frame {
             dir,
             level,

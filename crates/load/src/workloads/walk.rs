@@ -124,7 +124,7 @@ pub fn walk<E: Engine, V: Visitor<E>>(
         level: None,
     };
     let level = visitor.enter(engine, &dir, above, root)?;
-    listings[0].begin(V::AS_LISTED);
+    begin_level(listings, 0, V::AS_LISTED);
     open.push((dir, level));
     let mut between = true;
     while !open.is_empty() {
@@ -162,12 +162,17 @@ pub fn walk<E: Engine, V: Visitor<E>>(
         };
         let level = visitor.enter(engine, &below, above, name)?;
         open.push((below, level));
-        if listings.len() == depth + 1 {
-            listings.push(Listing::default());
-        }
-        listings[depth + 1].begin(V::AS_LISTED);
+        begin_level(listings, depth + 1, V::AS_LISTED);
     }
     Ok(())
+}
+
+/// Begins a directory so many levels down, for which there may be no buffer yet.
+pub(super) fn begin_level(listings: &mut Vec<Listing>, at: usize, as_listed: bool) {
+    if listings.len() == at {
+        listings.push(Listing::default());
+    }
+    listings[at].begin(as_listed);
 }
 
 /// Leaves the innermost directory: all its entries were visited.
@@ -175,7 +180,7 @@ fn leave<E: Engine, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
     root: &CStr,
-    listings: &mut [Listing],
+    listings: &mut Vec<Listing>,
     open: &mut Vec<(E::Dir, V::Level)>,
     visitor: &mut V,
 ) -> Result<(), LoadError> {
@@ -199,7 +204,7 @@ fn leave<E: Engine, V: Visitor<E>>(
     };
     if let Some(again) = visitor.leave(engine, dir, level, above, name)? {
         open.push(again);
-        listings[depth].begin(V::AS_LISTED);
+        begin_level(listings, depth, V::AS_LISTED);
     }
     Ok(())
 }

@@ -35,13 +35,18 @@ pub(super) fn make(sources: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether the processor has AMX.
+pub fn has_amx() -> bool {
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    about.contains(" amx_tile")
+}
+
 /// Why a kernel that has not what is changed here died with these words, and the way out; none where
 /// that is not known.
 pub fn known_end(words: &str) -> Option<&'static str> {
     // The first process ended by a fault, as every one would.
     let faulted = words.contains("Attempted to kill init! exitcode=0x0000000b");
-    let cpu = || fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    (faulted && cpu().contains(" amx_tile")).then_some(
+    (faulted && has_amx()).then_some(
         "the processor has AMX, for whose registers this kernel of User-mode Linux has no room; the \
          lab kernel has: fsdyno lab setup, and --guest-kernel lab",
     )

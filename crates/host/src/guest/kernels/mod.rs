@@ -12,7 +12,7 @@ mod making;
 mod sources;
 mod tools;
 
-pub use amendments::known_end;
+pub use amendments::{has_amx, known_end};
 pub use fragment::NotUnderstood;
 pub use identity::Identity;
 pub use making::{Made, Order, Progress, SetupError, set_up};

@@ -116,7 +116,7 @@ impl Files {
             shuffled,
             source: Source::new(parameters.fill, chunk),
             buffer: Buffer::filled(0xa5, chunk),
-            listing: Listing::as_listed(),
+            listing: Listing::default(),
             parameters,
         }
     }
@@ -206,7 +206,7 @@ pub(super) fn stat<E: Engine>(
     match room.parameters.order {
         Order::Sequential => {
             for dir in &mut directories {
-                room.listing.clear();
+                room.listing.begin(true);
                 while engine.list(dir, &mut room.listing)? {
                     while let Some(entry) = room.listing.take() {
                         look(engine, dir, entry.name, buffer, &mut tally)?;
@@ -328,7 +328,7 @@ fn empty<E: Engine>(
     course: &mut Course,
 ) -> Result<u64, LoadError> {
     let mut removed = 0;
-    listing.clear();
+    listing.begin(true);
     while engine.list(dir, listing)? {
         while let Some(entry) = listing.take() {
             engine.unlink(dir, entry.name)?;

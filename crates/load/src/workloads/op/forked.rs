@@ -14,12 +14,21 @@ use fsdyno_model::units::Nanos;
 /// and the error number.
 type Told = Result<(u64, Tally, [Nanos; 2], course::Parts), (String, Option<i32>)>;
 
-/// The shifts of all workers, each in a process of its own; and when the first of them began.
+/// What came of workers that are processes.
+pub(super) struct Shifts {
+    /// When the first of them began.
+    pub began: u64,
+    pub all: Vec<Result<Shift, LoadError>>,
+    /// Processor time in user mode and in the kernel, of all of them together.
+    pub used: [Nanos; 2],
+}
+
+/// The shifts of all workers, each in a process of its own.
 pub(super) fn shifts<E: Engine>(
     engine: &mut E,
     work: Work<'_>,
     rooms: &mut [Room],
-) -> Result<(u64, Vec<Result<Shift, LoadError>>), LoadError> {
+) -> Result<Shifts, LoadError> {
     let start = InCommon::new(Start::new(rooms.len()))?;
     let mut workers: Vec<(E, &mut Room)> = rooms
         .iter_mut()
@@ -39,10 +48,11 @@ pub(super) fn shifts<E: Engine>(
         // Numbers and texts alone are never refused.
         serde_json::to_vec(&told).unwrap_or_default()
     })?;
+    let mut sum = [Nanos(0); 2];
     let shifts = said.iter().zip(rooms).map(|(said, room)| {
         let told: Told = serde_json::from_slice(said)
             .map_err(|error| worker(format!("a worker was cut short: {error}"), None))?;
-        let (ended, tally, used_apart, course) = told.map_err(|(reason, errno)| {
+        let (ended, tally, [user, system], course) = told.map_err(|(reason, errno)| {
             // It heard the wish to stop as well.
             if work.job.stop.requested() {
                 LoadError::Stopped
@@ -51,14 +61,15 @@ pub(super) fn shifts<E: Engine>(
             }
         })?;
         room.course = Course::of_parts(course);
-        Ok(Shift {
-            ended,
-            tally,
-            used_apart,
-        })
+        sum[0].0 += user.0;
+        sum[1].0 += system.0;
+        Ok(Shift { ended, tally })
     });
-    let shifts = shifts.collect();
-    Ok((start.began(), shifts))
+    Ok(Shifts {
+        all: shifts.collect(),
+        began: start.began(),
+        used: sum,
+    })
 }
 
 fn worker(reason: String, errno: Option<i32>) -> LoadError {

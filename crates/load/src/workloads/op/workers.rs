@@ -76,8 +76,6 @@ pub(crate) struct Done {
 pub(super) struct Shift {
     pub ended: u64,
     pub tally: Tally,
-    /// Processor time in user mode and in the kernel, where it is in that of no thread of ours.
-    pub used_apart: [Nanos; 2],
 }
 
 /// The directory of a worker.
@@ -176,8 +174,9 @@ impl Op {
             parameters: &self.parameters,
             job,
         };
-        let (began, shifts) = if self.parameters.processes {
-            forked::shifts(engine, work, &mut self.rooms)?
+        let (began, shifts, used_apart) = if self.parameters.processes {
+            let forked = forked::shifts(engine, work, &mut self.rooms)?;
+            (forked.began, forked.all, forked.used)
         } else {
             let start = Start::new(self.rooms.len());
             let shifts = if let [room] = &mut self.rooms[..] {
@@ -190,18 +189,14 @@ impl Op {
                     shift(engine, work, room, &start)
                 })
             };
-            (start.began(), shifts)
+            (start.began(), shifts, [Nanos(0); 2])
         };
         let mut ended = 0;
         let mut tally = Tally::default();
-        let mut used_apart = [Nanos(0); 2];
         for shift in shifts {
             let shift = shift?;
             ended = ended.max(shift.ended);
             tally.add(&shift.tally);
-            for (all, one) in used_apart.iter_mut().zip(shift.used_apart) {
-                all.0 += one.0;
-            }
         }
         let returned = Nanos(ended.saturating_sub(began));
         let course = Course::joined(self.rooms.iter().map(|room| &room.course));
@@ -261,7 +256,6 @@ pub(super) fn shift<E: Engine>(
     Ok(Shift {
         ended: watch::now(),
         tally,
-        used_apart: [Nanos(0); 2],
     })
 }
 
