@@ -9,7 +9,7 @@ const RESERVED: [(&str, &[&str], &str); 3] = [
     ("rusqlite", &["store"], "only store holds SQL"),
     (
         "rustix",
-        &["host", "load", "lab", "disk", "store", "cli"],
+        &["files", "host", "load", "lab", "disk", "store", "cli"],
         "it makes no system calls",
     ),
     (

@@ -1,0 +1,72 @@
+//! The directories where fsdyno keeps data, state and caches of the effective user.
+//!
+//! For root they come from the password database: the environment of a root process may come from
+//! another user (`sudo -E`, a service file), and a clean-up journal read from there would run with
+//! root's rights.
+
+use etcetera::BaseStrategy;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether root, too, takes its directories from the environment.
+static FROM_ENVIRONMENT: AtomicBool = AtomicBool::new(false);
+
+/// Takes the directories from the environment from now on, for root too. The user asks for it by a
+/// flag; the directories must still be trusted ([`crate::TrustedDir`]).
+pub fn use_environment() {
+    FROM_ENVIRONMENT.store(true, Ordering::Relaxed);
+}
+
+/// Base directories of the effective user, without `fsdyno` appended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Results that must be kept: `~/.local/share`, or `XDG_DATA_HOME`.
+    pub data: PathBuf,
+    /// Journals and saved signatures: `~/.local/state`, or `XDG_STATE_HOME`.
+    pub state: PathBuf,
+    /// What can be made again: `~/.cache`, or `XDG_CACHE_HOME`.
+    pub cache: PathBuf,
+}
+
+/// Why the directories of the effective user are unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPlaces {
+    /// The password database has no usable entry for root.
+    #[error("the password database has no absolute home directory for uid 0")]
+    NoEntry,
+    /// The home directory of another user is unknown.
+    #[error("the home directory is unknown ({0}); set HOME to an absolute path")]
+    NoHome(String),
+}
+
+/// The base directories of the effective user.
+///
+/// Root: below the home directory in the password database, unless [`use_environment`] was called.
+/// Others: the XDG variables where
+/// they are set to absolute paths, else below `HOME`.
+pub fn of_effective_user() -> Result<Places, NoPlaces> {
+    let from_environment = FROM_ENVIRONMENT.load(Ordering::Relaxed);
+    if rustix::process::geteuid().is_root() && !from_environment {
+        let entry = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(0));
+        let home = entry.ok().flatten().map(|user| user.dir);
+        let home = home
+            .filter(|home| home.is_absolute())
+            .ok_or(NoPlaces::NoEntry)?;
+        return Ok(Places {
+            data: home.join(".local/share"),
+            state: home.join(".local/state"),
+            cache: home.join(".cache"),
+        });
+    }
+    let strategy =
+        etcetera::choose_base_strategy().map_err(|error| NoPlaces::NoHome(error.to_string()))?;
+    if !strategy.home_dir().is_absolute() {
+        return Err(NoPlaces::NoHome("HOME is not an absolute path".to_owned()));
+    }
+    let data = strategy.data_dir();
+    Ok(Places {
+        state: strategy.state_dir().unwrap_or_else(|| data.clone()),
+        data,
+        cache: strategy.cache_dir(),
+    })
+}

@@ -1,0 +1,128 @@
+//! Writes a file whole, or not at all: into a new file of the same directory, then by a rename.
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, fstat, openat, renameat_with, statat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// What becomes of a file that is already there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the call fails with [`io::ErrorKind::AlreadyExists`].
+    Keep,
+    /// It is replaced. Its mode is kept. A symbolic link is replaced itself, never its target.
+    Replace,
+}
+
+/// Writes `bytes` to `path`, whole or not at all.
+///
+/// `mode` is that of a new file, before the umask. A planted name or symbolic link is never written
+/// through. A character device or pipe (`/dev/stdout`) is written to directly.
+pub fn replace(path: &Path, bytes: &[u8], mode: u32, existing: Existing) -> io::Result<()> {
+    let name = path.file_name().ok_or(Errno::INVAL)?;
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = openat(CWD, parent, flags, Mode::empty())?;
+    let mut mode = Mode::from_raw_mode(mode);
+    match statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            FileType::CharacterDevice | FileType::Fifo => return write_to(path, bytes),
+            FileType::RegularFile | FileType::Symlink if existing == Existing::Keep => {
+                return Err(Errno::EXIST.into());
+            }
+            FileType::RegularFile => mode = Mode::from_raw_mode(stat.st_mode),
+            FileType::Symlink if is_stream(path) => return write_to(path, bytes),
+            FileType::Symlink => {}
+            FileType::Directory => return Err(Errno::ISDIR.into()),
+            _ => return Err(Errno::INVAL.into()),
+        },
+        Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let (part, mut file) = create_part(&dir, mode)?;
+    let rename = match existing {
+        Existing::Keep => RenameFlags::NOREPLACE,
+        Existing::Replace => RenameFlags::empty(),
+    };
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let placed = written.and_then(|()| {
+        renameat_with(&dir, part.as_str(), &dir, name, rename).map_err(io::Error::from)
+    });
+    if placed.is_err() {
+        // What failed above is the error to report.
+        let _ = unlinkat(&dir, part.as_str(), AtFlags::empty());
+    }
+    placed
+}
+
+/// A new file in the directory, under a name that nothing has.
+fn create_part(dir: &OwnedFd, mode: Mode) -> io::Result<(String, File)> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for number in 0_u32.. {
+        let part = format!(".fsdyno-{}-{number}.part", std::process::id());
+        match openat(dir, part.as_str(), flags, mode) {
+            Ok(fd) => return Ok((part, fd.into())),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// Whether a link leads to a terminal or pipe: `/dev/stdout` leads to `/proc/self/fd/1`.
+fn is_stream(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| {
+        use std::os::unix::fs::FileTypeExt as _;
+        about.file_type().is_char_device() || about.file_type().is_fifo()
+    })
+}
+
+/// Writes to a stream. It is never made where it is missing.
+fn write_to(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(CWD, path, flags, Mode::empty())?;
+    match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+        FileType::CharacterDevice | FileType::Fifo => File::from(file).write_all(bytes),
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_planted_link_is_replaced_and_its_target_is_not_touched() {
+        let place = tempfile::tempdir().unwrap();
+        let (target, path) = (place.path().join("target"), place.path().join("report"));
+        std::fs::write(&target, "precious").unwrap();
+        symlink(&target, &path).unwrap();
+        let kept = replace(&path, b"new", 0o644, Existing::Keep).unwrap_err();
+        assert_eq!(kept.kind(), io::ErrorKind::AlreadyExists);
+        replace(&path, b"new", 0o644, Existing::Replace).unwrap();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert!(!path.is_symlink());
+    }
+
+    #[test]
+    fn a_failed_write_leaves_what_was_there_and_no_part() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("report");
+        replace(&path, b"one", 0o644, Existing::Keep).unwrap();
+        assert!(replace(&path, b"two", 0o644, Existing::Keep).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one");
+        replace(&path, b"two", 0o644, Existing::Replace).unwrap();
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+        assert!(replace(place.path(), b"x", 0o644, Existing::Replace).is_err());
+        let full = replace(Path::new("/dev/full"), b"x", 0o644, Existing::Keep).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+    }
+}

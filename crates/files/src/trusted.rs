@@ -1,0 +1,362 @@
+//! A directory in which nobody but its owner can plant a file, and the files in it.
+//!
+//! The directory is reached by descriptors, component by component. Each component must belong to
+//! root or to the effective user, and must not be writable by others, unless its sticky bit keeps
+//! them from renaming what is not theirs. `StrictModes` of sshd(8) has the same rule.
+
+use rustix::fs::{self, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+/// An open directory that only root and the effective user can change.
+#[derive(Debug)]
+pub struct TrustedDir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// How a file in a trusted directory is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To be read.
+    Read,
+    /// To be read and appended to.
+    Append,
+    /// To be read and written; made with mode 0600 where it is missing.
+    Create,
+    /// To be read and written; must not exist, and is made with mode 0600.
+    CreateNew,
+}
+
+/// Why a file or directory is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum Untrusted {
+    /// Another user could have written it, or it is not a plain file or directory.
+    #[error("{} is not trusted: {why}", path.display())]
+    Refused {
+        /// What was refused.
+        path: PathBuf,
+        /// The property that it lacks.
+        why: String,
+    },
+    /// It could not be opened or read.
+    #[error("cannot {act} {}: {source}", path.display())]
+    Io {
+        /// What was attempted.
+        act: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Untrusted {
+    /// Whether the file or directory does not exist.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    fn refused(path: &Path, why: impl Into<String>) -> Self {
+        Self::Refused {
+            path: path.to_owned(),
+            why: why.into(),
+        }
+    }
+
+    fn io(act: &'static str, path: &Path) -> impl Fn(Errno) -> Self {
+        let path = path.to_owned();
+        move |errno| Self::Io {
+            act,
+            path: path.clone(),
+            source: errno.into(),
+        }
+    }
+}
+
+impl TrustedDir {
+    /// Opens a directory that exists.
+    pub fn open(path: &Path) -> Result<Self, Untrusted> {
+        Self::walk(path, false)
+    }
+
+    /// Opens a directory, and makes the components that are missing with mode 0700.
+    pub fn create(path: &Path) -> Result<Self, Untrusted> {
+        Self::walk(path, true)
+    }
+
+    fn walk(path: &Path, create: bool) -> Result<Self, Untrusted> {
+        let path = resolve(path)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut here = PathBuf::from("/");
+        let mut fd = fs::open(&here, flags, Mode::empty()).map_err(Untrusted::io("open", &here))?;
+        check_dir(&fd, &here)?;
+        for component in path.components() {
+            let Component::Normal(name) = component else {
+                continue;
+            };
+            here.push(name);
+            if create {
+                match fs::mkdirat(&fd, name, Mode::RWXU) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(Untrusted::io("make the directory", &here)(errno)),
+                }
+            }
+            fd = fs::openat(&fd, name, flags, Mode::empty()).map_err(|errno| match errno {
+                Errno::NOTDIR | Errno::LOOP => Untrusted::refused(&here, "it is not a directory"),
+                _ => Untrusted::io("open", &here)(errno),
+            })?;
+            check_dir(&fd, &here)?;
+        }
+        Ok(Self { fd, path: here })
+    }
+
+    /// The path, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens a directory in this one.
+    pub fn dir(&self, name: &OsStr) -> Result<Self, Untrusted> {
+        let path = self.path.join(plain(&self.path, name)?);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = fs::openat(&self.fd, name, flags, Mode::empty()).map_err(|errno| match errno {
+            Errno::NOTDIR | Errno::LOOP => Untrusted::refused(&path, "it is not a directory"),
+            _ => Untrusted::io("open", &path)(errno),
+        })?;
+        check_dir(&fd, &path)?;
+        Ok(Self { fd, path })
+    }
+
+    /// The names of what the directory holds, sorted.
+    pub fn names(&self) -> Result<Vec<OsString>, Untrusted> {
+        let failed = || Untrusted::io("list", &self.path);
+        let mut names = Vec::new();
+        for entry in fs::Dir::read_from(&self.fd).map_err(failed())? {
+            let name = entry.map_err(failed())?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(OsString::from_vec(name));
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Opens a file in the directory. It must be regular, have one link, belong to the effective user
+    /// and not be writable by others. It is never waited for: a FIFO is refused.
+    pub fn file(&self, name: &OsStr, access: Access) -> Result<File, Untrusted> {
+        let path = self.path.join(plain(&self.path, name)?);
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = flags
+            | match access {
+                Access::Read => OFlags::RDONLY,
+                Access::Append => OFlags::RDWR | OFlags::APPEND,
+                Access::Create => OFlags::RDWR | OFlags::CREATE,
+                Access::CreateNew => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+            };
+        let mode = Mode::RUSR | Mode::WUSR;
+        let fd = fs::openat(&self.fd, name, flags, mode).map_err(|errno| match errno {
+            Errno::LOOP => Untrusted::refused(&path, "it is a symbolic link"),
+            _ => Untrusted::io("open", &path)(errno),
+        })?;
+        let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", &path))?;
+        check_file(&stat, &path)?;
+        Ok(fd.into())
+    }
+
+    /// Removes a file or symbolic link from the directory.
+    pub fn remove(&self, name: &OsStr) -> Result<(), Untrusted> {
+        let path = self.path.join(plain(&self.path, name)?);
+        fs::unlinkat(&self.fd, name, fs::AtFlags::empty()).map_err(Untrusted::io("remove", &path))
+    }
+}
+
+impl AsFd for TrustedDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The path without symbolic links, as far as it exists; the rest as it is.
+fn resolve(path: &Path) -> Result<PathBuf, Untrusted> {
+    if !path.is_absolute() {
+        return Err(Untrusted::refused(path, "the path is not absolute"));
+    }
+    if path.components().any(|part| part == Component::ParentDir) {
+        return Err(Untrusted::refused(path, "the path contains .."));
+    }
+    let mut missing = Vec::new();
+    let mut there = path;
+    loop {
+        match there.canonicalize() {
+            Ok(mut real) => {
+                real.extend(missing.iter().rev());
+                return Ok(real);
+            }
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                let (Some(name), Some(parent)) = (there.file_name(), there.parent()) else {
+                    return Ok(path.to_owned());
+                };
+                missing.push(name);
+                there = parent;
+            }
+            Err(source) => {
+                return Err(Untrusted::Io {
+                    act: "resolve",
+                    path: there.to_owned(),
+                    source,
+                });
+            }
+        }
+    }
+}
+
+/// A name that stays in the directory.
+fn plain<'a>(dir: &Path, name: &'a OsStr) -> Result<&'a OsStr, Untrusted> {
+    let mut components = Path::new(name).components();
+    match (components.next(), components.next()) {
+        (Some(Component::Normal(only)), None) if only == name => Ok(name),
+        _ => Err(Untrusted::refused(
+            &dir.join(name),
+            "the name is not that of a file in it",
+        )),
+    }
+}
+
+/// Whether only root and the effective user can make, rename and remove what is in it.
+fn check_dir(fd: &OwnedFd, path: &Path) -> Result<(), Untrusted> {
+    let stat = fs::fstat(fd).map_err(Untrusted::io("examine", path))?;
+    if stat.st_uid != 0 && stat.st_uid != geteuid().as_raw() {
+        let why = format!("the directory belongs to uid {}", stat.st_uid);
+        return Err(Untrusted::refused(path, why));
+    }
+    let sticky = Mode::from_raw_mode(stat.st_mode).contains(Mode::SVTX);
+    match writers(&stat) {
+        Some(who) if !sticky => {
+            let why = format!(
+                "the directory is writable by {who}; chmod go-w {}",
+                path.display()
+            );
+            Err(Untrusted::refused(path, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_file(stat: &Stat, path: &Path) -> Result<(), Untrusted> {
+    let why = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        "it is not a regular file".to_owned()
+    } else if stat.st_uid != geteuid().as_raw() {
+        format!("it belongs to uid {}", stat.st_uid)
+    } else if stat.st_nlink != 1 {
+        format!("it has {} links, not one", stat.st_nlink)
+    } else if let Some(who) = writers(stat) {
+        format!("it is writable by {who}; chmod go-w {}", path.display())
+    } else {
+        return Ok(());
+    };
+    Err(Untrusted::refused(path, why))
+}
+
+/// Who beside the owner can write. The effective group counts as the user, except for root: with a
+/// umask of 002, the default of several distributions, every user has a group of their own.
+fn writers(stat: &Stat) -> Option<&'static str> {
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    let own_group = stat.st_gid == 0 || (!geteuid().is_root() && stat.st_gid == getegid().as_raw());
+    if mode.contains(Mode::WOTH) {
+        Some("everybody")
+    } else if mode.contains(Mode::WGRP) && !own_group {
+        Some("its group")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    fn why(result: Result<impl Sized, Untrusted>) -> String {
+        result.err().expect("it is refused").to_string()
+    }
+
+    fn chmod(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_user_could_have_written_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = TrustedDir::create(&place.path().join("a/b")).unwrap();
+        let name = OsStr::new("file");
+        dir.file(name, Access::CreateNew)
+            .unwrap()
+            .write_all(b"x")
+            .unwrap();
+        assert!(dir.file(name, Access::CreateNew).is_err());
+        dir.file(name, Access::Read).unwrap();
+        let path = dir.path().join("file");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+
+        chmod(&path, 0o602);
+        assert!(why(dir.file(name, Access::Read)).contains("writable by everybody"));
+        chmod(&path, 0o600);
+        std::fs::hard_link(&path, dir.path().join("link")).unwrap();
+        assert!(why(dir.file(name, Access::Append)).contains("2 links"));
+        symlink(&path, dir.path().join("symlink")).unwrap();
+        assert!(why(dir.file(OsStr::new("symlink"), Access::Read)).contains("symbolic link"));
+        fs::mkfifoat(&dir, "fifo", Mode::RUSR | Mode::WUSR).unwrap();
+        assert!(why(dir.file(OsStr::new("fifo"), Access::Read)).contains("not a regular file"));
+        for outside in ["../file", "/etc/passwd", "..", ".", "", "file/"] {
+            assert!(
+                dir.file(OsStr::new(outside), Access::Read).is_err(),
+                "{outside}"
+            );
+        }
+        if geteuid().is_root() {
+            dir.remove(OsStr::new("link")).unwrap();
+            chown(&path, Some(65_534), None).unwrap();
+            assert!(why(dir.file(name, Access::Read)).contains("belongs to uid 65534"));
+        }
+    }
+
+    #[test]
+    fn a_directory_below_one_that_others_can_change_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let below = place.path().join("open/below");
+        std::fs::create_dir_all(&below).unwrap();
+        TrustedDir::open(&below).unwrap();
+        chmod(below.parent().unwrap(), 0o777);
+        assert!(why(TrustedDir::open(&below)).contains("writable by everybody"));
+        chmod(below.parent().unwrap(), 0o1777);
+        TrustedDir::open(&below).unwrap();
+        if geteuid().is_root() {
+            chmod(below.parent().unwrap(), 0o700);
+            chown(below.parent().unwrap(), Some(65_534), None).unwrap();
+            assert!(why(TrustedDir::create(&below.join("new"))).contains("uid 65534"));
+            assert!(!below.join("new").exists());
+        }
+    }
+
+    #[test]
+    fn links_in_the_path_are_resolved_before_they_are_checked() {
+        let place = tempfile::tempdir().unwrap();
+        let real = place.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        symlink(&real, place.path().join("link")).unwrap();
+        let dir = TrustedDir::create(&place.path().join("link/new")).unwrap();
+        assert_eq!(dir.path(), real.canonicalize().unwrap().join("new"));
+        assert!(why(TrustedDir::open(Path::new("relative"))).contains("not absolute"));
+        let missing = TrustedDir::open(&place.path().join("missing")).unwrap_err();
+        assert!(missing.is_missing());
+    }
+}
