@@ -25,6 +25,11 @@ const WANTED_GROUPS: u64 = 4;
 /// UFS1 counts the inodes of a group in 16 bits, with a sign.
 const MOST_INODES_OF_OLD: u64 = 0x7fff;
 
+/// The summary of all groups is counted in 32 bits, with a sign.
+const MOST_GROUPS: u64 = i32::MAX as u64 / SUMMARY_BYTES;
+/// Fragments for one inode: more than any group has.
+const LEAST_DENSE: u64 = 1 << 32;
+
 /// The two formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
@@ -110,9 +115,17 @@ pub enum GeometryError {
     /// A name that does not fit.
     #[error("the label `{0}`: at most 31 letters, digits, `-` and `_` are possible (-L)")]
     Label(String),
-    /// An expectation of nothing.
-    #[error("files of 0 bytes, or directories of 0 files, are no expectation (-g, -h)")]
-    Expectation,
+    /// An expectation of nothing, or one that the superblock has no room for.
+    #[error(
+        "files of {file_size} bytes, {directory_files} in a directory: both are numbers from 1 to \
+         2147483647 (-g, -h)"
+    )]
+    Expectation {
+        /// Bytes of a file.
+        file_size: u64,
+        /// Files of a directory.
+        directory_files: u64,
+    },
     /// Groups without room for data.
     #[error("groups of {blocks} blocks: {smallest} is the least that holds data (-c)")]
     Groups {
@@ -136,8 +149,8 @@ pub enum GeometryError {
     },
     /// Numbers of this format do not reach so far.
     #[error(
-        "{bytes} bytes are too many for fragments of {fragment} bytes; take larger ones (-f), or UFS2 \
-         (-O 2)"
+        "{bytes} bytes are too many for fragments of {fragment} bytes; take larger ones (-f), larger \
+         groups (-c), or UFS2 (-O 2)"
     )]
     TooLarge {
         /// What there is.
@@ -228,8 +241,12 @@ impl Wish {
         if self.label.len() > 31 || !self.label.chars().all(plain) {
             return Err(GeometryError::Label(self.label.clone()));
         }
-        if self.file_size == 0 || self.directory_files == 0 {
-            return Err(GeometryError::Expectation);
+        let countable = 1..=i32::MAX as u64;
+        if !countable.contains(&self.file_size) || !countable.contains(&self.directory_files) {
+            return Err(GeometryError::Expectation {
+                file_size: self.file_size,
+                directory_files: self.directory_files,
+            });
         }
         Ok((block, fragment, density))
     }
@@ -250,7 +267,8 @@ impl Geometry {
             group_inodes: 0,
             cluster: (TRANSFER / block).clamp(1, LONGEST_CLUSTER),
         };
-        let for_inode = (density / fragment).max(1);
+        // Above the bound all densities mean one block of inodes for a group.
+        let for_inode = (density / fragment).clamp(1, LEAST_DENSE);
         let most = match wish.version {
             Version::Ufs1 => i32::MAX as u64,
             // What the kernels' arithmetic in sectors of 64 bits holds, with room to spare.
@@ -260,13 +278,23 @@ impl Geometry {
             return Err(GeometryError::TooLarge { bytes, fragment });
         }
         let parts = geometry.parts();
+        geometry.group_inodes = geometry.block_inodes();
+        // The size of the only group is not known yet, but none is smaller.
+        let smallest = geometry.smallest();
+        if size < smallest {
+            return Err(GeometryError::TooSmall {
+                bytes,
+                smallest: smallest * fragment,
+                block,
+            });
+        }
         // A block of inodes should not be more than the density asks.
         let least = (for_inode * geometry.block_inodes()).next_multiple_of(parts);
         let largest = geometry.largest_group(for_inode);
         let fair = size.div_ceil(WANTED_GROUPS).next_multiple_of(parts);
         let mut group = fair.max(least).min(largest);
         if let Some(blocks) = wish.group_blocks {
-            group = blocks.saturating_mul(parts).min(largest);
+            group = blocks.max(1).saturating_mul(parts).min(largest);
             geometry.divide(group, for_inode);
             let smallest = geometry.least_in_group().div_ceil(parts);
             if blocks < smallest {
@@ -275,7 +303,10 @@ impl Geometry {
         }
         geometry.divide(group.min(size.next_multiple_of(parts)), for_inode);
         geometry.mind_the_last(for_inode);
-        let smallest = geometry.data_at() + geometry.summary() + 2 * parts;
+        if geometry.groups > MOST_GROUPS {
+            return Err(GeometryError::TooLarge { bytes, fragment });
+        }
+        let smallest = geometry.smallest();
         if geometry.size.min(geometry.group) < smallest {
             return Err(GeometryError::TooSmall {
                 bytes,
@@ -323,7 +354,8 @@ impl Geometry {
                 || g.size.is_multiple_of(g.group)
                 || g.size % g.group >= g.least_in_group()
         };
-        while !viable(self) && self.group > wanted.group - wanted.group / 4 {
+        let bound = (wanted.group - wanted.group / 4).max(self.parts());
+        while !viable(self) && self.group > bound {
             let smaller = self.group - self.parts();
             self.divide(smaller, for_inode);
         }
@@ -337,6 +369,12 @@ impl Geometry {
     /// The least that a group must have: its own tables, and a block.
     fn least_in_group(&self) -> u64 {
         self.data_at() + self.parts()
+    }
+
+    /// The least that the first group must have: also the summary of all groups, and the root
+    /// directory.
+    fn smallest(&self) -> u64 {
+        self.data_at() + self.summary() + 2 * self.parts()
     }
 
     /// Fragments of a block.

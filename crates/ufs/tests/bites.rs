@@ -110,3 +110,23 @@ fn what_was_not_unmounted_is_told_apart_and_what_is_none_is_no_file_system() {
     let none = check(&mut Disk::new(1000, 0)).unwrap_err().to_string();
     assert!(none.contains("no superblock"), "{none}");
 }
+
+#[test]
+fn a_size_beyond_the_device_is_refused_before_memory_is_taken_for_it() {
+    let (mut disk, geometry) = sound(Version::Ufs2);
+    // 2^47 fragments in groups of 2^31.
+    for (at, bytes) in [
+        (1080, &(1_u64 << 47).to_le_bytes()[..]),
+        (188, &(1_u32 << 31).to_le_bytes()),
+        (44, &(1_u32 << 16).to_le_bytes()),
+    ] {
+        disk.seek(SeekFrom::Start(65_536 + at)).unwrap();
+        disk.write_all(bytes).unwrap();
+    }
+    let refused = check(&mut disk);
+    assert!(refused.is_err(), "{refused:?}");
+    let (mut disk, _) = sound(Version::Ufs2);
+    disk.bytes = geometry.size * geometry.fragment - 1;
+    let refused = check(&mut disk).unwrap_err().to_string();
+    assert!(refused.contains("cut off"), "{refused}");
+}

@@ -153,6 +153,84 @@ proptest! {
     }
 }
 
+/// Numbers of all magnitudes, and those around the bounds of 32 and 64 bits.
+fn any_number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0_u64..70,
+        (0_u32..64).prop_map(|shift| 1 << shift),
+        (0_u32..64, any::<u64>()).prop_map(|(shift, number)| number >> shift),
+        Just(u64::MAX),
+    ]
+}
+
+/// Mostly sizes that are possible, since others are refused before anything else is looked at.
+fn any_size() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![
+        Just(None),
+        (9_u32..17).prop_map(|shift| Some(1 << shift)),
+        any_number().prop_map(Some),
+    ]
+}
+
+fn any_wish() -> impl Strategy<Value = Wish> {
+    let version = prop_oneof![Just(Version::Ufs1), Just(Version::Ufs2)];
+    let number = || prop_oneof![Just(64_u64), any_number()];
+    let sizes = (any_size(), any_size());
+    let divided = (
+        proptest::option::of(any_number()),
+        proptest::option::of(any_number()),
+    );
+    let policy = (
+        prop_oneof![0_u64..100, any_number()],
+        number(),
+        number(),
+        "[a-z/\u{e9}]{0,33}",
+    );
+    (version, sizes, divided, policy, any_number()).prop_map(
+        |(version, (block, fragment), (density, group_blocks), policy, time)| Wish {
+            block,
+            fragment,
+            density,
+            group_blocks,
+            minfree: policy.0,
+            file_size: policy.1,
+            directory_files: policy.2,
+            label: policy.3,
+            time,
+            ..Wish::new(version)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn no_option_and_no_size_panics(wish in any_wish(), bytes in any_number()) {
+        match Geometry::of(&wish, bytes) {
+            // More would take the memory of the test, not of `newfs`.
+            Ok(geometry) if geometry.groups < 200 && bytes < 1 << 33 => {
+                let made = made(&wish, bytes, 0);
+                prop_assert!(made.is_ok(), "{made:?}");
+            }
+            Ok(geometry) => {
+                prop_assert!(geometry.size <= bytes / geometry.fragment);
+                prop_assert!(geometry.for_data() < geometry.size);
+            }
+            Err(refused) => prop_assert!(!refused.to_string().is_empty()),
+        }
+    }
+}
+
+#[test]
+fn nine_bytes_are_too_few() {
+    let refused = newfs(&mut Disk::new(9, 0), 9, &Wish::new(Version::Ufs2)).unwrap_err();
+    assert!(
+        refused.to_string().starts_with("9 bytes are too few"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn the_defaults_are_those_of_freebsd_on_disks_of_a_few_gibibytes() {
     for (version, block, fragment) in [(Version::Ufs1, 16_384, 2048), (Version::Ufs2, 32_768, 4096)]

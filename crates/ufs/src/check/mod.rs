@@ -23,6 +23,17 @@ pub enum CheckError {
          of another kind, nothing here reads it"
     )]
     NoSuperblock,
+    /// The file system does not fit the device.
+    #[error(
+        "the superblock describes {described} bytes, but the device has {bytes}: it is cut off, or \
+         the superblock is damaged"
+    )]
+    CutOff {
+        /// The size in the superblock.
+        described: u64,
+        /// What there is.
+        bytes: u64,
+    },
     /// It could not be read.
     #[error("cannot read {what}: {source}")]
     Read {
@@ -76,6 +87,17 @@ impl Verdict {
 /// Reads a file system whole, but for the data of files, and counts.
 pub fn check<D: Read + Seek>(device: &mut D) -> Result<Verdict, CheckError> {
     let (superblock, geometry) = find_superblock(device)?;
+    let described = geometry.size * geometry.fragment;
+    // Memory is taken in proportion to the size: that of the device is the bound.
+    let bytes = device
+        .seek(SeekFrom::End(0))
+        .map_err(|source| CheckError::Read {
+            what: "the size of the device".to_owned(),
+            source,
+        })?;
+    if described > bytes {
+        return Err(CheckError::CutOff { described, bytes });
+    }
     let mut disk = Disk {
         device,
         fragment: geometry.fragment,
