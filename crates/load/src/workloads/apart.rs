@@ -10,19 +10,58 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
-    waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process,
+    set_parent_process_death_signal, waitid, waitpid,
 };
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::ops::Deref;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// How often a wish to stop is looked for.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
+
+/// The exit status of a worker that panicked: what it wrote to its pipe is the message.
+const PANICKED: i32 = 101;
+
+/// In a worker, the descriptor of its pipe; elsewhere negative.
+static PIPE_OF_WORKER: AtomicI32 = AtomicI32::new(-1);
+
+/// Has a panic of a worker end it at once, with the message in its pipe.
+///
+/// Another thread may have held the lock of standard error when the worker was forked, or that of the
+/// unwinder: the usual hook would wait for ever. To be called before the fork, since a hook is
+/// installed under a lock too.
+fn panic_through_pipe() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let pipe = PIPE_OF_WORKER.load(Ordering::Relaxed);
+            if pipe < 0 {
+                return before(info);
+            }
+            let message = info.to_string();
+            // SAFETY: a worker holds its pipe until it ends.
+            let pipe = unsafe { BorrowedFd::borrow_raw(pipe) };
+            let mut rest = message.as_bytes();
+            while let Ok(count) = rustix::io::retry_on_intr(|| rustix::io::write(pipe, rest)) {
+                rest = rest.get(count..).unwrap_or_default();
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            // SAFETY: nothing of ours is to be undone here: it is the parent's.
+            unsafe { libc::_exit(PANICKED) }
+        }));
+    });
+}
 
 fn refused<E: Into<io::Error>>(call: &'static str) -> impl Fn(E) -> LoadError {
     move |source| LoadError::io(call, "(a worker)", source.into())
@@ -78,11 +117,12 @@ struct Worker {
 
 impl Worker {
     fn fork(work: impl FnOnce() -> Vec<u8>) -> Result<Self, LoadError> {
+        panic_through_pipe();
         let (ours, theirs) = io::pipe().map_err(refused("pipe2"))?;
         let parent = getpid();
         // SAFETY: the child goes on with a copy of this thread alone, and ends in here. Of the locks
         // that other threads may have held it takes none but that of the allocator, which the C
-        // library leaves free in it (`fork(2)`, `malloc(3)`).
+        // library leaves free in it (`fork(2)`, `malloc(3)`); a panic goes by the hook above.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             drop(ours);
@@ -98,7 +138,7 @@ impl Worker {
         })
     }
 
-    /// Reads what there is; whoever ends without a word has failed.
+    /// Reads what there is; a worker that ends without a result has failed.
     fn hear(&mut self) -> Result<(), LoadError> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
@@ -110,13 +150,28 @@ impl Worker {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(refused("read")(error)),
         }
-        if self.pipe.is_none() && self.said.is_empty() {
-            return Err(LoadError::Worker {
-                reason: "a worker ended without a word: it was killed, or it panicked".to_owned(),
-                errno: None,
-            });
+        if self.pipe.is_some() {
+            return Ok(());
         }
-        Ok(())
+        let reason = match self.exit_status().map_err(refused("waitpid"))? {
+            Some(PANICKED) => {
+                let message = String::from_utf8_lossy(&self.said);
+                format!("a worker process panicked: {}", message.trim())
+            }
+            Some(0) if !self.said.is_empty() => return Ok(()),
+            Some(status) => format!("a worker process ended with status {status} and no result"),
+            None => "a worker process was killed by a signal".to_owned(),
+        };
+        let errno = None;
+        Err(LoadError::Worker { reason, errno })
+    }
+
+    /// Waits for its end, which follows that of its pipe; none where a signal ended it. It remains to
+    /// be reaped by `drop`.
+    fn exit_status(&self) -> Result<Option<i32>, Errno> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let end = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.pid), options))?;
+        Ok(end.and_then(|end| end.exit_status()))
     }
 }
 
@@ -130,6 +185,7 @@ impl Drop for Worker {
 
 /// The whole life of a worker.
 fn live(parent: Pid, mut pipe: PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
+    PIPE_OF_WORKER.store(pipe.as_raw_fd(), Ordering::Relaxed);
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // It may have died before that.
     if getppid() == Some(parent)
@@ -220,6 +276,28 @@ mod tests {
             Vec::new()
         });
         assert!(matches!(end, Err(LoadError::Worker { .. })), "{end:?}");
+    }
+
+    #[test]
+    fn a_panic_is_reported_though_another_thread_holds_standard_error() {
+        let (locked, wait_for_lock) = std::sync::mpsc::channel();
+        let (done, wait_until_done) = std::sync::mpsc::channel::<()>();
+        let holder = std::thread::spawn(move || {
+            let _lock = io::stderr().lock();
+            locked.send(()).unwrap();
+            let _ = wait_until_done.recv();
+        });
+        wait_for_lock.recv().unwrap();
+        let mut workers = [0, 1];
+        let end = apart(&mut workers, &Stop::new(), |number| {
+            assert_ne!(*number, 1, "the second worker fails");
+            b"done".to_vec()
+        });
+        drop(done);
+        holder.join().unwrap();
+        let reason = end.unwrap_err().to_string();
+        assert!(reason.contains("the second worker fails"), "{reason}");
+        assert!(reason.contains("apart.rs"), "{reason}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! A fault anywhere else is none of ours: it goes to whoever had the signal before.
 
 use std::io;
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,10 +18,17 @@ const TAKEN: usize = usize::MAX;
 const NONE: usize = usize::MAX;
 
 /// A place for a mapping that is watched. Plain numbers: a signal may come between any two.
+///
+/// Only the thread that took the place reads and writes through the mapping. Its handler therefore
+/// finds numbers that belong together: it is not between two of its own stores. The places of other
+/// threads change at any time, and the handler does not use them.
 struct Place {
     /// 0 where it is free.
     start: AtomicUsize,
+    /// Behind the last page.
     end: AtomicUsize,
+    /// The thread (`pthread_self`), which stays the same in a forked process.
+    owner: AtomicUsize,
     /// How far into the mapping the first page was missed.
     missed: AtomicUsize,
 }
@@ -29,18 +37,22 @@ static PLACES: [Place; MOST] = [const {
     Place {
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
+        owner: AtomicUsize::new(0),
         missed: AtomicUsize::new(NONE),
     }
 }; MOST];
 
 /// What had the signal before us.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
-static PAGE: AtomicUsize = AtomicUsize::new(4096);
+/// The size of a page, from `sysconf` before the handler is installed.
+static PAGE: AtomicUsize = AtomicUsize::new(0);
 
-/// A mapping that is watched until it is let go.
+/// A mapping that is watched until it is let go, by the thread that made it.
 #[derive(Debug)]
 pub(super) struct Watched {
     place: usize,
+    /// Not `Send`.
+    of_thread: PhantomData<*mut u8>,
 }
 
 impl Watched {
@@ -53,9 +65,15 @@ impl Watched {
                 .compare_exchange(0, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
             if free.is_ok() {
                 one.missed.store(NONE, Ordering::Relaxed);
-                one.end.store(start + length, Ordering::Relaxed);
+                let page = PAGE.load(Ordering::Relaxed);
+                one.end
+                    .store((start + length).next_multiple_of(page), Ordering::Relaxed);
+                one.owner.store(this_thread(), Ordering::Relaxed);
                 one.start.store(start, Ordering::Release);
-                return Ok(Self { place });
+                return Ok(Self {
+                    place,
+                    of_thread: PhantomData,
+                });
             }
         }
         Err(io::Error::other(format!(
@@ -115,7 +133,11 @@ extern "C" fn on_missing_page(
         )
     };
     // Above zero it comes from the kernel, rather than from a `kill`.
-    let stood_in = code > 0 && PLACES.iter().any(|place| stand_in(place, at));
+    let thread = this_thread();
+    let stood_in = code > 0
+        && PLACES
+            .iter()
+            .any(|place| place.holds(at, thread) && stand_in(place, at));
     if !stood_in {
         // SAFETY: as zeros, the default.
         let default = unsafe { std::mem::zeroed() };
@@ -131,15 +153,30 @@ extern "C" fn on_missing_page(
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Puts a page in the place of a missed one, where it lies in this mapping; whether it does.
-fn stand_in(place: &Place, at: usize) -> bool {
-    let start = place.start.load(Ordering::Acquire);
-    let end = place.end.load(Ordering::Relaxed);
-    if start == 0 || start == TAKEN || at < start || at >= end.next_multiple_of(4096) {
-        return false;
+/// The thread that calls, by its address of thread-local memory.
+fn this_thread() -> usize {
+    // SAFETY: it takes no argument and only reads a register; pthreads(7) allows it in a handler.
+    let thread = unsafe { libc::pthread_self() };
+    // A number on Linux: `unsigned long`.
+    usize::try_from(thread).unwrap_or(0)
+}
+
+impl Place {
+    /// Whether an address lies in the mapping that this thread watches here now.
+    fn holds(&self, at: usize, thread: usize) -> bool {
+        let start = self.start.load(Ordering::Acquire);
+        let taken = start != 0 && start != TAKEN;
+        let range = start..self.end.load(Ordering::Relaxed);
+        let owned = self.owner.load(Ordering::Relaxed) == thread;
+        // Again, for a place of another thread may have changed between the loads.
+        taken && owned && range.contains(&at) && self.start.load(Ordering::Acquire) == start
     }
+}
+
+/// Puts a page in the place of a missed one, and notes it; whether that was possible.
+fn stand_in(place: &Place, at: usize) -> bool {
     let page = PAGE.load(Ordering::Relaxed);
-    // SAFETY: the page lies in a mapping that its owner holds while it is watched, and nobody has a
+    // SAFETY: the page lies in a mapping that this thread holds while it is watched, and nobody has a
     // reference into it: what is copied from or to there is lost, and known to be.
     let put = unsafe {
         libc::mmap(
@@ -154,10 +191,31 @@ fn stand_in(place: &Place, at: usize) -> bool {
     if put == libc::MAP_FAILED {
         return false;
     }
-    let first =
-        place
-            .missed
-            .compare_exchange(NONE, at - start, Ordering::Relaxed, Ordering::Relaxed);
-    // The first one is what is told; those behind it follow from it.
-    first.is_ok() || place.missed.load(Ordering::Relaxed) != NONE
+    let start = place.start.load(Ordering::Relaxed);
+    // The first one is reported; those behind it follow from it.
+    let _ = place
+        .missed
+        .compare_exchange(NONE, at - start, Ordering::Relaxed, Ordering::Relaxed);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_counts_only_for_the_live_mapping_of_the_same_thread() {
+        let page = rustix::param::page_size();
+        let start = 64 * page;
+        let watched = Watched::begin(start, page + 1).unwrap();
+        let place = &PLACES[watched.place];
+        let me = this_thread();
+        assert!(place.holds(start, me) && place.holds(start + 2 * page - 1, me));
+        assert!(!place.holds(start - 1, me) && !place.holds(start + 2 * page, me));
+        let other = std::thread::spawn(this_thread).join().unwrap();
+        assert!(!place.holds(start, other), "another thread's mapping");
+        drop(watched);
+        let stale = PLACES.iter().any(|place| place.holds(start, me));
+        assert!(!stale, "a mapping that was let go");
+    }
 }
