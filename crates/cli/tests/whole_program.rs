@@ -434,7 +434,14 @@ fn a_slip_in_a_name_is_wrong_use_tells_what_is_near_and_makes_nothing() {
 fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     let home = Home::new();
     let ground = home.path("ground");
-    std::fs::create_dir_all(ground.join("photographs")).unwrap();
+    for name in [
+        "photographs",
+        "copy-7/holiday",
+        "bonnie/files",
+        "testdir1-0-0",
+    ] {
+        std::fs::create_dir_all(ground.join(name)).unwrap();
+    }
     let delete = ["phase", "delete", "--in", ground.to_str().unwrap()];
     let said = home.fsdyno(&delete);
     assert_eq!(said.code, Some(2), "{}", said.err);
@@ -445,6 +452,49 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     let said = home.fsdyno(&delete);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(ground.join("photographs").exists() && !ground.join("source").exists());
+    // No command deletes or overwrites a tree because it has a name that fsdyno uses too.
+    assert_eq!(home.fsdyno(&delete).code, Some(2));
+    std::fs::create_dir(ground.join("source")).unwrap();
+    assert_eq!(home.fsdyno(&delete).code, Some(2));
+    for kind in ["bonnie-create", "bonnie-delete", "mongo-delete"] {
+        let said = home.fsdyno(&["phase", kind, "--in", ground.to_str().unwrap()]);
+        assert_eq!(said.code, Some(2), "{kind}: {}", said.err);
+        assert!(said.err.contains("was not made by fsdyno"), "{}", said.err);
+    }
+    for name in [
+        "photographs",
+        "copy-7/holiday",
+        "bonnie/files",
+        "testdir1-0-0",
+        "source",
+    ] {
+        assert!(ground.join(name).is_dir(), "{name}");
+    }
+}
+
+#[test]
+fn copies_take_numbers_that_no_entry_has_and_phases_reuse_what_they_made() {
+    let home = Home::new();
+    let ground = home.path("ground");
+    std::fs::create_dir_all(ground.join("copy-7")).unwrap();
+    let at = ground.to_str().unwrap();
+    let make = ["make", "music", "--scale", "0.001", "--in", at];
+    assert_eq!(home.fsdyno(&make).code, Some(0));
+    for words in [
+        &["phase", "copy", "--in", at][..],
+        &["phase", "bonnie-write", "--in", at, "--set", "size=1M"],
+        &["phase", "bonnie-read", "--in", at, "--set", "size=1M"],
+        &["phase", "delete", "--in", at],
+        &["phase", "delete", "--in", at],
+    ] {
+        let said = home.fsdyno(words);
+        assert_eq!(said.code, Some(0), "{words:?}: {}", said.err);
+        if words[1] == "copy" {
+            assert!(ground.join("copy-8").is_dir());
+        }
+    }
+    assert!(ground.join("copy-7").is_dir() && ground.join("bonnie").is_dir());
+    assert!(!ground.join("copy-8").exists() && !ground.join("source").exists());
 }
 
 #[test]

@@ -8,4 +8,4 @@ mod replace;
 mod trusted;
 
 pub use replace::{Existing, replace};
-pub use trusted::{Access, TrustedDir, Untrusted};
+pub use trusted::{Access, TrustedDir, Untrusted, open_own};

@@ -178,6 +178,20 @@ impl TrustedDir {
     }
 }
 
+/// Opens a file to be read, wherever it is: the rules are those of [`TrustedDir::file`], but the
+/// directory may be another user's, who can then remove, rename or move the file, and not write it.
+pub fn open_own(path: &Path) -> Result<File, Untrusted> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let fd =
+        fs::open(path, flags | OFlags::RDONLY, Mode::empty()).map_err(|errno| match errno {
+            Errno::LOOP => Untrusted::refused(path, "it is a symbolic link"),
+            _ => Untrusted::io("open", path)(errno),
+        })?;
+    let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", path))?;
+    check_file(&stat, path)?;
+    Ok(fd.into())
+}
+
 impl AsFd for TrustedDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()

@@ -1,5 +1,9 @@
 //! The ground of a cell: where its files lie, and which trees stand there.
 
+mod made;
+
+pub use made::{Made, RECORD};
+
 use crate::workloads;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -37,24 +41,24 @@ impl Ground {
     /// The ground that an earlier call left in a directory: its archive, and its trees in the
     /// order they were made ([`SOURCE`] first, then by the number in their names).
     ///
-    /// A tree is what has the name of one. What phases with files of their own and programs leave
-    /// beside them is none.
-    pub fn discover(root: impl Into<PathBuf>) -> std::io::Result<Self> {
+    /// A tree is a directory that fsdyno made, with the name of one: others are neither read nor
+    /// deleted, and their names are not given to new trees.
+    pub fn discover(root: impl Into<PathBuf>, made: &Made) -> std::io::Result<Self> {
         let mut ground = Self::new(root);
         let mut trees = Vec::new();
         let mut files = Vec::new();
         for entry in std::fs::read_dir(&ground.root)? {
             let entry = entry?;
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                let number = tree_number(&entry.file_name());
+            let (kind, name) = (entry.file_type()?, entry.file_name());
+            let number = tree_number(&name);
+            ground.made = ground.made.max(number.unwrap_or(0));
+            if kind.is_dir() && made.holds(&name) {
                 trees.extend(number.map(|number| (number, entry.path())));
-            } else if kind.is_file() {
+            } else if kind.is_file() && name != RECORD {
                 files.push(entry.path());
             }
         }
         trees.sort();
-        ground.made = trees.last().map_or(0, |(number, _)| *number);
         ground.trees = trees.into_iter().map(|(_, path)| path).collect();
         ground.archive = the_archive(&files);
         Ok(ground)
@@ -109,6 +113,13 @@ mod tests {
     fn trees_and_the_archive_are_told_from_what_other_phases_leave() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
+        let discover = || {
+            let made = Made::read(home.path()).unwrap();
+            Ground::discover(home.path(), &made).unwrap()
+        };
+        // Not made by fsdyno.
+        std::fs::create_dir(at("copy-11")).unwrap();
+        let made = Made::read(home.path()).unwrap();
         for name in [
             "copy-2",
             "source",
@@ -123,21 +134,22 @@ mod tests {
         ] {
             std::fs::create_dir(at(name)).unwrap();
         }
+        made.record().unwrap();
         for name in ["job.1.0", "sources.tar.gz", "built", "log.txt"] {
             std::fs::write(at(name), "").unwrap();
         }
-        let mut ground = Ground::discover(home.path()).unwrap();
+        let mut ground = discover();
         let trees = ["source", "untar-1", "copy-2", "copy-10"].map(at);
         assert_eq!(ground.trees, trees);
-        assert_eq!(ground.next_tree("copy"), at("copy-11"));
+        assert_eq!(ground.next_tree("copy"), at("copy-12"));
         assert_eq!(ground.archive, Some(at("sources.tar.gz")));
         // Two archives: which is meant is not guessed; one file alone is meant, whatever its name.
         std::fs::write(at("other.tgz"), "").unwrap();
-        assert_eq!(Ground::discover(home.path()).unwrap().archive, None);
+        assert_eq!(discover().archive, None);
         for name in ["sources.tar.gz", "job.1.0", "other.tgz", "log.txt"] {
             std::fs::remove_file(at(name)).unwrap();
         }
-        let ground = Ground::discover(home.path()).unwrap();
+        let ground = discover();
         assert_eq!(ground.archive, Some(at("built")));
     }
 }

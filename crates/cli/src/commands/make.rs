@@ -5,8 +5,19 @@ use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_load::datasets::{self, DatasetError, Form};
-use fsdyno_load::ground::Ground;
+use fsdyno_load::ground::{Ground, Made, RECORD};
 use fsdyno_model::{DatasetChoice, Stop};
+use std::io;
+use std::path::Path;
+
+/// What fsdyno made, but may not delete later.
+pub fn not_recorded(directory: &Path, error: &io::Error) -> Trouble {
+    let record = directory.join(RECORD);
+    Trouble::failure(format!(
+        "cannot write {}: {error}; `fsdyno phase` will not use what was made in that directory",
+        record.display()
+    ))
+}
 
 pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
     if !args.directory.is_dir() {
@@ -26,7 +37,12 @@ pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
     } else {
         Form::Tree
     };
-    let warnings = match dataset.lay(&mut ground, form, &stop) {
+    let made = Made::read(&args.directory).map_err(Trouble::usage)?;
+    let laid = dataset.lay(&mut ground, form, &stop);
+    // Also where only a part of it is there.
+    made.record()
+        .map_err(|error| not_recorded(&args.directory, &error))?;
+    let warnings = match laid {
         Err(DatasetError::Stopped) => {
             return Err(Trouble::new(
                 Code::Interrupted,

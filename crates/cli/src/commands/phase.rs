@@ -3,12 +3,13 @@
 
 use crate::args::copy_method;
 use crate::catalogue::catalogue;
+use crate::commands::make::not_recorded;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_host::signals;
-use fsdyno_load::ground::{Ground, SOURCE};
-use fsdyno_load::measure::{self, LoadError};
+use fsdyno_load::ground::{Ground, Made, SOURCE};
+use fsdyno_load::measure::{self, LoadError, Measured};
 use fsdyno_load::workloads::{self, bonnie, op};
 use fsdyno_model::{
     CacheState, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Stop, Tally,
@@ -94,41 +95,24 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
     let engine = engine_of(&args.engine, &catalogue).map_err(Trouble::usage)?;
     let stop = Stop::new();
     signals::install(&stop)?;
-    let mut ground = Ground::discover(&args.directory)
-        .map_err(|e| Trouble::usage(format!("cannot read {}: {e}", args.directory.display())))?;
-    let plan = PhasePlan {
-        label: args.kind.clone(),
-        kind: args.kind.clone(),
-        cache: CacheState::AsLeft,
-        pattern: args.pattern.clone(),
-        parameters: parameters_of(&args.kind, &args.set, &catalogue).map_err(Trouble::usage)?,
-    };
-    if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
-        measure::prepare(&plan, &ground, &stop).map_err(Trouble::failure)?;
+    let made = Made::read(&args.directory).map_err(Trouble::usage)?;
+    if engine != "null"
+        && let Some(path) = made.foreign(&args.kind)
+    {
+        return Err(Trouble::usage(format!(
+            "{} was not made by fsdyno, and {} would overwrite or delete it; rename it, or name \
+             another directory",
+            path.display(),
+            args.kind
+        )));
     }
-    let measured = measure::run(measure::Request {
-        phase: &plan,
-        engine: &engine,
-        copy_method: args.copy_method,
-        ground: &mut ground,
-        facts: None,
-        durable: args.until == Until::Durable,
-        handicap_permille: 0,
-        each_file: true,
-        stop: &stop,
-        mark: &mut |_| (),
-    })
-    .map_err(|error| match error {
-        LoadError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),
-        LoadError::NoTree(kind) => {
-            let directory = args.directory.display();
-            Trouble::usage(format!(
-                "{kind} finds no tree in {directory} that fsdyno made (`{SOURCE}`, `copy-1`): lay \
-                 one with: fsdyno make DATASET --in {directory}"
-            ))
-        }
-        other => Trouble::failure(other),
-    })?;
+    let mut ground = Ground::discover(&args.directory, &made)
+        .map_err(|e| Trouble::usage(format!("cannot read {}: {e}", args.directory.display())))?;
+    let measured = measured(args, &engine, &mut ground, &stop);
+    // Also where it was interrupted.
+    made.record()
+        .map_err(|error| not_recorded(&args.directory, &error))?;
+    let measured = measured?;
     let figures = Figures {
         kind: args.kind.clone(),
         method: measured.method,
@@ -146,6 +130,48 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
     }
     output::bytes(in_words(&figures).as_bytes())?;
     Ok(Code::Ok)
+}
+
+/// Does the phase, with what it finds made before.
+fn measured(
+    args: &PhaseArgs,
+    engine: &str,
+    ground: &mut Ground,
+    stop: &Stop,
+) -> Result<Measured, Trouble> {
+    let plan = PhasePlan {
+        label: args.kind.clone(),
+        kind: args.kind.clone(),
+        cache: CacheState::AsLeft,
+        pattern: args.pattern.clone(),
+        parameters: parameters_of(&args.kind, &args.set, &catalogue()).map_err(Trouble::usage)?,
+    };
+    if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
+        measure::prepare(&plan, ground, stop).map_err(Trouble::failure)?;
+    }
+    let request = measure::Request {
+        phase: &plan,
+        engine,
+        copy_method: args.copy_method,
+        ground,
+        facts: None,
+        durable: args.until == Until::Durable,
+        handicap_permille: 0,
+        each_file: true,
+        stop,
+        mark: &mut |_| (),
+    };
+    measure::run(request).map_err(|error| match error {
+        LoadError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),
+        LoadError::NoTree(kind) => {
+            let directory = args.directory.display();
+            Trouble::usage(format!(
+                "{kind} finds no tree in {directory} that fsdyno made (`{SOURCE}`, `copy-1`); trees \
+                 of others are not touched. Make one with: fsdyno make DATASET --in {directory}"
+            ))
+        }
+        other => Trouble::failure(other),
+    })
 }
 
 fn in_words(figures: &Figures) -> String {

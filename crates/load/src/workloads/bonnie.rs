@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The directory all phases work in, below the ground.
-const HOME: &std::ffi::CStr = c"bonnie";
+pub(super) const HOME: &std::ffi::CStr = c"bonnie";
 /// The seed of names, sizes and orders: the same in every cell.
 const SEED: u64 = 1;
 /// A phase shorter than that is too short for its clock: the original did not tell its figures.

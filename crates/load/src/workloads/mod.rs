@@ -115,6 +115,19 @@ pub fn find(name: &str) -> Option<&'static PhaseKind> {
         .or_else(|| tools::find(name).map(|program| &program.kind))
 }
 
+/// Whether a phase of this kind works in an entry of this name, which it makes where it is missing.
+pub fn works_in(kind: &str, name: &str) -> bool {
+    let is = |home: &std::ffi::CStr| name.as_bytes() == home.to_bytes();
+    bonnie::is_one(kind) && is(bonnie::HOME)
+        || op::is_one(kind) && is(op::HOME)
+        || mongo::Phase::find(kind).is_some() && mongo::is_tree(name)
+}
+
+/// Whether phases of some kind work in an entry of this name.
+pub(crate) fn is_own_directory(name: &str) -> bool {
+    all().any(|kind| works_in(kind.name, name))
+}
+
 /// The bytes on the device that a phase takes which makes what it works on; phases of one workload
 /// share them. None where it works on a dataset, or is a program.
 pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {

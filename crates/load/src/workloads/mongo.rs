@@ -20,6 +20,7 @@ mod workers;
 pub use follow::follow;
 pub use kinds::KINDS;
 pub(crate) use workers::Mongo;
+pub(super) use workers::is_tree;
 
 use super::Job;
 use crate::engines::{Engine, LoadError};

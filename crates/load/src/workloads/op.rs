@@ -28,7 +28,7 @@ use fsdyno_model::units::Bytes;
 use std::ffi::CStr;
 
 /// The directory all phases work in, below the ground.
-const HOME: &CStr = c"op";
+pub(super) const HOME: &CStr = c"op";
 
 /// The phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -139,7 +139,7 @@ impl Mongo {
 
 impl Shared<'_> {
     fn worker<'w>(&'w self, room: &'w mut Room, round: u32, number: u32) -> Worker<'w> {
-        let tree = |which: u32| name(&format!("testdir{which}-{round}-{number}"));
+        let tree = |which: u32| name(&format!("{TREE}{which}-{round}-{number}"));
         Worker {
             mongo: self,
             room,
@@ -147,6 +147,18 @@ impl Shared<'_> {
             number: (round as usize) << 16 | number as usize,
         }
     }
+}
+
+/// What the names of all trees begin with.
+const TREE: &str = "testdir";
+
+/// Whether a name is that of a tree: two numbers follow the first.
+pub(in crate::workloads) fn is_tree(name: &str) -> bool {
+    let numbers = name.strip_prefix(TREE).map(|rest| rest.split('-'));
+    numbers.is_some_and(|numbers| {
+        let parsed: Vec<_> = numbers.map(str::parse::<u32>).collect();
+        parsed.len() == 3 && parsed.iter().all(Result::is_ok)
+    })
 }
 
 /// The work of a thread.
