@@ -1,7 +1,9 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
+use crate::exit::Trouble;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use fsdyno_host::guard::Consent;
 use fsdyno_model::{CopyMethod, Fill, KernelChoice, LabChoice, NoLab};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -247,6 +249,28 @@ pub struct AgeArgs {
     /// Seed of sizes, contents and sequence
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What may be erased, as the user acknowledges it to the device guard.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Erase {
+    /// Release a device or file to be overwritten: identity and signatures that the guard names
+    #[arg(long, value_name = "IDENTITY[:SIGNATURES]", action = ArgAction::Append)]
+    pub erase: Vec<String>,
+    /// Erase it even though /etc/fstab or /etc/crypttab names it; with --erase
+    #[arg(long, value_name = "IDENTITY", action = ArgAction::Append)]
+    pub erase_fstab: Vec<String>,
+}
+
+impl Erase {
+    /// The consents, in the form of the device guard.
+    pub fn consents(&self) -> Result<Vec<Consent>, Trouble> {
+        Consent::parse_all(&self.erase, &self.erase_fstab).map_err(|identity| {
+            Trouble::usage(format!(
+                "--erase-fstab {identity} names no device of --erase; give both the same identity"
+            ))
+        })
+    }
 }
 
 pub fn copy_method(text: &str) -> Result<CopyMethod, String> {

@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Home, lab_kernel, loops_backed_under, outcomes, root_and};
 
@@ -98,6 +98,12 @@ fn files_beyond_all_rows_of_pointers_come_back_and_a_full_disk_says_so() {
     checked(&in_guests(&home, &kernel, fs, &load));
 }
 
+fn run(program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).output().unwrap();
+    assert!(output.status.success(), "{program} {words:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 fn word(path: &Path) -> &str {
     path.to_str().unwrap()
 }
@@ -111,14 +117,11 @@ fn a_device_that_is_mounted_and_a_file_behind_one_are_refused() {
     let home = Home::new();
     let path = home.path("image");
     File::create_new(&path).unwrap().set_len(8 << 20).unwrap();
-    let run = |program: &str, words: &[&str]| {
-        let output = Command::new(program).args(words).output().unwrap();
-        assert!(output.status.success(), "{program} {words:?}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    };
     let device = run("losetup", &["--find", "--show", word(&path)]);
     let behind = home.fsdyno(&["newfs", word(&path)]);
-    let free = home.fsdyno(&["newfs", "-O", "1", &device]);
+    let name = device.trim_start_matches("/dev/").to_owned();
+    let unnamed = home.fsdyno(&["newfs", "-O", "1", &device]);
+    let free = home.fsdyno(&["newfs", "-O", "1", "--erase", &name, &device]);
     let found = home.fsdyno(&["fsck", &device]);
     run("mkfs.ext2", &["-q", &device]);
     let target = home.path("mnt");
@@ -129,9 +132,158 @@ fn a_device_that_is_mounted_and_a_file_behind_one_are_refused() {
     run("losetup", &["--detach", &device]);
 
     assert_eq!((free.code, found.code), (Some(0), Some(0)), "{}", free.err);
-    for said in [behind, mounted] {
+    for (said, words) in [
+        (behind, "is in use"),
+        (mounted, "is mounted at"),
+        (unnamed, "--erase 'loop"),
+    ] {
         assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
-        assert!(said.err.contains("is in use"), "{}", said.err);
+        assert!(said.err.contains(words), "{}", said.err);
     }
     assert!(loops_backed_under(home.root.path()).is_empty());
+}
+
+/// A loop device with an unmounted ext4 on it, detached at the end.
+struct Ext4 {
+    image: PathBuf,
+    device: String,
+}
+
+impl Ext4 {
+    fn new(home: &Home) -> Self {
+        let image = home.path("image");
+        File::create_new(&image).unwrap().set_len(16 << 20).unwrap();
+        let device = run("losetup", &["--find", "--show", word(&image)]);
+        let made = Self { image, device };
+        run("mkfs.ext4", &["-q", "-F", "-L", "precious", &made.device]);
+        made
+    }
+
+    fn name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        run("sync", &[&self.device]);
+        fs::read(&self.image).unwrap()
+    }
+}
+
+impl Drop for Ext4 {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup")
+            .args(["--detach", &self.device])
+            .status();
+    }
+}
+
+#[test]
+fn newfs_on_a_device_with_a_file_system_needs_consent_and_keeps_a_copy() {
+    let test = "newfs_on_a_device_with_a_file_system_needs_consent_and_keeps_a_copy";
+    if !root_and(&["losetup", "mkfs.ext4", "wipefs", "blkid"], test) {
+        return;
+    }
+    let home = Home::new();
+    let ext4 = Ext4::new(&home);
+    let before = ext4.bytes();
+    for more in [&[][..], &["--erase", ext4.name()], &["--erase", "sda:ext4"]] {
+        let words = [&["newfs"], more, &[&ext4.device]].concat();
+        let said = home.fsdyno(&words);
+        assert_eq!(said.code, Some(3), "{words:?}: {}", said.err);
+        assert!(
+            said.err
+                .contains("holds an ext4 file system labelled `precious`"),
+            "{}",
+            said.err
+        );
+        assert!(
+            said.err
+                .contains(&format!("--erase '{}:ext4'", ext4.name())),
+            "{}",
+            said.err
+        );
+        assert!(ext4.bytes() == before, "{words:?} wrote");
+    }
+    let consent = format!("{}:ext4", ext4.name());
+    let said = home.fsdyno(&["newfs", "--erase", &consent, &ext4.device]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(home.fsdyno(&["fsck", &ext4.device]).code, Some(0));
+    let kept = said
+        .err
+        .split_whitespace()
+        .find(|word| word.ends_with(".json"));
+    let kept = Path::new(kept.expect("the copy is named"));
+    assert!(fs::read_to_string(kept).unwrap().contains("ext4"));
+    let copy = fs::read(kept.with_extension("bin")).unwrap();
+    assert!(copy[..1 << 20] == before[..1 << 20]);
+}
+
+#[test]
+fn a_device_that_fstab_names_needs_a_consent_of_its_own() {
+    let test = "a_device_that_fstab_names_needs_a_consent_of_its_own";
+    let programs = [
+        "losetup",
+        "mkfs.ext4",
+        "wipefs",
+        "blkid",
+        "unshare",
+        "mount",
+    ];
+    if !root_and(&programs, test) || !Path::new("/etc/fstab").exists() {
+        return;
+    }
+    let home = Home::new();
+    let ext4 = Ext4::new(&home);
+    let uuid = run("blkid", &["-p", "-s", "UUID", "-o", "value", &ext4.device]);
+    let before = ext4.bytes();
+    let consent = format!("{}:ext4", ext4.name());
+    let fstab = home.path("fstab");
+    // In a mount namespace of its own, with another fstab.
+    let newfs = |line: &str, words: &[&str]| {
+        fs::write(&fstab, format!("{line}\n")).unwrap();
+        let script = "mount --bind \"$1\" /etc/fstab && shift && exec \"$@\"";
+        let own = home.command(&[&["newfs"], words, &[&ext4.device]].concat());
+        let mut command = Command::new("unshare");
+        command.args([
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            script,
+            "sh",
+        ]);
+        command
+            .arg(&fstab)
+            .arg(own.get_program())
+            .args(own.get_args());
+        for (name, value) in own.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        support::said(&command.output().unwrap())
+    };
+    for spec in [
+        format!("UUID={uuid}"),
+        "LABEL=\"precious\"".to_owned(),
+        ext4.device.clone(),
+        word(&ext4.image).to_owned(),
+    ] {
+        let line = format!("{spec} /srv/backup ext4 noauto 0 2");
+        let said = newfs(&line, &["--erase", &consent]);
+        assert_eq!(said.code, Some(3), "{spec}: {}", said.err);
+        let reason = format!("it is named in /etc/fstab as {spec}, for /srv/backup");
+        assert!(said.err.contains(&reason), "{}", said.err);
+        let flag = format!("--erase-fstab '{}'", ext4.name());
+        assert!(said.err.contains(&flag), "{}", said.err);
+        assert!(ext4.bytes() == before, "{spec}");
+    }
+    let line = format!("UUID={uuid} /srv/backup ext4 noauto 0 2");
+    let both = ["--erase", &consent, "--erase-fstab", ext4.name()];
+    let said = newfs("UUID=0-0 /srv/backup ext4 defaults", &both[..2]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    run("mkfs.ext4", &["-q", "-F", "-U", &uuid, &ext4.device]);
+    let said = newfs(&line, &both);
+    assert_eq!(said.code, Some(0), "{}", said.err);
 }

@@ -63,6 +63,70 @@ fn what_newfs_makes_fsck_finds_whole_and_what_is_damaged_it_names() {
 }
 
 #[test]
+fn a_file_with_content_is_overwritten_only_with_consent_and_a_copy() {
+    let home = Home::new();
+    let path = image(&home, "thesis.txt", 8 << 20);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[5 << 20..][..8].copy_from_slice(b"precious");
+    fs::write(&path, &bytes).unwrap();
+    for words in [
+        &["newfs"][..],
+        &["newfs", "--erase", "other"],
+        &["newfs", "--erase-fstab", "thesis.txt"],
+    ] {
+        let said = home.fsdyno(&[words, &[text(&path)]].concat());
+        assert!(matches!(said.code, Some(2 | 3)), "{}", said.err);
+        assert!(fs::read(&path).unwrap() == bytes, "{words:?}");
+    }
+    let said = home.fsdyno(&["newfs", text(&path)]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    for words in ["byte 5242880", "--erase 'thesis.txt'"] {
+        assert!(said.err.contains(words), "{}", said.err);
+    }
+    // A variable that anybody can set does not replace the consent.
+    let mut command = home.command(&["newfs", text(&path)]);
+    let parent = std::process::id().to_string();
+    let said = command.env("FSDYNO_STEP_OF", parent).output().unwrap();
+    assert_eq!(said.status.code(), Some(3));
+    assert!(fs::read(&path).unwrap() == bytes);
+
+    let said = home.fsdyno(&["newfs", "--erase", "thesis.txt", text(&path)]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(copies(&home), 1, "{}", said.err);
+    // What is there now is a file system, whoever made it.
+    let said = home.fsdyno(&["newfs", text(&path)]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert!(
+        said.err.contains("--erase 'thesis.txt:ufs'"),
+        "{}",
+        said.err
+    );
+}
+
+/// Descriptions of what was overwritten.
+fn copies(home: &Home) -> usize {
+    let kept = walk(home.root.path());
+    let of_signatures = |path: &PathBuf| {
+        let text = path.to_string_lossy();
+        text.contains("/signatures/") && text.ends_with(".json")
+    };
+    kept.iter().filter(|path| of_signatures(path)).count()
+}
+
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(walk(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
 fn soft_updates_and_what_is_no_disk_are_refused_before_anything_is_written() {
     let home = Home::new();
     let path = image(&home, "image", 4 << 20);

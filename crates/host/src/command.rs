@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,6 +122,12 @@ pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
+    // A step of ours, and of nobody else who inherits the variable.
+    if executable(program) == OWN_EXECUTABLE {
+        command.env(STEP_OF, std::process::id().to_string());
+    } else {
+        command.env_remove(STEP_OF);
+    }
     die_with_parent(&mut command);
     let started = Instant::now();
     let mut child = command.spawn().map_err(|cause| {
@@ -170,9 +177,33 @@ pub fn this_is_fsdyno() {
 /// What is executed for a program word.
 fn executable(program: &str) -> &str {
     if program == OURSELVES && IS_FSDYNO.load(Ordering::Relaxed) {
-        return "/proc/self/exe";
+        return OWN_EXECUTABLE;
     }
     program
+}
+
+/// This program, whatever became of its file.
+const OWN_EXECUTABLE: &str = "/proc/self/exe";
+
+/// The variable in which [`run`] names its process to the steps that are fsdyno itself.
+const STEP_OF: &str = "FSDYNO_STEP_OF";
+
+/// Whether this process is a step that another fsdyno carries out: its devices have passed the device
+/// guard of that process, or are images that it made.
+///
+/// The variable alone proves nothing. It must name the parent, and the parent must run this program.
+pub fn is_step_of_fsdyno() -> bool {
+    let named = std::env::var(STEP_OF).ok();
+    let Some(parent) = named.and_then(|pid| pid.parse::<i32>().ok()) else {
+        return false;
+    };
+    let program = |process: &str| {
+        let about = std::fs::metadata(format!("/proc/{process}/exe")).ok()?;
+        Some((about.dev(), about.ino()))
+    };
+    getppid().is_some_and(|pid| pid.as_raw_nonzero().get() == parent)
+        && program("self").is_some()
+        && program("self") == program(&parent.to_string())
 }
 
 /// Whether a program is to be seen at all, with or without permission to run it.

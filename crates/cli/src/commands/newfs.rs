@@ -1,19 +1,29 @@
 //! `newfs` and `fsck`: an empty UFS on a device, and whether one agrees with itself.
 
+use crate::args::Erase;
+use crate::commands::run::devices::save_signatures;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use clap::{ArgAction, Args};
+use fsdyno_host::command::is_step_of_fsdyno;
 use fsdyno_host::formatting::{OpenError, Purpose, open_unused};
-use fsdyno_ufs::{MakeError, Version, Wish};
+use fsdyno_host::guard;
+use fsdyno_model::Bytes;
+use fsdyno_ufs::{Geometry, MakeError, Version, Wish};
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{BufReader, BufWriter};
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 const NEWFS_HELP: &str = "\
 The layout is that of newfs(8) of FreeBSD, little-endian, with its letters. What makes soft updates
 (-U, -j) is refused: they are a way to write that only the kernels of BSD systems have, not a layout;
-make the file system on such a machine, with its own newfs.";
+make the file system on such a machine, with its own newfs.
+
+A device, and a file that is not all zeros, is overwritten only with --erase, in the words that the
+refusal prints. A device in use is never overwritten. A copy of its signatures is kept.";
 
 #[derive(Debug, Args)]
 #[command(after_help = NEWFS_HELP, disable_help_flag = true)]
@@ -59,6 +69,8 @@ pub struct NewfsArgs {
     /// Print help
     #[arg(long, action = ArgAction::Help)]
     help: (),
+    #[command(flatten)]
+    pub erase: Erase,
     /// A block device, or an existing file (truncate -s SIZE FILE)
     pub device: PathBuf,
 }
@@ -79,7 +91,7 @@ pub fn newfs(args: &NewfsArgs) -> Result<Code, Trouble> {
              a machine that runs one, with its own newfs; without them this one is for Linux",
         ));
     }
-    let (mut file, bytes) = open_unused(&args.device, Purpose::Format).map_err(not_opened)?;
+    let (mut file, bytes) = open_released(args)?;
     let wish = wish(args);
     let device = args.device.display();
     let mut writer = BufWriter::with_capacity(GATHERED, &mut file);
@@ -94,6 +106,43 @@ pub fn newfs(args: &NewfsArgs) -> Result<Code, Trouble> {
     let line = format!("{device}: {}\n", geometry.line());
     output::bytes(line.as_bytes())?;
     Ok(Code::Ok)
+}
+
+/// Opens the device or file, once the device guard has released it.
+///
+/// A device that a run formats has passed the guard of the run, which holds its lock.
+fn open_released(args: &NewfsArgs) -> Result<(File, u64), Trouble> {
+    let open = || open_unused(&args.device, Purpose::Format).map_err(not_opened);
+    if is_step_of_fsdyno() {
+        return open();
+    }
+    let consents = args.erase.consents()?;
+    let refused = |refusal| Trouble::new(Code::Refused, refusal);
+    let what = args.device.metadata();
+    let released;
+    let opened;
+    if what.is_ok_and(|about| about.file_type().is_block_device()) {
+        // Before it is opened to be written, which udev notices.
+        let paths = [args.device.clone()];
+        let mut devices = guard::release(&paths, &consents, Bytes(0)).map_err(refused)?;
+        opened = open()?;
+        devices.retain(|device| device.is(&opened.0));
+        released = devices.pop().ok_or_else(|| {
+            let device = args.device.display();
+            let message = format!("{device} became another device while it was looked at");
+            Trouble::new(Code::Refused, message)
+        })?;
+    } else {
+        opened = open()?;
+        released = guard::release_file(&opened.0, &args.device, &consents).map_err(refused)?;
+    }
+    // What cannot be made is refused before anything else is done.
+    Geometry::of(&wish(args), opened.1)
+        .map_err(|error| Trouble::usage(format!("{}: {error}", args.device.display())))?;
+    if released.holds() {
+        save_signatures(&released)?;
+    }
+    Ok(opened)
 }
 
 fn wish(args: &NewfsArgs) -> Wish {

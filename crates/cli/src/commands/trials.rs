@@ -2,6 +2,7 @@
 //! contender competes under two names, or against itself made slower on purpose; what is told of
 //! them is right or wrong.
 
+use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::commands::run::{self, begin};
 use crate::commands::selftest::SelftestArgs;
@@ -163,7 +164,7 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), Trouble> {
 /// One experiment; none where the user wants to stop.
 fn experiment(plan: &Plan, stop: &Stop) -> Result<Option<ResultSet>, Trouble> {
     let preflight = Preflight::of(plan).map_err(Trouble::usage)?;
-    let mut labs = run::lab(&[], plan, preflight, None, stop)?;
+    let mut labs = run::lab(&Erase::default(), plan, preflight, None, stop)?;
     let run = RunInfo {
         id: "selftest".into(),
         started_unix_ns: unix_now(),

@@ -9,6 +9,8 @@ pub struct Consent {
     pub identity: String,
     /// The types of what may be destroyed on it.
     pub signatures: Vec<String>,
+    /// Whether it may be erased though fstab or crypttab names it.
+    pub configured: bool,
 }
 
 impl Consent {
@@ -24,7 +26,32 @@ impl Consent {
                 .map(|kind| kind.trim().to_owned())
                 .filter(|kind| !kind.is_empty())
                 .collect(),
+            configured: false,
         }
+    }
+
+    /// Reads the values of `--erase` and of `--erase-fstab IDENTITY`; the identity of the latter is one
+    /// of the former, else it is returned as the error.
+    pub fn parse_all(erase: &[String], configured: &[String]) -> Result<Vec<Self>, String> {
+        let mut consents: Vec<Self> = erase.iter().map(|text| Self::parse(text)).collect();
+        for identity in configured {
+            let mut found = false;
+            for consent in &mut consents {
+                if consent.identity == *identity || consent.unsplit() == *identity {
+                    consent.configured = true;
+                    found = true;
+                }
+            }
+            if !found {
+                return Err(identity.clone());
+            }
+        }
+        Ok(consents)
+    }
+
+    /// The identity, where its last part was taken for signatures.
+    fn unsplit(&self) -> String {
+        format!("{}:{}", self.identity, self.signatures.join(","))
     }
 
     /// The signatures acknowledged for this device, if the consent is for it.
@@ -33,9 +60,14 @@ impl Consent {
         if names.contains(&self.identity.as_str()) {
             return Some(&self.signatures);
         }
-        let unsplit = format!("{}:{}", self.identity, self.signatures.join(","));
-        names.contains(&unsplit.as_str()).then_some(&[])
+        names.contains(&self.unsplit().as_str()).then_some(&[])
     }
+}
+
+/// Whether a consent covers what fstab and crypttab name.
+pub(super) fn covers_configured(identity: &Identity, consents: &[Consent]) -> bool {
+    let mut covering = consents.iter().filter(|consent| consent.configured);
+    covering.any(|consent| consent.for_device(identity).is_some())
 }
 
 /// The signatures a consent acknowledges for this device, or why there is no consent.
@@ -97,7 +129,13 @@ pub(super) fn flag(portrait: &Portrait) -> String {
     if !kinds.is_empty() {
         text = format!("{text}:{}", kinds.join(","));
     }
-    format!("--erase '{}'", text.replace('\'', r"'\''"))
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let mut flags = format!("--erase {}", quoted(&text));
+    if !portrait.configured.is_empty() {
+        let identity = quoted(portrait.identity.name_to_type());
+        flags = format!("{flags} --erase-fstab {identity}");
+    }
+    flags
 }
 
 #[cfg(test)]

@@ -29,7 +29,34 @@ pub(super) fn family(block: &Block) -> io::Result<Vec<Relative>> {
         };
         family.push(relative(partition, subject));
     }
-    // Holders of holders, and their partitions, as they are appended.
+    with_holders(family)
+}
+
+/// What erasing a device destroys: itself, its partitions, and all that is made on top of them; and
+/// for a partition, what is on its disk as a whole.
+pub(super) fn affected(block: &Block) -> io::Result<Vec<Relative>> {
+    let mut all = vec![Relative {
+        block: block.clone(),
+        subject: "it".to_owned(),
+    }];
+    all.extend(block.partitions()?.into_iter().map(|partition| Relative {
+        subject: format!("its partition {}", partition.name),
+        block: partition,
+    }));
+    let mut all = with_holders(all)?;
+    let disk = block.whole()?;
+    if disk != *block {
+        let subject = format!("its disk {}", disk.name);
+        all.push(Relative {
+            block: disk,
+            subject,
+        });
+    }
+    Ok(all)
+}
+
+/// Adds holders of holders, and their partitions.
+fn with_holders(mut family: Vec<Relative>) -> io::Result<Vec<Relative>> {
     let mut next = 0;
     while let Some(below) = family.get(next).map(|member| member.block.clone()) {
         let mut above = below.holders()?;
@@ -39,7 +66,10 @@ pub(super) fn family(block: &Block) -> io::Result<Vec<Relative>> {
         for holder in above {
             if !family.iter().any(|known| known.block == holder) {
                 let subject = format!("{}, made on {},", holder.name, below.name);
-                family.push(relative(holder, subject));
+                family.push(Relative {
+                    block: holder,
+                    subject,
+                });
             }
         }
         next += 1;
@@ -117,6 +147,19 @@ pub(super) mod tests {
                 "dm-1, made on dm-0,",
             ]
         );
+    }
+
+    #[test]
+    fn erasing_a_partition_does_not_affect_the_one_beside_it() {
+        let sys = stacked_disk();
+        let affected_by = |device: &str| -> Vec<String> {
+            let block = Block::at(&sys.path().join(device)).unwrap();
+            let all = affected(&block).unwrap().into_iter();
+            all.map(|one| one.block.name).collect()
+        };
+        assert_eq!(affected_by("sda/sda2"), ["sda2", "md0", "sda"]);
+        let all = ["sda", "sda1", "sda2", "dm-0", "md0", "dm-1"];
+        assert_eq!(affected_by("sda"), all);
     }
 
     #[test]

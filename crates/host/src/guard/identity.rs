@@ -80,6 +80,24 @@ impl Identity {
         Ok((identity, block))
     }
 
+    /// A regular file, known by its name.
+    pub(super) fn of_file(path: &Path, size: Bytes) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            path: path.to_owned(),
+            name: name.clone().into_owned(),
+            number: (0, 0),
+            disk: name.into_owned(),
+            serial: None,
+            wwn: Vec::new(),
+            by_id: Vec::new(),
+            model: None,
+            size,
+            medium: None,
+            read_only: false,
+        }
+    }
+
     /// The names a consent may use: those that stay with the device, or the kernel's name where
     /// there are none (loop devices, disks of simple hypervisors).
     pub fn names(&self) -> Vec<&str> {

@@ -1,10 +1,10 @@
 //! The device guard: nothing is formatted that it has not passed.
 //!
-//! It answers three questions, each in its own file: which device is it really (`identity`), who
+//! It answers four questions, each in its own file: which device is it really (`identity`), who
 //! uses it or anything on the same disk (`users`, with `family` and `open_files`), and what does it
-//! hold (`signatures`). [`release`] puts the answers against what the user consented to
+//! hold (`signatures`), and who expects to find it at the next boot (`configured`). [`release`] puts the answers against what the user consented to
 //! (`consent`), and either hands out [`Released`] devices or a [`Refusal`] that says everything it
-//! found. What is going to be erased leaves a trace (`saved`). `sysfs`, `mountinfo` and `proc` only
+//! found; [`release_file`] does so for a regular file. What is going to be erased leaves a trace (`saved`). `sysfs`, `mountinfo` and `proc` only
 //! read what the kernel tells.
 //!
 //! The guard itself never opens a device for writing: every open of one in this folder is
@@ -28,8 +28,10 @@
 //! lock may begin to use the device then. Where it mounts it, mkfs programs that claim the device
 //! themselves fail; who merely opens it and writes cannot be kept off by anybody.
 
+mod configured;
 mod consent;
 mod family;
+mod file;
 mod identity;
 mod mountinfo;
 mod open_files;
@@ -40,7 +42,9 @@ mod signatures;
 pub(crate) mod sysfs;
 mod users;
 
+pub use configured::Configured;
 pub use consent::Consent;
+pub use file::release_file;
 pub use identity::Identity;
 pub(crate) use mountinfo::{Mount, parse as parse_mounts};
 pub use release::{Refusal, Released, release};
@@ -60,6 +64,8 @@ pub struct Portrait {
     pub users: Vec<Use>,
     /// What it holds, and its partitions.
     pub signatures: Vec<Signature>,
+    /// The entries of fstab and crypttab that name it, its partitions, or what is made of them.
+    pub configured: Vec<Configured>,
 }
 
 /// A device that cannot be looked at.
@@ -115,9 +121,11 @@ pub fn examine(path: &Path) -> Result<Portrait, GuardError> {
     let (identity, block) = Identity::of(path)?;
     let users = users::find(&block)?;
     let signatures = signatures::find(&block)?;
+    let configured = configured::find(&block, &signatures)?;
     Ok(Portrait {
         identity,
         users,
         signatures,
+        configured,
     })
 }

@@ -1,6 +1,7 @@
 //! Releasing devices to be erased: what was found, put against what the user consented to.
 
-use super::consent::{Consent, consent_for, flag};
+use super::configured;
+use super::consent::{Consent, consent_for, covers_configured, flag};
 use super::saved::{self, SaveError};
 use super::sysfs::{Block, split};
 use super::{GuardError, Identity, Portrait, Signature, signatures, users};
@@ -8,7 +9,7 @@ use fsdyno_model::Bytes;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -28,8 +29,10 @@ pub struct Refusal {
 #[derive(Debug)]
 pub struct Released {
     portrait: Portrait,
-    /// Holds the `flock`; never read from nor written to.
-    _lock: OwnedFd,
+    /// Whether it may hold something: of a device it is not known that it does not.
+    holds: bool,
+    /// Holds the `flock` of a disk; never read from nor written to.
+    _lock: Option<OwnedFd>,
 }
 
 impl fmt::Display for Refusal {
@@ -88,6 +91,7 @@ fn release_one(
     };
     let lock = held.map_err(refuse)?;
     let signatures = signatures::find(&block).map_err(refuse)?;
+    let configured = configured::find(&block, &signatures).map_err(refuse)?;
     let (now, _) = Identity::of(path).map_err(refuse)?;
     // The lock is on the disk that was named first: what is judged must be the same.
     if let Some(change) = identity.difference(&now) {
@@ -97,11 +101,13 @@ fn release_one(
         identity: now,
         users: users.map_err(fail)?,
         signatures,
+        configured,
     };
     judge(path, &portrait, named, consents, need)?;
     Ok(Released {
         portrait,
-        _lock: lock,
+        holds: true,
+        _lock: Some(lock),
     })
 }
 
@@ -153,7 +159,7 @@ fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
 }
 
 /// Refuses unless nothing and nobody stands against it.
-fn judge(
+pub(super) fn judge(
     path: &Path,
     portrait: &Portrait,
     named: &[Identity],
@@ -186,6 +192,9 @@ fn judge(
             };
             reasons.push(format!("{holder} holds {signature}"));
         }
+    }
+    if !covers_configured(identity, consents) {
+        reasons.extend(portrait.configured.iter().map(ToString::to_string));
     }
     if reasons.is_empty() {
         return Ok(());
@@ -226,7 +235,7 @@ fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
 }
 
 /// A refusal of what is no device, or cannot be looked at.
-fn unfit(path: &Path, error: &GuardError) -> Refusal {
+pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
     let way_out = match error {
         GuardError::NotADevice { .. } | GuardError::Absent { .. } => {
             "name a block device (lsblk lists them); for image files use --on loop, with \
@@ -255,6 +264,26 @@ fn unfit(path: &Path, error: &GuardError) -> Refusal {
 }
 
 impl Released {
+    /// A file, which has no disk of its own to be locked.
+    pub(super) fn of_file(portrait: Portrait, holds: bool) -> Self {
+        Self {
+            portrait,
+            holds,
+            _lock: None,
+        }
+    }
+
+    /// Whether there is something to be lost.
+    pub fn holds(&self) -> bool {
+        self.holds
+    }
+
+    /// Whether an open device is the one that was released.
+    pub fn is(&self, device: impl AsFd) -> bool {
+        rustix::fs::fstat(device)
+            .is_ok_and(|about| split(about.st_rdev) == self.portrait.identity.number)
+    }
+
     /// The device to format, with all links followed.
     pub fn device(&self) -> &Path {
         &self.portrait.identity.path
@@ -298,7 +327,7 @@ impl Released {
 #[cfg(test)]
 mod tests {
     use super::super::identity::tests::disk;
-    use super::super::{How, Use};
+    use super::super::{Configured, How, Use};
     use super::*;
 
     fn signature(device: &str, kind: &str, usage: &str) -> Signature {
@@ -319,6 +348,7 @@ mod tests {
                 signature("sdb", "gpt", "partition-table"),
                 signature("sdb1", "ext4", "filesystem"),
             ],
+            configured: Vec::new(),
         }
     }
 
@@ -353,6 +383,38 @@ mod tests {
         }
         assert_eq!(judged(&portrait, &["S1:ext4,gpt"]), Ok(()));
         assert_eq!(judged(&portrait, &["S9", "S1:GPT, ext4"]), Ok(()));
+    }
+
+    #[test]
+    fn a_device_that_fstab_names_needs_a_consent_of_its_own() {
+        let mut portrait = signed();
+        portrait.configured = vec![Configured {
+            subject: "its partition sdb1".into(),
+            file: "/etc/fstab",
+            spec: "UUID=1".into(),
+            purpose: "/home".into(),
+            certain: true,
+        }];
+        let refusal = judged(&portrait, &["S1:gpt,ext4"]).expect_err("fstab names it");
+        let text = refusal.to_string();
+        let reason = "its partition sdb1 is named in /etc/fstab as UUID=1, for /home";
+        assert!(text.contains(reason), "{text}");
+        assert!(
+            text.contains("--erase 'S1:gpt,ext4' --erase-fstab 'S1'"),
+            "{text}"
+        );
+        let own = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let consents = Consent::parse_all(&own(&["S1:gpt,ext4"]), &own(&["S1"])).unwrap();
+        let named = [portrait.identity.clone()];
+        let path = Path::new("/dev/sdb");
+        assert_eq!(judge(path, &portrait, &named, &consents, Bytes(1)), Ok(()));
+        // Alone it releases nothing.
+        assert!(Consent::parse_all(&own(&["S2:gpt"]), &own(&["S1"])).is_err());
     }
 
     #[test]

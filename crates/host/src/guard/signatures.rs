@@ -64,8 +64,48 @@ pub(super) fn find(block: &Block) -> Result<Vec<Signature>, GuardError> {
     Ok(found)
 }
 
+/// The names by which files of the system refer to what is at a node: `UUID`, `LABEL`, `PARTUUID`,
+/// `PARTLABEL`, each with its value.
+pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
+    let undecided = |problem: String| GuardError::Undecided {
+        device: node.display().to_string(),
+        problem,
+    };
+    let mut tags = Vec::new();
+    let probed = ask("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
+    for line in String::from_utf8_lossy(&probed.stdout).lines() {
+        let Some((name, value)) = line.split_once('=') else {
+            continue;
+        };
+        let tag = match name {
+            "UUID" | "LABEL" => name,
+            "PART_ENTRY_UUID" => "PARTUUID",
+            "PART_ENTRY_NAME" => "PARTLABEL",
+            _ => continue,
+        };
+        // What a shell would mind has a backslash before it.
+        tags.push((tag.to_owned(), value.replace('\\', "")));
+    }
+    // Where two signatures contradict each other, blkid names neither.
+    let columns = ["-n", "-J", "-O", "OFFSET,TYPE,UUID,LABEL", "--"];
+    let listed = ask("wipefs", &columns, node).map_err(undecided)?;
+    let listing: Listing = match listed.stdout.trim_ascii() {
+        [] => return Ok(tags),
+        text => serde_json::from_slice(text).map_err(|error| undecided(error.to_string()))?,
+    };
+    for entry in listing.signatures {
+        let found = [("UUID", entry.uuid), ("LABEL", entry.label)];
+        tags.extend(
+            found
+                .into_iter()
+                .filter_map(|(tag, value)| Some((tag.to_owned(), value?))),
+        );
+    }
+    Ok(tags)
+}
+
 /// The signatures at one node.
-fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> {
+pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> {
     let undecided = |problem: String| GuardError::Undecided {
         device: node.display().to_string(),
         problem,
@@ -138,6 +178,7 @@ struct Entry {
     #[serde(rename = "type")]
     kind: String,
     usage: Option<String>,
+    uuid: Option<String>,
     label: Option<String>,
 }
 

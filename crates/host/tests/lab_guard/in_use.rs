@@ -74,6 +74,7 @@ fn a_partition_of_a_mounted_disk_is_refused_and_so_is_the_disk() {
     let own = Consent {
         identity: format!("{name}p2"),
         signatures: Vec::new(),
+        configured: false,
     };
     check_refused(&stage, &[&second], &[own], &[&beside]);
 }

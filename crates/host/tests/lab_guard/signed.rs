@@ -59,6 +59,7 @@ fn partition_tables_and_what_lies_in_partitions_count_as_signatures() {
         let consent = Consent {
             identity: format!("{}p2", stage.name()),
             signatures: Vec::new(),
+            configured: false,
         };
         drop(check_released(&second, &[consent]));
     }

@@ -92,6 +92,7 @@ impl Stage {
         vec![Consent {
             identity: self.name(),
             signatures: signatures.iter().map(|kind| (*kind).to_owned()).collect(),
+            configured: false,
         }]
     }
 }

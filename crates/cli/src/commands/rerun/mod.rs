@@ -8,6 +8,7 @@ pub use args::RerunArgs;
 use inquiry::Inquired;
 
 use super::run::{self, Wishes};
+use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::exit::{Code, Trouble};
 use crate::output;
@@ -78,7 +79,7 @@ fn understood(rerun: &Rerun) -> Result<(Table, Setting), Trouble> {
 
 fn wishes(args: &RerunArgs) -> Wishes {
     Wishes {
-        erase: Vec::new(),
+        erase: Erase::default(),
         dry_run: args.dry_run,
         format: args.format,
         clock: args.clock,

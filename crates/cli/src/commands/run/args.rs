@@ -1,6 +1,6 @@
 //! The arguments of `run`.
 
-use crate::args::{copy_method, kernel, lab, percent};
+use crate::args::{Erase, copy_method, kernel, lab, percent};
 use clap::{ArgAction, Args};
 use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, NoTime, Vary};
 use std::path::PathBuf;
@@ -218,9 +218,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub unchecked_options: bool,
 
-    /// Release a device to be overwritten: the identity and signatures that the guard names
-    #[arg(long, value_name = "IDENTITY[:SIGNATURES]", action = ArgAction::Append)]
-    pub erase: Vec<String>,
+    #[command(flatten)]
+    pub erase: Erase,
 
     /// Print every command in order, and do nothing
     #[arg(long)]

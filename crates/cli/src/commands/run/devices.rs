@@ -1,8 +1,9 @@
 //! The devices of a run: what must be there, and what the guard releases.
 
+use crate::args::Erase;
 use crate::exit::{Code, Trouble};
 use crate::places;
-use fsdyno_host::guard::{self, Consent, Released};
+use fsdyno_host::guard::{self, Released};
 use fsdyno_host::probe::probe;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_model::{Availability, Bytes, Contender, DeviceChoice, Need, Plan};
@@ -36,16 +37,16 @@ pub fn require(plan: &Plan) -> Result<(), Trouble> {
 }
 
 /// Has the guard release the devices that the user named; none where images are made.
-pub fn release(plan: &Plan, erase: &[String], need: Bytes) -> Result<Vec<Released>, Trouble> {
-    if super::elsewhere::devices(plan, erase)? {
+pub fn release(plan: &Plan, erase: &Erase, need: Bytes) -> Result<Vec<Released>, Trouble> {
+    if super::elsewhere::devices(plan, &erase.erase)? {
         return Ok(Vec::new());
     }
     let DeviceChoice::Block { paths } = &plan.device else {
-        if erase.is_empty() {
+        if erase.erase.is_empty() && erase.erase_fstab.is_empty() {
             return Ok(Vec::new());
         }
         return Err(Trouble::usage(
-            "--erase goes with --on /dev/...: no device is named",
+            "--erase and --erase-fstab need --on /dev/...: no device is named",
         ));
     };
     let most = plan
@@ -60,21 +61,25 @@ pub fn release(plan: &Plan, erase: &[String], need: Bytes) -> Result<Vec<Release
             paths.len()
         )));
     }
-    let consents: Vec<Consent> = erase.iter().map(|text| Consent::parse(text)).collect();
-    let released = guard::release(&paths[..most], &consents, need)
+    let released = guard::release(&paths[..most], &erase.consents()?, need)
         .map_err(|refusal| Trouble::new(Code::Refused, refusal))?;
-    let directory = places::signatures()?;
     for device in &released {
-        let kept = device
-            .save_signatures(&directory)
-            .map_err(Trouble::failure)?;
-        eprintln!(
-            "fsdyno: {} will be overwritten; what told its contents is kept in {}",
-            device.device().display(),
-            kept.display()
-        );
+        save_signatures(device)?;
     }
     Ok(released)
+}
+
+/// Keeps a copy of what identifies the contents of a device or file, before it is overwritten.
+pub fn save_signatures(released: &Released) -> Result<(), Trouble> {
+    let kept = released
+        .save_signatures(&places::signatures()?)
+        .map_err(Trouble::failure)?;
+    eprintln!(
+        "fsdyno: {} will be overwritten; a copy of its signatures is in {}",
+        released.device().display(),
+        kept.display()
+    );
+    Ok(())
 }
 
 /// The devices and directories that belong to the provenance, each with its role.

@@ -2,10 +2,11 @@
 
 mod args;
 pub mod begin;
-mod devices;
+pub mod devices;
 mod elsewhere;
 mod listener;
 
+use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::commands::published;
 use crate::exit::{Code, Trouble};
@@ -34,7 +35,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone)]
 pub struct Wishes {
     /// Devices that may be erased.
-    pub erase: Vec<String>,
+    pub erase: Erase,
     /// Nothing is to be done but to say what would be.
     pub dry_run: bool,
     /// The form of the report.
@@ -286,7 +287,7 @@ fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
 /// Everything that must hold before anything is made: what is missing, what the guard says. With
 /// the cells of a run that is gone on with, whether labs are those in which they were measured.
 pub fn lab(
-    erase: &[String],
+    erase: &Erase,
     plan: &Plan,
     preflight: Preflight,
     before: Option<&[CellRecord]>,

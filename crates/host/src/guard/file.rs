@@ -1,0 +1,117 @@
+//! Releasing a regular file to be formatted: what it holds, put against what the user consented to.
+
+use super::consent::Consent;
+use super::open_files::file_number;
+use super::proc::swaps;
+use super::release::{Refusal, Released, judge, unfit};
+use super::{GuardError, Identity, Portrait, configured, signatures};
+use fsdyno_model::Bytes;
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Releases a file to be overwritten, where it is open already. One that holds nothing but zeros is
+/// free; any other needs a consent, by its name and for each of its signatures.
+///
+/// The descriptor is what is looked at, so that another file which takes the path is not released.
+pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Released, Refusal> {
+    let fail = |error: GuardError| unfit(path, &error);
+    let unreadable = || GuardError::unreadable(path.display().to_string());
+    let real = path.canonicalize().map_err(|e| fail(unreadable()(e)))?;
+    let size = file.metadata().map_err(|e| fail(unreadable()(e)))?.len();
+    if is_swap(&real).map_err(|e| fail(GuardError::unreadable("/proc/swaps")(e)))? {
+        return Err(refusal(path, vec!["it is swap in use".to_owned()]));
+    }
+    let identity = Identity::of_file(&real, Bytes(size));
+    let held = descriptor(file);
+    // What has no byte has no signature, and the programs would fail.
+    let found = match size {
+        0 => Vec::new(),
+        _ => signatures::on(&held, &identity.name).map_err(fail)?,
+    };
+    let portrait = Portrait {
+        identity,
+        users: Vec::new(),
+        signatures: found,
+        configured: configured::find_file(&real).map_err(fail)?,
+    };
+    let data = first_data(file, size).map_err(|e| fail(unreadable()(e)))?;
+    let holds = data.is_some() || !portrait.configured.is_empty();
+    if holds {
+        let named = [portrait.identity.clone()];
+        judge(path, &portrait, &named, consents, Bytes(0)).map_err(|mut refusal| {
+            let data = data.map(|at| format!("it holds data, the first at byte {at}"));
+            refusal.reasons.extend(data);
+            refusal
+        })?;
+    }
+    Ok(Released::of_file(portrait, holds))
+}
+
+fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
+    Refusal {
+        device: path.to_owned(),
+        reasons,
+        way_out: "free it first, or name another file".to_owned(),
+    }
+}
+
+/// A path to an open file, for this process and for those that it starts.
+fn descriptor(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
+}
+
+fn is_swap(real: &Path) -> io::Result<bool> {
+    let this = file_number(real);
+    let swaps = match fs::read("/proc/swaps") {
+        Ok(text) => swaps(&text),
+        // A kernel without swap.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    Ok(this.is_some() && swaps.iter().any(|path| file_number(path) == this))
+}
+
+/// Where the first byte lies that is not zero.
+fn first_data(file: &File, size: u64) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    while at < size {
+        // Holes are passed over, where the file system knows them.
+        at = match seek(file, SeekFrom::Data(at)) {
+            Ok(next) => next.max(at),
+            Err(Errno::NXIO) => return Ok(None),
+            Err(Errno::INVAL) => at,
+            Err(error) => return Err(error.into()),
+        };
+        let count = file.read_at(&mut buffer, at)?;
+        if count == 0 {
+            break;
+        }
+        if let Some(place) = buffer[..count].iter().position(|byte| *byte != 0) {
+            return Ok(Some(at + place as u64));
+        }
+        at += count as u64;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_that_is_not_zero_is_found_behind_holes_and_zeros() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(64 << 20).unwrap();
+        assert_eq!(first_data(&file, 64 << 20).unwrap(), None);
+        file.write_all_at(&[0; 8192], 10 << 20).unwrap();
+        assert_eq!(first_data(&file, 64 << 20).unwrap(), None);
+        file.write_all_at(b"x", (60 << 20) + 7).unwrap();
+        assert_eq!(first_data(&file, 64 << 20).unwrap(), Some((60 << 20) + 7));
+    }
+}
