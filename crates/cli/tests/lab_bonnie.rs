@@ -50,12 +50,14 @@ fn run(command: &mut Command) {
 fn waits(home: &Home, command: &Command) -> Vec<&'static str> {
     let log = home.path("strace.log");
     let mut traced = Command::new("strace");
-    traced.args(["-f", "-qq", "-e", "trace=fsync,syncfs,sync", "-o"]);
+    traced.args(["-f", "-y", "-qq", "-e", "trace=fsync,syncfs,sync", "-o"]);
     traced.arg(&log).arg(command.get_program());
     run(traced.args(command.get_args()));
     let told = fs::read_to_string(&log).unwrap();
     // `PID call(arguments) = 0`, or `PID call(arguments <unfinished ...>` and its end later.
+    // The record of what was made is written after the phase.
     told.lines()
+        .filter(|line| !line.contains("/.fsdyno-"))
         .filter_map(|line| {
             let (call, _) = line.split_whitespace().nth(1)?.split_once('(')?;
             WAITS.into_iter().find(|wait| *wait == call)

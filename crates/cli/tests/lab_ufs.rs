@@ -208,11 +208,9 @@ fn newfs_on_a_device_with_a_file_system_needs_consent_and_keeps_a_copy() {
     let said = home.fsdyno(&["newfs", "--erase", &consent, &ext4.device]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(home.fsdyno(&["fsck", &ext4.device]).code, Some(0));
-    let kept = said
-        .err
-        .split_whitespace()
-        .find(|word| word.ends_with(".json"));
-    let kept = Path::new(kept.expect("the copy is named"));
+    let mut words = said.err.split_whitespace().map(Path::new);
+    let kept = words.find(|word| word.extension().is_some_and(|of| of == "json"));
+    let kept = kept.expect("the copy is named");
     assert!(fs::read_to_string(kept).unwrap().contains("ext4"));
     let copy = fs::read(kept.with_extension("bin")).unwrap();
     assert!(copy[..1 << 20] == before[..1 << 20]);

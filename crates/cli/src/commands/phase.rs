@@ -23,7 +23,7 @@ use std::path::PathBuf;
 pub struct PhaseArgs {
     /// The kind of phase: copy, delete, untar, read, stat-walk, grep, bonnie-write ...
     pub kind: String,
-    /// A directory in which `fsdyno make` has laid a dataset
+    /// A directory in which `fsdyno make` made a dataset; nothing else in it is touched
     #[arg(long = "in", value_name = "DIR")]
     pub directory: PathBuf,
     /// How operations reach the kernel: sync or tools

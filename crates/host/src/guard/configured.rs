@@ -11,6 +11,7 @@ use super::open_files::{device_number, file_number};
 use super::signatures::{self, Signature};
 use super::sysfs::Block;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
@@ -236,7 +237,8 @@ fn link(links: &str, value: &str) -> PathBuf {
         if c.is_ascii_alphanumeric() || "#+-.:=@_".contains(c) || !c.is_ascii() {
             name.push(c);
         } else {
-            name.push_str(&format!("\\x{:02x}", u32::from(c)));
+            // Writing to a string never fails.
+            let _ = write!(name, "\\x{:02x}", u32::from(c));
         }
     }
     Path::new("/dev/disk").join(links).join(name)
