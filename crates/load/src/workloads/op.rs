@@ -98,7 +98,7 @@ impl Phase {
             Self::Create => "openat O_EXCL, write, close",
             Self::Stat => "newfstatat",
             Self::Open => "openat, read, close",
-            Self::Rename => "renameat, and renameat back",
+            Self::Rename => "renameat, and as the next operation back",
             Self::Link => "linkat",
             Self::Unlink => "unlinkat",
             Self::Mkdir => "mkdirat",

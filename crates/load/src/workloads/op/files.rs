@@ -45,9 +45,10 @@ pub(super) fn run<E: Engine>(
             engine.close(file)?;
             Ok(read)
         }),
+        // The second operation on a file gives it its first name back.
         Phase::Rename => over(engine, work, room, RENAMED, |engine, dir, names, _| {
             engine.rename(dir, names.name(), names.other())?;
-            engine.rename(dir, names.other(), names.name())?;
+            names.swap();
             Ok(0)
         }),
         Phase::Link => over(engine, work, room, LINK, |engine, dir, names, _| {
@@ -98,6 +99,11 @@ struct Names {
 
 impl Names {
     #[inline]
+    fn swap(&mut self) {
+        std::mem::swap(&mut self.name, &mut self.other);
+    }
+
+    #[inline]
     fn name(&self) -> &CStr {
         self.name.as_c()
     }
@@ -109,14 +115,15 @@ impl Names {
 }
 
 /// Does an operation on each file of a worker, in the order of their numbers; it returns the bytes it
-/// moved. To open a directory belongs to no operation.
+/// moved. Where files are renamed there are two for each file. To open a directory belongs to no
+/// operation.
 #[inline]
 fn over<E: Engine>(
     engine: &mut E,
     work: Work<'_>,
     room: &mut Room,
     other: u8,
-    operation: impl Fn(&mut E, &E::Dir, &Names, &mut [u8]) -> Result<usize, LoadError>,
+    operation: impl Fn(&mut E, &E::Dir, &mut Names, &mut [u8]) -> Result<usize, LoadError>,
 ) -> Result<Tally, LoadError> {
     let parameters = work.parameters;
     let share = parameters.share(parameters.files, room.number);
@@ -129,6 +136,7 @@ fn over<E: Engine>(
         other: File::new(other, at),
     };
     let two = other != FILE;
+    let each = if other == RENAMED { 2 } else { 1 };
     let mut directory = Directory::new(DIRECTORY, at / parameters.each);
     let mut done = Tally::default();
     room.pace.begin(&mut room.course);
@@ -138,9 +146,11 @@ fn over<E: Engine>(
         room.pace.resume(&mut room.course);
         done.files += end - at;
         while at < end {
-            let bytes = operation(engine, &dir, &names, &mut room.buffer)?;
-            done.bytes.0 += bytes as u64;
-            room.pace.next(&mut room.course, bytes);
+            for _ in 0..each {
+                let bytes = operation(engine, &dir, &mut names, &mut room.buffer)?;
+                done.bytes.0 += bytes as u64;
+                room.pace.next(&mut room.course, bytes);
+            }
             names.name.next();
             if two {
                 names.other.next();

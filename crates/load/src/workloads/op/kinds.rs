@@ -9,7 +9,7 @@ pub static KINDS: [PhaseKind; 12] = [
     kind(Phase::Create, "makes files, one after the other"),
     kind(Phase::Stat, "looks at files, one after the other"),
     kind(Phase::Open, "opens, reads and closes files"),
-    kind(Phase::Rename, "gives files another name, and the old one"),
+    kind(Phase::Rename, "renames files, and renames them back"),
     kind(Phase::Link, "gives files a second name"),
     kind(Phase::Mkdir, "makes directories"),
     kind(Phase::Rmdir, "removes directories"),

@@ -97,6 +97,27 @@ fn each_phase_leaves_what_it_says_whatever_stood_before() {
 }
 
 #[test]
+fn each_rename_is_an_operation_and_every_other_phase_has_one_for_each_file() {
+    let home = tempfile::tempdir().unwrap();
+    let stop = Stop::new();
+    let job = Job::bare(home.path(), &stop);
+    for phase in Phase::ALL.into_iter().filter(|phase| !phase.on_data()) {
+        let parameters = parameters(phase, &[("files", "103"), ("each", "10"), ("workers", "2")]);
+        prepare(phase, &parameters, &job).unwrap();
+        let mut op = Op::new(phase, parameters);
+        let done = op.run(&mut Sync::default(), &job).unwrap();
+        let rate = &done.figures[0];
+        assert_eq!(rate.unit, "1/s");
+        let operations = rate.value * done.returned.0 as f64 / 1e9;
+        let expected = if phase == Phase::Rename { 206.0 } else { 103.0 };
+        assert!(
+            (operations - expected).abs() < 0.5,
+            "{phase:?}: {operations}"
+        );
+    }
+}
+
+#[test]
 fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
     let home = tempfile::tempdir().unwrap();
     let stop = Stop::new();
