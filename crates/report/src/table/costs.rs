@@ -3,19 +3,28 @@
 use crate::words;
 use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample, Tally};
 
-/// Medians over the samples of one contender at one phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Medians over the samples of one contender at one phase. Sums and ratios are computed for each
+/// sample first: the sum of two medians is not the median of the sums.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// User time of the workers.
     pub user: Nanos,
     /// System time of the workers.
     pub system: Nanos,
+    /// User and system time of the workers together.
+    pub workers: Nanos,
     /// Busy time of all processors until durable.
     pub machine_busy: Nanos,
     /// Time the hypervisor took.
     pub steal: Nanos,
     /// Traffic at the devices, where it can be watched.
     pub device: Option<DeviceUse>,
+    /// Reads, writes and discards together, where devices can be watched.
+    pub requests: Option<u64>,
+    /// Bytes written to the devices for each byte of file data, where the phase handled any.
+    pub written_per_data: Option<f64>,
+    /// Space taken for each byte of file data, where the phase stored any.
+    pub space_per_data: Option<f64>,
     /// Bytes of file data handled.
     pub data: Bytes,
     /// Space taken (or, below zero, given back), bytes.
@@ -26,20 +35,27 @@ pub struct Cost {
 
 impl Cost {
     pub(super) fn of(samples: &[(u32, &Sample)]) -> Option<Self> {
-        let middle =
-            |of: &dyn Fn(&Sample) -> u64| middle_u64(samples.iter().map(|(_, s)| of(s)).collect());
+        let middle = |of: &dyn Fn(&Sample) -> u64| {
+            lower_middle(samples.iter().map(|(_, s)| of(s)).collect())
+        };
         let device = |of: fn(&DeviceUse) -> u64| {
-            middle_u64(
+            lower_middle(
                 samples
                     .iter()
                     .filter_map(|(_, s)| s.device.as_ref().map(of))
                     .collect(),
             )
         };
-        let user_and_space = (middle(&|s| s.cpu.user_ns.0)?, middle_space(samples)?);
+        let writes = samples.iter().all(|(_, s)| s.durable_ns.is_some());
         Some(Self {
-            user: Nanos(user_and_space.0),
+            user: Nanos(middle(&|s| s.cpu.user_ns.0)?),
             system: Nanos(middle(&|s| s.cpu.system_ns.0)?),
+            workers: Nanos(middle(&|s| s.cpu.user_ns.0 + s.cpu.system_ns.0)?),
+            requests: device(|d| d.reads + d.writes + d.discards),
+            written_per_data: per_data(samples, |s| Some(s.device.as_ref()?.written_bytes.0)),
+            space_per_data: per_data(samples, |s| {
+                writes.then(|| u64::try_from(space(s)).unwrap_or(0))
+            }),
             machine_busy: Nanos(middle(&|s| s.cpu.machine_busy_ns.0)?),
             steal: Nanos(middle(&|s| s.cpu.steal_ns.0)?),
             device: device(|d| d.reads).and_then(|reads| {
@@ -56,24 +72,14 @@ impl Cost {
                 })
             }),
             data: Bytes(middle(&|s| s.tally.bytes.0)?),
-            space: user_and_space.1,
-            writes: samples.iter().all(|(_, s)| s.durable_ns.is_some()),
+            space: lower_middle(samples.iter().map(|(_, s)| space(s)).collect())?,
+            writes,
         })
-    }
-
-    /// Processor time of the workers.
-    pub fn workers(&self) -> Nanos {
-        Nanos(self.user.0 + self.system.0)
     }
 
     /// Whether the phase stored file data.
     pub fn stores_data(&self) -> bool {
         self.writes && self.data.0 > 0
-    }
-
-    /// The space taken for each byte of file data, where the phase stored any.
-    pub fn space_per_data(&self) -> Option<f64> {
-        (self.stores_data() && self.space > 0).then(|| self.space as f64 / self.data.0 as f64)
     }
 
     /// The space taken, with its sign: `+34.0 MiB`.
@@ -88,20 +94,28 @@ impl Cost {
 }
 
 /// The lower of the middle two where their number is even: a cost that really was paid.
-fn middle_u64(mut values: Vec<u64>) -> Option<u64> {
+fn lower_middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
     values.sort_unstable();
     let last = values.len().checked_sub(1)?;
     Some(values[last / 2])
 }
 
-fn middle_space(samples: &[(u32, &Sample)]) -> Option<i64> {
-    let mut values: Vec<i64> = samples
-        .iter()
-        .map(|(_, s)| s.space_after.0.wrapping_sub(s.space_before.0).cast_signed())
-        .collect();
-    values.sort_unstable();
-    let last = values.len().checked_sub(1)?;
-    Some(values[last / 2])
+/// Space taken (or, below zero, given back) by a sample, bytes.
+fn space(sample: &Sample) -> i64 {
+    let taken = sample.space_after.0.wrapping_sub(sample.space_before.0);
+    taken.cast_signed()
+}
+
+/// The middle of what each sample has for each byte of its file data; none where that is nothing.
+fn per_data(samples: &[(u32, &Sample)], of: impl Fn(&Sample) -> Option<u64>) -> Option<f64> {
+    let ratio = |(_, sample): &(u32, &Sample)| {
+        let data = sample.tally.bytes.0;
+        Some(of(sample)? as f64 / (data > 0).then_some(data)? as f64)
+    };
+    let mut ratios: Vec<f64> = samples.iter().filter_map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let middle = ratios.get(ratios.len().checked_sub(1)? / 2).copied();
+    middle.filter(|of| *of > 0.0)
 }
 
 /// The methods met in these samples, usually one; the engine where it is not the plan's.

@@ -101,3 +101,47 @@ fn control_characters_of_others_reach_no_format_but_json_and_csv() {
         );
     }
 }
+
+#[test]
+fn sums_and_ratios_of_costs_are_those_of_samples_and_not_of_medians() {
+    use fsdyno_model::{Bytes, Nanos};
+    let mut set = fixture::one_phase(&["ext4", "xfs"], &[&[1000; 3], &[1000; 3]]);
+    let figures = [
+        ([10, 80], [10, 80], 100, 100),
+        ([50, 10], [50, 10], 300, 100),
+        ([90, 20], [90, 20], 800, 400),
+    ];
+    for record in &mut set.cells {
+        let (cpu, requests, space, data) = figures[record.cell.block as usize];
+        let sample = &mut record.samples[0];
+        sample.cpu.user_ns = Nanos(cpu[0] * 1_000_000_000);
+        sample.cpu.system_ns = Nanos(cpu[1] * 1_000_000_000);
+        let device = sample.device.get_or_insert_default();
+        (device.reads, device.writes, device.discards) = (requests[0], requests[1], 0);
+        device.written_bytes = Bytes(space);
+        (sample.space_before, sample.space_after) = (Bytes(0), Bytes(space));
+        sample.tally.bytes = Bytes(data);
+    }
+    // By sample: 90, 60 and 110 s and requests, and 1, 3 and 2 times the data. Of the medians: 70
+    // and 3 times.
+    let report = text(&set, Format::Terminal, &wide(200));
+    let (_, costs) = report.split_once("user+sys").unwrap();
+    let (_, costs) = costs.split_once("user+sys").unwrap();
+    let line = costs
+        .lines()
+        .find(|line| line.starts_with("  ext4"))
+        .unwrap();
+    let cells: Vec<&str> = line
+        .split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    assert_eq!(cells[1], "90.0 s", "{line}");
+    assert!(cells.contains(&"90"), "{line}");
+    assert!(cells.contains(&"2.00x"), "{line}");
+    let page = text(&set, Format::Html, &wide(80));
+    assert!(
+        page.contains("2.00\u{d7}") || page.contains("2.00x"),
+        "written / data"
+    );
+}

@@ -26,12 +26,10 @@ pub const COSTS: [CostColumn; 13] = [
     ("steal", |c| (c.steal.to_string(), c.steal.0 as f64)),
     ("read", |c| bytes(c, |d| d.read_bytes.0)),
     ("written", |c| bytes(c, |d| d.written_bytes.0)),
-    ("written / data", |c| match (c.device, c.data.0) {
-        (Some(device), data) if data > 0 && device.written_bytes.0 > 0 => {
-            let ratio = device.written_bytes.0 as f64 / data as f64;
-            (times(ratio), ratio)
-        }
-        _ => ("\u{2013}".to_owned(), 0.0),
+    ("written / data", |c| {
+        let ratio = c.written_per_data;
+        let text = ratio.map_or_else(|| "\u{2013}".to_owned(), times);
+        (text, ratio.unwrap_or(0.0))
     }),
     ("reads", |c| number(c, |d| d.reads)),
     ("writes", |c| number(c, |d| d.writes)),
@@ -39,7 +37,7 @@ pub const COSTS: [CostColumn; 13] = [
     ("discarded", |c| bytes(c, |d| d.discarded_bytes.0)),
     ("space", |c| (c.space_in_words(), c.space as f64)),
     ("space / data", |c| {
-        let ratio = c.space_per_data();
+        let ratio = c.space_per_data;
         let text = ratio.map_or_else(|| "\u{2013}".to_owned(), times);
         (text, ratio.unwrap_or(0.0))
     }),

@@ -223,7 +223,7 @@ fn costs(page: &mut String, comparison: &Comparison, workload: &WorkloadTable) {
         ("flushes", |c| device(c, |d| d.flushes.to_string())),
         ("space", Cost::space_in_words),
         ("space / data", |c| {
-            let ratio = c.space_per_data();
+            let ratio = c.space_per_data;
             ratio.map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of)))
         }),
     ];

@@ -21,19 +21,19 @@ struct Column {
 const PER_DATA: &str = "space/data";
 
 const COLUMNS: [Column; 10] = [
-    Column::new("user+sys", 0, |c| c.workers().to_string()),
+    Column::new("user+sys", 0, |c| c.workers.to_string()),
     Column::new("machine", 2, |c| c.machine_busy.to_string()),
     Column::new("steal", 5, |c| c.steal.to_string()),
     Column::new("read", 0, |c| device(c, |d| d.read_bytes.to_string())),
     Column::new("written", 0, |c| device(c, |d| d.written_bytes.to_string())),
     Column::new("requests", 1, |c| {
-        device(c, |d| grouped(d.reads + d.writes + d.discards))
+        c.requests.map_or_else(|| "-".to_owned(), grouped)
     }),
     Column::new("flushes", 3, |c| device(c, |d| grouped(d.flushes))),
     Column::new("busy", 6, |c| device(c, |d| d.busy_ns.to_string())),
     Column::new("space", 4, Cost::space_in_words),
     Column::new(PER_DATA, 7, |c| {
-        c.space_per_data()
+        c.space_per_data
             .map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of)))
     }),
 ];

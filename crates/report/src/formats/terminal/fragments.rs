@@ -87,7 +87,7 @@ fn cells(told: &Told, cost: Option<&Cost>) -> [String; 6] {
         told.fragmented_in_words(),
         class_in_words(told.median_class),
         class_in_words(told.largest_class),
-        cost.and_then(Cost::space_per_data)
+        cost.and_then(|cost| cost.space_per_data)
             .map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of))),
     ]
 }
