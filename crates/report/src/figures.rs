@@ -1,7 +1,7 @@
 //! What may be said of figures here: the judgement of `fsdyno-stats`, and which trend and which
 //! outlier is worth a word.
 
-use fsdyno_stats::{OUTLYING, Rule, Verdict, drift, judge, outliers};
+use fsdyno_stats::{OUTLYING, Verdict, drift, outliers};
 
 pub use fsdyno_stats::FEWEST;
 
@@ -16,12 +16,6 @@ pub const MATTERS: f64 = 0.1;
 
 /// The p-value below which a drift is not put down to chance.
 const SIGNIFICANT: f64 = 0.05;
-
-/// What the figures allow to be said of `these` against `others` (less is faster), by themselves;
-/// none where too few blocks have both.
-pub fn verdict(these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
-    judge(these, others, &Rule::default())
-}
 
 /// Who leads by rank (the lowest first), and who is not told from the leader. Nobody, where of
 /// the first by rank nothing can be said beside anybody, and of others something can; where nothing
@@ -67,9 +61,14 @@ pub fn astray(times: &[Blocked], median: f64) -> Vec<Blocked> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsdyno_stats::{Rule, judge};
 
     fn blocks(values: &[f64]) -> Vec<Blocked> {
         (0..).zip(values.iter().copied()).collect()
+    }
+
+    fn verdict(these: &[Blocked], others: &[Blocked]) -> Option<Verdict> {
+        judge(these, others, &Rule::default())
     }
 
     #[test]

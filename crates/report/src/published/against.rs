@@ -8,6 +8,7 @@ use crate::figures::{Blocked, FEWEST};
 use crate::reruns::told::{Laid, explain};
 use crate::reruns::{self, RerunTold};
 use crate::table::labs::has_faults;
+use crate::table::verdicts::rule;
 use crate::table::{Lab, labs};
 use crate::words;
 use fsdyno_model::{Better, DeviceUse, Nanos, ResultSet, Sample};
@@ -226,9 +227,7 @@ impl Against {
         } else {
             ""
         };
-        let judge = Judge {
-            exact: set.run.plan.is_certain(),
-        };
+        let judge = Judge { rule: rule(set) };
         let mut conclusions = told(table, &contenders, &lines, judge);
         let laid = Laid {
             set,
@@ -448,9 +447,7 @@ impl Beside {
                 figures,
             });
         }
-        let judge = Judge {
-            exact: plan.is_certain(),
-        };
+        let judge = Judge { rule: rule(set) };
         compare(&mut entries, better, judge)?;
         Some(Self {
             label: line.label.clone(),

@@ -6,10 +6,10 @@ use crate::figures;
 use fsdyno_stats::{Rule, Verdict, judge};
 
 /// How figures of a run are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judge {
-    /// Whether chance has no part in a figure.
-    pub exact: bool,
+    /// The rule of the run: its margin, its interim analyses, and whether figures have no noise.
+    pub rule: Rule,
 }
 
 impl Judge {
@@ -19,11 +19,7 @@ impl Judge {
         if these.idle && others.idle {
             return Some(Verdict::Indistinguishable);
         }
-        let rule = Rule {
-            certain: self.exact,
-            ..Rule::default()
-        };
-        judge(&these.figures, &others.figures, &rule)
+        judge(&these.figures, &others.figures, &self.rule)
     }
 
     /// Who leads by rank (the lowest first), and who cannot be told from the leader.

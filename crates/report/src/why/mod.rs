@@ -8,8 +8,8 @@ pub mod cause;
 pub mod parts;
 pub mod rows;
 
-use crate::figures::{Blocked, FEWEST, verdict};
 use crate::table::labs;
+use crate::table::verdicts::Judged;
 use crate::words;
 use cause::Cause;
 use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};
@@ -17,9 +17,6 @@ use fsdyno_stats::Verdict;
 use parts::{Anatomy, Source};
 use rows::Row;
 use serde::Serialize;
-
-/// From this part of the shorter time a difference is one.
-const MATTERS: f64 = 0.02;
 
 /// What one who asks for advice is told: of the slower and the faster of two contenders, what the
 /// slower may try against this cause.
@@ -103,7 +100,8 @@ impl Why {
     /// The version of the structure that this program writes.
     pub const SCHEMA: u32 = 2;
 
-    /// Compares two contenders by their labels, over one phase or all.
+    /// Compares two contenders by their labels, over one phase or all. Whether they differ is what
+    /// the report of their lab says.
     pub fn of(
         set: &ResultSet,
         labels: [&str; 2],
@@ -111,19 +109,30 @@ impl Why {
         advice: Advice<'_>,
     ) -> Result<Self, WhyError> {
         let places = [place(set, labels[0])?, place(set, labels[1])?];
+        let share = share_of(set, places).unwrap_or_default();
+        Self::judged(set, labels, phase, advice, &Judged::of(&set.only(&share)))
+    }
+
+    /// The same with the verdicts of the lab that both ran in.
+    pub(crate) fn judged(
+        set: &ResultSet,
+        labels: [&str; 2],
+        phase: Option<&str>,
+        advice: Advice<'_>,
+        judged: &Judged,
+    ) -> Result<Self, WhyError> {
+        let places = [place(set, labels[0])?, place(set, labels[1])?];
         let shown = labels.map(words::printable);
         if places[0] == places[1] {
             return Err(WhyError::Twice(shown[0].clone()));
         }
-        let shares = set.labs();
-        if !shares
-            .iter()
-            .any(|share| places.iter().all(|at| share.contenders.contains(at)))
-        {
+        let Some(share) = share_of(set, places) else {
             let [a, b] = shown;
             return Err(WhyError::Apart(a, b));
-        }
-        let mut phases = phases(set, places, phase, advice)?;
+        };
+        let among = places.map(|at| share.iter().position(|one| *one == at).unwrap_or(0));
+        let verdicts = Pair { judged, among };
+        let mut phases = phases(set, places, phase, advice, &verdicts)?;
         if phases.is_empty() {
             let [a, b] = shown;
             return Err(WhyError::Nothing(set.run.id.clone(), a, b));
@@ -140,6 +149,19 @@ impl Why {
             phases,
         })
     }
+}
+
+/// The contenders of the lab that both ran in.
+fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
+    let mut shares = set.labs().into_iter();
+    let share = shares.find(|share| places.iter().all(|at| share.contenders.contains(at)));
+    share.map(|share| share.contenders)
+}
+
+/// The verdicts of a lab, and the places of two contenders in it.
+struct Pair<'a> {
+    judged: &'a Judged,
+    among: [usize; 2],
 }
 
 fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
@@ -162,6 +184,7 @@ fn phases(
     places: [usize; 2],
     asked: Option<&str>,
     advice: Advice<'_>,
+    pair: &Pair<'_>,
 ) -> Result<Vec<PhaseWhy>, WhyError> {
     let plan = &set.run.plan;
     let (mut all, mut known, mut found) = (Vec::new(), Vec::new(), asked.is_none());
@@ -179,6 +202,8 @@ fn phases(
                 set,
                 contenders,
                 samples: [&samples[0], &samples[1]],
+                verdict: pair.judged.whole(w, p).of(pair.among[0], pair.among[1]),
+                margin: pair.judged.rule().margin,
             };
             all.extend(one.why(words::printable(&heading), advice));
         }
@@ -198,6 +223,10 @@ struct Compared<'a> {
     set: &'a ResultSet,
     contenders: [&'a Contender; 2],
     samples: [&'a [(u32, &'a Sample)]; 2],
+    /// What the report says of the first beside the second; none of too few repeats.
+    verdict: Option<Verdict>,
+    /// The difference that matters to the run.
+    margin: f64,
 }
 
 impl Compared<'_> {
@@ -212,7 +241,7 @@ impl Compared<'_> {
         let [a, b] = &anatomies;
         let difference_ns = b.whole_ns.cast_signed() - a.whole_ns.cast_signed();
         let slower = usize::from(difference_ns > 0);
-        let doubt = self.doubt(&anatomies, virtual_time);
+        let doubt = self.doubt(&anatomies);
         let found = match doubt {
             Some(doubt) => Err(doubt),
             None => cause::find(&anatomies[slower], &anatomies[1 - slower]),
@@ -237,28 +266,44 @@ impl Compared<'_> {
         })
     }
 
-    /// Why a difference is none, or may be chance.
-    fn doubt(&self, [a, b]: &[Anatomy; 2], virtual_time: bool) -> Option<String> {
-        let least = a.whole_ns.min(b.whole_ns) as f64;
-        let apart = a.whole_ns.abs_diff(b.whole_ns) as f64;
-        if apart <= MATTERS * least {
-            return Some("there is no difference of more than 2 % to explain".to_owned());
+    /// Why there is no difference to explain, by the verdict of the report. Of too few repeats there
+    /// is none: what there is is explained.
+    fn doubt(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
+        let margin = words::percent(self.margin);
+        let middles = if a.whole_ns > b.whole_ns {
+            Verdict::Slower
+        } else {
+            Verdict::Faster
+        };
+        match self.verdict {
+            Some(Verdict::Indistinguishable) => Some(format!(
+                "the two are equivalent within the margin of {margin}, so there is nothing to explain"
+            )),
+            Some(Verdict::Open) => {
+                let blocks = words::count(blocks_of_both(self.samples), "block");
+                Some(format!(
+                    "inconclusive: {blocks} do not show whether the two differ by more than {margin}, \
+                     so there is nothing to explain"
+                ))
+            }
+            Some(verdict) if verdict != middles => Some(
+                "the verdict by blocks is the opposite of the order of these two samples, which are \
+                 the medians, so one sample of each does not explain it"
+                    .to_owned(),
+            ),
+            Some(_) => None,
+            None => {
+                let apart = a.whole_ns.abs_diff(b.whole_ns) as f64;
+                let least = a.whole_ns.min(b.whole_ns) as f64;
+                let blocks = words::count(blocks_of_both(self.samples), "block");
+                (apart <= self.margin * least).then(|| {
+                    format!(
+                        "they differ by at most the margin of {margin} in {blocks}, which are too few \
+                         for a verdict, so there is nothing to explain"
+                    )
+                })
+            }
         }
-        let times = self.samples.map(|samples| -> Vec<Blocked> {
-            let times = samples
-                .iter()
-                .map(|(block, of)| (*block, of.whole_ns().0 as f64));
-            times.collect()
-        });
-        let judged = verdict(&times[0], &times[1]);
-        let blocks = blocks_of_both(self.samples);
-        let told_apart = matches!(judged, Some(Verdict::Faster | Verdict::Slower));
-        // Without noise, and without repeats to judge, there is only what there is.
-        (!virtual_time && blocks >= FEWEST && !told_apart).then(|| {
-            format!(
-                "the two cannot be told apart by {blocks} blocks, so there is nothing to explain"
-            )
-        })
     }
 }
 

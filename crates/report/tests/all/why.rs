@@ -7,10 +7,12 @@ use fsdyno_model::{
     Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, LabChoice, ModelDisk, Nanos, Observed,
     Pressure, ResultSet, Sample, Traced, Waits,
 };
+use fsdyno_report::table::Comparisons;
 use fsdyno_report::why::cause::Cause;
 use fsdyno_report::why::parts::{Anatomy, Part};
 use fsdyno_report::why::{Why, WhyError};
 use fsdyno_report::{Format, render_why};
+use fsdyno_stats::Verdict;
 use unicode_width::UnicodeWidthStr;
 
 const MS: u64 = 1_000_000;
@@ -354,10 +356,69 @@ fn where_counters_do_not_carry_a_cause_none_is_named() {
         took(sample, 1010, 100, 310);
         device(sample, 300, [300, 0, 0, 0]);
     });
-    unknown(level, "no difference of more than 2 %");
+    unknown(level, "they differ by at most the margin of 2 % in 1 block");
     // In a middle that is far apart, of figures that lie across each other.
     let crossed = fixture::one_phase(&["one", "other"], &[&[1000, 900, 3000], &[2000, 2500, 800]]);
-    unknown(crossed, "cannot be told apart by 3 blocks");
+    unknown(crossed, "inconclusive: 3 blocks do not show");
+}
+
+#[test]
+fn why_says_of_every_phase_what_the_report_says_with_the_margin_of_the_run() {
+    let mut seed = 11u64;
+    let mut next = |below: u64| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut met = [0; 4];
+    for turn in 0..300_u64 {
+        let blocks = 1 + next(10);
+        let (apart, noise) = (
+            [0, 10, 40, 300][next(4) as usize],
+            1 + [5, 100][next(2) as usize],
+        );
+        let base: Vec<u64> = (0..blocks).map(|_| 1000 + next(noise)).collect();
+        let other: Vec<u64> = (0..blocks).map(|_| 1000 + apart + next(noise)).collect();
+        // Others compete as well: they raise what is asked of every verdict.
+        let third: Vec<u64> = (0..blocks).map(|_| 1000 + next(noise)).collect();
+        let labels = ["one", "other", "third"];
+        let mut set = fixture::one_phase(&labels, &[&base, &other, &third]);
+        set.run.plan.margin = [0.0, 0.02, 0.1][(turn % 3) as usize];
+        let report = Comparisons::of(&set);
+        let line = report.labs[0].lines().last().unwrap();
+        let phase = why(&set).phases.remove(0);
+        let sentence = phase.sentence;
+        let has = |text: &str| sentence.contains(text);
+        let verdict = line.verdicts.of(0, 1);
+        let margin = ["0 %", "2 %", "10 %"][(turn % 3) as usize];
+        match verdict {
+            Some(Verdict::Indistinguishable) => {
+                assert!(
+                    has("equivalent within the margin of") && has(margin),
+                    "{sentence}"
+                );
+                met[0] += 1;
+            }
+            Some(Verdict::Open) => {
+                assert!(has("inconclusive: ") && has(margin), "{sentence}");
+                met[1] += 1;
+            }
+            Some(Verdict::Faster | Verdict::Slower) => met[2] += 1,
+            None => met[3] += 1,
+        }
+        let settled = matches!(verdict, Some(Verdict::Faster | Verdict::Slower));
+        assert!(
+            settled || verdict.is_none() || phase.cause.is_none(),
+            "{sentence}"
+        );
+        assert!(
+            !settled || (!has("equivalent") && !has("inconclusive")),
+            "{sentence}"
+        );
+        assert!(!has("no difference"), "{sentence}");
+    }
+    assert!(met.iter().all(|of| *of > 10), "{met:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::Options;
 use crate::table::overview::Says;
+use crate::table::verdicts::Judged;
 use crate::table::{Comparison, Comparisons};
 use crate::why::Why as Told;
 use fsdyno_model::ResultSet;
@@ -50,6 +51,7 @@ impl Why {
             run: crate::words::printable(&set.run.id),
             ..Self::default()
         };
+        let judged = Judged::of(set);
         for at in all.iter().copied().skip(1) {
             let apart = |says| matches!(says, Says::Faster | Says::Slower);
             let rows = overview.rows.iter();
@@ -59,7 +61,7 @@ impl Why {
                 .collect();
             let pair = [labels[0].label.as_str(), labels[at].label.as_str()];
             let told = (!places.is_empty())
-                .then(|| Told::of(set, pair, None, &options.advice).ok())
+                .then(|| Told::judged(set, pair, None, &options.advice, &judged).ok())
                 .flatten();
             if let Some(told) = told {
                 why.take(told, &places);
