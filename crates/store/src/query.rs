@@ -38,7 +38,8 @@ pub struct RunSummary {
     pub failed: u64,
     /// Cells that were skipped.
     pub skipped: u64,
-    /// The time all its cells took.
+    /// How long it took: the sum of the times of its recorded cells. Pauses between an interruption
+    /// and `--resume`, and what a killed session did not record, do not count.
     pub took_ns: Nanos,
 }
 

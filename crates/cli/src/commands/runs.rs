@@ -59,7 +59,7 @@ fn row(run: &RunSummary) -> Vec<String> {
         run.id.clone(),
         cells,
         ended(run.stop),
-        took(run.started_unix_ns, run.ended_unix_ns),
+        run.took_ns.clock(),
         run.contenders.join(" "),
     ]
 }
@@ -73,7 +73,7 @@ fn row_of_series(series: &SeriesSummary) -> Vec<String> {
         series.id.clone(),
         cuts,
         ended(series.stop),
-        took(series.started_unix_ns, series.ended_unix_ns),
+        took_of_series(series),
         series.contenders.join(" "),
     ]
 }
@@ -82,8 +82,10 @@ fn ended(stop: Option<StopReason>) -> String {
     stop.map_or("not yet".to_owned(), |stop| stop.to_string())
 }
 
-fn took(started_unix_ns: u64, ended_unix_ns: Option<u64>) -> String {
-    let took = ended_unix_ns.map(|end| Nanos(end.saturating_sub(started_unix_ns)).clock());
+/// A series is never resumed: it took the time from its start to its end.
+fn took_of_series(series: &SeriesSummary) -> String {
+    let ended = series.ended_unix_ns;
+    let took = ended.map(|end| Nanos(end.saturating_sub(series.started_unix_ns)).clock());
     took.unwrap_or_default()
 }
 
