@@ -52,6 +52,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         guest: None,
         disk: None,
         disk_record: None,
+        contents: std::collections::BTreeMap::new(),
     }
 }
 

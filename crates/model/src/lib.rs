@@ -6,6 +6,7 @@
 
 pub mod cell;
 pub mod contender;
+pub mod content;
 pub mod course;
 pub mod cut;
 pub mod disk_use;
@@ -35,6 +36,7 @@ pub mod warning;
 
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
+pub use content::DatasetContent;
 pub use course::{LatencyDistribution, Progress, Slice};
 pub use cut::{CacheLoss, Cut, Judgement, Loss, Recovery};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};

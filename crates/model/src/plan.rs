@@ -1,6 +1,7 @@
 //! A plan: contenders x workloads x repeats, resolved, with a seed and an order.
 
 use crate::contender::Contender;
+use crate::content::DatasetContent;
 use crate::evidence::CacheState;
 use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
@@ -78,6 +79,11 @@ pub struct Plan {
     /// Where every request to its model disks is recorded; none where only figures are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_record: Option<DiskRecord>,
+    /// What the user's own inputs held when the plan was made, by their text: `tar:FILE`,
+    /// `tree:DIR`, `file:FILE`, and `kernel:FILE` for a guest's kernel. A plan recorded by a version
+    /// without this has none, and their content is unknown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub contents: BTreeMap<String, DatasetContent>,
 }
 
 /// How long contenders are measured on whose place is not known yet.
@@ -234,6 +240,11 @@ pub enum DatasetChoice {
 impl DatasetChoice {
     /// The name of the dataset without files, for phases that make what they work on.
     pub const NONE: &str = "none";
+
+    /// Whether it is the user's: what it holds may change from run to run.
+    pub fn is_users(&self) -> bool {
+        !matches!(self, Self::Generated(_))
+    }
 
     /// Whether it holds no files.
     pub fn is_none(&self) -> bool {

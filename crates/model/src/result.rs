@@ -302,6 +302,7 @@ mod tests {
             guest: None,
             disk: None,
             disk_record: None,
+            contents: std::collections::BTreeMap::new(),
         };
         ResultSet {
             schema: ResultSet::SCHEMA,

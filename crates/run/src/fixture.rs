@@ -46,5 +46,6 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         guest: None,
         disk: None,
         disk_record: None,
+        contents: std::collections::BTreeMap::new(),
     }
 }

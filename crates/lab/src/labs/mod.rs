@@ -8,7 +8,9 @@ pub(crate) mod recorded;
 pub mod ssh;
 
 use crate::missing::Missing;
-use fsdyno_model::{Cell, CellRecord, Event, LabChoice, Plan};
+use fsdyno_load::datasets::identity::Identity;
+use fsdyno_model::{Cell, CellRecord, Event, Failure, LabChoice, Outcome, Plan, Stage, Stop};
+use notes::Notes;
 use std::collections::BTreeMap;
 
 /// A place where cells run, as the conductor sees it.
@@ -50,17 +52,39 @@ pub trait Below {
 
 /// All labs that a plan uses: each cell runs where its contender says.
 #[derive(Default)]
-pub struct Labs(BTreeMap<LabChoice, Box<dyn Surveyed>>);
+pub struct Labs {
+    labs: BTreeMap<LabChoice, Box<dyn Surveyed>>,
+    /// The user's datasets, which must not change between cells or during one.
+    datasets: Vec<Identity>,
+    stop: Stop,
+}
 
 impl Labs {
     /// Takes up a lab.
     pub fn add(&mut self, choice: LabChoice, lab: impl Surveyed + 'static) {
-        self.0.insert(choice, Box::new(lab));
+        self.labs.insert(choice, Box::new(lab));
+    }
+
+    /// Fails each cell by name before or during which one of these datasets changed.
+    pub fn watch(&mut self, datasets: Vec<Identity>, stop: Stop) {
+        (self.datasets, self.stop) = (datasets, stop);
+    }
+
+    /// How a cell fails whose dataset is no longer that of the plan.
+    fn changed(&self, plan: &Plan, cell: Cell) -> Option<Outcome> {
+        let dataset = &plan.workloads.get(cell.workload as usize)?.dataset;
+        let watched = self.datasets.iter().find(|one| one.choice() == dataset)?;
+        let changed = watched.check(&self.stop).err()?;
+        Some(Outcome::Failed(Failure {
+            stage: Stage::Prepare,
+            message: changed.to_string(),
+            errno: None,
+        }))
     }
 
     /// What the guests of a lab tell of themselves, where there are any.
     pub fn guest(&self, choice: &LabChoice) -> Option<&str> {
-        self.0.get(choice)?.guest()
+        self.labs.get(choice)?.guest()
     }
 
     /// What is missing for a plan, each contender seen from its own lab. A program is missing for
@@ -68,12 +92,12 @@ impl Labs {
     pub fn missing(&self, plan: &Plan) -> Missing {
         let contenders = plan.contenders.iter().enumerate();
         let seen = contenders.map(|(number, contender)| {
-            let lab = self.0.get(&contender.lab)?;
+            let lab = self.labs.get(&contender.lab)?;
             lab.missing().contenders.get(number)?.clone()
         });
         let everywhere = |number: usize| {
             let mut lacks = self
-                .0
+                .labs
                 .values()
                 .map(|lab| lab.missing().workloads.get(number));
             let first = lacks.next()??.clone()?;
@@ -96,10 +120,25 @@ impl Lab for Labs {
     ) -> Option<CellRecord> {
         // A plan uses no lab that was not made for it.
         let contender = plan.contenders.get(cell.contender as usize)?;
-        self.0.get_mut(&contender.lab)?.run_cell(plan, cell, emit)
+        if let Some(outcome) = self.changed(plan, cell) {
+            return Some(Notes::new(cell, emit).into_record(outcome));
+        }
+        let lab = self.labs.get_mut(&contender.lab)?;
+        let mut record = lab.run_cell(plan, cell, emit)?;
+        let skipped = matches!(record.outcome, Outcome::Skipped { .. });
+        if let Some(mut changed) = self.changed(plan, cell).filter(|_| !skipped) {
+            if let (Outcome::Failed(changed), Outcome::Failed(why)) =
+                (&mut changed, &record.outcome)
+            {
+                changed.message = format!("{}; {}", why.message, changed.message);
+            }
+            record.outcome = changed;
+            record.samples.clear();
+        }
+        Some(record)
     }
 
     fn stop_requested(&self) -> bool {
-        self.0.values().any(|lab| lab.stop_requested())
+        self.labs.values().any(|lab| lab.stop_requested())
     }
 }

@@ -90,8 +90,14 @@ pub enum DatasetError {
         /// The dataset.
         name: String,
     },
+    /// It changed between the beginning and the end of reading it.
+    #[error("the dataset {dataset} changed while it was read; keep it unchanged during a run")]
+    Changed {
+        /// The dataset, as typed.
+        dataset: String,
+    },
     /// The user wished to stop.
-    #[error("stopped while laying the dataset")]
+    #[error("stopped while a dataset was read or created")]
     Stopped,
 }
 

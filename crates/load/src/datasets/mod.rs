@@ -15,6 +15,7 @@ mod copying;
 mod error;
 pub mod file;
 pub mod generated;
+pub mod identity;
 mod kinds;
 mod laying;
 pub mod member;

@@ -4,6 +4,7 @@
 use crate::words;
 use fsdyno_model::{DeviceChoice, Plan, Provenance, ResultSet};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// One thing that two runs do not have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -103,7 +104,8 @@ fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
         }
         .to_owned()
     });
-    if all.is_empty() {
+    of_contents(&mut all, base, other);
+    if !all.iter().any(|one| one.forbids) {
         // What is told above in words is the same; is it the same to the last option?
         let whole = |plan: &Plan| {
             let parts = (&plan.contenders, &plan.workloads, &plan.disk, plan.verify);
@@ -115,6 +117,45 @@ fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
         }
     }
     all
+}
+
+/// What the same inputs of the user's held; of a run that did not record it, it is unknown.
+fn of_contents(all: &mut Vec<Difference>, base: &Plan, other: &Plan) {
+    const UNKNOWN: &str = "not recorded";
+    let datasets = |plan: &Plan| -> BTreeSet<String> {
+        let users = plan.workloads.iter().filter(|one| one.dataset.is_users());
+        users.map(|one| one.dataset.to_string()).collect()
+    };
+    let recorded = base.contents.keys().chain(other.contents.keys()).cloned();
+    let mut names: BTreeSet<String> = recorded.collect();
+    names.extend(datasets(base));
+    names.extend(datasets(other));
+    for name in names {
+        let is_dataset = datasets(base).contains(&name);
+        if is_dataset != datasets(other).contains(&name) {
+            // Another dataset: that is said.
+            continue;
+        }
+        let text = |plan: &Plan| {
+            let content = plan.contents.get(&name);
+            content.map_or_else(|| UNKNOWN.to_owned(), ToString::to_string)
+        };
+        let (then, now) = (base.contents.get(&name), other.contents.get(&name));
+        let unknown = then.is_none() || now.is_none();
+        if !unknown && then == now {
+            continue;
+        }
+        all.push(Difference {
+            what: if is_dataset {
+                "content of the dataset"
+            } else {
+                "kernel program"
+            },
+            base: words::printable(&format!("{name}: {}", text(base))),
+            run: words::printable(&text(other)),
+            forbids: is_dataset && !unknown,
+        });
+    }
 }
 
 fn of_machines(all: &mut Vec<Difference>, base: &Provenance, other: &Provenance) {

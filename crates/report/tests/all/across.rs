@@ -11,6 +11,14 @@ use fsdyno_report::formats::across;
 fn run(id: &str, times: &[&[u64]]) -> ResultSet {
     let mut set = one_phase(&["ext4", "xfs"], times);
     set.run.id = id.into();
+    let content = fsdyno_model::DatasetContent {
+        files: 1,
+        directories: 0,
+        bytes: fsdyno_model::Bytes(10),
+        sha256: "0".repeat(64),
+    };
+    let dataset = set.run.plan.workloads[0].dataset.to_string();
+    set.run.plan.contents.insert(dataset, content);
     set
 }
 
@@ -79,6 +87,51 @@ fn another_kernel_or_number_of_repeats_may_be_compared_and_another_dataset_not()
         },
         "dataset",
     );
+}
+
+#[test]
+fn other_content_of_the_same_dataset_forbids_and_unknown_content_is_said() {
+    let (was, now) = both();
+    let with = |set: &ResultSet, files: Option<u64>| {
+        let mut set = set.clone();
+        let dataset = fsdyno_model::DatasetChoice::Tar("/srv/ports.tar".into());
+        if let Some(files) = files {
+            let content = fsdyno_model::DatasetContent {
+                files,
+                directories: 0,
+                bytes: fsdyno_model::Bytes(files * 10),
+                sha256: format!("{files:064}"),
+            };
+            set.run.plan.contents.insert(dataset.to_string(), content);
+        }
+        set.run.plan.workloads[0].dataset = dataset;
+        set
+    };
+    let first = was.clone();
+    let content = |was: Option<u64>, now_has: Option<u64>| {
+        let all = differences(&with(&first, was), &with(&now, now_has));
+        let found = all
+            .into_iter()
+            .find(|one| one.what == "content of the dataset");
+        found.map(|one| (one.base, one.run, one.forbids))
+    };
+    assert_eq!(content(Some(3), Some(3)), None);
+    let (then, other, forbids) = content(Some(3), Some(303)).unwrap();
+    assert_eq!(
+        then,
+        "tar:/srv/ports.tar: 3 files, 0 dirs, 30 bytes, 0000000000000000"
+    );
+    assert!(other.starts_with("303 files") && forbids, "{other}");
+    for (was, now) in [(None, Some(3)), (Some(3), None), (None, None)] {
+        let (then, other, forbids) = content(was, now).unwrap();
+        assert!(format!("{then}{other}").contains("not recorded"));
+        assert!(!forbids);
+    }
+    // What else differs is still found.
+    let mut other = with(&now, None);
+    other.run.plan.verify = !other.run.plan.verify;
+    let all = differences(&with(&was, None), &other);
+    assert!(all.iter().any(|one| one.what == "plan" && one.forbids));
 }
 
 #[test]

@@ -51,6 +51,14 @@ fn every_run_is_what_its_schema_says_to_the_last_property() {
     let mut varied = fixture::run();
     varied.run.plan.vary = Some(Vary::DatasetSeed);
     varied.run.plan.cell_budget = Some(Nanos(1));
+    let content = fsdyno_model::DatasetContent {
+        files: 1,
+        directories: 0,
+        bytes: fsdyno_model::Bytes(10),
+        sha256: "0".repeat(64),
+    };
+    let contents = &mut varied.run.plan.contents;
+    contents.insert("tar:/a".into(), content);
     varied.run.plan.disk = Some(ModelDisk {
         profile: "any".into(),
         text: String::new(),

@@ -151,13 +151,11 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let vary = length::varies(request, &layers, &workloads)?;
     let (repeats, adaptive, margin) = length::of(request, &layers, disk.as_ref(), vary)?;
     let (budget, cell_budget) = length::budgets(request, &layers)?;
+    let seed = request.seed.or(layers.pick(|layer| layer.seed));
     Ok(Plan {
         schema: Plan::SCHEMA,
         name,
-        seed: request
-            .seed
-            .or(layers.pick(|layer| layer.seed))
-            .unwrap_or(DEFAULT_SEED),
+        seed: seed.unwrap_or(DEFAULT_SEED),
         vary,
         scale,
         repeats,
@@ -182,6 +180,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         guest,
         disk,
         disk_record,
+        contents: std::collections::BTreeMap::new(),
     })
 }
 

@@ -292,5 +292,6 @@ fn everything() -> Plan {
         guest: None,
         disk: None,
         disk_record: None,
+        contents: std::collections::BTreeMap::new(),
     }
 }

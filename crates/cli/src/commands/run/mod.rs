@@ -2,6 +2,7 @@
 
 mod args;
 pub mod begin;
+mod contents;
 pub mod devices;
 mod elsewhere;
 mod listener;
@@ -91,16 +92,20 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, Trouble> {
 
 /// Runs a plan that was never begun.
 pub fn fresh(
-    plan: Plan,
+    mut plan: Plan,
     wishes: &Wishes,
     store_path: &Path,
     stop: &Stop,
 ) -> Result<Ended, Trouble> {
     let preflight = preflight(&plan)?;
     if wishes.dry_run {
+        plan.contents = contents::read(&plan, stop)?.contents;
         return say(&plan, &preflight);
     }
-    let lab = lab(&wishes.erase, &plan, preflight, None, stop)?;
+    let mut lab = lab(&wishes.erase, &plan, preflight, None, stop)?;
+    let read = contents::read(&plan, stop)?;
+    plan.contents = read.contents;
+    lab.watch(read.datasets, stop.clone());
     let mut store = Store::open(store_path)?;
     let mut info = RunInfo {
         id: String::new(),
@@ -145,7 +150,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
             complete: true,
         });
     }
-    let lab = lab(
+    let mut lab = lab(
         &wishes.erase,
         &info.plan,
         preflight(&info.plan)?,
@@ -153,6 +158,9 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
         stop,
     )?;
     same_guests(&set, &lab)?;
+    let read = contents::read(&info.plan, stop)?;
+    contents::check(info, &read.contents)?;
+    lab.watch(read.datasets, stop.clone());
     go(wishes, lab, store, info, &set.cells)
 }
 
@@ -178,13 +186,19 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), Trouble> {
 
 /// Refuses to go on elsewhere: cells of one run are compared with each other.
 fn same_machine(info: &RunInfo) -> Result<(), Trouble> {
-    let here = provenance::collect(&[], &[]);
+    let here = provenance::collect(&programs_to_name(&info.plan), &[]);
     let then = &info.provenance;
-    let facts = [
+    let mut facts = vec![
         ("kernel", &then.kernel, &here.kernel),
         ("kernel build", &then.kernel_build, &here.kernel_build),
         ("processor", &then.processor, &here.processor),
+        ("version of fsdyno", &then.fsdyno, &here.fsdyno),
     ];
+    // A mkfs or a tool of another version makes or does something else.
+    for (name, version) in &then.programs {
+        let now = here.programs.iter().find(|(now, _)| now == name);
+        facts.extend(now.map(|(_, now)| (name.as_str(), version, now)));
+    }
     match facts.into_iter().find(|(_, then, here)| then != here) {
         None => Ok(()),
         Some((what, then, here)) => Err(begun_elsewhere(info, what, then, here)),

@@ -403,11 +403,12 @@ impl Lab for GuestLab {
     }
 }
 
-/// A plan as a guest is told it: how long it may take is watched from here.
+/// The plan that a guest gets. Its duration and its datasets are watched from here.
 fn inside(plan: &Plan) -> Plan {
     Plan {
         budget: None,
         cell_budget: None,
+        contents: std::collections::BTreeMap::new(),
         ..plan.clone()
     }
 }

@@ -1,0 +1,87 @@
+//! The content of the user's own inputs: read once before a run, recorded in its plan, and compared
+//! with that plan when the run is resumed.
+
+use crate::exit::{Code, Trouble};
+use fsdyno_load::datasets::DatasetError;
+use fsdyno_load::datasets::identity::{self, Identity};
+use fsdyno_model::{Bytes, DatasetContent, KernelChoice, Plan, RunInfo, Stop};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// A read that takes longer prints how far it is, this often.
+const REPORT_EVERY: Duration = Duration::from_secs(5);
+
+/// What was read.
+pub struct Read {
+    /// As a plan records it.
+    pub contents: BTreeMap<String, DatasetContent>,
+    /// The datasets, to be watched for changes.
+    pub datasets: Vec<Identity>,
+}
+
+/// Reads all inputs of a plan that are the user's, each once.
+pub fn read(plan: &Plan, stop: &Stop) -> Result<Read, Trouble> {
+    let (mut contents, mut datasets) = (BTreeMap::new(), Vec::new());
+    for workload in &plan.workloads {
+        let name = workload.dataset.to_string();
+        if contents.contains_key(&name) {
+            continue;
+        }
+        let mut reported = Instant::now();
+        let mut progress = |files: u64, bytes: Bytes| {
+            if reported.elapsed() >= REPORT_EVERY {
+                reported = Instant::now();
+                let files = if files > 0 {
+                    format!("{files} files, ")
+                } else {
+                    String::new()
+                };
+                eprintln!("fsdyno: reading {name} to record its content: {files}{bytes} so far");
+            }
+        };
+        let read = Identity::read(&workload.dataset, stop, &mut progress).map_err(trouble)?;
+        if let Some(read) = read {
+            contents.insert(name, read.content().clone());
+            datasets.push(read);
+        }
+    }
+    if let Some(KernelChoice::File(path)) = plan.guest.as_ref().map(|guest| guest.kernel()) {
+        let content = identity::file_content(path, stop).map_err(trouble)?;
+        contents.insert(format!("kernel:{}", path.display()), content);
+    }
+    Ok(Read { contents, datasets })
+}
+
+fn trouble(error: DatasetError) -> Trouble {
+    match error {
+        DatasetError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),
+        error => Trouble::usage(error),
+    }
+}
+
+/// Refuses to resume a run whose inputs changed since it began.
+pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(), Trouble> {
+    let mut changed = String::new();
+    for (name, now) in now {
+        match info.plan.contents.get(name) {
+            None => eprintln!(
+                "fsdyno: {}: the content of {name} was not recorded when the run began; whether it \
+                 changed since is unknown",
+                info.id
+            ),
+            Some(then) if then == now => {}
+            Some(then) => {
+                let _ = write!(changed, "\n  {name}: {then}; now {now}");
+            }
+        }
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Trouble::usage(format!(
+        "cannot resume {}: its inputs changed since it began, and figures of the two cannot be \
+         compared within one run:{changed}\nrestore them, or begin a new run",
+        info.id
+    )))
+}

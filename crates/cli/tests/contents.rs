@@ -1,0 +1,117 @@
+//! Runs over datasets of the user's: what changed since the run began is refused by name.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::{Home, Said, outcomes};
+
+/// A small run over a tree, on a directory. The engine `null` waits for no disk.
+fn run(home: &Home, tree: &Path, more: &[&str]) -> Said {
+    let on = format!("dir:{}", home.work().display());
+    let dataset = format!("tree:{}", tree.display());
+    let fixed = [
+        "run",
+        "--on",
+        &on,
+        "--dataset",
+        &dataset,
+        "--workload",
+        "copy",
+    ];
+    home.fsdyno(&[&fixed, more].concat())
+}
+
+fn tree(home: &Home, files: usize) -> std::path::PathBuf {
+    let tree = home.path("tree");
+    fs::create_dir_all(&tree).unwrap();
+    for n in 0..files {
+        fs::write(tree.join(format!("{n}")), "content").unwrap();
+    }
+    tree
+}
+
+#[test]
+fn a_run_whose_dataset_changed_is_not_resumed_and_with_the_old_content_it_is() {
+    let home = Home::new();
+    let tree = tree(&home, 3);
+    // The first block always runs, and no other begins.
+    let said = run(
+        &home,
+        &tree,
+        &["--engine", "null", "--repeats", "2", "--budget", "1ms"],
+    );
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(outcomes(&home.result("last")).len(), 1);
+    fs::write(tree.join("more"), "content").unwrap();
+    let said = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(said.err.contains("tree:"), "{}", said.err);
+    assert!(
+        said.err.contains("3 files, 0 dirs, 21 bytes"),
+        "{}",
+        said.err
+    );
+    assert!(
+        said.err.contains("now 4 files, 0 dirs, 28 bytes"),
+        "{}",
+        said.err
+    );
+    fs::remove_file(tree.join("more")).unwrap();
+    let said = home.fsdyno(&["run", "--resume", "last"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(outcomes(&home.result("last")).len(), 2);
+}
+
+#[test]
+fn runs_over_other_content_have_other_hashes_and_are_not_compared() {
+    let home = Home::new();
+    let tree = tree(&home, 3);
+    assert_eq!(
+        run(&home, &tree, &["--engine", "null", "--repeats", "1"]).code,
+        Some(0)
+    );
+    let first = home.result("last");
+    assert_eq!(
+        run(&home, &tree, &["--engine", "null", "--repeats", "1"]).code,
+        Some(0)
+    );
+    let same = home.result("last");
+    fs::write(tree.join("0"), "CONTENT").unwrap();
+    assert_eq!(
+        run(&home, &tree, &["--engine", "null", "--repeats", "1"]).code,
+        Some(0)
+    );
+    let other = home.result("last");
+    let hash = |result: &serde_json::Value| result["run"]["plan_hash"].clone();
+    assert_eq!(hash(&first), hash(&same));
+    assert_ne!(hash(&first), hash(&other));
+    let id = |result: &serde_json::Value| result["run"]["id"].as_str().unwrap().to_owned();
+    let said = home.fsdyno(&["compare", &id(&first), &id(&same)]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = home.fsdyno(&["compare", &id(&first), &id(&other)]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(
+        said.err.contains("content of the dataset: tree:"),
+        "{}",
+        said.err
+    );
+    let said = home.fsdyno(&["compare", "--force", &id(&first), &id(&other)]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_cell_during_which_its_dataset_changed_fails_by_name_and_has_no_figures() {
+    let home = Home::new();
+    let tree = tree(&home, 3);
+    let change = format!("rm {}", tree.join("0").display());
+    let said = run(&home, &tree, &["--repeats", "2", "--exec", &change]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let result = home.result("last");
+    for cell in result["cells"].as_array().unwrap() {
+        let message = cell["outcome"]["message"].as_str().unwrap();
+        assert!(message.contains("changed during the run"), "{cell}");
+        assert!(message.contains("it held 3 files"), "{cell}");
+        assert_eq!(cell["samples"].as_array().unwrap().len(), 0, "{cell}");
+    }
+}
