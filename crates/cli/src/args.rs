@@ -20,10 +20,16 @@ Exit codes:
 
 /// Which file system, on which disks, with which options, is fastest for this work, and why?
 #[derive(Debug, Parser)]
-#[command(name = "fsdyno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
     /// The store that holds all runs [default: fsdyno.db in the XDG data directory]
-    #[arg(long, global = true, value_name = "FILE", env = "FSDYNO_STORE")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "FSDYNO_STORE",
+        hide_env_values = true
+    )]
     pub store: Option<PathBuf>,
 
     #[command(subcommand)]

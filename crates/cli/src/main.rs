@@ -1,5 +1,7 @@
 //! The binary `fsdyno`: arguments to a plan, wiring, exit codes. Everything else is elsewhere.
 
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod args;
 mod catalogue;
 mod commands;
@@ -15,11 +17,20 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     fsdyno_host::command::this_is_fsdyno();
-    let cli = Cli::parse();
+    output::filter_panics();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version cite nothing of others, so that they may be coloured.
+        Err(usage) if usage.exit_code() == 0 => usage.exit(),
+        Err(usage) => {
+            output::note(usage.render().to_string().trim_end());
+            return Code::Usage.into();
+        }
+    };
     match dispatch(&cli) {
         Ok(code) => code.into(),
         Err(trouble) => {
-            eprintln!("fsdyno: {trouble}");
+            output::note(format_args!("fsdyno: {trouble}"));
             trouble.code.into()
         }
     }

@@ -1,27 +1,107 @@
-//! Writing to standard output: whole texts, tables of words, JSON. A reader that goes away
-//! (`| head`) is no failure.
+//! Everything that fsdyno prints: whole texts, tables, JSON and pictures on standard output, messages
+//! on standard error. A reader that goes away (`| head`) is no failure.
+//!
+//! Nothing else in the program prints (clippy denies it), so that no text of others reaches the
+//! terminal unfiltered. Terminal escapes are filtered twice. Reports and tables replace them in the
+//! data before they add colour, with `printable`, so that a name in a hostile store cannot colour
+//! its neighbours. [`visible`] then filters what is printed as a whole, for data that a format did
+//! not filter and for messages. It passes the colour sequences of [`COLOURS`], and only in text that
+//! fsdyno coloured for a terminal. Should a format miss a field, the field can then change colours,
+//! but cannot move the cursor, set a title, or write to the clipboard.
 
 use crate::exit::Trouble;
 use comfy_table::{ContentArrangement, Table, presets};
+use fsdyno_model::printable::is_steering;
+use fsdyno_model::printable_lines;
 use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// Writes bytes.
-pub fn bytes(bytes: &[u8]) -> Result<(), Trouble> {
+/// The parameters of every SGR sequence (ECMA-48 8.3.117) that reports and the progress view use.
+const COLOURS: [&str; 7] = ["0", "1", "2", "31", "33", "36", "1;32"];
+
+/// Text with its control, direction and zero-width characters as visible escapes. Newlines and tabs
+/// stay; colours stay where `coloured`.
+///
+/// The escape is that of JSON (`\u001b`): JSON that is filtered here keeps its meaning.
+pub fn visible(text: &str, coloured: bool) -> Cow<'_, str> {
+    if !text.contains(|c| is_steering(c) && c != '\n') {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if !is_steering(c) || matches!(c, '\n' | '\t') {
+            clean.push(c);
+        } else if let Some(colour) = colour(c, rest.as_str()).filter(|_| coloured) {
+            let _ = write!(clean, "\x1b[{colour}m");
+            rest = rest.as_str()[colour.len() + 2..].chars();
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(clean, "\\u{unit:04x}");
+            }
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// The parameter of a colour sequence that begins with `c`, where it is one of fsdyno's.
+fn colour(c: char, rest: &str) -> Option<&'static str> {
+    let rest = rest.strip_prefix('[').filter(|_| c == '\x1b')?;
+    COLOURS.into_iter().find(|colour| {
+        let behind = rest.strip_prefix(colour);
+        behind.is_some_and(|behind| behind.starts_with('m'))
+    })
+}
+
+/// Prints a message on standard error, on lines of its own.
+pub fn note(message: impl fmt::Display) {
+    let line = format!("{}\n", visible(&message.to_string(), false));
+    // There is no other place to report that standard error is closed.
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// Prints panics as [`note`] prints messages: they may cite data.
+pub fn filter_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let trace = std::backtrace::Backtrace::capture();
+        note(format_args!(
+            "thread '{}' {panic}",
+            thread.name().unwrap_or("unnamed")
+        ));
+        if trace.status() == std::backtrace::BacktraceStatus::Captured {
+            note(trace);
+        }
+    }));
+}
+
+/// Prints text without colours.
+pub fn bytes(text: &[u8]) -> Result<(), Trouble> {
+    picture(visible(&String::from_utf8_lossy(text), false).as_bytes())
+}
+
+/// Prints text that fsdyno coloured, where [`color`] says so.
+pub fn coloured(text: &[u8]) -> Result<(), Trouble> {
+    picture(visible(&String::from_utf8_lossy(text), color()).as_bytes())
+}
+
+/// Writes bytes as they are: only for what is no text.
+pub fn picture(bytes: &[u8]) -> Result<(), Trouble> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Trouble::failure(format!(
-            "cannot write to standard output: {error}"
-        ))),
-        _ => Ok(()),
-    }
+    written(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-/// Writes as it goes, for what is too much to be held.
+/// Prints text as it is made, for what is too much to be held.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Trouble> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
+    let mut out = std::io::BufWriter::new(Visible(std::io::stdout().lock()));
+    written(write(&mut out).and_then(|()| out.flush()))
+}
+
+fn written(result: std::io::Result<()>) -> Result<(), Trouble> {
+    match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Trouble::failure(format!(
             "cannot write to standard output: {error}"
         ))),
@@ -29,20 +109,43 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Resu
     }
 }
 
-/// Writes bytes to a file, or to standard output where none is named.
+/// A stream of text that passes through [`visible`]. A character that two writes share is replaced.
+struct Visible<W>(W);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        let shown = visible(&String::from_utf8_lossy(text), false).into_owned();
+        self.0.write_all(shown.as_bytes())?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Writes text to a file, or to standard output where none is named; there it may be coloured.
 pub fn to(file: Option<&Path>, text: &[u8]) -> Result<(), Trouble> {
     match file {
-        None => bytes(text),
-        Some(path) => whole(path, text).map_err(|error| {
-            let full = error.kind() == ErrorKind::StorageFull;
-            let way_out = if full {
-                "; nothing of it was left: free space, or name another file"
-            } else {
-                ""
-            };
-            Trouble::failure(format!("cannot write {}: {error}{way_out}", path.display()))
-        }),
+        None => coloured(text),
+        Some(path) => save(
+            path,
+            visible(&String::from_utf8_lossy(text), false).as_bytes(),
+        ),
     }
+}
+
+/// Writes bytes to a file as they are.
+pub fn save(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+    whole(path, bytes).map_err(|error| {
+        let full = error.kind() == ErrorKind::StorageFull;
+        let way_out = if full {
+            "; nothing of it was left: free space, or name another file"
+        } else {
+            ""
+        };
+        Trouble::failure(format!("cannot write {}: {error}{way_out}", path.display()))
+    })
 }
 
 /// Writes a file whole, or leaves what was there: a page that is cut off looks like one.
@@ -82,9 +185,14 @@ pub fn align(rows: &[Vec<String>], width: usize) -> String {
     table
         .load_preset(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
+    let cells = |row: &Vec<String>| {
+        row.iter()
+            .map(|cell| printable_lines(cell))
+            .collect::<Vec<_>>()
+    };
     table
         .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-        .add_rows(rows);
+        .add_rows(rows.iter().map(cells));
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
@@ -121,6 +229,27 @@ mod tests {
         assert!(trouble.to_string().contains("no/page"), "{trouble}");
         let trouble = to(Some(Path::new("/dev/full")), b"one").unwrap_err();
         assert!(trouble.to_string().contains("free space"), "{trouble}");
+    }
+
+    #[test]
+    fn only_the_colours_of_fsdyno_pass_and_only_in_coloured_text() {
+        let hostile =
+            "\x1b]0;title\x07 \x1b[2J \u{9b}31m \u{7f} \u{202e} \u{e0041} \r \x1b[38;5;1m";
+        let shown = r"\u001b]0;title\u0007 \u001b[2J \u009b31m \u007f \u202e \udb40\udc41 \u000d \u001b[38;5;1m";
+        for coloured in [false, true] {
+            assert_eq!(visible(hostile, coloured), shown);
+            assert_eq!(
+                visible("a\tb\nGrün 日本 \\", coloured),
+                "a\tb\nGrün 日本 \\"
+            );
+        }
+        let green = "\x1b[1;32m1.0\x1b[0m\n";
+        assert_eq!(visible(green, true), green);
+        assert_eq!(visible(green, false), "\\u001b[1;32m1.0\\u001b[0m\n");
+        assert_eq!(visible("\x1b[1;\x1b[0", true), r"\u001b[1;\u001b[0");
+        let json = serde_json::to_string("\u{9b}\u{202e}").unwrap();
+        let read: String = serde_json::from_str(&visible(&json, false)).unwrap();
+        assert_eq!(read, "\u{9b}\u{202e}");
     }
 
     #[test]

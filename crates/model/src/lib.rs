@@ -18,6 +18,7 @@ pub mod names;
 pub mod observed;
 pub mod plan;
 pub mod pool;
+pub mod printable;
 pub mod provenance;
 pub mod requirement;
 pub mod result;
@@ -49,6 +50,7 @@ pub use plan::{
     Adaptive, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Vary, Workload,
 };
 pub use pool::{Daemon, Pool};
+pub use printable::{printable, printable_lines};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};
 pub use result::{LabShare, ResultSet, RunInfo, StopReason};

@@ -2,7 +2,8 @@
 
 use fsdyno_model::Nanos;
 use jiff::Timestamp;
-use std::fmt::Write as _;
+
+pub use fsdyno_model::{printable, printable_lines};
 
 /// The unit all times of one line share, so that they can be compared at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,26 +134,6 @@ pub fn date(unix_ns: u64) -> String {
     )
 }
 
-/// Text of others, fit to print: control and direction characters become visible escapes, so
-/// that a label or an error text can neither move the cursor nor reorder what stands beside it.
-pub fn printable(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for c in text.chars() {
-        let steers = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        if c.is_control() || steers {
-            let _ = write!(clean, "{}", c.escape_default());
-        } else {
-            clean.push(c);
-        }
-    }
-    clean
-}
-
-/// The same, but lines stay lines: for texts of several lines.
-pub fn printable_lines(text: &str) -> String {
-    text.lines().map(printable).collect::<Vec<_>>().join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,13 +148,6 @@ mod tests {
         let seconds = UNITS[0];
         assert_eq!(seconds.show(2e6), "0.0020");
         assert_eq!(seconds.span(1e9, 1.001e9, "-"), "1.00");
-    }
-
-    #[test]
-    fn hostile_text_cannot_steer_a_terminal() {
-        assert_eq!(printable("a\x1b[2Jb\u{202e}c"), r"a\u{1b}[2Jb\u{202e}c");
-        assert_eq!(printable("Grün 日本"), "Grün 日本");
-        assert_eq!(printable_lines("a\nb\r"), "a\nb\\r");
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, Trouble> {
             list(charts)?;
         }
         (None, charts) => to_standard_output(args, charts)?,
-        (Some(path), [one]) if !is_directory(path) => output::to(Some(path), &draw(one, args)?)?,
+        (Some(path), [one]) if !is_directory(path) => output::save(path, &draw(one, args)?)?,
         (Some(directory), charts) => into(directory, charts, args)?,
     }
     Ok(Code::Ok)
@@ -119,6 +119,7 @@ fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), Trouble>
                 one.name
             )))
         }
+        ([one], ChartFormat::Png) => output::picture(&draw(one, args)?),
         ([one], _) => output::bytes(&draw(one, args)?),
         (_, ChartFormat::Json) => output::json(&charts),
         (several, _) => Err(Trouble::usage(format!(
@@ -147,7 +148,7 @@ fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), Trou
     })?;
     for chart in charts {
         let file = directory.join(format!("{}.{}", chart.name, args.format.name()));
-        output::to(Some(&file), &draw(chart, args)?)?;
+        output::save(&file, &draw(chart, args)?)?;
         output::bytes(format!("{}\n", file.display()).as_bytes())?;
     }
     Ok(())
@@ -164,7 +165,9 @@ fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, Trouble> {
             let lacking = png::lacking(chart);
             if !lacking.is_empty() {
                 let (name, font) = (&chart.name, png::FONT);
-                eprintln!("fsdyno: {name}: {font} has no letters for {lacking}; SVG keeps them");
+                output::note(format_args!(
+                    "fsdyno: {name}: {font} has no letters for {lacking}; SVG keeps them"
+                ));
             }
             png::of_svg(&svg::render(chart, look), f32::from(args.zoom)).map_err(Trouble::failure)
         }

@@ -52,7 +52,10 @@ pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
         other => other.map_err(Trouble::failure)?,
     };
     for warning in warnings {
-        eprintln!("fsdyno: {}; {}", warning.message, warning.advice);
+        output::note(format_args!(
+            "fsdyno: {}; {}",
+            warning.message, warning.advice
+        ));
     }
     let facts = dataset.facts();
     let laid = ground

@@ -75,7 +75,7 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
     };
     let bytes =
         fsdyno_report::render_published(published, format, &options).map_err(Trouble::failure)?;
-    output::bytes(&bytes)?;
+    output::coloured(&bytes)?;
     if format == Format::Terminal {
         let table = read(published)?;
         let said = today(&table, &catalogue()).map_or_else(

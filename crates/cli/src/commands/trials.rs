@@ -80,10 +80,10 @@ pub fn trials(args: &SelftestArgs) -> Result<Code, Trouble> {
     let (mut all, mut code) = (Vec::new(), Code::Ok);
     for number in 1..=wanted {
         if limit.is_some_and(|limit| began.elapsed() >= limit) {
-            eprintln!(
+            output::note(format_args!(
                 "fsdyno: the budget is spent after {} experiments",
                 all.len()
-            );
+            ));
             break;
         }
         plan.seed += 1;
@@ -92,10 +92,10 @@ pub fn trials(args: &SelftestArgs) -> Result<Code, Trouble> {
             break;
         };
         let (told, blocks) = (told(&set), blocks(&set));
-        eprintln!(
+        output::note(format_args!(
             "experiment {number} of {wanted}: {} after {blocks} blocks",
             words(told)
-        );
+        ));
         all.push((told, blocks, width(&set)));
     }
     let trials = summed(&plan, slower, &all, began.elapsed());

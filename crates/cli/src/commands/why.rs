@@ -63,7 +63,7 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
         advice,
     };
     let bytes = fsdyno_report::render_why(&why, format, &options).map_err(Trouble::failure)?;
-    output::bytes(&bytes)?;
+    output::coloured(&bytes)?;
     Ok(Code::Ok)
 }
 

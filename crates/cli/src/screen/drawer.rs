@@ -2,6 +2,7 @@
 //! While a phase is timed that thread sleeps until it is woken.
 
 use super::view::View;
+use crate::output::visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -37,6 +38,7 @@ impl Shared {
         let color = console::colors_enabled_stderr();
         let size = (usize::from(columns), usize::from(rows));
         let text = view.text(Instant::now(), size, color);
+        let text = visible(&text, color).into_owned();
         let widths = text.lines().map(console::measure_text_width).collect();
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         let folded = folded(&drawn, size.0);
@@ -119,7 +121,7 @@ impl Drawer {
 
     /// A line that stays, above the view.
     pub fn tell(&self, line: &str) {
-        self.shared.bar.println(line);
+        self.shared.bar.println(visible(line, false));
     }
 }
 

@@ -12,6 +12,7 @@ mod pace;
 mod standings;
 mod view;
 
+use crate::output;
 use drawer::Drawer;
 use fsdyno_model::{Bytes, Cell, CellRecord, Event, Outcome, RunInfo, Stage};
 use fsdyno_run::schedule::schedule;
@@ -212,7 +213,7 @@ impl Screen {
     fn tell(&self, line: &str) {
         match &self.drawn {
             Some((drawer, _)) => drawer.tell(line),
-            None => eprintln!("{line}"),
+            None => output::note(line),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::standings::{OpenOne, Told};
 use console::{Alignment, pad_str, style, truncate_str};
+use fsdyno_model::printable;
 use fsdyno_model::{Nanos, RunInfo};
 use std::time::{Duration, Instant};
 
@@ -238,7 +239,7 @@ fn painted(text: &str, color: bool, how: impl Fn(console::Style) -> console::Sty
     if color {
         how(console::Style::new())
             .force_styling(true)
-            .apply_to(text)
+            .apply_to(printable(text))
             .to_string()
     } else {
         style(text).force_styling(false).to_string()

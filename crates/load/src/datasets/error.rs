@@ -1,5 +1,6 @@
 //! What can go wrong with a dataset: before it is laid, and while.
 
+use fsdyno_model::printable::is_steering;
 use std::fmt::Write as _;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -133,12 +134,12 @@ impl DatasetError {
     }
 }
 
-/// A path on one line: control characters escaped, what is not UTF-8 as `\xNN`.
+/// A path on one line: characters that steer a terminal are escaped, what is not UTF-8 is `\xNN`.
 pub(crate) fn shown(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         for letter in chunk.valid().chars() {
-            if letter.is_control() {
+            if is_steering(letter) {
                 let _ = write!(text, "{}", letter.escape_default());
             } else {
                 text.push(letter);

@@ -200,10 +200,13 @@ fn in_real_time(profile: &Profile, disks: Vec<Offered>, stop: &Stop) -> Result<C
 /// What happens, on the standard error output: nobody has to read it.
 fn tell(name: &str, happening: Happening) {
     match happening {
-        Happening::Connected => eprintln!("{name}: a guest has connected"),
+        Happening::Connected => output::note(format_args!("{name}: a guest has connected")),
         Happening::Ended { served, why } => {
             let why = why.map_or(String::new(), |why| format!("; ended: {why}"));
-            eprintln!("{name}: a guest has gone, {}{why}", requests(&served));
+            output::note(format_args!(
+                "{name}: a guest has gone, {}{why}",
+                requests(&served)
+            ));
         }
     }
 }

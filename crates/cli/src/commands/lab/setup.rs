@@ -5,6 +5,7 @@ use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::guest::kernels::{Kernels, Order, Progress, SetupError, set_up};
 use fsdyno_host::signals;
+use fsdyno_model::printable;
 use fsdyno_model::{Nanos, Stop};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::num::NonZero;
@@ -44,10 +45,10 @@ pub fn setup(args: &SetupArgs) -> Result<Code, Trouble> {
     } else {
         format!("was built in {}", screen.elapsed())
     };
-    eprintln!(
+    output::note(format_args!(
         "fsdyno: the lab kernel {verb}: Linux {} of {}",
         identity.release, identity.source
-    );
+    ));
     let mut line = made.kernel.program.as_os_str().as_bytes().to_vec();
     line.push(b'\n');
     output::bytes(&line)?;
@@ -91,15 +92,17 @@ impl Screen {
     fn show(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Step(step) => {
-                self.bar.set_message(step.to_owned());
+                self.bar.set_message(printable(step));
                 if self.bar.is_hidden() {
                     self.tell(step);
                 }
             }
             Progress::Note(note) => self.tell(note),
             Progress::Object { done, of, name } => {
-                self.bar
-                    .set_message(format!("compiling {} of {of}: {name}", done + 1));
+                self.bar.set_message(printable(&format!(
+                    "compiling {} of {of}: {name}",
+                    done + 1
+                )));
                 if self.bar.is_hidden() && done * LINES / of > self.told {
                     self.told = done * LINES / of;
                     self.tell(&format!("{done} of {of} objects compiled"));
@@ -111,9 +114,9 @@ impl Screen {
     fn tell(&self, text: &str) {
         let line = format!("fsdyno: {text} ({})", self.elapsed());
         if self.bar.is_hidden() {
-            eprintln!("{line}");
+            output::note(format_args!("{line}"));
         } else {
-            self.bar.println(line);
+            self.bar.println(output::visible(&line, false));
         }
     }
 

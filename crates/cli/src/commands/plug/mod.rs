@@ -92,7 +92,7 @@ fn pull(
 ) -> Result<Code, Trouble> {
     let mut info = info(args, contenders, (size, disk), work_dir);
     store.begin_series(&mut info)?;
-    eprintln!("series {} begins", info.id);
+    output::note(format_args!("series {} begins", info.id));
     let SeriesInfo {
         id,
         contenders,

@@ -27,9 +27,9 @@ pub fn tell(info: &SeriesInfo, contender: &Contender, cut: &Cut) {
     let corrected = corrected.map(|by| format!("corrected by `{by}` before it was mounted"));
     if cut.recovery.is_whole() {
         let how = corrected.as_ref().map(|corrected| format!(", {corrected}"));
-        eprintln!("{head}: whole{}", how.unwrap_or_default());
+        output::note(format_args!("{head}: whole{}", how.unwrap_or_default()));
     } else {
-        eprintln!("{head}:");
+        output::note(format_args!("{head}:"));
     }
     let corrected = corrected.filter(|_| !cut.recovery.is_whole());
     for text in corrected
@@ -38,16 +38,16 @@ pub fn tell(info: &SeriesInfo, contender: &Contender, cut: &Cut) {
         .chain(beyond_repair)
         .chain(found)
     {
-        eprintln!("  {text}");
+        output::note(format_args!("  {text}"));
     }
     for text in judgement.iter().flat_map(|judgement| &judgement.told) {
-        eprintln!("  {text}");
+        output::note(format_args!("  {text}"));
     }
     if let Some(lost) = lost_by_disk(cut).filter(|_| !cut.recovery.is_whole()) {
-        eprintln!("  {lost}");
+        output::note(format_args!("  {lost}"));
     }
     if let Some(again) = again(contender, cut, info) {
-        eprintln!("  {again}");
+        output::note(format_args!("  {again}"));
     }
 }
 

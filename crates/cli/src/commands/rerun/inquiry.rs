@@ -102,7 +102,7 @@ impl Inquired<'_> {
         let output = args.output.as_deref().filter(|_| args.inquiry);
         if !args.inquiry && args.format == Format::Json && args.output.is_none() {
             // What is on standard output is one document.
-            eprintln!("{}", String::from_utf8_lossy(&bytes));
+            output::note(format_args!("{}", String::from_utf8_lossy(&bytes)));
             return Ok(());
         }
         if !args.inquiry && format != Format::Json {

@@ -5,7 +5,7 @@ use crate::exit::{Code, Trouble};
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
 use fsdyno_run::resolve::{Counting, Request, ResolveError};
-use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use miette::{LabeledSpan, MietteDiagnostic, MietteHandlerOpts, NamedSource, Report};
 
 /// The arguments as a request.
 pub fn request(args: &RunArgs) -> Request {
@@ -103,8 +103,11 @@ pub fn plan_trouble(error: ResolveError) -> Trouble {
         diagnostic = diagnostic.with_help(help);
     }
     let source = NamedSource::new(file.path, file.text);
-    Trouble::new(
-        Code::Usage,
-        format!("{:?}", Report::new(diagnostic).with_source_code(source)),
-    )
+    // Without colours: they could not be told from escapes that the plan holds. A hook that is set
+    // already is this one.
+    let _ = miette::set_hook(Box::new(|_| {
+        Box::new(MietteHandlerOpts::new().color(false).build())
+    }));
+    let report = Report::new(diagnostic).with_source_code(source);
+    Trouble::new(Code::Usage, format!("{report:?}"))
 }

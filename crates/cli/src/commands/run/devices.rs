@@ -2,6 +2,7 @@
 
 use crate::args::Erase;
 use crate::exit::{Code, Trouble};
+use crate::output;
 use crate::places;
 use fsdyno_host::guard::{self, Released};
 use fsdyno_host::probe::probe;
@@ -74,11 +75,11 @@ pub fn save_signatures(released: &Released) -> Result<(), Trouble> {
     let kept = released
         .save_signatures(&places::signatures()?)
         .map_err(Trouble::failure)?;
-    eprintln!(
+    output::note(format_args!(
         "fsdyno: {} will be overwritten; a copy of its signatures is in {}",
         released.device().display(),
         kept.display()
-    );
+    ));
     Ok(())
 }
 

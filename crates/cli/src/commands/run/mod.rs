@@ -142,7 +142,9 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
     let all = set.cells.len() == schedule(&info.plan).len();
     let enough = info.plan.adaptive.is_some() && info.stop == Some(StopReason::Complete);
     if all || enough {
-        eprintln!("fsdyno: {id} is complete: nothing is left to do");
+        output::note(format_args!(
+            "fsdyno: {id} is complete: nothing is left to do"
+        ));
         let code = finish(wishes, &store, &id)?;
         return Ok(Ended {
             code,
@@ -239,17 +241,17 @@ fn go(
     match reason {
         StopReason::Complete => Ok(ended(code)),
         StopReason::Budget => {
-            eprintln!(
+            output::note(format_args!(
                 "fsdyno: the budget is spent; go on with: fsdyno run --resume {}",
                 info.id
-            );
+            ));
             Ok(ended(code))
         }
         StopReason::Interrupted => {
-            eprintln!(
+            output::note(format_args!(
                 "fsdyno: interrupted; go on with: fsdyno run --resume {}",
                 info.id
-            );
+            ));
             Ok(ended(Code::Interrupted))
         }
     }
@@ -316,7 +318,9 @@ pub fn lab(
     let state = places::journals()?;
     let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
     if journal::clean(&state, true).is_ok_and(|all| all.iter().any(stands)) {
-        eprintln!("fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run");
+        output::note(format_args!(
+            "fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run"
+        ));
     }
     let journal = places::journal()?;
     let mut labs = Labs::default();
@@ -324,7 +328,7 @@ pub fn lab(
         let lab = GuestLab::new(choice, plan, &preflight, journal.clone(), stop.clone());
         let lab = lab.map_err(crate::commands::lab::guest_trouble)?;
         if let Some(remark) = lab.remark() {
-            eprintln!("fsdyno: {remark}");
+            output::note(format_args!("fsdyno: {remark}"));
         }
         labs.add(choice.clone(), lab);
     }

@@ -235,7 +235,8 @@ impl Lab for SshLab {
             {
                 eprintln!(
                     "fsdyno: {} did not say that it has undone everything: look for {} there",
-                    self.place, connection.directory
+                    self.place,
+                    fsdyno_model::printable(&connection.directory.to_string())
                 );
             }
         }
