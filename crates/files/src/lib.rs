@@ -1,8 +1,9 @@
 //! Files and directories that are opened and replaced without trusting their path: directories
-//! whose owner and mode are checked, and files that come into place by a rename.
+//! whose owner and mode are checked, files that come into place by a rename, and input files.
 //!
 //! It decides nothing about what the files hold.
 
+pub mod input;
 pub mod places;
 mod replace;
 mod trusted;

@@ -78,10 +78,11 @@ pub struct Errors {
 impl Measured {
     /// From a file.
     pub fn read(path: &Path) -> Result<Self, CurveError> {
-        let text = std::fs::read_to_string(path).map_err(|source| CurveError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text =
+            fsdyno_files::input::read_text(path).map_err(|source| CurveError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })?;
         Self::parse(&text)
     }
 

@@ -192,10 +192,11 @@ impl FaultPlan {
 
     /// From a file.
     pub fn read(path: &Path) -> Result<Self, FaultsError> {
-        let text = std::fs::read_to_string(path).map_err(|source| FaultsError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text =
+            fsdyno_files::input::read_text(path).map_err(|source| FaultsError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })?;
         Self::parse(&text)
     }
 

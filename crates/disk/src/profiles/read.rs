@@ -155,10 +155,11 @@ impl Profile {
         if !name.exists() {
             return Err(unknown(&shown));
         }
-        let text = std::fs::read_to_string(name).map_err(|source| ProfileError::Unreadable {
-            path: name.to_owned(),
-            source,
-        })?;
+        let text =
+            fsdyno_files::input::read_text(name).map_err(|source| ProfileError::Unreadable {
+                path: name.to_owned(),
+                source,
+            })?;
         let stem = name.file_stem().unwrap_or(name.as_os_str());
         Self::parse(&stem.to_string_lossy(), &text)
     }

@@ -32,7 +32,7 @@ pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
 
 /// The faults of a file, whole, where they can be had. An error is told in words.
 pub fn disk_faults(path: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(path)
+    let text = fsdyno_files::input::read_text(path)
         .map_err(|error| format!("cannot read the faults of {}: {error}", path.display()))?;
     match FaultPlan::parse(&text) {
         Ok(_) => Ok(text),

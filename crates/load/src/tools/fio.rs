@@ -124,7 +124,8 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
 
 /// Refuses a job file that would leave the directory on the contender.
 fn stays_in_place(job: &Path) -> Result<(), LoadError> {
-    let text = std::fs::read_to_string(job).map_err(|source| LoadError::io("read", job, source))?;
+    let text =
+        fsdyno_files::input::read_text(job).map_err(|source| LoadError::io("read", job, source))?;
     for line in text.lines().map(str::trim) {
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let (key, value) = (key.trim(), value.trim());

@@ -120,7 +120,7 @@ impl PlanFile {
             path: path.to_owned(),
             source,
         };
-        let text = std::fs::read_to_string(path).map_err(unread)?;
+        let text = fsdyno_files::input::read_text(path).map_err(unread)?;
         let whole = std::path::absolute(path).map_err(unread)?;
         let judge = Judge {
             base: whole.parent().unwrap_or(Path::new("/")),

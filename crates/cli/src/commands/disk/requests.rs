@@ -7,7 +7,6 @@ use fsdyno_disk::record::{Record, Records};
 use fsdyno_disk::{Causes, Failure};
 use fsdyno_model::Nanos;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, BufReader, Write};
 
 /// The columns of CSV; the causes stand behind them.
@@ -15,7 +14,7 @@ const COLUMNS: &str = "at_ns,what,order,kind,sector,sectors,fua,hash,took_ns,fai
 
 pub fn requests(args: &RequestsArgs) -> Result<Code, Trouble> {
     let path = args.file.display();
-    let file = File::open(&args.file)
+    let file = fsdyno_files::input::open(&args.file)
         .map_err(|error| Trouble::usage(format!("cannot open {path}: {error}")))?;
     let broken = |error| Trouble::failure(format!("{path}: {error}"));
     let records = Records::new(BufReader::new(file)).map_err(broken)?;
