@@ -7,11 +7,14 @@ use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
-use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, Plan, Workload};
+use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, Plan, Stop, Workload};
 use fsdyno_recipes::Filesystem;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Seek as _, SeekFrom};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// A plan that can be run, as far as can be told without making anything.
@@ -57,8 +60,9 @@ impl Prepared {
             return Ok(&*self.dataset);
         };
         if place.get().is_none() {
+            // Only generated datasets differ between blocks: no input is read.
             let seed = plan.dataset_seed(block);
-            let opened = datasets::open(&workload.dataset, seed, plan.scale)?;
+            let opened = datasets::open(&workload.dataset, seed, plan.scale, None, &Stop::new())?;
             // Where another was faster, it opened the same.
             let _ = place.set(Arc::from(opened));
         }
@@ -205,7 +209,7 @@ pub const DEFAULT_SCRATCH: &str = "/var/tmp";
 
 impl Preflight {
     /// Looks everything up and does the sums. Makes nothing.
-    pub fn of(plan: &Plan) -> Result<Self, PreflightError> {
+    pub fn of(plan: &Plan, stop: &Stop) -> Result<Self, PreflightError> {
         if let Some(refusal) = refused::refusal(plan) {
             return Err(PreflightError::Elsewhere(refusal));
         }
@@ -214,6 +218,8 @@ impl Preflight {
             .iter()
             .map(recipe_of)
             .collect::<Result<Vec<_>, _>>()?;
+        let scratch = scratch(plan);
+        let room = room(plan, &scratch);
         let mut opened: Vec<(DatasetChoice, Arc<dyn Dataset>)> = Vec::new();
         let mut workloads = Vec::new();
         for workload in &plan.workloads {
@@ -223,11 +229,12 @@ impl Preflight {
             let dataset = if let Some((_, dataset)) = known {
                 Arc::clone(dataset)
             } else {
-                let dataset = datasets::open(&workload.dataset, plan.dataset_seed(0), plan.scale)
+                let seed = plan.dataset_seed(0);
+                let dataset = datasets::open(&workload.dataset, seed, plan.scale, room, stop)
                     .map_err(|source| PreflightError::Dataset {
-                    dataset: workload.dataset.clone(),
-                    source,
-                })?;
+                        dataset: workload.dataset.clone(),
+                        source,
+                    })?;
                 let dataset: Arc<dyn Dataset> = Arc::from(dataset);
                 opened.push((workload.dataset.clone(), Arc::clone(&dataset)));
                 dataset
@@ -240,13 +247,6 @@ impl Preflight {
             .map(|r| r.smallest_bytes())
             .max()
             .unwrap_or_default();
-        let scratch = match &plan.device {
-            DeviceChoice::Loop { directory, .. } => directory.clone(),
-            _ => plan
-                .work_dir
-                .clone()
-                .unwrap_or_else(|| PathBuf::from(DEFAULT_SCRATCH)),
-        };
         let image_bytes = if let DeviceChoice::Loop {
             size: Some(size), ..
         } = &plan.device
@@ -404,6 +404,46 @@ impl Preflight {
             .max(Bytes(self.need.0 + self.need.0 / 10))
             .max(filled)
     }
+}
+
+/// Where images, mount points and trees are made.
+fn scratch(plan: &Plan) -> PathBuf {
+    match (&plan.device, &plan.work_dir) {
+        (DeviceChoice::Loop { directory, .. }, _) => directory.clone(),
+        (_, Some(directory)) => directory.clone(),
+        _ => PathBuf::from(DEFAULT_SCRATCH),
+    }
+}
+
+/// An upper bound of the room that a contender has for one tree, as far as it is known before
+/// anything is made. What the plan needs in all is compared with the room of each place later.
+fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
+    let elsewhere = plan.contenders.iter().any(|c| c.lab.is_elsewhere());
+    if plan.engine == NULL || elsewhere {
+        return None;
+    }
+    let device = match &plan.device {
+        DeviceChoice::Loop {
+            size: Some(size), ..
+        } => Some(*size),
+        DeviceChoice::Loop { .. } => fsdyno_host::counters::space_free(scratch).ok(),
+        DeviceChoice::Block { paths } => {
+            let sizes: io::Result<Vec<u64>> = paths.iter().map(|path| device_size(path)).collect();
+            sizes.ok().map(|sizes| Bytes(sizes.iter().sum()))
+        }
+        _ => None,
+    };
+    let directories = plan.contenders.iter().filter_map(|c| c.directory.as_ref());
+    let free = directories.filter_map(|path| fsdyno_host::counters::space_free(path).ok());
+    // The largest: what is too large for one place may fit into another, and is compared later.
+    device.into_iter().chain(free).max()
+}
+
+fn device_size(path: &Path) -> io::Result<u64> {
+    if !path.metadata()?.file_type().is_block_device() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    File::open(path)?.seek(SeekFrom::End(0))
 }
 
 fn recipe_of(contender: &Contender) -> Result<&'static dyn Filesystem, PreflightError> {

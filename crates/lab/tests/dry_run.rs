@@ -1,6 +1,7 @@
 //! What a plan needs, and what a dry run says of it: nothing is made.
 
 use fsdyno_lab::{Preflight, script};
+use fsdyno_model::Stop;
 use fsdyno_model::{
     Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, GroundState,
     PhasePlan, Plan, Vary, Workload,
@@ -61,7 +62,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 }
 
 fn lines_of(plan: &Plan, block: u32) -> Vec<String> {
-    let preflight = Preflight::of(plan).unwrap();
+    let preflight = Preflight::of(plan, &Stop::new()).unwrap();
     script::lines(
         plan,
         &preflight,
@@ -89,7 +90,7 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
     };
     assert!(seed(0, "1") && seed(2, "3") && !seed(2, "1"));
     // The one that is laid is that of the seed.
-    let preflight = Preflight::of(&plan).unwrap();
+    let preflight = Preflight::of(&plan, &Stop::new()).unwrap();
     let of_block = |block| {
         let (prepared, workload) = (&preflight.workloads[0], &plan.workloads[0]);
         prepared
@@ -98,7 +99,15 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
             .facts()
             .clone()
     };
-    let open = |seed| fsdyno_load::datasets::open(&plan.workloads[0].dataset, seed, plan.scale);
+    let open = |seed| {
+        fsdyno_load::datasets::open(
+            &plan.workloads[0].dataset,
+            seed,
+            plan.scale,
+            None,
+            &Stop::new(),
+        )
+    };
     assert_eq!(of_block(2), *open(3).unwrap().facts());
     assert_ne!(of_block(2), of_block(0));
 }
@@ -107,7 +116,7 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
 fn every_tree_that_stands_at_once_is_counted() {
     let peak = |kinds: &[&str]| {
         let plan = plan("ext4", kinds, None); // example
-        Preflight::of(&plan).unwrap().need.0
+        Preflight::of(&plan, &Stop::new()).unwrap().need.0
     };
     let tree = peak(&["read"]);
     assert_eq!(peak(&["copy"]), 2 * tree);
@@ -119,7 +128,7 @@ fn every_tree_that_stands_at_once_is_counted() {
 
 #[test]
 fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
-    let refusal = |plan: &Plan| Preflight::of(plan).err().unwrap().to_string();
+    let refusal = |plan: &Plan| Preflight::of(plan, &Stop::new()).err().unwrap().to_string();
     let small = refusal(&plan("ext4", &["copy"], Some(Bytes(1 << 20)))); // example
     assert!(
         small.contains("--scale") && small.contains("ports"),
@@ -132,13 +141,19 @@ fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
 #[test]
 fn phases_that_share_their_files_must_follow_from_each_other() {
     let mut alone = plan("ext4", &["mongo-copy"], None); // example
-    let told = Preflight::of(&alone).err().unwrap().to_string();
+    let told = Preflight::of(&alone, &Stop::new())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(told.contains("workload ports: `mongo-copy`"), "{told}");
     alone.workloads[0].phases = phases(&["mongo-create", "mongo-copy"]);
-    assert!(Preflight::of(&alone).is_ok());
+    assert!(Preflight::of(&alone, &Stop::new()).is_ok());
     let given = &mut alone.workloads[0].phases[0].parameters;
     given.insert("processes".into(), "4".into());
-    let told = Preflight::of(&alone).err().unwrap().to_string();
+    let told = Preflight::of(&alone, &Stop::new())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(told.contains("--set mongo.processes=4"), "{told}");
 }
 
@@ -203,12 +218,12 @@ fn a_script_counts_fragments_after_what_writes_where_that_was_asked_for() {
 #[test]
 fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_room() {
     let state = |fill: &str, age| GroundState::of(fill.parse().ok(), age).unwrap();
-    let image = |plan: &Plan| Preflight::of(plan).unwrap().image_bytes;
+    let image = |plan: &Plan| Preflight::of(plan, &Stop::new()).unwrap().image_bytes;
     let mut filled = plan("ext4", &["copy"], None); // example
     filled.scale = 0.2;
     let fresh = image(&filled);
     filled.contenders[0].state = state("95%", 2);
-    let need = Preflight::of(&filled).unwrap().need;
+    let need = Preflight::of(&filled, &Stop::new()).unwrap().need;
     assert!(image(&filled) > fresh);
     assert!(
         image(&filled).0 / 20 > need.0,
@@ -233,10 +248,10 @@ fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_roo
 
 #[test]
 fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
-    let refusal = |plan: &Plan| Preflight::of(plan).err().unwrap().to_string();
+    let refusal = |plan: &Plan| Preflight::of(plan, &Stop::new()).err().unwrap().to_string();
     let mut small = plan("ext4", &["copy"], Some(Bytes(1 << 30))); // example
     small.scale = 0.1;
-    assert!(Preflight::of(&small).is_ok());
+    assert!(Preflight::of(&small, &Stop::new()).is_ok());
     small.contenders[0].state.fill_permille = Some(990);
     let told = refusal(&small);
     assert!(
@@ -245,7 +260,7 @@ fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
     );
     let mut huge = plan("ext4", &["copy"], Some(Bytes(1 << 55))); // example
     assert!(
-        Preflight::of(&huge).is_ok(),
+        Preflight::of(&huge, &Stop::new()).is_ok(),
         "an image that stays empty takes no room"
     );
     huge.contenders[0].state.fill_permille = Some(500);
@@ -286,12 +301,15 @@ fn mount_points_lie_where_they_are_wanted_and_a_directory_without_room_has_its_o
     // There is no room in /proc.
     let mut plan = self::plan("dir:/proc", &["copy"], None);
     plan.device = DeviceChoice::None;
-    let told = Preflight::of(&plan).err().unwrap().to_string();
+    let told = Preflight::of(&plan, &Stop::new())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(told.contains("a directory with more room"), "{told}");
     assert!(!told.contains("--work-dir"), "{told}");
     // What writes nothing needs none.
     plan.engine = "null".into();
-    let preflight = Preflight::of(&plan).unwrap();
+    let preflight = Preflight::of(&plan, &Stop::new()).unwrap();
     let told = preflight.check_places(&plan).err();
     if let Some(told) = told.map(|error| error.to_string()) {
         assert!(

@@ -29,8 +29,16 @@ pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
     let stop = Stop::new();
     signals::install(&stop)?;
     let choice = DatasetChoice::parse(&args.dataset);
-    let dataset = datasets::open(&choice, args.seed, args.scale)
-        .map_err(|e| Trouble::usage(e.to_string()))?;
+    let room = fsdyno_host::counters::space_free(&args.directory)?;
+    let dataset =
+        datasets::open(&choice, args.seed, args.scale, Some(room), &stop).map_err(|error| {
+            match error {
+                DatasetError::Stopped => {
+                    Trouble::new(Code::Interrupted, "interrupted; nothing was made")
+                }
+                error => Trouble::usage(error),
+            }
+        })?;
     let mut ground = Ground::new(&args.directory);
     let form = if args.archive {
         Form::Archive

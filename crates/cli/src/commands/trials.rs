@@ -9,7 +9,6 @@ use crate::commands::selftest::SelftestArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_host::signals;
-use fsdyno_lab::Preflight;
 use fsdyno_model::{
     CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, Stop, StopReason,
 };
@@ -163,7 +162,7 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), Trouble> {
 
 /// One experiment; none where the user wants to stop.
 fn experiment(plan: &Plan, stop: &Stop) -> Result<Option<ResultSet>, Trouble> {
-    let preflight = Preflight::of(plan).map_err(Trouble::usage)?;
+    let preflight = run::preflight(plan, stop)?;
     let mut labs = run::lab(&Erase::default(), plan, preflight, None, stop)?;
     let run = RunInfo {
         id: "selftest".into(),

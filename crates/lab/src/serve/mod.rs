@@ -185,7 +185,7 @@ fn run(
             paths: paths.clone(),
         }
     };
-    let mut preflight = Preflight::of(&plan).map_err(|e| e.to_string())?;
+    let mut preflight = Preflight::of(&plan, &Stop::new()).map_err(|e| e.to_string())?;
     place.clone_into(&mut preflight.scratch);
     let need = preflight.smallest_device(&plan);
     let released = release(&paths, need)?;

@@ -1,6 +1,7 @@
 //! Archives: good ones unpacked, bad ones refused before anything is made.
 
 use super::*;
+use crate::datasets::packed;
 use crate::trees::{Options, compare, compare_archive, compare_archive_with};
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -41,7 +42,7 @@ fn open(bytes: &[u8]) -> (tempfile::TempDir, Result<Archive, DatasetError>) {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("x.tar");
     std::fs::write(&path, bytes).unwrap();
-    let opened = Archive::open(&path);
+    let opened = Archive::open(&path, None, &Stop::new());
     (place, opened)
 }
 
@@ -207,7 +208,7 @@ fn archives_of_every_packing_unpack_to_what_was_packed() {
         }
         let ground_at = place.path().join(format!("ground-{number}"));
         std::fs::create_dir(&ground_at).unwrap();
-        let dataset = Archive::open(&archive).unwrap();
+        let dataset = Archive::open(&archive, None, &Stop::new()).unwrap();
         assert_eq!((dataset.facts().files, dataset.facts().directories), (8, 2));
         let mut ground = Ground::new(&ground_at);
         dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
@@ -277,8 +278,201 @@ fn the_tar_of_the_system_gives_what_the_comparison_wants() {
 
 #[test]
 fn what_is_no_file_is_refused() {
-    let error = Archive::open(Path::new("/tmp")).unwrap_err();
+    let error = Archive::open(Path::new("/tmp"), None, &Stop::new()).unwrap_err();
     assert!(error.to_string().contains("tree:DIR"), "{error}");
-    let error = Archive::open(Path::new("/no/such/archive.tar")).unwrap_err();
+    let error = Archive::open(Path::new("/no/such/archive.tar"), None, &Stop::new()).unwrap_err();
     assert_eq!(error.errno(), Some(2));
+}
+
+/// A header with those bytes in its size field.
+fn header(kind: EntryType, name: &str, size: &[u8; 12]) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(0o644);
+    header.set_mtime(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    let raw = header.as_mut_bytes();
+    raw[..name.len()].copy_from_slice(name.as_bytes());
+    raw[124..136].copy_from_slice(size);
+    header.set_cksum();
+    header
+}
+
+/// A member of a long name, as GNU tar writes it, or with pax records before it.
+fn extended(kind: EntryType, extension: &[u8], member: &Header) -> Vec<u8> {
+    let size = format!("{:011o}\0", extension.len());
+    let size = size.as_bytes().try_into().unwrap();
+    let mut bytes = header(kind, "././@LongLink", size).as_bytes().to_vec();
+    bytes.extend_from_slice(extension);
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes.extend_from_slice(member.as_bytes());
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+#[test]
+fn hostile_headers_are_refused_with_one_clear_message() {
+    use EntryType::{GNULongLink, GNULongName, GNUSparse, Regular, Symlink, XHeader};
+    let empty = b"00000000000\0";
+    let file = header(Regular, "x", empty);
+    let long = |kind: EntryType, text: Vec<u8>| extended(kind, &text, &file);
+    let mut negative = [0xff; 12];
+    negative[11] = 0;
+    let mut huge = [0; 12];
+    (huge[0], huge[4]) = (0x80, 0x7f);
+    let mut sparse = header(GNUSparse, "sparse", empty);
+    // Its map holds one extent of one byte that is not stored; its size is another.
+    let raw = sparse.as_mut_bytes();
+    raw[386..398].copy_from_slice(b"77777777777\0");
+    raw[398..410].copy_from_slice(b"77777777777\0");
+    sparse.set_cksum();
+    for (what, bytes, message) in [
+        (
+            "a deep path",
+            long(GNULongName, b"d/".repeat(1_000_000)),
+            "300 levels",
+        ),
+        (
+            "a long path",
+            long(GNULongName, b"abcdefg/".repeat(290).repeat(2)),
+            "300 levels",
+        ),
+        (
+            "a long name",
+            long(GNULongName, vec![b'n'; 5_000]),
+            "4095 bytes",
+        ),
+        (
+            "a huge name",
+            long(GNULongName, vec![b'n'; 9 << 20]),
+            "8 MiB",
+        ),
+        (
+            "huge pax records",
+            long(XHeader, vec![b'n'; 9 << 20]),
+            "8 MiB",
+        ),
+        (
+            "a long link",
+            extended(GNULongLink, &[b'n'; 5_000], &header(Symlink, "s", empty)),
+            "4095 bytes",
+        ),
+        (
+            "a pax size that overflows",
+            long(XHeader, b"29 size=18446744073709551615\n".to_vec()),
+            "",
+        ),
+        (
+            "a pax size that is larger than a file",
+            long(XHeader, b"28 size=9999999999999999999\n".to_vec()),
+            "longer than a file",
+        ),
+        (
+            "a negative size",
+            header(Regular, "x", &negative).as_bytes().to_vec(),
+            "",
+        ),
+        (
+            "a huge size",
+            header(Regular, "x", &huge).as_bytes().to_vec(),
+            "",
+        ),
+        (
+            "a sparse map of more than is stored",
+            sparse.as_bytes().to_vec(),
+            "sparse",
+        ),
+    ] {
+        let (_place, opened) = open(&bytes);
+        let error = opened.map(|archive| archive.facts).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains(message), "{what}: {told}");
+        assert!(told.len() < 600, "{what}: {} bytes", told.len());
+    }
+}
+
+#[test]
+fn an_archive_that_needs_more_than_the_room_is_refused_before_it_is_expanded() {
+    // 180 GiB of zeros in one member: the beginning of the stream is enough.
+    let member = header(EntryType::Regular, "bomb", b"\x80\0\0\0\0\0\0\x2d\0\0\0\0");
+    let mut bytes = member.as_bytes().to_vec();
+    bytes.resize(1 << 20, 0);
+    // A directory that comes again and again needs no room, but time.
+    let again = header(EntryType::Directory, "d/", b"00000000000\0");
+    let many = again.as_bytes().repeat(20_000);
+    // So do records for all members, which are skipped.
+    let global = header(EntryType::XGlobalHeader, "g", b"00000010000\0");
+    let mut global = global.as_bytes().to_vec();
+    global.resize(512 + 4096, 0);
+    let global = global.repeat(2_000);
+    for (what, stream) in [
+        ("member bomb", bytes),
+        ("four times", many),
+        ("four times", global),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("x.tar.zst");
+        std::fs::write(&path, zstd::encode_all(&stream[..], 1).unwrap()).unwrap();
+        let room = Some(Bytes(1 << 20));
+        let error = Archive::open(&path, room, &Stop::new()).unwrap_err();
+        assert!(error.to_string().contains(what), "{error}");
+    }
+}
+
+#[test]
+fn decoders_refuse_to_take_more_memory_than_is_sensible() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("x");
+    // Frame header of zstd (RFC 8878 3.1.1.1): no single segment, a window of 2 GiB.
+    let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3][..], &[1, 0, 0]].concat();
+    let mut options = liblzma::stream::LzmaOptions::new_preset(0).unwrap();
+    // The header alone says how large the dictionary is; an encoder would take many times that.
+    options.dict_size(1 << 12);
+    let mut small = liblzma::stream::Filters::new();
+    small.lzma2(&options);
+    let check = liblzma::stream::Check::Crc32;
+    let encoder = liblzma::stream::Stream::new_stream_encoder(&small, check).unwrap();
+    let mut xz = Vec::new();
+    liblzma::bufread::XzEncoder::new_stream(&b"text"[..], encoder)
+        .read_to_end(&mut xz)
+        .unwrap();
+    // The block header: its size, flags, filter 0x21, one byte of properties: the dictionary.
+    assert_eq!(xz[12 + 2..12 + 4], [0x21, 1]);
+    xz[12 + 4] = 36;
+    let mut crc = flate2::Crc::new();
+    crc.update(&xz[12..12 + 8]);
+    xz[20..24].copy_from_slice(&crc.sum().to_le_bytes());
+    for (what, bytes) in [("zstd", zstd), ("xz", xz)] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = Archive::open(&path, None, &Stop::new())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("memory"), "{what}: {error}");
+    }
+}
+
+#[test]
+fn a_stop_is_noticed_while_an_archive_is_read() {
+    let stop = Stop::new();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("x.tar");
+    let members: Vec<_> = (0..100)
+        .map(|_| (EntryType::Regular, "f", "text"))
+        .collect();
+    std::fs::write(&path, archive_of(&members)).unwrap();
+    let mut seen = 0;
+    let read = packed::each_member(&path, u64::MAX, &stop, |_, _| {
+        seen += 1;
+        stop.request();
+        Ok::<_, DatasetError>(())
+    });
+    assert!(matches!(read, Err(DatasetError::Stopped)), "{read:?}");
+    assert!(seen < 100, "{seen}");
+    // Members that a decoder skips without returning a byte are noticed as well.
+    let frames = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(100_000);
+    let first = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0][..], &frames].concat();
+    std::fs::write(&path, first).unwrap();
+    let opened = Archive::open(&path, None, &stop).unwrap_err();
+    assert!(matches!(opened, DatasetError::Stopped), "{opened}");
 }

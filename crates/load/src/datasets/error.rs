@@ -1,5 +1,6 @@
 //! What can go wrong with a dataset: before it is laid, and while.
 
+use fsdyno_model::Bytes;
 use fsdyno_model::printable::is_steering;
 use std::fmt::Write as _;
 use std::io;
@@ -85,6 +86,20 @@ pub enum DatasetError {
         /// What is wrong with it.
         why: String,
     },
+    /// An archive that holds more than there is room for.
+    #[error(
+        "{} is refused: up to its member {} it needs more than {room} unpacked, and no more is free; \
+         make room, or name a place with more",
+        shown(.path), shown(.member)
+    )]
+    TooLarge {
+        /// The archive.
+        path: PathBuf,
+        /// The first member that does not fit.
+        member: PathBuf,
+        /// The room that there is.
+        room: Bytes,
+    },
     /// The dataset is not delivered as an archive.
     #[error("`{name}` is not an archive: only `ports` and tar:FILE can be unpacked")]
     NoArchive {
@@ -97,8 +112,8 @@ pub enum DatasetError {
         /// The dataset, as typed.
         dataset: String,
     },
-    /// The user wished to stop.
-    #[error("stopped while a dataset was read or created")]
+    /// A stop was requested.
+    #[error("stopped while reading or creating the dataset")]
     Stopped,
 }
 

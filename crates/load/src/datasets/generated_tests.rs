@@ -100,10 +100,16 @@ fn the_known_word_is_in_its_share_of_a_portage_tree() {
 }
 
 fn facts(name: &str, scale: f64) -> Facts {
-    open(&DatasetChoice::Generated(name.into()), 1, scale)
-        .unwrap()
-        .facts()
-        .clone()
+    open(
+        &DatasetChoice::Generated(name.into()),
+        1,
+        scale,
+        None,
+        &Stop::new(),
+    )
+    .unwrap()
+    .facts()
+    .clone()
 }
 
 #[test]
@@ -158,16 +164,28 @@ fn scale_multiplies_files_or_size() {
 #[test]
 fn a_scale_that_is_no_number_is_refused() {
     for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
-        let opened = open(&DatasetChoice::Generated("iso".into()), 1, scale);
+        let opened = open(
+            &DatasetChoice::Generated("iso".into()),
+            1,
+            scale,
+            None,
+            &Stop::new(),
+        );
         assert!(matches!(opened, Err(DatasetError::Scale { .. })), "{scale}");
     }
 }
 
 #[test]
 fn an_unknown_name_is_told_the_known_ones() {
-    let error = open(&DatasetChoice::Generated("portag".into()), 1, 1.0)
-        .err()
-        .unwrap();
+    let error = open(
+        &DatasetChoice::Generated("portag".into()),
+        1,
+        1.0,
+        None,
+        &Stop::new(),
+    )
+    .err()
+    .unwrap();
     assert!(
         error
             .to_string()
@@ -179,7 +197,14 @@ fn an_unknown_name_is_told_the_known_ones() {
 #[test]
 fn a_dataset_that_is_no_archive_says_what_can_be_unpacked() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(&DatasetChoice::Generated("music".into()), 1, 0.01).unwrap();
+    let dataset = open(
+        &DatasetChoice::Generated("music".into()),
+        1,
+        0.01,
+        None,
+        &Stop::new(),
+    )
+    .unwrap();
     let mut ground = Ground::new(root.path());
     let error = dataset
         .lay(&mut ground, Form::Archive, &Stop::new())
@@ -191,13 +216,22 @@ fn a_dataset_that_is_no_archive_says_what_can_be_unpacked() {
 #[test]
 fn a_laid_tree_holds_what_the_facts_say() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(&DatasetChoice::Generated("portage".into()), 1, 0.005).unwrap();
+    let dataset = open(
+        &DatasetChoice::Generated("portage".into()),
+        1,
+        0.005,
+        None,
+        &Stop::new(),
+    )
+    .unwrap();
     let mut ground = Ground::new(root.path());
     dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
     let laid = open(
         &DatasetChoice::Tree(ground.newest().unwrap().clone()),
         1,
         1.0,
+        None,
+        &Stop::new(),
     )
     .unwrap();
     let (told, found) = (dataset.facts(), laid.facts());
@@ -214,7 +248,14 @@ fn a_laid_tree_holds_what_the_facts_say() {
 #[test]
 fn the_archive_of_ports_unpacks_to_its_tree() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(&DatasetChoice::Generated("ports".into()), 1, 0.01).unwrap();
+    let dataset = open(
+        &DatasetChoice::Generated("ports".into()),
+        1,
+        0.01,
+        None,
+        &Stop::new(),
+    )
+    .unwrap();
     let mut ground = Ground::new(root.path());
     dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
     dataset
@@ -233,7 +274,14 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
 #[test]
 fn a_wish_to_stop_is_heard() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(&DatasetChoice::Generated("portage".into()), 1, 0.01).unwrap();
+    let dataset = open(
+        &DatasetChoice::Generated("portage".into()),
+        1,
+        0.01,
+        None,
+        &Stop::new(),
+    )
+    .unwrap();
     let stop = Stop::new();
     stop.request();
     let laid = dataset.lay(&mut Ground::new(root.path()), Form::Tree, &stop);
@@ -305,7 +353,14 @@ fn memory_of_many_files() {
     println!("at the start: {}", peak());
     println!("{} files counted: {}", facts("portage", 8.5).files, peak());
     let root = tempfile::tempdir_in("/dev/shm").unwrap();
-    let dataset = open(&DatasetChoice::Generated("portage".into()), 1, 1.7).unwrap();
+    let dataset = open(
+        &DatasetChoice::Generated("portage".into()),
+        1,
+        1.7,
+        None,
+        &Stop::new(),
+    )
+    .unwrap();
     let mut ground = Ground::new(root.path());
     let start = std::time::Instant::now();
     dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
@@ -316,6 +371,8 @@ fn memory_of_many_files() {
         &DatasetChoice::Tree(ground.newest().unwrap().clone()),
         1,
         1.0,
+        None,
+        &Stop::new(),
     )
     .unwrap();
     std::fs::create_dir(root.path().join("copy")).unwrap();
@@ -327,7 +384,14 @@ fn memory_of_many_files() {
     let compared = crate::trees::compare(a, b, &Stop::new()).unwrap();
     assert!(compared.equal(), "{:?}", compared.differences);
     println!("compared in {:?}: {}", start.elapsed(), peak());
-    let ports = open(&DatasetChoice::Generated("ports".into()), 1, 1.0).unwrap();
+    let ports = open(
+        &DatasetChoice::Generated("ports".into()),
+        1,
+        1.0,
+        None,
+        &Stop::new(),
+    )
+    .unwrap();
     let start = std::time::Instant::now();
     ports.lay(&mut ground, Form::Archive, &Stop::new()).unwrap();
     let size = ground.archive.unwrap().metadata().unwrap().len();

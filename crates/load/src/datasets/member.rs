@@ -4,11 +4,15 @@
 //! Owners are taken by number. Extended attributes are left out, as `tar -x` leaves them out
 //! unless it is asked for them.
 
+use crate::trees::entry::DEEPEST;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use tar::{Entry, EntryType, Header};
+
+/// The longest path that Linux takes, without its zero byte (`PATH_MAX` in linux/limits.h).
+const PATH_MAX: usize = 4095;
 
 /// The header of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +78,11 @@ impl Member {
             return Ok(None);
         }
         let raw = entry.path_bytes().into_owned();
-        let refused = |why: String| BadMember::Refused(path_of(raw.clone()), why);
+        let refused = |why: String| {
+            // Of a path of megabytes, its beginning.
+            let shown = raw[..raw.len().min(200)].to_vec();
+            BadMember::Refused(path_of(shown), why)
+        };
         let extensions = Extensions::of(entry).map_err(damaged)?;
         if extensions.sparse {
             return Err(refused(
@@ -82,6 +90,9 @@ impl Member {
                  --format=gnu"
                     .to_owned(),
             ));
+        }
+        if i64::try_from(entry.size()).is_err() {
+            return Err(refused("is longer than a file can be".to_owned()));
         }
         let target = || {
             entry
@@ -99,7 +110,14 @@ impl Member {
                 sparse: true,
             },
             EntryType::Directory => MemberKind::Directory,
-            EntryType::Symlink => MemberKind::Symlink(target()),
+            EntryType::Symlink => match target() {
+                long if long.len() > PATH_MAX => {
+                    return Err(refused(
+                        "is a symbolic link to a path that is longer than 4095 bytes".to_owned(),
+                    ));
+                }
+                target => MemberKind::Symlink(target),
+            },
             EntryType::Link => MemberKind::HardLink(
                 safe(&target())
                     .map_err(|why| refused(format!("is a hard link to a path that {why}")))?,
@@ -203,12 +221,20 @@ fn safe(path: &[u8]) -> Result<Vec<u8>, &'static str> {
     if path.starts_with(b"/") {
         return Err("has an absolute path");
     }
-    let mut clean = Vec::with_capacity(path.len());
+    let mut clean = Vec::new();
+    let mut depth = 0;
     for part in path.split(|byte| *byte == b'/') {
         match part {
             b"" | b"." => continue,
             b".." => return Err("climbs out of its place by `..`"),
             _ => {}
+        }
+        depth += 1;
+        if depth > DEEPEST {
+            return Err("lies more than 300 levels deep");
+        }
+        if clean.len() + part.len() >= PATH_MAX {
+            return Err("has a path that is longer than 4095 bytes");
         }
         if !clean.is_empty() {
             clean.push(b'/');

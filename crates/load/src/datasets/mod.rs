@@ -23,6 +23,7 @@ pub mod mixed;
 pub mod music;
 mod names;
 pub mod none;
+pub(crate) mod packed;
 mod packing;
 pub mod portage;
 pub mod ports;
@@ -110,9 +111,12 @@ impl Facts {
     /// Counts a file of that size.
     fn add_file(&mut self, size: u64) {
         self.files += 1;
-        self.bytes.0 += size;
+        // Sizes that an archive declares may be of any size.
+        self.bytes.0 = self.bytes.0.saturating_add(size);
         self.largest.0 = self.largest.0.max(size);
-        self.footprint.0 += size.next_multiple_of(4096) + 1024;
+        let blocks = size.checked_next_multiple_of(4096).unwrap_or(u64::MAX);
+        let taken = blocks.saturating_add(1024);
+        self.footprint.0 = self.footprint.0.saturating_add(taken);
     }
 
     /// Counts a file that may have holes: `data` of its bytes are stored.
@@ -137,11 +141,14 @@ impl Facts {
 
 /// Opens a dataset. What can be known to be wrong is said here, before anything is made.
 ///
-/// `seed` and `scale` matter to generated datasets alone.
+/// `seed` and `scale` matter to generated datasets alone. An archive that needs more than `room` is
+/// refused as soon as this is known.
 pub fn open(
     choice: &DatasetChoice,
     seed: u64,
     scale: f64,
+    room: Option<Bytes>,
+    stop: &Stop,
 ) -> Result<Box<dyn Dataset>, DatasetError> {
     Ok(match choice {
         DatasetChoice::Generated(name) => {
@@ -154,8 +161,8 @@ pub fn open(
             }
             Box::new(generated::Generated::new(generator, seed, scale)?)
         }
-        DatasetChoice::Tree(path) => Box::new(tree::Tree::open(path)?),
-        DatasetChoice::Tar(path) => Box::new(archive::Archive::open(path)?),
+        DatasetChoice::Tree(path) => Box::new(tree::Tree::open(path, stop)?),
+        DatasetChoice::Tar(path) => Box::new(archive::Archive::open(path, room, stop)?),
         DatasetChoice::File(path) => Box::new(file::SingleFile::open(path)?),
     })
 }

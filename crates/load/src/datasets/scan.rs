@@ -1,20 +1,23 @@
 //! One pass over an archive before anything is made: what it holds, and whether it is safe.
 
-use super::member::{BadMember, Member, MemberKind};
-use super::{DatasetError, Facts, archive};
-use fsdyno_model::Bytes;
+use super::member::{Member, MemberKind};
+use super::{DatasetError, Facts, packed};
+use fsdyno_model::{Bytes, Stop};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
 
-/// Reads the headers of all members, and the archive to its end.
-pub fn scan(path: &Path) -> Result<Facts, DatasetError> {
+/// A stream may be so many times longer than what it holds: names without data have up to three
+/// headers of 512 bytes where [`Facts::footprint`] counts 1 KiB, and a directory may come twice.
+const STREAM_FACTOR: u64 = 4;
+
+/// Reads the headers of all members, and the archive to its end. It stops at the first member that
+/// does not fit into `room`.
+pub fn scan(path: &Path, room: Option<Bytes>, stop: &Stop) -> Result<Facts, DatasetError> {
     let stored = std::fs::metadata(path)
         .map_err(|error| DatasetError::io("examine", path, error))?
         .len();
-    let mut reader = archive::reader(path)?;
     let mut scan = Scan {
         facts: Facts {
             archive_bytes: Some(Bytes(stored)),
@@ -23,40 +26,22 @@ pub fn scan(path: &Path) -> Result<Facts, DatasetError> {
         symlinks: HashSet::new(),
         directories: HashSet::new(),
     };
-    let mut last = None;
-    let damaged = |member: &Option<PathBuf>, source| DatasetError::Archive {
-        path: path.to_owned(),
-        member: member.clone(),
-        source,
-    };
-    let mut tar = tar::Archive::new(&mut reader);
-    for entry in tar.entries().map_err(|error| damaged(&last, error))? {
-        let mut entry = entry.map_err(|error| damaged(&last, in_words(error)))?;
-        let member = match Member::of(&mut entry) {
-            Ok(Some(member)) => member,
-            Ok(None) => continue,
-            Err(BadMember::Damaged(error)) => return Err(damaged(&last, error)),
-            Err(BadMember::Refused(member, why)) => {
-                return Err(DatasetError::Member {
-                    path: path.to_owned(),
-                    member,
-                    why,
-                });
-            }
-        };
+    let most = room.map_or(u64::MAX, |room| room.0.saturating_mul(STREAM_FACTOR));
+    packed::each_member(path, most, stop, |member, _| {
         scan.member(&member).map_err(|why| DatasetError::Member {
             path: path.to_owned(),
             member: member.shown_path(),
             why,
         })?;
-        last = Some(member.shown_path());
-    }
-    if last.is_none() {
-        let none = io::Error::new(io::ErrorKind::InvalidData, "it holds no member");
-        return Err(damaged(&last, none));
-    }
-    // Checksums stand at the end of a packed stream: it must be read whole to be believed.
-    io::copy(&mut reader.by_ref(), &mut io::sink()).map_err(|error| damaged(&last, error))?;
+        match room {
+            Some(room) if scan.facts.footprint > room => Err(DatasetError::TooLarge {
+                path: path.to_owned(),
+                member: member.shown_path(),
+                room,
+            }),
+            _ => Ok(()),
+        }
+    })?;
     Ok(scan.facts)
 }
 
@@ -107,8 +92,8 @@ impl Scan {
         if self.symlinks.is_empty() {
             return Ok(());
         }
-        let behind = parents(path).find(|parent| self.symlinks.contains(&path_hash(parent)));
-        behind.map_or(Ok(()), |parent| {
+        let behind = parents(path).find(|(_, hash)| self.symlinks.contains(hash));
+        behind.map_or(Ok(()), |(parent, _)| {
             let link = String::from_utf8_lossy(parent);
             Err(format!(
                 "{how} the symbolic link `{link}` of the same archive"
@@ -117,37 +102,78 @@ impl Scan {
     }
 
     fn imply_directories(&mut self, path: &[u8]) {
-        for parent in parents(path) {
-            if self.directories.insert(path_hash(parent)) {
+        for (_, hash) in parents(path) {
+            if self.directories.insert(hash) {
                 self.facts.add_directory();
             }
         }
     }
 }
 
-/// The paths of the directories a clean path lies in, innermost first.
-pub fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.iter()
-        .enumerate()
-        .rev()
-        .filter(|(_, byte)| **byte == b'/')
-        .map(|(at, _)| &path[..at])
+/// The directories that a clean path lies in, outermost first, with the hashes of their paths. Each
+/// byte of the path is hashed once, however many directories there are.
+pub fn parents(path: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
+    hashed_parents::<DefaultHasher>(path)
 }
 
-/// Stands for a path where millions must be remembered.
+fn hashed_parents<H: Hasher + Clone + Default>(path: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
+    let mut hasher = H::default();
+    let mut begin = 0;
+    let ends = (0..path.len()).filter(|at| path[*at] == b'/');
+    ends.map(move |end| {
+        hasher.write(&path[begin..end]);
+        begin = end;
+        (&path[..end], hasher.clone().finish())
+    })
+}
+
+/// Stands for a path where millions must be remembered: the hash that [`parents`] gives for it.
 pub fn path_hash(path: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    path.hash(&mut hasher);
+    let mut begin = 0;
+    for end in (0..path.len()).filter(|at| path[*at] == b'/') {
+        hasher.write(&path[begin..end]);
+        begin = end;
+    }
+    hasher.write(&path[begin..]);
     hasher.finish()
 }
 
-/// What the reader of archives says of a bad header cites its bytes, which are not for terminals.
-fn in_words(error: io::Error) -> io::Error {
-    if error.to_string().contains(char::is_control) {
-        return io::Error::new(
-            error.kind(),
-            "what stands there is no header of a tar archive",
-        );
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local!(static HASHED: Cell<usize> = const { Cell::new(0) });
+
+    /// Counts what it is given.
+    #[derive(Clone, Default)]
+    struct Counting;
+
+    impl Hasher for Counting {
+        fn write(&mut self, bytes: &[u8]) {
+            HASHED.set(HASHED.get() + bytes.len());
+        }
+
+        fn finish(&self) -> u64 {
+            0
+        }
     }
-    error
+
+    #[test]
+    fn the_work_for_a_path_grows_with_its_length_and_not_with_its_square() {
+        for depth in [10, 1_000, 100_000] {
+            HASHED.set(0);
+            let path = b"d/".repeat(depth);
+            assert_eq!(hashed_parents::<Counting>(&path).count(), depth);
+            assert!(HASHED.get() <= path.len(), "{depth}: {}", HASHED.get());
+        }
+    }
+
+    #[test]
+    fn a_parent_has_the_hash_of_its_path() {
+        let found: Vec<_> = parents(b"a/bc/d").collect();
+        let expected = [&b"a"[..], b"a/bc"].map(|path| (path, path_hash(path)));
+        assert_eq!(found, expected);
+    }
 }

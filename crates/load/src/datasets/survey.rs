@@ -2,6 +2,7 @@
 
 use super::{DatasetError, Facts, Refusal};
 use crate::trees::entry::{self, DEEPEST};
+use fsdyno_model::Stop;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -26,10 +27,11 @@ pub struct Survey {
 }
 
 /// Walks the tree. Entries that cannot be read, or made by this user, refuse it.
-pub fn survey(root: &Path) -> Result<Survey, DatasetError> {
+pub fn survey(root: &Path, stop: &Stop) -> Result<Survey, DatasetError> {
     let directory = open_root(root)?;
     let stat = fs::fstat(&directory).map_err(|errno| DatasetError::io("examine", root, errno))?;
     let mut surveyor = Surveyor {
+        stop,
         path: root.to_owned(),
         device: stat.st_dev,
         may_make_devices: may_make_devices(),
@@ -71,7 +73,8 @@ fn may_make_devices() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::MKNOD))
 }
 
-struct Surveyor {
+struct Surveyor<'a> {
+    stop: &'a Stop,
     path: PathBuf,
     device: u64,
     may_make_devices: bool,
@@ -82,7 +85,7 @@ struct Surveyor {
     survey: Survey,
 }
 
-impl Surveyor {
+impl Surveyor<'_> {
     fn directory(&mut self, directory: &OwnedFd, depth: usize) -> Result<(), DatasetError> {
         let path = self.path.clone();
         entry::each_name(
@@ -103,6 +106,9 @@ impl Surveyor {
         name: &CStr,
         depth: usize,
     ) -> Result<(), DatasetError> {
+        if self.stop.requested() {
+            return Err(DatasetError::Stopped);
+        }
         let stat = match entry::stat(directory, name) {
             Ok(stat) => stat,
             Err(errno) => {

@@ -22,8 +22,8 @@ pub struct Tree {
 
 impl Tree {
     /// Examines the whole tree.
-    pub fn open(root: &Path) -> Result<Self, DatasetError> {
-        let mut survey = survey::survey(root)?;
+    pub fn open(root: &Path, stop: &Stop) -> Result<Self, DatasetError> {
+        let mut survey = survey::survey(root, stop)?;
         survey.facts.about = format!("the tree {}", shown(root));
         Ok(Self {
             root: root.to_owned(),

@@ -44,7 +44,7 @@ fn odd_tree(at: &Path) {
 }
 
 fn lay(from: &Path, place: &Path) -> (PathBuf, Vec<Warning>) {
-    let dataset = Tree::open(from).unwrap();
+    let dataset = Tree::open(from, &Stop::new()).unwrap();
     let mut ground = Ground::new(place);
     let warnings = dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
     (ground.newest().unwrap().clone(), warnings)
@@ -95,7 +95,7 @@ fn an_odd_tree_is_laid_as_by_cp() {
 fn facts_count_links_once_and_holes_as_no_space() {
     let place = tempfile::tempdir().unwrap();
     odd_tree(place.path());
-    let dataset = Tree::open(place.path()).unwrap();
+    let dataset = Tree::open(place.path(), &Stop::new()).unwrap();
     let facts = dataset.facts();
     assert_eq!((facts.files, facts.directories), (11, 2));
     assert_eq!(facts.bytes.0, (1 << 26) + 3);
@@ -135,12 +135,12 @@ fn what_is_not_a_tree_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     files::write(&file, "").unwrap();
-    let error = Tree::open(&file).unwrap_err();
+    let error = Tree::open(&file, &Stop::new()).unwrap_err();
     assert!(
         error.to_string().contains("no directory, not a tree"),
         "{error}"
     );
-    let error = Tree::open(&place.path().join("missing")).unwrap_err();
+    let error = Tree::open(&place.path().join("missing"), &Stop::new()).unwrap_err();
     assert_eq!(error.errno(), Some(2), "{error}");
 }
 
@@ -149,7 +149,7 @@ fn a_tree_is_not_copied_into_itself() {
     let place = tempfile::tempdir().unwrap();
     let ground = place.path().join("work/ground");
     files::create_dir_all(&ground).unwrap();
-    let dataset = Tree::open(place.path()).unwrap();
+    let dataset = Tree::open(place.path(), &Stop::new()).unwrap();
     let error = dataset
         .lay(&mut Ground::new(&ground), Form::Tree, &Stop::new())
         .unwrap_err();
@@ -165,7 +165,7 @@ fn a_tree_nested_too_deep_is_refused_by_name() {
         deep.push("d");
     }
     files::create_dir_all(&deep).unwrap();
-    let error = Tree::open(place.path()).unwrap_err();
+    let error = Tree::open(place.path(), &Stop::new()).unwrap_err();
     assert!(error.to_string().contains("nested too deep"), "{error}");
 }
 
@@ -212,7 +212,7 @@ fn what_a_user_cannot_read_is_refused_before_anything_is_made() {
     let nobody = rustix::fs::Uid::from_raw(65_534);
     let error = std::thread::spawn(move || {
         rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-        Tree::open(&tree).unwrap_err().to_string()
+        Tree::open(&tree, &Stop::new()).unwrap_err().to_string()
     })
     .join()
     .unwrap();
@@ -230,7 +230,7 @@ fn another_file_system_is_left_out_by_name() {
         println!("SKIP mounts below /dev: another_file_system_is_left_out_by_name");
         return;
     }
-    let Ok(dataset) = Tree::open(dev) else {
+    let Ok(dataset) = Tree::open(dev, &Stop::new()) else {
         println!("SKIP root: another_file_system_is_left_out_by_name");
         return;
     };

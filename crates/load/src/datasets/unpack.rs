@@ -2,8 +2,8 @@
 //! of every path is opened without following symbolic links, whatever the archive says.
 
 use super::attributes::{Attributes, Lost};
-use super::member::{BadMember, Member, MemberKind};
-use super::{DatasetError, archive};
+use super::member::{Member, MemberKind};
+use super::{DatasetError, packed};
 use crate::trees::entry;
 use fsdyno_model::Stop;
 use rustix::fd::{AsFd, OwnedFd};
@@ -19,11 +19,6 @@ const HOLE: usize = 4096;
 
 /// Unpacks `archive` into the directory `to`, open as `root`.
 pub fn unpack(archive: &Path, to: &Path, root: &OwnedFd, stop: &Stop) -> Result<(), DatasetError> {
-    let damaged = |member: Option<PathBuf>, source| DatasetError::Archive {
-        path: archive.to_owned(),
-        member,
-        source,
-    };
     let mut unpacker = Unpacker {
         to,
         root,
@@ -32,32 +27,16 @@ pub fn unpack(archive: &Path, to: &Path, root: &OwnedFd, stop: &Stop) -> Result<
         buffer: vec![0; 1 << 20].into(),
         stop,
     };
-    let mut tar = tar::Archive::new(archive::reader(archive)?);
-    for entry in tar.entries().map_err(|error| damaged(None, error))? {
-        if stop.requested() {
-            return Err(DatasetError::Stopped);
-        }
-        let mut entry = entry.map_err(|error| damaged(None, error))?;
-        match Member::of(&mut entry) {
-            Ok(Some(member)) => {
-                unpacker
-                    .member(member, &mut entry)
-                    .map_err(|failure| match failure {
-                        Failure::Here(error) => error,
-                        Failure::Damaged(member, error) => damaged(Some(member), error),
-                    })?;
-            }
-            Ok(None) => {}
-            Err(BadMember::Damaged(error)) => return Err(damaged(None, error)),
-            Err(BadMember::Refused(member, why)) => {
-                return Err(DatasetError::Member {
-                    path: archive.to_owned(),
-                    member,
-                    why,
-                });
-            }
-        }
-    }
+    packed::each_member(archive, u64::MAX, stop, |member, entry| {
+        unpacker
+            .member(member, entry)
+            .map_err(|failure| match failure {
+                Failure::Here(error) => error,
+                Failure::Damaged(member, error) => {
+                    packed::damaged(archive, Some(member), error, stop)
+                }
+            })
+    })?;
     unpacker.finish()
 }
 

@@ -203,7 +203,11 @@ pub trait Engine: Sized {
     ) -> Result<bool, LoadError>;
 
     /// Opens an archive, unpacked where it is packed.
-    fn archive(&mut self, path: &Path) -> Result<Box<dyn Read + Send>, LoadError>;
+    fn archive(
+        &mut self,
+        path: &Path,
+        stop: &fsdyno_model::Stop,
+    ) -> Result<Box<dyn Read + Send>, LoadError>;
 }
 
 /// An engine, as `fsdyno list engines` shows it.

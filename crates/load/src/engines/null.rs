@@ -424,7 +424,11 @@ impl Engine for Null {
         self.done(true)
     }
 
-    fn archive(&mut self, _path: &Path) -> Result<Box<dyn Read + Send>, LoadError> {
+    fn archive(
+        &mut self,
+        _path: &Path,
+        _stop: &fsdyno_model::Stop,
+    ) -> Result<Box<dyn Read + Send>, LoadError> {
         let archive = NullArchive::new(self.facts);
         self.done(Box::new(archive))
     }

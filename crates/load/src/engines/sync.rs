@@ -5,7 +5,7 @@
 use super::listing::Listing;
 use super::meta::{Kind, Meta, Moment};
 use super::{DataFile, Engine, LoadError, Target};
-use crate::datasets::archive;
+use crate::datasets::packed;
 use fsdyno_model::plan::CopyMethod;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{
@@ -582,10 +582,15 @@ impl Engine for Sync {
         self.on("fsetxattr", fd, result)
     }
 
-    fn archive(&mut self, path: &Path) -> Result<Box<dyn Read + Send>, LoadError> {
-        archive::reader(path).map_err(|error| LoadError::Archive {
+    fn archive(
+        &mut self,
+        path: &Path,
+        stop: &fsdyno_model::Stop,
+    ) -> Result<Box<dyn Read + Send>, LoadError> {
+        let stream = packed::open(path, u64::MAX, stop).map_err(|error| LoadError::Archive {
             path: path.to_owned(),
             reason: error.to_string(),
-        })
+        })?;
+        Ok(Box::new(stream))
     }
 }

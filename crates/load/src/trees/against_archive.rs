@@ -11,9 +11,8 @@
 use super::compare::{Options, fill, word};
 use super::entry;
 use super::{Comparison, TreeError};
-use crate::datasets::DatasetError;
-use crate::datasets::archive;
-use crate::datasets::member::{BadMember, Member, MemberKind};
+use crate::datasets::member::{Member, MemberKind};
+use crate::datasets::packed;
 use crate::datasets::scan::{parents, path_hash};
 use fsdyno_model::Stop;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -88,32 +87,16 @@ struct Comparer<'a> {
 
 impl Comparer<'_> {
     fn members(&mut self) -> Result<(), TreeError> {
-        let mut tar = tar::Archive::new(archive::reader(self.archive)?);
-        for entry in tar.entries().map_err(|error| self.damaged(None, error))? {
-            if self.stop.requested() {
-                return Err(TreeError::Stopped);
-            }
-            let mut entry = entry.map_err(|error| self.damaged(None, error))?;
-            match Member::of(&mut entry) {
-                Ok(Some(member)) => self.member(&member, &mut entry)?,
-                Ok(None) => {}
-                Err(BadMember::Damaged(error)) => return Err(self.damaged(None, error)),
-                Err(BadMember::Refused(member, why)) => {
-                    let path = self.archive.to_owned();
-                    return Err(DatasetError::Member { path, member, why }.into());
-                }
-            }
-        }
-        Ok(())
+        let (archive, stop) = (self.archive, self.stop);
+        packed::each_member(archive, u64::MAX, stop, |member, entry| {
+            self.member(&member, entry)
+        })
     }
 
     fn member(&mut self, member: &Member, data: &mut impl Read) -> Result<(), TreeError> {
         let path = member.shown_path();
-        for parent in parents(&member.path) {
-            if !self.implied.insert(path_hash(parent)) {
-                break;
-            }
-        }
+        self.implied
+            .extend(parents(&member.path).map(|(_, hash)| hash));
         if self.members.insert(path_hash(&member.path)) {
             match member.kind {
                 MemberKind::Directory if member.path.is_empty() => {}
@@ -329,12 +312,7 @@ impl Comparer<'_> {
     }
 
     fn damaged(&self, member: Option<PathBuf>, source: io::Error) -> TreeError {
-        DatasetError::Archive {
-            path: self.archive.to_owned(),
-            member,
-            source,
-        }
-        .into()
+        packed::damaged(self.archive, member, source, self.stop).into()
     }
 
     fn failed(&self, doing: &'static str, path: &Path, errno: Errno) -> TreeError {

@@ -67,7 +67,7 @@ fn run<E: Engine>(
     // An archive is read in order: one does it.
     let scratch = &mut rooms[0];
     let base = engine.open_ground(job.root)?;
-    let source = engine.archive(job.archive)?;
+    let source = engine.archive(job.archive, job.stop)?;
     let mut stream = Stream::new(source, &mut scratch.data);
     let (mut members, mut member) = (Members::default(), Member::new());
     engine.make_dir(&base, &job.target, 0o777)?;

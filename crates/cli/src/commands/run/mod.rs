@@ -97,7 +97,7 @@ pub fn fresh(
     store_path: &Path,
     stop: &Stop,
 ) -> Result<Ended, Trouble> {
-    let preflight = preflight(&plan)?;
+    let preflight = preflight(&plan, stop)?;
     if wishes.dry_run {
         plan.contents = contents::read(&plan, stop)?.contents;
         return say(&plan, &preflight);
@@ -136,7 +136,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
     let set = store.load(&id)?;
     let info = &set.run;
     if wishes.dry_run {
-        return say(&info.plan, &preflight(&info.plan)?);
+        return say(&info.plan, &preflight(&info.plan, stop)?);
     }
     same_machine(info)?;
     let all = set.cells.len() == schedule(&info.plan).len();
@@ -155,7 +155,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
     let mut lab = lab(
         &wishes.erase,
         &info.plan,
-        preflight(&info.plan)?,
+        preflight(&info.plan, stop)?,
         Some(&set.cells),
         stop,
     )?;
@@ -296,8 +296,15 @@ fn told(set: &ResultSet, wishes: &Wishes, options: &Options) -> Result<Vec<u8>, 
     fsdyno_report::render(set, wishes.format, options).map_err(Trouble::failure)
 }
 
-fn preflight(plan: &Plan) -> Result<Preflight, Trouble> {
-    Preflight::of(plan).map_err(Trouble::usage)
+/// Everything that can be known of a plan before anything is made.
+pub fn preflight(plan: &Plan, stop: &Stop) -> Result<Preflight, Trouble> {
+    Preflight::of(plan, stop).map_err(|error| {
+        if stop.requested() {
+            Trouble::new(Code::Interrupted, "interrupted; nothing was made")
+        } else {
+            Trouble::usage(error)
+        }
+    })
 }
 
 /// Everything that must hold before anything is made: what is missing, what the guard says. With

@@ -1,0 +1,140 @@
+//! Files that the user names: what is not a regular file, or is too large, is refused at once, and a
+//! stop is noticed while a large one is read.
+
+mod support;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use support::{Home, Said, interruptible, said, until};
+
+/// Waits for its end. One that waits for ever fails the test.
+fn ended(mut child: Child, what: &str) -> Said {
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("it does not end: {what}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    said(&child.wait_with_output().unwrap())
+}
+
+#[test]
+fn devices_fifos_directories_and_huge_files_are_refused_at_once() {
+    let home = Home::new();
+    let fifo = home.path("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let huge = home.path("huge");
+    fs::File::create(&huge).unwrap().set_len(1 << 40).unwrap();
+    let (fifo, huge) = (fifo.display().to_string(), huge.display().to_string());
+    let work = home.work().display().to_string();
+    let on = format!("dir:{work}");
+    for file in [fifo.as_str(), "/dev/zero", &work, &huge] {
+        let tar = format!("tar:{file}");
+        for args in [
+            &["run", "--plan", file][..],
+            &["run", "--disk", file],
+            &["run", "--disk", "laptop-4200-2004", "--disk-faults", file],
+            &["run", "--on", &on, "--dataset", &tar],
+            &["make", "--in", &work, &tar],
+            &["disk", "show", file],
+            &["disk", "requests", file],
+            &["disk", "check", "laptop-4200-2004", "--seek-curve", file],
+            &["--store", file, "runs"],
+            &["merge", file],
+        ] {
+            let said = ended(home.command(args).spawn().unwrap(), &format!("{args:?}"));
+            assert_ne!(said.code, Some(0), "{args:?}");
+            assert!(!said.err.is_empty(), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tree_with_fifos_and_sockets_is_copied_and_read() {
+    let home = Home::new();
+    let tree = home.path("tree");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("file"), "text").unwrap();
+    mknodat(
+        CWD,
+        tree.join("fifo"),
+        FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let _socket = UnixListener::bind(tree.join("socket")).unwrap();
+    let on = format!("dir:{}", home.work().display());
+    let dataset = format!("tree:{}", tree.display());
+    let args = [
+        "run",
+        "--on",
+        &on,
+        "--dataset",
+        &dataset,
+        "--repeats",
+        "1",
+        "--workload",
+    ];
+    let child = home
+        .command(&[&args[..], &["copy,read,grep,stat-walk,delete"]].concat())
+        .spawn()
+        .unwrap();
+    let said = ended(child, "run");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_stop_is_noticed_while_an_archive_is_read() {
+    let home = Home::new();
+    // One member as long as a quarter of the room, all of it a hole: seconds of reading.
+    let free = rustix::fs::statvfs(&home.work()).unwrap();
+    let size = (free.f_bavail * free.f_frsize / 4).min(200 << 30) & !511;
+    let mut header = [0_u8; 512];
+    header[0] = b'f';
+    header[100..108].copy_from_slice(b"0000644\0");
+    for number in [108, 116, 136] {
+        header[number..number + 8].copy_from_slice(b"0000000\0");
+    }
+    header[124] = 0x80;
+    header[128..136].copy_from_slice(&size.to_be_bytes());
+    header[257..265].copy_from_slice(b"ustar  \0");
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let archive = home.path("x.tar");
+    fs::write(&archive, header).unwrap();
+    let file = fs::File::options().write(true).open(&archive).unwrap();
+    file.set_len(512 + size + 1024).unwrap();
+    let (tar, work) = (format!("tar:{}", archive.display()), home.work());
+    let on = format!("dir:{}", work.display());
+    let make = work.display().to_string();
+    for args in [
+        &["make", "--in", &make, &tar][..],
+        &["run", "--on", &on, "--dataset", &tar],
+    ] {
+        let mut command = interruptible(&home.command(args));
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let id = child.id();
+        until(Duration::from_secs(60), "the archive is open", || {
+            let fds = fs::read_dir(format!("/proc/{id}/fd")).unwrap();
+            fds.flatten()
+                .any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to == archive))
+        });
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let said = ended(child, &format!("{args:?}"));
+        assert_eq!(said.code, Some(130), "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains("nothing was made"), "{}", said.err);
+        assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
+    }
+}
