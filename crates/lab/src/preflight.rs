@@ -409,8 +409,7 @@ impl Preflight {
 /// Where images, mount points and trees are made.
 fn scratch(plan: &Plan) -> PathBuf {
     match (&plan.device, &plan.work_dir) {
-        (DeviceChoice::Loop { directory, .. }, _) => directory.clone(),
-        (_, Some(directory)) => directory.clone(),
+        (DeviceChoice::Loop { directory, .. }, _) | (_, Some(directory)) => directory.clone(),
         _ => PathBuf::from(DEFAULT_SCRATCH),
     }
 }
@@ -431,7 +430,7 @@ fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
             let sizes: io::Result<Vec<u64>> = paths.iter().map(|path| device_size(path)).collect();
             sizes.ok().map(|sizes| Bytes(sizes.iter().sum()))
         }
-        _ => None,
+        DeviceChoice::None => None,
     };
     let directories = plan.contenders.iter().filter_map(|c| c.directory.as_ref());
     let free = directories.filter_map(|path| fsdyno_host::counters::space_free(path).ok());

@@ -236,7 +236,7 @@ impl Lab for SshLab {
                 eprintln!(
                     "fsdyno: {} did not say that it has undone everything: look for {} there",
                     self.place,
-                    fsdyno_model::printable(&connection.directory.to_string())
+                    fsdyno_model::printable(&connection.directory)
                 );
             }
         }
