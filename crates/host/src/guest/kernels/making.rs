@@ -156,6 +156,9 @@ pub fn set_up(
     let fragment = Fragment::ours()?;
     let sources = sources::find(order.source.as_deref(), stop)?;
     if let Some(made) = there(kernels, &sources) {
+        if !order.keep {
+            Workshop::remove_abandoned(kernels.folder(), &made.kernel.identity)?;
+        }
         return Ok(made);
     }
     have_tools(stop, hear)?;
@@ -169,6 +172,9 @@ pub fn set_up(
     let workshop = Workshop::claim(folder, &identity, stop, hear)?;
     // Whoever held the claim before may have made it.
     if let Some(made) = there(kernels, &sources) {
+        if !order.keep {
+            workshop.remove()?;
+        }
         return Ok(made);
     }
     let making = Making {
@@ -276,6 +282,32 @@ impl Workshop {
             lock,
             claim,
         })
+    }
+
+    /// Removes what a build left that was killed when its kernel was in place already.
+    fn remove_abandoned(kernels: &Path, identity: &Identity) -> Result<(), SetupError> {
+        let unfinished = kernels.join(UNFINISHED);
+        let lock = unfinished.join(format!("{}.lock", identity.name()));
+        let claim: OwnedFd = match File::open(&lock) {
+            Ok(file) => file.into(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Builds of other kernels may be in there.
+                let _ = fs::remove_dir(&unfinished);
+                return Ok(());
+            }
+            Err(error) => return Err(refused("open", &lock)(error)),
+        };
+        if flock(&claim, FlockOperation::NonBlockingLockExclusive).is_err() {
+            // The build has not ended: it removes its sources itself.
+            return Ok(());
+        }
+        let folder = unfinished.join(identity.name());
+        Self {
+            folder,
+            lock,
+            claim,
+        }
+        .remove()
     }
 
     fn path(&self, name: &str) -> PathBuf {

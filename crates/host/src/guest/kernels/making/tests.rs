@@ -112,6 +112,28 @@ fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
 }
 
 #[test]
+fn sources_that_a_killed_build_left_beside_its_kernel_are_removed() {
+    let named = "sources_that_a_killed_build_left_beside_its_kernel_are_removed";
+    let Some(mut ground) = Ground::new(named, TAKES_ALL, COMPILES) else {
+        return;
+    };
+    ground.order.keep = true;
+    let made = ground.set_up(&Stop::new()).0.unwrap();
+    let name = made.kernel.identity.name();
+    let unfinished = ground.kernels().folder().join(UNFINISHED);
+    assert!(unfinished.join(&name).join("sources").is_dir());
+    ground.order.keep = false;
+    // The build still runs.
+    let lock = File::open(unfinished.join(format!("{name}.lock"))).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    assert!(ground.set_up(&Stop::new()).0.unwrap().was_there);
+    assert!(unfinished.join(&name).join("sources").is_dir());
+    drop(lock);
+    assert!(ground.set_up(&Stop::new()).0.unwrap().was_there);
+    assert_eq!(ground.left(), [name]);
+}
+
+#[test]
 fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
     let named = "what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with";
     let allow = "$(O)/allowed";
