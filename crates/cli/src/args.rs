@@ -16,6 +16,7 @@ Exit codes:
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
   5    compare: a ratio is beyond a threshold of --fail-if
+  6    another process measures on this machine; nothing was made
   130  interrupted; what was measured is kept, `--resume` goes on";
 
 /// Which file system, on which disks, with which options, is fastest for this work, and why?
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn every_exit_code_is_in_the_help() {
         let help = Cli::command().render_long_help().to_string();
-        for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "130 "] {
+        for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "130 "] {
             assert!(help.contains(&format!("  {code}")), "{code}");
         }
     }

@@ -18,6 +18,8 @@ pub enum Code {
     Missing = 4,
     /// A comparison is beyond a threshold that the user set.
     Beyond = 5,
+    /// Another process measures on this machine.
+    Busy = 6,
     /// Interrupted by the user.
     Interrupted = 130,
 }

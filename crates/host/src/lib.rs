@@ -18,6 +18,7 @@ pub mod image;
 pub mod journal;
 mod kernel_config;
 pub mod loops;
+pub mod measurement_lock;
 pub mod mounts;
 pub mod pools;
 pub mod probe;

@@ -30,6 +30,8 @@ pub enum WarningKind {
     NotQuiet,
     /// Somebody else used the device or the machine.
     BackgroundLoad,
+    /// Another measurement may have run at the same time.
+    NotLocked,
     /// The hypervisor took processor time.
     Steal,
     /// The processor's speed may change during the run.
@@ -66,6 +68,7 @@ impl WarningKind {
             Self::FreeCopy => "free-copy",
             Self::NotQuiet => "not-quiet",
             Self::BackgroundLoad => "background-load",
+            Self::NotLocked => "not-locked",
             Self::Steal => "steal",
             Self::Frequency => "frequency",
             Self::Drift => "drift",

@@ -11,6 +11,7 @@ pub mod guest;
 pub mod lab;
 pub mod list;
 pub mod make;
+pub mod measuring;
 pub mod merge;
 pub mod newfs;
 pub mod phase;

@@ -4,6 +4,7 @@
 use crate::args::copy_method;
 use crate::catalogue::catalogue;
 use crate::commands::make::not_recorded;
+use crate::commands::measuring::LockArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use clap::{Args, ValueEnum};
@@ -42,6 +43,8 @@ pub struct PhaseArgs {
     /// How far it is followed: until what it wrote is durable, or until it returns, as programs do
     #[arg(long, value_enum, default_value = "durable")]
     pub until: Until,
+    #[command(flatten)]
+    pub lock: LockArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -108,6 +111,8 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
     }
     let mut ground = Ground::discover(&args.directory, &made)
         .map_err(|e| Trouble::usage(format!("cannot read {}: {e}", args.directory.display())))?;
+    let measuring = args.lock.take(&stop)?;
+    measuring.print_warning();
     let measured = measured(args, &engine, &mut ground, &stop);
     // Also where it was interrupted.
     made.record()

@@ -1,11 +1,13 @@
 //! `selftest`: the weight of the tool itself, to be held against what it measures.
 
 use crate::args::percent;
+use crate::commands::measuring::LockArgs;
 use crate::exit::{Code, Trouble};
 use crate::output;
 use clap::Args;
+use fsdyno_host::signals;
 use fsdyno_load::measure::{clock_facts, contention, empty_phase_cost, engine_cost};
-use fsdyno_model::Nanos;
+use fsdyno_model::{Nanos, Stop};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -41,6 +43,8 @@ pub struct SelftestArgs {
     /// Begin no experiment after this time
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
+    #[command(flatten)]
+    pub lock: LockArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -85,6 +89,10 @@ pub fn selftest(args: &SelftestArgs) -> Result<Code, Trouble> {
     if args.aa.is_some() || args.ab.is_some() {
         return super::trials::trials(args);
     }
+    let stop = Stop::new();
+    signals::install(&stop)?;
+    let measuring = args.lock.take(&stop)?;
+    measuring.print_warning();
     let clock = clock_facts();
     let found = contention().map_err(Trouble::failure)?;
     let costs = engine_cost(fsdyno_load::engines::null::NAME).map_err(Trouble::failure)?;

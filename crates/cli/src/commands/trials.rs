@@ -74,6 +74,8 @@ pub fn trials(args: &SelftestArgs) -> Result<Code, Trouble> {
     let slower = args.ab.unwrap_or(0.0);
     let wanted = args.aa.unwrap_or(TRIALS);
     second(&mut plan, slower)?;
+    let measuring = args.lock.take_for(&plan, &stop)?;
+    measuring.print_warning();
     let began = Instant::now();
     let limit = args.budget.map(|budget| Duration::from_nanos(budget.0));
     let (mut all, mut code) = (Vec::new(), Code::Ok);

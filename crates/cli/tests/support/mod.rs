@@ -90,7 +90,9 @@ impl Home {
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsdyno"));
         command
-            .args(args)
+            .args(&args[..args.len().min(1)])
+            .args(beside_others(args))
+            .args(args.iter().skip(1))
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_STATE_HOME", self.path("state"))
             .env_remove("FSDYNO_STORE")
@@ -145,6 +147,15 @@ impl Home {
         assert_eq!(loops_backed_under(self.root.path()), Vec::<String>::new());
         assert_eq!(self.left_in_work(), Vec::<PathBuf>::new());
     }
+}
+
+/// What keeps tests from waiting for each other. Tests of the lock name a flag of it.
+fn beside_others<S: AsRef<OsStr>>(args: &[S]) -> Option<&'static str> {
+    let measures = ["run", "rerun", "selftest", "phase"].map(OsStr::new);
+    let first = args.first()?.as_ref();
+    let named = |flag: &str| args.iter().any(|arg| arg.as_ref() == flag);
+    (measures.contains(&first) && !named("--lock-timeout") && !named("--no-lock"))
+        .then_some("--no-lock")
 }
 
 /// The same command, which hears an interrupt also where a shell began the tests in the background:

@@ -15,6 +15,7 @@ pub use block::{BlockCounters, block};
 pub use cpu::{MachineCpu, machine_cpu};
 pub use memory::{memory_available, memory_total};
 pub use surroundings::{Surroundings, surroundings};
+pub(crate) use tasks::parent_and_start;
 
 use crate::mounts::mountinfo;
 use fsdyno_model::Bytes;

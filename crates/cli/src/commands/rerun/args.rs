@@ -1,6 +1,7 @@
 //! The command line of `rerun`.
 
 use crate::args::{kernel, report_format};
+use crate::commands::measuring::LockArgs;
 use clap::{ArgAction, Args};
 use fsdyno_model::{Bytes, KernelChoice};
 use fsdyno_report::Format;
@@ -73,6 +74,9 @@ pub struct RerunArgs {
     /// Leave that question out
     #[arg(long, requires = "name")]
     pub no_inquiry: bool,
+
+    #[command(flatten)]
+    pub lock: LockArgs,
 
     /// Print every command in order, and do nothing
     #[arg(long, requires = "name")]

@@ -85,6 +85,7 @@ fn wishes(args: &RerunArgs) -> Wishes {
         clock: args.clock,
         output: args.output.clone(),
         silent: false,
+        lock: args.lock.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The arguments of `run`.
 
 use crate::args::{Erase, copy_method, kernel, lab, percent};
+use crate::commands::measuring::LockArgs;
 use clap::{ArgAction, Args};
 use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, NoTime, Vary};
 use std::path::PathBuf;
@@ -233,6 +234,9 @@ pub struct RunArgs {
         "unchecked_options",
     ])]
     pub resume: Option<String>,
+
+    #[command(flatten)]
+    pub lock: LockArgs,
 
     /// Print the result as JSON
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! Who listens to a run: the store first, then the screen.
 
 use crate::screen::Screen;
-use fsdyno_model::{CellRecord, Event, RunInfo};
+use fsdyno_model::{CellRecord, Event, RunInfo, Warning};
 use fsdyno_store::{Store, StoreError};
 
 /// Hands each event to the store and to the screen.
@@ -9,22 +9,34 @@ pub struct Listener<'a> {
     store: &'a mut Store,
     id: String,
     screen: Screen,
+    /// What a reader must know of every cell.
+    warning: Option<Warning>,
 }
 
 impl<'a> Listener<'a> {
-    pub fn new(store: &'a mut Store, info: &RunInfo, before: &[CellRecord]) -> Self {
+    pub fn new(
+        store: &'a mut Store,
+        info: &RunInfo,
+        before: &[CellRecord],
+        warning: Option<Warning>,
+    ) -> Self {
         let screen = Screen::new(info, before);
         Self {
             store,
             id: info.id.clone(),
             screen,
+            warning,
         }
     }
 
     /// A cell is in the store before anybody hears that it ended.
     pub fn hear(&mut self, event: &Event) -> Result<(), StoreError> {
         match event {
-            Event::CellEnded { record } => self.store.record(&self.id, record)?,
+            Event::CellEnded { record } => {
+                let mut record = CellRecord::clone(record);
+                record.warnings.extend(self.warning.clone());
+                self.store.record(&self.id, &record)?;
+            }
             Event::RunEnded { reason, at_unix_ns } => {
                 self.store.end(&self.id, *reason, *at_unix_ns)?;
             }

@@ -9,6 +9,7 @@ mod listener;
 
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
+use crate::commands::measuring::{LockArgs, Measuring};
 use crate::commands::published;
 use crate::exit::{Code, Trouble};
 use crate::{output, places};
@@ -47,6 +48,8 @@ pub struct Wishes {
     pub output: Option<PathBuf>,
     /// Whether there is none.
     pub silent: bool,
+    /// What it does beside another measurement.
+    pub lock: LockArgs,
 }
 
 impl Wishes {
@@ -62,6 +65,7 @@ impl Wishes {
             clock: args.clock,
             output: None,
             silent: false,
+            lock: args.lock.clone(),
         }
     }
 }
@@ -102,6 +106,7 @@ pub fn fresh(
         plan.contents = contents::read(&plan, stop)?.contents;
         return say(&plan, &preflight);
     }
+    let measuring = wishes.lock.take_for(&plan, stop)?;
     let mut lab = lab(&wishes.erase, &plan, preflight, None, stop)?;
     let read = contents::read(&plan, stop)?;
     plan.contents = read.contents;
@@ -120,7 +125,7 @@ pub fn fresh(
             .collect(),
     };
     store.begin_named(&mut info)?;
-    go(wishes, lab, store, &info, &[])
+    go(wishes, &measuring, lab, store, &info, &[])
 }
 
 fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result<Ended, Trouble> {
@@ -152,6 +157,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
             complete: true,
         });
     }
+    let measuring = wishes.lock.take_for(&info.plan, stop)?;
     let mut lab = lab(
         &wishes.erase,
         &info.plan,
@@ -163,7 +169,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
     let read = contents::read(&info.plan, stop)?;
     contents::check(info, &read.contents)?;
     lab.watch(read.datasets, stop.clone());
-    go(wishes, lab, store, info, &set.cells)
+    go(wishes, &measuring, lab, store, info, &set.cells)
 }
 
 /// Refuses to go on with guests of another kernel than those before.
@@ -218,6 +224,7 @@ fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> Troubl
 /// Conducts the run into the store, and reports it.
 fn go(
     wishes: &Wishes,
+    measuring: &Measuring,
     mut lab: Labs,
     mut store: Store,
     info: &RunInfo,
@@ -226,7 +233,7 @@ fn go(
     // Held until the end: no other process goes on with this run meanwhile.
     let _claim = store.claim(&info.id)?;
     store.reopen(&info.id)?;
-    let mut listener = Listener::new(&mut store, info, before);
+    let mut listener = Listener::new(&mut store, info, before, measuring.warning.clone());
     let reason = conduct(info, before, &mut lab, &mut |event| listener.hear(event))
         .map_err(|error| keep_going_hint(&error, &info.id))?;
     // The view goes before anything else is said.

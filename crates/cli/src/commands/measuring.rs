@@ -1,0 +1,102 @@
+//! The machine-wide lock as commands use it: what measures in real time takes it or warns.
+
+use crate::exit::{Code, Trouble};
+use clap::Args;
+use fsdyno_host::measurement_lock::{Grant, LockError, MeasurementLock};
+use fsdyno_model::{LabChoice, Nanos, Plan, Stop, Warning, WarningKind};
+use std::time::Duration;
+
+/// How long a command waits where the user does not choose: long enough for most runs, and short
+/// enough that an unattended job ends.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// How a command treats another measurement on this machine.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LockArgs {
+    /// Wait this long for another measurement to end; 0s: do not wait [default: 1h]
+    #[arg(long, value_name = "TIME", conflicts_with = "no_lock")]
+    pub lock_timeout: Option<Nanos>,
+    /// Measure at once, even beside another measurement; reports warn of it
+    #[arg(long)]
+    pub no_lock: bool,
+}
+
+/// A measurement that may proceed.
+#[derive(Debug, Default)]
+#[must_use = "the lock is held only as long as this lives"]
+pub struct Measuring {
+    _lock: Option<MeasurementLock>,
+    /// What a reader of the figures must know.
+    pub warning: Option<Warning>,
+}
+
+impl LockArgs {
+    /// Takes the lock where a plan measures this machine in real time. Virtual time does not depend
+    /// on what else runs.
+    pub fn take_for(&self, plan: &Plan, stop: &Stop) -> Result<Measuring, Trouble> {
+        let mut labs = plan.contenders.iter().map(|contender| &contender.lab);
+        if plan.in_virtual_time() || labs.all(LabChoice::is_elsewhere) {
+            return Ok(Measuring::default());
+        }
+        self.take(stop)
+    }
+
+    /// Takes the lock, or warns where the measurement proceeds without it.
+    pub fn take(&self, stop: &Stop) -> Result<Measuring, Trouble> {
+        if self.no_lock {
+            return Ok(Measuring::unlocked(
+                "the run did not take the lock of measurements (--no-lock)",
+            ));
+        }
+        let timeout = self.lock_timeout;
+        let patience = timeout.map_or(PATIENCE, |time| Duration::from_nanos(time.0));
+        let waits = Nanos(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX)).clock();
+        let granted = MeasurementLock::take(patience, stop, &mut |holder| {
+            eprintln!(
+                "fsdyno: waiting up to {waits} min for {holder}, which measures on this machine; \
+                 --no-lock measures beside it"
+            );
+        });
+        match granted {
+            Ok(Grant::Locked(lock)) => Ok(Measuring {
+                _lock: Some(lock),
+                warning: None,
+            }),
+            Ok(Grant::PartOf(_)) => Ok(Measuring::default()),
+            Ok(Grant::Overridden(holder)) => {
+                let message = format!("root did not wait longer for the measurement of {holder}");
+                eprintln!("fsdyno: {message}");
+                Ok(Measuring::unlocked(&message))
+            }
+            Err(LockError::Stopped) => Err(Trouble::new(Code::Interrupted, "interrupted")),
+            Err(error @ LockError::Busy { .. }) => Err(Trouble::new(
+                Code::Busy,
+                format!(
+                    "cannot measure: {error}. Nothing was made. Try again when it has ended, wait \
+                     longer (--lock-timeout 12h), or measure beside it (--no-lock)"
+                ),
+            )),
+            Err(error @ LockError::Socket(_)) => Err(Trouble::failure(format!(
+                "{error}. To measure without it: --no-lock"
+            ))),
+        }
+    }
+}
+
+impl Measuring {
+    fn unlocked(message: &str) -> Self {
+        let advice = "other measurements may have dropped its caches and taken processor time: \
+                      measure again when nothing else measures, without --no-lock";
+        Self {
+            _lock: None,
+            warning: Some(Warning::new(WarningKind::NotLocked, message, advice)),
+        }
+    }
+
+    /// Prints the warning, where no report will.
+    pub fn print_warning(&self) {
+        if let Some(warning) = &self.warning {
+            eprintln!("fsdyno: warning: {}; {}", warning.message, warning.advice);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The machine-wide lock of measurements, in a network namespace of each test's own: the lock of this
+//! machine is left alone. Skips by name where there is no root.
+
+mod support;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use std::process::Child;
+use std::time::Duration;
+use support::{Home, until};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Gives this test, and what it starts, a lock of its own.
+fn alone(test: &str) -> bool {
+    // SAFETY: only the network namespace of this thread changes, and no descriptor.
+    let moved = unsafe { unshare_unsafe(UnshareFlags::NEWNET) };
+    if moved.is_err() {
+        println!("SKIP root: {test}");
+    }
+    moved.is_ok()
+}
+
+/// A phase that measures until it is killed, and holds the lock.
+struct Holder(Child);
+
+impl Holder {
+    fn start(home: &Home) -> Self {
+        let place = home.path("held");
+        std::fs::create_dir(&place).unwrap();
+        let place = place.display().to_string();
+        let set = "--set size=1M --set operations=1000000 --set rate=10 --lock-timeout 0s";
+        let words = ["phase", "op-random-read", "--in", &place];
+        let words: Vec<&str> = words.into_iter().chain(set.split(' ')).collect();
+        let holder = Self(home.start(&words));
+        until(PATIENCE, "the phase measures", || refused(home).is_some());
+        holder
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A small run in a directory.
+fn run(home: &Home, more: &str) -> Vec<String> {
+    let on = format!("dir:{}", home.work().display());
+    let words = "run --dataset mixed --scale 0.002 --repeats 1 --workload copy --on";
+    let words = words.split(' ').map(str::to_owned).chain([on]);
+    words.chain(more.split(' ').map(str::to_owned)).collect()
+}
+
+/// What a run that does not wait prints, where it is refused.
+fn refused(home: &Home) -> Option<String> {
+    let said = home.fsdyno(&run(home, "--store /dev/null/none --lock-timeout 0s"));
+    (said.code == Some(6)).then_some(said.err)
+}
+
+#[test]
+fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
+    let test = "a_second_measurement_waits_or_is_refused_with_the_name_of_the_first";
+    if !alone(test) {
+        return;
+    }
+    let home = Home::new();
+    let mut holder = Holder::start(&home);
+    let told = refused(&home).unwrap();
+    let pid = format!("process {} (root", holder.pid());
+    for part in [
+        &*pid,
+        "phase op-random-read",
+        "started",
+        "--lock-timeout",
+        "--no-lock",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    for words in [
+        "selftest --lock-timeout 0s",
+        "selftest --aa 1 --lock-timeout 0s",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        assert_eq!(home.fsdyno(&words).code, Some(6), "{words:?}");
+    }
+    // What does not measure does not wait.
+    assert_eq!(home.fsdyno(&["list", "suites"]).code, Some(0));
+    assert_eq!(
+        home.fsdyno(&run(&home, "--dry-run --lock-timeout 0s")).code,
+        Some(0)
+    );
+
+    let waits = |home: &Home| home.last_words().contains("waiting up to 60:00 min for");
+    let mut interrupted = home.start(&run(&home, "--lock-timeout 1h"));
+    until(PATIENCE, "it waits", || waits(&home));
+    let number = Pid::from_child(&interrupted);
+    kill_process(number, Signal::INT).unwrap();
+    assert_eq!(interrupted.wait().unwrap().code(), Some(130));
+
+    let mut second = home.start(&run(&home, "--lock-timeout 1h"));
+    until(PATIENCE, "it waits", || waits(&home));
+    assert!(second.try_wait().unwrap().is_none());
+    holder.kill();
+    assert_eq!(
+        second.wait().unwrap().code(),
+        Some(0),
+        "{}",
+        home.last_words()
+    );
+    let cell = &home.result("last")["cells"][0];
+    assert!(
+        !cell["warnings"].to_string().contains("not-locked"),
+        "{cell}"
+    );
+    assert_eq!(refused(&home), None);
+}
+
+#[test]
+fn a_run_beside_another_measurement_carries_a_warning() {
+    let test = "a_run_beside_another_measurement_carries_a_warning";
+    if !alone(test) {
+        return;
+    }
+    let home = Home::new();
+    let _holder = Holder::start(&home);
+    let said = home.fsdyno(&run(&home, "--no-lock"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("not-locked"), "{}", said.out);
+    let again = home.fsdyno(&["report", "last"]).out;
+    assert!(again.contains("not-locked"), "{again}");
+}
+
+#[test]
+fn what_a_run_starts_measures_under_its_lock() {
+    let test = "what_a_run_starts_measures_under_its_lock";
+    if !alone(test) {
+        return;
+    }
+    let home = Home::new();
+    let fsdyno = env!("CARGO_BIN_EXE_fsdyno");
+    let inner = format!("{fsdyno} phase op-stat --in {{dir}} --lock-timeout 0s");
+    let mut words = run(&home, "--lock-timeout 0s --exec");
+    words.push(inner);
+    let said = home.fsdyno(&words);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(!said.out.contains("not-locked"), "{}", said.out);
+}
