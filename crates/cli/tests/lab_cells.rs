@@ -3,7 +3,6 @@
 mod support;
 
 use serde_json::Value;
-use std::time::Duration;
 use support::{Home, outcomes, root_and};
 
 const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
@@ -175,60 +174,6 @@ fn reading_with_strictatime_writes_more_than_with_noatime() {
             .sum()
     };
     assert!(written(0) > written(1), "{} {}", written(0), written(1));
-}
-
-#[test]
-fn random_kills_leave_nothing_that_clean_does_not_undo_and_no_cell_is_lost_or_doubled() {
-    if !root_and(&MKFS, "random_kills") {
-        return;
-    }
-    let rounds: u64 = std::env::var("FSDYNO_KILL_ROUNDS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(6);
-    let home = Home::new();
-    let args = run_args(
-        &home,
-        &[
-            "--fs",
-            "ext4,xfs,btrfs",
-            "--dataset",
-            "ports",
-            "--scale",
-            "0.005",
-            "--workload",
-            "untar,copy,delete",
-            "--repeats",
-            &(rounds.max(4) / 2).to_string(),
-        ],
-    );
-    let mut child = home.start(&args);
-    for round in 0..rounds {
-        // Spread over the whole life of a cell, without a clock deciding anything asserted.
-        std::thread::sleep(Duration::from_millis(150 + round * 389 % 1700));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        home.assert_cleanable();
-        let runs: Value =
-            serde_json::from_str(&home.fsdyno(&["runs", "--json"]).out).unwrap_or_default();
-        let resume = ["run", "--resume", "last"].map(str::to_owned);
-        child = home.start(if runs[0].is_object() { &resume } else { &args });
-    }
-    let code = child.wait().unwrap().code();
-    assert_eq!(code, Some(0), "{}", home.last_words());
-    home.assert_cleanable();
-    let result = home.result("last");
-    let plan_cells = 3 * (rounds.max(4) / 2);
-    let indices: Vec<u64> = outcomes(&result)
-        .into_iter()
-        .map(|(index, _)| index)
-        .collect();
-    assert_eq!(indices, (0..plan_cells).collect::<Vec<_>>());
-    assert!(
-        outcomes(&result)
-            .iter()
-            .all(|(_, outcome)| outcome == "measured")
-    );
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! Whoever is killed while time is virtual, or disks are served: guest, fsdyno, or the server of a
-//! disk. What is left says so by name and in bounded time, the rest goes on, and nothing stays
-//! behind. Moments are drawn from a seed; `FSDYNO_KILL_ROUNDS` sets how many of each there are.
+//! Guests and servers of disks are killed: the others end or continue in bounded time, report the
+//! death by name, and leave nothing. `lab_kill_campaign.rs` kills fsdyno itself. Moments are drawn from a seed; `FSDYNO_KILL_ROUNDS` sets how many of each there are.
 //! Skips by name where there is no lab kernel.
 
 mod support;
@@ -14,27 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use support::kills::{moments, rounds};
 use support::{Home, have, interruptible, lab_kernel, outcomes, until};
 
 /// How long anything may take here, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(180);
-
-/// How many kills of a kind there are.
-fn rounds(usual: u64) -> u64 {
-    let asked = std::env::var("FSDYNO_KILL_ROUNDS").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
-/// The moments of a seed, in milliseconds below a limit: early ones and late ones.
-fn moments(seed: u64, below: u64) -> impl Iterator<Item = Duration> {
-    let mut drawn = seed;
-    std::iter::from_fn(move || {
-        drawn = drawn
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        Some(Duration::from_millis((drawn >> 33) % below))
-    })
-}
 
 /// The kernels that fsdyno has started for cells and cuts of a home, by what each works in.
 fn kernels(home: &Home, fsdyno: &Child) -> Vec<(Pid, String)> {
@@ -129,51 +112,6 @@ fn a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on() {
         home.assert_cleanable();
     }
     println!("{killed} guests killed, {failed} cells failed");
-}
-
-#[test]
-fn fsdyno_that_is_killed_in_virtual_time_leaves_nothing_that_clean_does_not_undo() {
-    let test = "fsdyno_that_is_killed_in_virtual_time_leaves_nothing";
-    let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
-        return;
-    };
-    let home = Home::new();
-    let (work, path) = (
-        home.work().display().to_string(),
-        kernel.display().to_string(),
-    );
-    // example
-    let cells = cells(&home, &kernel, "ext4", "0.5");
-    let cuts = [
-        "plug",
-        "--fs",
-        "ext4",
-        "--disk",
-        "sata-2008",
-        "--cuts",
-        "9",
-        "--guest-memory",
-        "256M",
-        "--guest-kernel",
-        &path,
-        "--work-dir",
-        &work,
-    ];
-    let cuts: Vec<String> = cuts.map(str::to_owned).to_vec();
-    let mut moment = moments(11, 4000);
-    for round in 0..rounds(4) {
-        let words = if round % 2 == 0 { &cells } else { &cuts };
-        let mut running = home.start(words);
-        // Its first guest has come; what it does then depends on the moment.
-        until(PATIENCE, "a guest starts", || {
-            home.processes_of("uml_dir=") > 0
-        });
-        thread::sleep(moment.next().unwrap());
-        running.kill().unwrap();
-        running.wait().unwrap();
-        home.assert_cleanable();
-        home.assert_no_guest();
-    }
 }
 
 /// A guest of a user's own, which writes to a disk that is served until that fails.

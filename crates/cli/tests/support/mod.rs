@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod kills;
+
 use fsdyno_host::guest::kernels::has_amx;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,166 @@
+//! Kills at random moments: how many, when, and what must be true after each.
+
+use super::{Home, interruptible, until};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How many kills of a kind there are.
+pub fn rounds(usual: u64) -> u64 {
+    let asked = std::env::var("FSDYNO_KILL_ROUNDS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// The moments of a seed, in milliseconds below a limit: early ones and late ones.
+pub fn moments(seed: u64, below: u64) -> impl Iterator<Item = Duration> {
+    let mut drawn = seed;
+    std::iter::from_fn(move || {
+        drawn = drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        Some(Duration::from_millis((drawn >> 33) % below))
+    })
+}
+
+/// Starts fsdyno with its cache and temporary files in the home.
+pub fn start_confined(home: &Home, args: &[String]) -> Child {
+    let tmp = home.path("tmp");
+    fs::create_dir_all(&tmp).unwrap();
+    let mut command = home.command(args);
+    command.env("TMPDIR", &tmp);
+    command.env("XDG_CACHE_HOME", home.path("cache"));
+    let log = fs::File::create(home.path("started.log")).unwrap();
+    let out = fs::File::create(home.path("started.out")).unwrap();
+    let mut command = interruptible(&command);
+    command.stdout(out).stderr(log).stdin(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Starts fsdyno and kills it at that moment. The exit code, where it ended before.
+pub fn kill_at(home: &Home, args: &[String], moment: Duration) -> Option<i32> {
+    let mut child = start_confined(home, args);
+    let began = Instant::now();
+    while began.elapsed() < moment {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status.code().expect("nobody else kills it"));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap().code()
+}
+
+/// Asserts that a killed fsdyno left nothing that `clean` does not remove: no mount, no loop
+/// device, no process, no temporary file, no journal.
+pub fn assert_nothing_left(home: &Home) {
+    home.assert_cleanable();
+    // A process that is being killed takes a moment to be gone.
+    until(Duration::from_secs(60), "no process is left", || {
+        processes(home).is_empty()
+    });
+    for directory in ["tmp", "state/fsdyno/journal"] {
+        let left = files_in(&home.path(directory));
+        assert_eq!(left, Vec::<PathBuf>::new(), "{directory}");
+    }
+}
+
+/// The processes that fsdyno started in this home, by their environment or command line.
+fn processes(home: &Home) -> Vec<String> {
+    let here = home.root.path().display().to_string();
+    let names_home = |path: PathBuf| {
+        let bytes = fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains(&here)
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = entries.map(|entry| entry.path());
+    let ours = numbers.filter(|process| {
+        names_home(process.join("environ")) || names_home(process.join("cmdline"))
+    });
+    ours.map(|process| process.display().to_string()).collect()
+}
+
+/// What a directory holds; nothing where there is none.
+pub fn files_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// The last run; none where no run is in the store. A store whose making was killed is empty.
+fn last_run(home: &Home) -> Option<Value> {
+    let said = home.fsdyno(&["runs", "--json"]);
+    if said.code != Some(0) {
+        assert!(said.err.contains("there is no store"), "{}", said.err);
+        return None;
+    }
+    (said.out.trim() != "[]").then(|| home.result("last"))
+}
+
+/// The recorded cells of a run by their index.
+fn recorded(result: Option<&Value>) -> BTreeMap<u64, Value> {
+    let cells = result.and_then(|result| result["cells"].as_array());
+    let index = |cell: &Value| cell["cell"]["index"].as_u64().unwrap();
+    let cells = cells.into_iter().flatten();
+    cells.map(|cell| (index(cell), cell.clone())).collect()
+}
+
+/// How many cells a run has in the end.
+fn planned(result: &Value) -> u64 {
+    let plan = &result["run"]["plan"];
+    let of = |what: &str| plan[what].as_array().unwrap().len() as u64;
+    of("contenders") * of("workloads") * plan["repeats"].as_u64().unwrap()
+}
+
+/// Kills a run again and again, each time resumed, and lets it end. A run that ended before its
+/// kill is checked and begun anew.
+pub fn kill_runs(home: &Home, args: &[String], seed: u64, below: u64, usual: u64) {
+    let resume = ["run", "--resume", "last"].map(str::to_owned);
+    let mut moment = moments(seed, below);
+    let mut before = BTreeMap::new();
+    let (mut killed, mut ended, mut kept, wanted) = (0, 0, 0, rounds(usual));
+    loop {
+        let next = match moment.next().unwrap() {
+            _ if killed == wanted => Duration::from_secs(600),
+            // Some live until cells are recorded.
+            early if killed % 3 == 0 => 4 * early,
+            early => early,
+        };
+        let words = if last_run(home).is_some() {
+            &resume[..]
+        } else {
+            args
+        };
+        let code = kill_at(home, words, next);
+        assert_nothing_left(home);
+        let result = last_run(home);
+        let now = recorded(result.as_ref());
+        for (index, cell) in &before {
+            assert_eq!(now.get(index), Some(cell), "cell {index} was recorded");
+        }
+        for cell in now.values() {
+            assert_eq!(cell["outcome"]["outcome"], "measured", "{cell}");
+        }
+        if code.is_none() {
+            assert!(killed < wanted, "it hangs: {}", home.last_words());
+            killed += 1;
+            kept += u64::from(!now.is_empty());
+            before = now;
+            continue;
+        }
+        assert_eq!(code, Some(0), "{}", home.last_words());
+        let cells = planned(&result.unwrap());
+        assert!(now.into_keys().eq(0..cells), "each cell is there once");
+        let data = home.path("data/fsdyno");
+        assert_eq!(files_in(&data), [data.join("fsdyno.db")]);
+        ended += 1;
+        if killed >= wanted {
+            break;
+        }
+        fs::remove_dir_all(&data).unwrap();
+        before.clear();
+    }
+    println!("{killed} kills, {kept} with cells recorded, {ended} runs complete");
+}
