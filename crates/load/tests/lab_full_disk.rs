@@ -5,33 +5,32 @@ mod phases;
 
 use fsdyno_load::ground::Ground;
 use phases::{phase, run};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A small file system in memory, unmounted in the end.
-struct Small(tempfile::TempDir);
+/// Where it is mounted; the directory is cargo's.
+const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
 
-impl Small {
-    fn mount() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            return None;
-        }
-        let home = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "none"])
-            .arg(home.path())
-            .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then(|| Self(home))
+/// Mounts a small file system in memory, visible to this test alone: the mount is gone with its thread,
+/// also where the test panics or is killed. None where this user may not mount.
+fn mount_small(test: &str) -> Option<&'static Path> {
+    // SAFETY: only the mounts that this thread sees change, and no descriptor.
+    let alone = unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.is_ok();
+    let mount = |words: &[&str]| {
+        let status = Command::new("mount").args(words).status();
+        status.is_ok_and(|status| status.success())
+    };
+    // A mount below a shared one would be seen elsewhere.
+    if alone
+        && mount(&["--make-rprivate", "/"])
+        && mount(&["-t", "tmpfs", "-o", "size=1m", "none", PLACE])
+    {
+        return Some(Path::new(PLACE));
     }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
-    }
+    println!("SKIP root: {test}");
+    None
 }
 
 /// Fills a bit more than half of it.
@@ -49,11 +48,10 @@ fn fill(root: &Path) -> Ground {
 #[test]
 fn a_full_disk_is_told_by_its_error_number() {
     for engine in ["sync", "tools"] {
-        let Some(small) = Small::mount() else {
-            println!("SKIP root: a_full_disk_is_told_by_its_error_number");
+        let Some(small) = mount_small("a_full_disk_is_told_by_its_error_number") else {
             return;
         };
-        let mut ground = fill(small.0.path());
+        let mut ground = fill(small);
         let error = run(&mut ground, engine, &phase("copy")).unwrap_err();
         assert_eq!(error.errno(), Some(libc::ENOSPC), "{engine}: {error}");
         assert!(error.to_string().contains("copy-1"), "{engine}: {error}");
@@ -63,16 +61,16 @@ fn a_full_disk_is_told_by_its_error_number() {
 
 #[test]
 fn a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program() {
-    let Some(small) = Small::mount() else {
-        println!("SKIP root: a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program");
+    let test = "a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program";
+    let Some(small) = mount_small(test) else {
         return;
     };
-    let mut ground = Ground::new(small.0.path());
+    let mut ground = Ground::new(small);
     let mut phase = phase("op-write");
     for (name, value) in [("size", "4194304"), ("block", "65536"), ("workers", "2")] {
         phase.parameters.insert(name.to_owned(), value.to_owned());
     }
-    fs::create_dir(small.0.path().join("op")).unwrap();
+    fs::create_dir(small.join("op")).unwrap();
     let error = run(&mut ground, "mmap", &phase).unwrap_err();
     assert_eq!(error.errno(), Some(libc::ENOSPC), "{error}");
     assert!(error.to_string().contains("op/large00"), "{error}");
