@@ -64,7 +64,8 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.at()).status();
+        // A process that is being started may still hold it: then it goes with that process.
+        let _ = Command::new("umount").arg("--lazy").arg(self.at()).status();
     }
 }
 

@@ -39,7 +39,11 @@ impl Ground {
 
 impl Drop for Ground {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.directory.path()).status();
+        // A process that is being started may still hold it: then it goes with that process.
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.directory.path())
+            .status();
     }
 }
 
