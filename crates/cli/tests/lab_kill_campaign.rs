@@ -38,7 +38,7 @@ fn a_run_on_loop_devices_that_is_killed_leaves_nothing_and_is_resumed() {
 fn a_run_in_a_directory_that_is_killed_leaves_nothing_and_is_resumed() {
     let home = Home::new();
     let on = format!("dir:{}", home.work().display());
-    let set = "--set op.operations=200000 --set op.size=1M";
+    let set = "--set op.operations=20000 --set op.size=1M";
     let words =
         "run --dataset mixed --scale 0.01 --workload copy,op-random-read,delete --repeats 6";
     let words = words.split(' ').chain(set.split(' ')).chain(["--on", &on]);
