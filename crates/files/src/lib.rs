@@ -7,6 +7,8 @@ pub mod input;
 pub mod places;
 mod replace;
 mod trusted;
+mod walk;
 
 pub use replace::{Existing, replace};
 pub use trusted::{Access, TrustedDir, Untrusted, open_own};
+pub use walk::open_parent;

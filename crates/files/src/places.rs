@@ -17,6 +17,12 @@ pub fn use_environment() {
     FROM_ENVIRONMENT.store(true, Ordering::Relaxed);
 }
 
+/// Whether places are taken from the environment: by all users but root, and by root after
+/// [`use_environment`].
+pub fn from_environment() -> bool {
+    FROM_ENVIRONMENT.load(Ordering::Relaxed) || !rustix::process::geteuid().is_root()
+}
+
 /// Base directories of the effective user, without `fsdyno` appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
@@ -45,8 +51,7 @@ pub enum NoPlaces {
 /// Others: the XDG variables where
 /// they are set to absolute paths, else below `HOME`.
 pub fn of_effective_user() -> Result<Places, NoPlaces> {
-    let from_environment = FROM_ENVIRONMENT.load(Ordering::Relaxed);
-    if rustix::process::geteuid().is_root() && !from_environment {
+    if !from_environment() {
         let entry = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(0));
         let home = entry.ok().flatten().map(|user| user.dir);
         let home = home

@@ -94,7 +94,8 @@ impl TrustedDir {
 
     fn walk(path: &Path, create: bool) -> Result<Self, Untrusted> {
         let path = resolve(path)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Directories on the way may be searched, not always read.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut here = PathBuf::from("/");
         let mut fd = fs::open(&here, flags, Mode::empty()).map_err(Untrusted::io("open", &here))?;
         check_dir(&fd, &here)?;
@@ -115,6 +116,9 @@ impl TrustedDir {
             })?;
             check_dir(&fd, &here)?;
         }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd =
+            fs::openat(&fd, ".", flags, Mode::empty()).map_err(Untrusted::io("open", &here))?;
         Ok(Self { fd, path: here })
     }
 
@@ -169,6 +173,21 @@ impl TrustedDir {
         let stat = fs::fstat(&fd).map_err(Untrusted::io("examine", &path))?;
         check_file(&stat, &path)?;
         Ok(fd.into())
+    }
+
+    /// Checks that nobody but root and the effective user can change anything below the directory.
+    /// Symbolic links are not followed; they need a trusted owner.
+    pub fn check_tree(&self) -> Result<(), Untrusted> {
+        for name in self.names()? {
+            let path = self.path.join(&name);
+            let stat = fs::statat(&self.fd, name.as_os_str(), fs::AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(Untrusted::io("examine", &path))?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => self.dir(&name)?.check_tree()?,
+                kind => check_entry(&stat, kind == FileType::Symlink, &path)?,
+            }
+        }
+        Ok(())
     }
 
     /// Removes a file or symbolic link from the directory.
@@ -279,6 +298,22 @@ fn check_file(stat: &Stat, path: &Path) -> Result<(), Untrusted> {
     Err(Untrusted::refused(path, why))
 }
 
+/// Whether only root and the effective user can change an entry of a tree.
+fn check_entry(stat: &Stat, is_link: bool, path: &Path) -> Result<(), Untrusted> {
+    let why = if stat.st_uid != 0 && stat.st_uid != geteuid().as_raw() {
+        format!("it belongs to uid {}", stat.st_uid)
+    } else {
+        // The mode of a symbolic link means nothing.
+        match writers(stat) {
+            Some(who) if !is_link => {
+                format!("it is writable by {who}; chmod go-w {}", path.display())
+            }
+            _ => return Ok(()),
+        }
+    };
+    Err(Untrusted::refused(path, why))
+}
+
 /// Who beside the owner can write. The effective group counts as the user, except for root: with a
 /// umask of 002, the default of several distributions, every user has a group of their own.
 fn writers(stat: &Stat) -> Option<&'static str> {
@@ -358,6 +393,24 @@ mod tests {
             chown(below.parent().unwrap(), Some(65_534), None).unwrap();
             assert!(why(TrustedDir::create(&below.join("new"))).contains("uid 65534"));
             assert!(!below.join("new").exists());
+        }
+    }
+
+    #[test]
+    fn a_tree_in_which_one_file_can_be_changed_by_others_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = TrustedDir::create(&place.path().join("tree/below")).unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        symlink("nowhere", dir.path().join("link")).unwrap();
+        let tree = TrustedDir::open(&place.path().join("tree")).unwrap();
+        tree.check_tree().unwrap();
+        chmod(&file, 0o666);
+        assert!(why(tree.check_tree()).contains("below/file"));
+        if geteuid().is_root() {
+            chmod(&file, 0o644);
+            chown(&file, Some(65_534), None).unwrap();
+            assert!(why(tree.check_tree()).contains("uid 65534"));
         }
     }
 
