@@ -52,7 +52,7 @@ fn any_of(needs: &[Need]) -> Result<(), String> {
     Err(reasons.join("; "))
 }
 
-/// Finds a program on the path, then in the directories of system programs.
+/// Finds a program on the path and in the directories of system programs; for root, there first.
 pub fn program(name: &str) -> Option<PathBuf> {
     let runs = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     if name.contains('/') {
@@ -66,7 +66,8 @@ pub fn program(name: &str) -> Option<PathBuf> {
 
 /// Where programs are looked for, and where those we start look for others.
 pub(crate) fn search_path() -> Vec<PathBuf> {
-    search_path::search_path(&env::var_os("PATH").unwrap_or_default())
+    let path = env::var_os("PATH").unwrap_or_default();
+    search_path::search_path(&path, rustix::process::geteuid().is_root())
 }
 
 /// Whether this process may mount block devices.

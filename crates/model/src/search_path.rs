@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Where system programs lie that the path of a plain user leaves out.
 pub const SYSTEM_DIRECTORIES: [&str; 6] = [
@@ -15,29 +15,36 @@ pub const SYSTEM_DIRECTORIES: [&str; 6] = [
     "/bin",
 ];
 
-/// The directories of `path` (as in the variable `PATH`), then those of system programs.
+/// The directories of `path` (as in the variable `PATH`) and those of system programs. For root the
+/// system's come first: a directory of a user's in the variable must not replace `mkfs`. For others
+/// they come last.
 ///
 /// Empty and relative entries are passed over: what runs as root must not depend on the directory
 /// it is called from.
-pub fn search_path(path: &OsStr) -> Vec<PathBuf> {
+pub fn search_path(path: &OsStr, root: bool) -> Vec<PathBuf> {
     let entries = path.as_bytes().split(|byte| *byte == b':');
-    let mut directories: Vec<PathBuf> = entries
-        .map(|entry| Path::new(OsStr::from_bytes(entry)))
-        .filter(|directory| directory.is_absolute())
-        .map(Path::to_owned)
-        .collect();
-    for system in SYSTEM_DIRECTORIES.map(PathBuf::from) {
-        if !directories.contains(&system) {
-            directories.push(system);
+    let of_user = entries
+        .map(|entry| PathBuf::from(OsStr::from_bytes(entry)))
+        .filter(|directory| directory.is_absolute());
+    let of_system = SYSTEM_DIRECTORIES.map(PathBuf::from);
+    let mut directories: Vec<PathBuf> = Vec::new();
+    let mut add = |directory: PathBuf| {
+        if !directories.contains(&directory) {
+            directories.push(directory);
         }
+    };
+    if root {
+        of_system.into_iter().chain(of_user).for_each(&mut add);
+    } else {
+        of_user.chain(of_system).for_each(&mut add);
     }
     directories
 }
 
 /// The same as a value for the variable `PATH`. Directories of a path hold no colon: they were
 /// split at it.
-pub fn search_path_variable(path: &OsStr) -> OsString {
-    let directories = search_path(path);
+pub fn search_path_variable(path: &OsStr, root: bool) -> OsString {
+    let directories = search_path(path, root);
     let bytes: Vec<&[u8]> = directories
         .iter()
         .map(|directory| directory.as_os_str().as_bytes())
@@ -50,13 +57,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_of_system_programs_come_last_and_relative_ones_are_passed_over() {
+    fn directories_of_system_programs_come_first_for_root_and_relative_ones_are_passed_over() {
         let odd = OsStr::from_bytes(b"/opt/\xff:/usr/bin::here:/bin:.");
         assert_eq!(
-            search_path_variable(odd).as_bytes(),
+            search_path_variable(odd, false).as_bytes(),
             b"/opt/\xff:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin"
         );
         let system = SYSTEM_DIRECTORIES.join(":");
-        assert_eq!(search_path_variable(OsStr::new("")), OsString::from(system));
+        assert_eq!(
+            search_path_variable(odd, true).as_bytes(),
+            [system.as_bytes(), b":/opt/\xff"].concat()
+        );
+        let none = search_path_variable(OsStr::new(""), false);
+        assert_eq!(none, OsString::from(system));
     }
 }

@@ -6,7 +6,9 @@
 LC_ALL=C
 export LC_ALL
 unset GREP_OPTIONS TAR_OPTIONS CDPATH ENV
-PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+# For root the directories of the system come first.
+S=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
+if [ "$(/usr/bin/id -u)" = 0 ]; then PATH=$S:$PATH; else PATH=$PATH:$S; fi
 export PATH
 umask 022
 

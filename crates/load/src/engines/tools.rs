@@ -129,6 +129,12 @@ pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
     })
 }
 
+/// Where programs are found that are started here.
+fn path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    search_path_variable(&path, rustix::process::geteuid().is_root())
+}
+
 fn command(tool: &ToolRun) -> Command {
     let mut command = Command::new(&tool.argv[0]);
     command.args(&tool.argv[1..]);
@@ -137,8 +143,7 @@ fn command(tool: &ToolRun) -> Command {
         // measured.
         command.env_clear().env("LC_ALL", "C");
         // They are found where they were probed for, in sbin as well.
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env("PATH", search_path_variable(&path));
+        command.env("PATH", path());
     }
     if let Some((name, value)) = &tool.mark {
         command.env(name, value);

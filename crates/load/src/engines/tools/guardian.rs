@@ -37,6 +37,7 @@ impl Guardian {
             .args(["-c", SCRIPT, "fsdyno-guardian", entry])
             .env_clear()
             .env("LC_ALL", "C")
+            .env("PATH", super::path())
             // Our end of the pipe is closed in all that we start: it closes with us alone.
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -44,9 +45,6 @@ impl Guardian {
             // Not on what is to be unmounted, nor in the group that a terminal interrupts.
             .current_dir("/")
             .process_group(0);
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
-        }
         let child = command.spawn();
         child
             .map(Self)
