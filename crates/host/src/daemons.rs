@@ -2,19 +2,22 @@
 //! shared with other runs, ended by the last of them. One that the user started is used and left
 //! alone.
 //!
-//! What this can end: the process whose number stands in the file that [`Daemon`] names, if its
-//! command line names that file as well.
+//! What this can end: the process whose number stands in the file that [`Daemon`] names, if nobody
+//! else could have written that file, the process is one of the effective user, and its command line
+//! names the file as well.
 
 use crate::guest::inside;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use crate::processes::{self, Found};
 use crate::{command, probe};
+use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::{Daemon, Stop};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -100,7 +103,8 @@ impl Running {
             locked(&lock, FlockOperation::LockShared)?;
             if answers(daemon, stop) {
                 // Nobody ends it while this lock is shared.
-                if entry.is_none() && process_of(&daemon.pid_file).is_some() {
+                let started_by_us = || matches!(process_of(&daemon.pid_file), Ok(Some(_)));
+                if entry.is_none() && started_by_us() {
                     entry = Some(declare(daemon, journal)?);
                 }
                 let daemon = daemon.clone();
@@ -163,9 +167,14 @@ fn declare(daemon: &Daemon, journal: &Journal) -> Result<Entry, JournalError> {
     })
 }
 
+/// Opens a file in a directory that only root can change; a lock is made where it is missing.
+fn open_trusted(path: &Path, access: Access) -> Result<File, Untrusted> {
+    let directory = TrustedDir::open(path.parent().unwrap_or(Path::new("/")))?;
+    directory.file(path.file_name().unwrap_or_default(), access)
+}
+
 fn open_lock(place: &Path) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(File::from(open(place, flags, Mode::RUSR | Mode::WUSR)?))
+    open_trusted(place, Access::Create).map_err(io::Error::other)
 }
 
 /// The pools that are held, as it prints them; none where nothing answers.
@@ -242,28 +251,32 @@ fn hide(file: &Path) -> Result<(), DaemonError> {
 }
 
 /// The daemon whose number stands in that file.
-fn process_of(pid_file: &Path) -> Option<Pid> {
-    let text = fs::read_to_string(pid_file).ok()?;
-    let number: i32 = text.trim().parse().ok()?;
+fn process_of(pid_file: &Path) -> Result<Option<Found>, Untrusted> {
+    let mut file = match open_trusted(pid_file, Access::Read) {
+        Err(error) if error.is_missing() => return Ok(None),
+        file => file?,
+    };
+    let mut text = String::new();
+    let number = file.read_to_string(&mut text).ok();
+    let Some(number) = number.and_then(|_| text.trim().parse().ok()) else {
+        return Ok(None);
+    };
     // A number is given to another process after a while.
-    let line = fs::read(format!("/proc/{number}/cmdline")).ok()?;
     let ours = pid_file.as_os_str().as_bytes();
-    line.split(|byte| *byte == 0)
-        .any(|word| word == ours)
-        .then(|| Pid::from_raw(number))?
+    Ok(processes::find(number, |line| {
+        line.split(|byte| *byte == 0).any(|word| word == ours)
+    }))
 }
 
 /// Ends the daemon of that file, and removes the file; whether there was one. It holds nothing any
 /// more: asked kindly, it would wait for its threads for seconds.
 fn end_of(pid_file: &Path) -> io::Result<bool> {
-    let found = process_of(pid_file);
-    if let Some(process) = found {
-        match kill_process(process, Signal::KILL) {
-            Ok(()) | Err(Errno::SRCH) => {}
-            Err(error) => return Err(error.into()),
-        }
+    let process_of = || process_of(pid_file).map_err(io::Error::other);
+    let found = process_of()?;
+    if let Some(process) = &found {
+        process.signal(Signal::KILL)?;
         let patience = Instant::now() + PATIENCE;
-        while process_of(pid_file).is_some() {
+        while process_of()?.is_some() {
             if Instant::now() >= patience {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
@@ -304,9 +317,30 @@ mod tests {
         let pid_file = ground.path().join("daemon.pid");
         // This very process, whose command line names no such file.
         fs::write(&pid_file, std::process::id().to_string()).unwrap();
-        assert_eq!(process_of(&pid_file), None);
+        assert!(process_of(&pid_file).unwrap().is_none());
         assert_eq!(clean_up(&pid_file), Undo::Gone);
         assert!(!pid_file.exists());
+    }
+
+    #[test]
+    fn a_number_that_another_user_wrote_ends_nothing() {
+        let ground = tempfile::tempdir().unwrap();
+        let pid_file = ground.path().join("daemon.pid");
+        let mut process = std::process::Command::new("sh")
+            .args(["-c", "read line; :", "sh", pid_file.to_str().unwrap()])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        fs::write(&pid_file, process.id().to_string()).unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(&pid_file, open).unwrap();
+        let Undo::Failed(why) = clean_up(&pid_file) else {
+            panic!("it was believed");
+        };
+        assert!(why.contains("writable by everybody"), "{why}");
+        assert!(process.try_wait().unwrap().is_none());
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 
     #[test]
@@ -321,7 +355,7 @@ mod tests {
             .unwrap();
         fs::write(&pid_file, daemon.id().to_string()).unwrap();
         // Between fork and exec its command line is ours.
-        while process_of(&pid_file).is_none() {
+        while process_of(&pid_file).unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(5));
         }
         let user = open_lock(&pid_file.with_extension("lock")).unwrap();

@@ -22,6 +22,7 @@ pub mod measurement_lock;
 pub mod mounts;
 pub mod pools;
 pub mod probe;
+mod processes;
 pub mod provenance;
 pub mod quiesce;
 pub mod served;

@@ -7,9 +7,9 @@
 //! The server ends when it is unmounted, or when the line to it is closed, which is when no thread of
 //! ours is left.
 
-use crate::guest::running::end_all;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::mounts::{self, MountError, Mounted};
+use crate::processes;
 use rustix::fs::{Mode, OFlags, open};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -213,7 +213,7 @@ pub(crate) fn end_left_behind(file: &Path) -> Undo {
         ];
         line.windows(tail.len()).any(|three| three == tail)
     };
-    match end_all(ours) {
+    match processes::end_all(ours) {
         Ok(true) => Undo::Done,
         Ok(false) => Undo::Gone,
         Err(error) => Undo::Failed(error.to_string()),

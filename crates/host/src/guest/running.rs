@@ -6,11 +6,13 @@ use super::machine::Machine;
 use super::uml::{GuestError, Setting};
 use crate::command::die_with_parent;
 use crate::journal::{Entry, Journal, Resource};
+use crate::processes;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -18,7 +20,6 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 /// The name of the guest among those of one folder: what it notes of itself begins so.
 pub(super) const NAME: &str = "guest";
@@ -240,31 +241,7 @@ pub(crate) fn end_left_behind(directory: &Path) -> io::Result<bool> {
     let words = words_of(scratch);
     let carries =
         |word: &OsString, line: &[u8]| line.split(|b| *b == 0).any(|one| one == word.as_bytes());
-    end_all(|line| words.iter().any(|word| carries(word, line)))
-}
-
-/// Ends all processes whose command line, as `/proc` shows it, is such. Whether there was any.
-pub(crate) fn end_all(such: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
-    let mut ended = false;
-    for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        let number = entry.file_name();
-        let Some(process) = number.to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // A process that has gone meanwhile has no line.
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if let Some(process) = Pid::from_raw(process)
-            && such(&line)
-        {
-            match kill_process(process, Signal::KILL) {
-                Ok(()) => ended = true,
-                Err(Errno::SRCH) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-    Ok(ended)
+    processes::end_all(|line| words.iter().any(|word| carries(word, line)))
 }
 
 #[cfg(test)]

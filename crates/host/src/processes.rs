@@ -1,0 +1,68 @@
+//! Processes that are ended because a file or a journal leads to them, found by their command line.
+//!
+//! A process is held by a descriptor (`pidfd_open`(2)) before it is looked at, so that its number cannot
+//! become that of another one between the check and the signal. It must belong to the effective user.
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open, pidfd_send_signal,
+};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::{fs, io};
+
+/// A process that was checked.
+pub(crate) struct Found {
+    pid: Pid,
+    /// None where the kernel has no such descriptors (before Linux 5.3).
+    held: Option<OwnedFd>,
+}
+
+impl Found {
+    /// Sends it a signal; whether it still was there.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<bool> {
+        let sent = match &self.held {
+            Some(held) => pidfd_send_signal(held, signal),
+            None => kill_process(self.pid, signal),
+        };
+        match sent {
+            Ok(()) => Ok(true),
+            Err(Errno::SRCH) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The process of that number, where it is one of the effective user and its command line, words
+/// ended by zero bytes, is such.
+pub(crate) fn find(number: i32, such: impl Fn(&[u8]) -> bool) -> Option<Found> {
+    let pid = Pid::from_raw(number)?;
+    let held = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(held) => Some(held),
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        Err(_) => return None,
+    };
+    let place = Path::new("/proc").join(number.to_string());
+    if fs::metadata(&place).ok()?.uid() != geteuid().as_raw() {
+        return None;
+    }
+    // A process that has gone meanwhile has no line.
+    let line = fs::read(place.join("cmdline")).ok()?;
+    such(&line).then_some(Found { pid, held })
+}
+
+/// Ends all processes of the effective user whose command line is such. Whether there was any.
+pub(crate) fn end_all(such: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    let mut ended = false;
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if let Some(process) = find(number, &such) {
+            ended |= process.signal(Signal::KILL)?;
+        }
+    }
+    Ok(ended)
+}
