@@ -11,7 +11,8 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    all went well
-  1    something failed: a cell, a command, the store
+  1    something failed: a cell, a command, the store; clean: a thing was not undone or a journal
+       was refused
   2    the command line or the plan is wrong; nothing was made
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
@@ -23,15 +24,13 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "fsdyno", bin_name = "fsdyno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// The store that holds all runs [default: fsdyno.db in the XDG data directory]
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "FSDYNO_STORE",
-        hide_env_values = true
-    )]
+    /// The store of all runs, or `FSDYNO_STORE` [default: fsdyno.db in the data directory]
+    #[arg(long, global = true, value_name = "FILE")]
     pub store: Option<PathBuf>,
+
+    /// As root, take the directories and the store from the environment
+    #[arg(long, global = true)]
+    pub dirs_from_env: bool,
 
     #[command(subcommand)]
     pub command: Command,

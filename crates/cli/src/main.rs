@@ -13,12 +13,13 @@ mod screen;
 use args::{Cli, Command};
 use clap::Parser;
 use exit::{Code, Trouble};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     fsdyno_host::command::this_is_fsdyno();
     output::filter_panics();
-    let cli = match Cli::try_parse() {
+    let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version cite nothing of others, so that they may be coloured.
         Err(usage) if usage.exit_code() == 0 => usage.exit(),
@@ -27,6 +28,10 @@ fn main() -> ExitCode {
             return Code::Usage.into();
         }
     };
+    if cli.dirs_from_env {
+        fsdyno_files::places::use_environment();
+    }
+    cli.store = cli.store.or_else(store_of_environment);
     match dispatch(&cli) {
         Ok(code) => code.into(),
         Err(trouble) => {
@@ -34,6 +39,20 @@ fn main() -> ExitCode {
             trouble.code.into()
         }
     }
+}
+
+/// The store that `FSDYNO_STORE` names. Root may have the environment of another user, and takes it only
+/// with the flag.
+fn store_of_environment() -> Option<PathBuf> {
+    let named = std::env::var_os("FSDYNO_STORE").filter(|named| !named.is_empty())?;
+    if fsdyno_files::places::from_environment() {
+        return Some(PathBuf::from(named));
+    }
+    eprintln!(
+        "fsdyno: FSDYNO_STORE is ignored for root. Use --store FILE, or --dirs-from-env to take \
+         directories from the environment"
+    );
+    None
 }
 
 fn dispatch(cli: &Cli) -> Result<Code, Trouble> {

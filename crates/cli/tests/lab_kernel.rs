@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use support::{Home, Said, have, lab_kernel, outcomes, packaged_kernel_starts};
 
 /// A small run in guests.
@@ -32,9 +33,14 @@ fn built_here(home: &Home, program: &Path) {
     fs::create_dir_all(&folder).unwrap();
     let linux = folder.join("linux");
     let _ = fs::remove_file(&linux);
-    std::os::unix::fs::symlink(program, linux).unwrap();
-    let identity = r#"{ "schema": 1, "source": "linux-source-0 1", "fragment": "an older one",
-        "compiler": "gcc", "release": "0", "sha256": "", "lacks": [] }"#;
+    fs::copy(program, &linux).unwrap();
+    let sum = Command::new("sha256sum").arg(&linux).output().unwrap();
+    let sum = String::from_utf8(sum.stdout).unwrap();
+    let sha256 = sum.split_whitespace().next().unwrap();
+    let identity = format!(
+        r#"{{ "schema": 1, "source": "linux-source-0 1", "fragment": "an older one",
+        "compiler": "gcc", "release": "0", "sha256": "{sha256}", "lacks": [] }}"#
+    );
     fs::write(folder.join("identity.json"), identity).unwrap();
 }
 

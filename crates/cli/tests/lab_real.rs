@@ -255,7 +255,8 @@ fn a_guest_of_qemu_works_on_a_model_disk() {
     let home = Home::new();
     let cache = home.path("cache/fsdyno");
     std::fs::create_dir_all(&cache).unwrap();
-    std::os::unix::fs::symlink(fsdyno_host::guest::qemu::cache(), cache.join("qemu")).unwrap();
+    let kernels = fsdyno_host::guest::qemu::cache().unwrap();
+    std::os::unix::fs::symlink(kernels, cache.join("qemu")).unwrap();
     // example
     let more = [
         "--lab",

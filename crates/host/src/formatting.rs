@@ -104,7 +104,7 @@ pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenErr
         return Err(OpenError::Kind { path, what });
     }
     if !is_device {
-        let devices = loops::devices_of(&real).map_err(refused(""))?;
+        let devices = loops::devices_of(&real);
         if let Some(device) = devices.first() {
             return Err(OpenError::InUse {
                 path: path.to_owned(),

@@ -52,11 +52,12 @@ impl HeldPool {
         }
         let target = mounts::free_target(&pool.target)?;
         // What is mounted by a daemon that has died is held by nobody, and stays.
-        let mounted = journal.declare(Resource::Mount { target })?;
+        let mounted = journal.declare(Resource::Mount {
+            target: target.clone(),
+        })?;
         let held = journal.declare(Resource::Pool {
-            target: pool.target.clone(),
-            held: pool.held.clone(),
-            release: pool.release.clone(),
+            target,
+            filesystem: pool.filesystem.clone(),
         })?;
         Ok(Self {
             pool: pool.clone(),
@@ -99,10 +100,8 @@ impl Drop for HeldPool {
             return;
         }
         // What cannot be let go of stays in the journal.
-        if !matches!(
-            clean_up(&self.pool.target, &self.pool.held, &self.pool.release),
-            Undo::Failed(_)
-        ) && !matches!(mounts::unmount_all(&self.pool.target), Undo::Failed(_))
+        if !matches!(clean_up(&self.pool), Undo::Failed(_))
+            && !matches!(mounts::unmount_all(&self.pool.target), Undo::Failed(_))
         {
             let _ = self.forget();
         }
@@ -143,10 +142,10 @@ fn is_held(argv: &[String]) -> Result<bool, PoolError> {
 }
 
 /// Undoes what stands in the journal of a dead process.
-pub(crate) fn clean_up(target: &Path, held: &[String], argv: &[String]) -> Undo {
-    let released = is_held(held).and_then(|is_held| {
+pub(crate) fn clean_up(pool: &Pool) -> Undo {
+    let released = is_held(&pool.held).and_then(|is_held| {
         if is_held {
-            release(argv, target)?;
+            release(&pool.release, &pool.target)?;
         }
         Ok(is_held)
     });

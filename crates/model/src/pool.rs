@@ -9,6 +9,9 @@ use std::path::PathBuf;
 /// Devices held by programs under a name that nothing else has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
+    /// The file system whose recipe gave the commands. Empty in stores of version 0.1.
+    #[serde(default)]
+    pub filesystem: String,
     /// Where these programs mount it.
     pub target: PathBuf,
     /// What ends with status 0 while it is held.

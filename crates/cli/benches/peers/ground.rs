@@ -1,7 +1,6 @@
 //! The file systems the duels are fought on: made anew by their recipes on image files, each a guard
 //! that stands in the journal before it exists.
 
-use etcetera::BaseStrategy;
 use fsdyno_host::command;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
@@ -45,13 +44,14 @@ impl Ground {
         };
         enough_space(base)?;
         let journal = Journal::open(&journals()?).map_err(told)?;
-        let path = base.join(format!("fsdyno-bench-{}", std::process::id()));
+        let stem = journal.path().file_stem().unwrap_or_default();
+        let path = base.join(format!("fsdyno-{}-bench", stem.to_string_lossy()));
         let scratch = Scratch::create(&path, &journal).map_err(told)?;
         let target = path.join("mnt");
         std::fs::create_dir(&target).map_err(told)?;
         let (mut image, mut device, mut devices) = (None, None, Vec::new());
         if recipe.kind() == FilesystemKind::Block {
-            let file = path.join("disk.img");
+            let file = path.join("disk0.img");
             image = Some(Image::create(&file, SIZE, &journal).map_err(told)?);
             let attached = Loop::attach(&file, &journal).map_err(told)?;
             devices.push(attached.device().display().to_string());
@@ -134,9 +134,8 @@ fn plain(name: &str) -> Contender {
 
 /// Where `fsdyno clean` looks.
 fn journals() -> Result<PathBuf, String> {
-    let strategy = etcetera::choose_base_strategy().map_err(told)?;
-    let state = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
-    Ok(state.join("fsdyno").join("journal"))
+    let places = fsdyno_files::places::of_effective_user().map_err(told)?;
+    Ok(places.state.join("fsdyno").join("journal"))
 }
 
 /// The command that makes such a file system on an image; empty where none does, or several do.

@@ -54,12 +54,9 @@ pub fn doctor(json: bool) -> Result<Code, Trouble> {
 
 /// The kernel for guests that is built here.
 fn lab_kernel() -> Finding {
-    let state = match guest::kernels::lab() {
-        Some(_) => Availability::Available,
-        None => Availability::Missing {
-            reason: "it was not built yet".to_owned(),
-            remedy: "fsdyno lab setup".to_owned(),
-        },
+    let state = match guest::kernels::state() {
+        Ok(_) => Availability::Available,
+        Err(missing) => missing,
     };
     Finding {
         requirement: "lab kernel".to_owned(),

@@ -92,6 +92,8 @@ impl Home {
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsdyno"));
         command
+            // For root as well.
+            .arg("--dirs-from-env")
             .args(&args[..args.len().min(1)])
             .args(beside_others(args))
             .args(args.iter().skip(1))
@@ -101,10 +103,12 @@ impl Home {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        if !has_amx() {
-            // Without the user's lab kernel, so that guests are the same everywhere.
-            command.env("XDG_CACHE_HOME", self.path("cache"));
-        }
+        // Without the user's lab kernel, so that guests are the same everywhere.
+        let cache = match user_cache() {
+            Some(cache) if has_amx() => cache,
+            _ => self.path("cache"),
+        };
+        command.env("XDG_CACHE_HOME", cache);
         command
     }
 
@@ -249,10 +253,13 @@ pub fn lab_kernel(test: &str) -> Option<PathBuf> {
     kernel
 }
 
+/// The cache directory of the user who runs the tests.
+fn user_cache() -> Option<PathBuf> {
+    Some(fsdyno_files::places::of_effective_user().ok()?.cache)
+}
+
 fn newest_in_cache() -> Option<PathBuf> {
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let kernels = cache.or_else(home)?.join("fsdyno/kernels");
+    let kernels = user_cache()?.join("fsdyno/kernels");
     let programs = std::fs::read_dir(kernels).ok()?.flatten();
     let programs = programs.map(|entry| entry.path().join("linux"));
     programs

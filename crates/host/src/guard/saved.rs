@@ -3,8 +3,9 @@
 
 use super::sysfs::Block;
 use super::{Identity, Portrait, Signature};
+use fsdyno_files::TrustedDir;
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,9 @@ pub(super) fn save(portrait: &Portrait, directory: &Path) -> Result<PathBuf, Sav
             source,
         }
     };
-    fs::create_dir_all(directory).map_err(failed(directory))?;
+    TrustedDir::create(directory)
+        .map_err(io::Error::other)
+        .map_err(failed(directory))?;
     let (text_path, mut text) =
         fresh(directory, &stem(&portrait.identity)).map_err(failed(directory))?;
     let copy_path = text_path.with_extension("bin");

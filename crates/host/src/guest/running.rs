@@ -133,7 +133,10 @@ impl Guest {
                 return Err(not_started(&command)(cause));
             }
         };
-        let argv = std::iter::once(command.get_program())
+        // A verified kernel is executed by its descriptor: the path is what a reader wants.
+        let kernel = machine.kernel().map(Path::as_os_str);
+        let program = kernel.unwrap_or_else(|| command.get_program());
+        let argv = std::iter::once(program)
             .chain(command.get_args())
             .map(|word| word.to_string_lossy().into_owned())
             .collect();

@@ -81,7 +81,7 @@ pub fn start(
     let uml = able(machine)?;
     symlink(program, scratch.join(PROGRAM)).map_err(GuestError::host("link the first process"))?;
     let (ours, theirs) = UnixStream::pair().map_err(GuestError::host("make a line"))?;
-    let mut command = Command::new(&uml.kernel);
+    let mut command = uml.executes();
     // The name of a program is no part of its kernel's command line: by this one it is found where
     // it is left behind.
     let mut name = OsString::from("uml_dir=");
@@ -163,6 +163,7 @@ mod tests {
             kernel: path.into(),
             release: "6.12".into(),
             modules: None,
+            verified: None,
         };
         let told = words(&kernel("/a/linux"), Bytes(64 << 20), 2);
         assert_eq!(told, words(&kernel("/elsewhere/linux"), Bytes(64 << 20), 2));

@@ -1,18 +1,24 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
 //! the host, and nobody has to be root.
 
+use super::MODULES;
+use super::kernels::{self, NotVerified};
 use super::qemu::QemuError;
 use super::running::{NAME, Start, Tie};
-use super::{MODULES, kernels};
 use crate::journal::JournalError;
 use crate::probe;
+use fsdyno_files::Untrusted;
+use fsdyno_files::places::NoPlaces;
 use fsdyno_model::{Bytes, KernelChoice, Need};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// The program, and the Debian package that holds it.
 const PROGRAM: &str = "linux.uml";
@@ -33,6 +39,15 @@ pub enum GuestError {
     /// No kernel was built here.
     #[error("no kernel was built here; fsdyno lab setup builds one")]
     NoLabKernel,
+    /// The cache directory is unknown.
+    #[error(transparent)]
+    NoPlaces(#[from] NoPlaces),
+    /// Another user could have written what is in the cache.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    /// The lab kernel is not the one that was built.
+    #[error(transparent)]
+    NotVerified(#[from] NotVerified),
     /// Its kernel knows no time but that of this machine.
     #[error(
         "{kernel} cannot live in virtual time: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
@@ -108,6 +123,8 @@ pub struct Uml {
     pub release: String,
     /// The folder of its modules, where there is one.
     pub modules: Option<PathBuf>,
+    /// The file that is executed, where its content was verified.
+    pub(super) verified: Option<Arc<File>>,
 }
 
 /// What a guest is started with.
@@ -130,7 +147,8 @@ pub struct Setting<'a> {
 impl Uml {
     /// The kernel that was chosen.
     pub fn find(choice: &KernelChoice) -> Result<Self, GuestError> {
-        Self::at(kernels::program(choice)?)
+        let (kernel, verified) = kernels::program(choice)?;
+        Self::at(kernel, verified)
     }
 
     /// The program of the package.
@@ -139,8 +157,8 @@ impl Uml {
     }
 
     /// The kernel that is this program.
-    pub(super) fn at(kernel: PathBuf) -> Result<Self, GuestError> {
-        let told = Command::new(&kernel)
+    pub(super) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, GuestError> {
+        let told = executes(&kernel, verified.as_deref())
             .arg("--version")
             .stdin(Stdio::null())
             .output()
@@ -157,6 +175,7 @@ impl Uml {
             kernel,
             modules: modules.is_dir().then_some(modules),
             release,
+            verified,
         })
     }
 
@@ -195,7 +214,8 @@ impl Uml {
 
     /// What of these options, as a kernel tells its own, it lacks.
     pub(super) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
-        let told = Command::new(&self.kernel)
+        let told = self
+            .executes()
             .arg("--showconfig")
             .stdin(Stdio::null())
             .stderr(Stdio::null())
@@ -207,8 +227,13 @@ impl Uml {
         options.iter().copied().filter(|one| !has(one)).collect()
     }
 
+    /// A command that executes it, without words.
+    pub(super) fn executes(&self) -> Command {
+        executes(&self.kernel, self.verified.as_deref())
+    }
+
     fn command(&self, setting: &Setting<'_>, words: &[OsString]) -> Command {
-        let mut command = Command::new(&self.kernel);
+        let mut command = self.executes();
         command
             .args(words)
             .env_clear()
@@ -280,6 +305,17 @@ impl Uml {
     }
 }
 
+/// A command that executes a kernel: the file that was verified, where there is one. The child finds
+/// it by the descriptor, which it has until it executes it.
+fn executes(kernel: &Path, verified: Option<&File>) -> Command {
+    let Some(file) = verified else {
+        return Command::new(kernel);
+    };
+    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    command.arg0(kernel);
+    command
+}
+
 /// The path of the guest: that of the host, as far as a command line carries it.
 fn path() -> PathBuf {
     let carried = |directory: &PathBuf| {
@@ -311,6 +347,7 @@ mod tests {
             kernel: "/usr/bin/linux.uml".into(),
             release: "6.1.1".into(),
             modules: Some("/m/6.1.1".into()),
+            verified: None,
         }
     }
 

@@ -1,22 +1,46 @@
-//! Undoes what dead processes left behind, as their journals tell it.
+//! Undoes what dead processes left behind, as their journals record it.
 //!
-//! What this can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and trees that stand in a
-//! journal nobody holds the lock of. Nothing else is touched.
+//! What this can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and trees
+//! that are recorded in a journal nobody holds the lock of, under names that its process gave
+//! ([`shape`]), in directories of the effective user. Nothing else is touched, and no command is read
+//! from a journal.
 
 use super::record::{Record, Resource, standing};
-use super::{JournalError, SUFFIX, is_at, remove_tree};
+use super::{JournalError, SUFFIX, is_at, remove_tree, shape};
 use crate::{arrays, daemons, guest, loops, mounts, pools, served, tracing};
+use fsdyno_files::{Access, TrustedDir, Untrusted};
+use fsdyno_model::Pool;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// The pool of a file system that is mounted at a target, with the commands of its recipe.
+pub type PoolOf<'a> = &'a dyn Fn(&str, &Path) -> Option<Pool>;
+
 /// How long a killed process may take to let go of its journal.
 const DYING: Duration = Duration::from_secs(1);
+
+/// What came of a clean-up.
+#[derive(Debug, Default)]
+pub struct Cleaned {
+    /// What stood in the journals.
+    pub things: Vec<CleanUp>,
+    /// Journals that are not trusted; nothing in them was undone.
+    pub refused: Vec<Untrusted>,
+}
+
+impl Cleaned {
+    /// Whether everything was undone that could be.
+    pub fn is_whole(&self) -> bool {
+        self.refused.is_empty() && !self.things.iter().any(CleanUp::failed)
+    }
+}
 
 /// One thing that stood in a journal, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,38 +100,34 @@ pub enum Undo {
 
 /// Undoes, in reverse order, what still stands in the journals of dead processes.
 ///
-/// With `dry_run`, tells what would be undone and changes nothing. A state directory that does
-/// not exist holds nothing.
-pub fn clean(state_dir: &Path, dry_run: bool) -> Result<Vec<CleanUp>, JournalError> {
-    let mut journals = Vec::new();
-    let listing = match std::fs::read_dir(state_dir) {
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listing => {
-            listing.map_err(|cause| JournalError::new("list the directory of", state_dir, cause))?
-        }
+/// With `dry_run`, reports what would be undone and changes nothing. A state directory that does
+/// not exist holds nothing. A journal that is not trusted is reported, and the others are cleaned.
+pub fn clean(state_dir: &Path, dry_run: bool, pool: PoolOf<'_>) -> Result<Cleaned, JournalError> {
+    let directory = match TrustedDir::open(state_dir) {
+        Err(error) if error.is_missing() => return Ok(Cleaned::default()),
+        directory => directory?,
     };
-    for entry in listing {
-        let entry =
-            entry.map_err(|cause| JournalError::new("list the directory of", state_dir, cause))?;
-        if entry.file_name().to_string_lossy().ends_with(SUFFIX) {
-            journals.push(entry.path());
-        }
-    }
-    journals.sort();
     // One patience for all: those who die together have the same time.
     let patience = Instant::now() + DYING;
-    let mut found = Vec::new();
-    for path in &journals {
-        found.extend(Found::read(path, patience)?);
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
+    for name in directory.names()? {
+        if name.to_string_lossy().ends_with(SUFFIX) {
+            match Found::read(&directory, &name, patience) {
+                Ok(one) => found.extend(one),
+                Err(JournalError::Untrusted(why)) => refused.push(why),
+                Err(error) => return Err(error),
+            }
+        }
     }
     // What a live process has made anew under the name of something dead is not ours to undo.
     let (dead, live): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.dead);
     let mut all = Vec::new();
     let mut in_use = HashSet::new();
-    for Found { path, things, .. } in live {
-        for (_, resource) in things {
+    for one in live {
+        let journal = one.path(&directory);
+        for (_, resource) in one.things {
             in_use.insert(resource.clone());
-            let journal = path.clone();
+            let journal = journal.clone();
             all.push(CleanUp {
                 resource,
                 result: Undo::Live { journal },
@@ -115,14 +135,32 @@ pub fn clean(state_dir: &Path, dry_run: bool) -> Result<Vec<CleanUp>, JournalErr
         }
     }
     for one in dead {
-        all.extend(one.clean(dry_run, &in_use)?);
+        let task = Task {
+            directory: &directory,
+            stem: &one.stem(),
+            in_use: &in_use,
+            pool,
+        };
+        all.extend(one.clean(dry_run, &task)?);
     }
-    Ok(all)
+    Ok(Cleaned {
+        things: all,
+        refused,
+    })
+}
+
+/// What the clean-up of one journal goes by.
+struct Task<'a> {
+    directory: &'a TrustedDir,
+    /// The name of the journal without its ending.
+    stem: &'a str,
+    in_use: &'a HashSet<Resource>,
+    pool: PoolOf<'a>,
 }
 
 /// A journal, read.
 struct Found {
-    path: PathBuf,
+    name: OsString,
     /// Holds the lock, where it could be taken.
     file: File,
     /// Whether its process is dead.
@@ -134,21 +172,30 @@ struct Found {
 
 impl Found {
     /// Reads and, where its process is dead, locks a journal; none where it ended meanwhile.
-    fn read(path: &Path, patience: Instant) -> Result<Option<Self>, JournalError> {
-        let mut file = match OpenOptions::new().read(true).append(true).open(path) {
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(|cause| JournalError::new("open", path, cause))?,
+    fn read(
+        directory: &TrustedDir,
+        name: &OsStr,
+        patience: Instant,
+    ) -> Result<Option<Self>, JournalError> {
+        let path = directory.path().join(name);
+        let mut file = match directory.file(name, Access::Append) {
+            Err(error) if error.is_missing() => return Ok(None),
+            file => file?,
         };
+        if !shape::is_stem(&stem_of(name)) {
+            let why = "its name is not one that fsdyno gives to a journal".to_owned();
+            return Err(Untrusted::Refused { path, why }.into());
+        }
         let dead =
-            take_lock(&file, patience).map_err(|cause| JournalError::new("lock", path, cause))?;
-        if !is_at(&file, path) {
+            take_lock(&file, patience).map_err(|cause| JournalError::new("lock", &path, cause))?;
+        if !is_at(&file, directory, name) {
             return Ok(None);
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text)
-            .map_err(|cause| JournalError::new("read", path, cause))?;
+            .map_err(|cause| JournalError::new("read", &path, cause))?;
         Ok(Some(Self {
-            path: path.to_owned(),
+            name: name.to_owned(),
             file,
             dead,
             cut: text.last().is_some_and(|last| *last != b'\n'),
@@ -156,32 +203,47 @@ impl Found {
         }))
     }
 
+    fn path(&self, directory: &TrustedDir) -> PathBuf {
+        directory.path().join(&self.name)
+    }
+
+    fn stem(&self) -> String {
+        stem_of(&self.name)
+    }
+
     /// Undoes what stands in the journal of a dead process, and removes it when nothing is left.
-    fn clean(
-        mut self,
-        dry_run: bool,
-        in_use: &HashSet<Resource>,
-    ) -> Result<Vec<CleanUp>, JournalError> {
+    fn clean(mut self, dry_run: bool, task: &Task<'_>) -> Result<Vec<CleanUp>, JournalError> {
         let things = std::mem::take(&mut self.things);
         if dry_run {
-            let would = |(_, resource)| CleanUp {
-                resource,
-                result: Undo::Would,
+            let would = |(_, resource)| {
+                let result = match refusal(&resource, task.stem) {
+                    Ok(()) => Undo::Would,
+                    Err(why) => Undo::Failed(why),
+                };
+                CleanUp { resource, result }
             };
             return Ok(things.into_iter().rev().map(would).collect());
         }
-        let undone = undo_all(&mut self.file, self.cut, things, in_use)
-            .map_err(|cause| JournalError::new("write", &self.path, cause))?;
-        if !undone
-            .iter()
-            .any(|one| matches!(one.result, Undo::Failed(_)))
-        {
+        let undone = undo_all(&mut self.file, self.cut, things, task)
+            .map_err(|cause| JournalError::new("write", &self.path(task.directory), cause))?;
+        if !undone.iter().any(CleanUp::failed) {
             // Under the lock: a new process of the same number would wait for it.
-            std::fs::remove_file(&self.path)
-                .map_err(|cause| JournalError::new("remove", &self.path, cause))?;
+            task.directory.remove(&self.name)?;
         }
         Ok(undone)
     }
+}
+
+fn stem_of(name: &OsStr) -> String {
+    let name = name.to_string_lossy();
+    name.strip_suffix(SUFFIX).unwrap_or_default().to_owned()
+}
+
+/// Why a thing is not undone: its name is not one that the process of the journal gave, or somebody
+/// else has put something in its place.
+fn refusal(resource: &Resource, stem: &str) -> Result<(), String> {
+    shape::check(resource, stem)?;
+    shape::check_owner(resource.path(), stem)
 }
 
 /// Undoes things in reverse order, and writes down each that is gone.
@@ -189,8 +251,9 @@ fn undo_all(
     file: &mut File,
     cut: bool,
     things: Vec<(u64, Resource)>,
-    in_use: &HashSet<Resource>,
+    task: &Task<'_>,
 ) -> io::Result<Vec<CleanUp>> {
+    let in_use = task.in_use;
     if cut {
         // Closes the half-written last line, so that it stays alone in its fault.
         file.write_all(b"?\n")?;
@@ -200,6 +263,7 @@ fn undo_all(
     for (_, resource) in &things {
         if let Resource::Server { file } = resource
             && !in_use.contains(resource)
+            && refusal(resource, task.stem).is_ok()
         {
             let _ = served::end_left_behind(file);
         }
@@ -209,7 +273,7 @@ fn undo_all(
         let result = if in_use.contains(&resource) {
             Undo::Gone
         } else {
-            undo(&resource)
+            undo(&resource, task)
         };
         if !matches!(result, Undo::Failed(_)) {
             file.write_all(Record::Gone(id).line().as_bytes())?;
@@ -234,15 +298,19 @@ fn take_lock(file: &File, patience: Instant) -> io::Result<bool> {
 }
 
 /// Undoes one thing.
-fn undo(resource: &Resource) -> Undo {
+fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
+    if let Err(why) = refusal(resource, task.stem) {
+        return Undo::Failed(why);
+    }
     match resource {
         Resource::Mount { target } => mounts::unmount_all(target),
         Resource::Array { device } => arrays::clean_up(device),
-        Resource::Pool {
-            target,
-            held,
-            release,
-        } => pools::clean_up(target, held, release),
+        Resource::Pool { target, filesystem } => match (task.pool)(filesystem, target) {
+            Some(pool) => pools::clean_up(&pool),
+            None => Undo::Failed(format!("no file system `{filesystem}` has pools")),
+        },
+        // Refused above.
+        Resource::Commands { .. } => Undo::Gone,
         Resource::Daemon { pid_file } => daemons::clean_up(pid_file),
         Resource::Guest { directory } => match guest::running::end_left_behind(directory) {
             Ok(true) => Undo::Done,
@@ -252,12 +320,13 @@ fn undo(resource: &Resource) -> Undo {
         Resource::Server { file } => served::end_left_behind(file),
         Resource::Trace { directory } => tracing::clean_up(directory),
         Resource::Loop { image } => loops::detach_image(image),
-        Resource::Image { path } => match loops::devices_of(path) {
-            Ok(devices) if !devices.is_empty() => {
-                Undo::Failed(format!("still attached to {}", devices.join(", ")))
+        Resource::Image { path } => {
+            let devices = loops::devices_of(path);
+            if devices.is_empty() {
+                return removed(path);
             }
-            _ => removed(path),
-        },
+            Undo::Failed(format!("still attached to {}", devices.join(", ")))
+        }
         Resource::Directory { path } | Resource::Tree { path } => removed(path),
     }
 }
@@ -277,6 +346,16 @@ mod tests {
     use super::*;
     use crate::journal::Journal;
 
+    fn no_pools(_: &str, _: &Path) -> Option<Pool> {
+        None
+    }
+
+    fn cleaned(state: &Path, dry_run: bool) -> Vec<CleanUp> {
+        let cleaned = clean(state, dry_run, &no_pools).unwrap();
+        assert!(cleaned.refused.is_empty(), "{:?}", cleaned.refused);
+        cleaned.things
+    }
+
     /// The journal of a process that died with these lines.
     fn dead(state: &Path, lines: &str) -> PathBuf {
         let path = state.join("1-1.journal");
@@ -287,22 +366,25 @@ mod tests {
     #[test]
     fn files_and_trees_of_the_dead_are_removed_in_reverse_order() {
         let ground = tempfile::tempdir().unwrap();
-        let (state, scratch) = (ground.path().join("state"), ground.path().join("scratch"));
+        let (state, scratch) = (
+            ground.path().join("state"),
+            ground.path().join("fsdyno-1-1-0"),
+        );
         std::fs::create_dir_all(scratch.join("deep/er")).unwrap();
-        std::fs::create_dir(&state).unwrap();
-        let image = scratch.join("image");
+        TrustedDir::create(&state).unwrap();
+        let image = scratch.join("disk0.img");
         std::fs::write(&image, "x").unwrap();
         let journal = dead(
             &state,
             &format!(
-                "make 1 directory {0}\nmake 2 image {0}/image\nmake 3 tree {0}/never\nmake 4 ima",
+                "make 1 directory {0}\nmake 2 image {0}/disk0.img\nmake 3 tree {0}-never\nmake 4 ima",
                 scratch.display()
             ),
         );
-        let would = clean(&state, true).unwrap();
+        let would = cleaned(&state, true);
         assert!(would.iter().all(|one| one.result == Undo::Would));
         assert!(image.exists() && journal.exists());
-        let done = clean(&state, false).unwrap();
+        let done = cleaned(&state, false);
         let results: Vec<_> = done.iter().map(|one| &one.result).collect();
         assert_eq!(results, [&Undo::Gone, &Undo::Done, &Undo::Done]);
         assert_eq!(done[2].resource.path(), scratch);
@@ -321,21 +403,23 @@ mod tests {
                 path: image.clone(),
             })
             .unwrap();
-        let told = clean(&state, false).unwrap();
+        let told = cleaned(&state, false);
         assert!(
             matches!(&told[..], [one] if matches!(&one.result, Undo::Live { journal: at }
             if at == journal.path()))
         );
         assert!(image.exists());
         entry.done().unwrap();
-        assert_eq!(clean(&state, false).unwrap(), []);
+        assert_eq!(cleaned(&state, false), []);
     }
 
     #[test]
     fn what_a_live_process_made_under_the_same_name_is_left_alone() {
         let ground = tempfile::tempdir().unwrap();
         let state = ground.path().join("state");
-        let image = ground.path().join("image");
+        let scratch = ground.path().join("fsdyno-1-1-0");
+        std::fs::create_dir(&scratch).unwrap();
+        let image = scratch.join("disk0.img");
         let journal = Journal::open(&state).unwrap();
         let entry = journal
             .declare(Resource::Image {
@@ -344,7 +428,7 @@ mod tests {
             .unwrap();
         dead(&state, &format!("make 1 image {}\n", image.display()));
         std::fs::write(&image, "of the living").unwrap();
-        clean(&state, false).unwrap();
+        cleaned(&state, false);
         assert!(image.exists());
         entry.done().unwrap();
     }
@@ -352,6 +436,94 @@ mod tests {
     #[test]
     fn a_missing_state_directory_holds_nothing() {
         let ground = tempfile::tempdir().unwrap();
-        assert_eq!(clean(&ground.path().join("none"), false).unwrap(), []);
+        assert_eq!(cleaned(&ground.path().join("none"), false), []);
+    }
+
+    #[test]
+    fn a_journal_that_names_what_fsdyno_does_not_make_destroys_nothing() {
+        let ground = tempfile::tempdir().unwrap();
+        let state = ground.path().join("state");
+        TrustedDir::create(&state).unwrap();
+        let home = ground.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join("kept"), "x").unwrap();
+        let ran = ground.path().join("ran");
+        let path = home.display();
+        let journal = dead(
+            &state,
+            &format!(
+                "make 1 directory {path}\nmake 2 tree {path}/kept\nmake 3 image {path}/kept\n\
+                 make 4 mount {path}\nmake 5 pool {path}/mnt touch%00{0}%00 touch%00{0}%00\n",
+                ran.display()
+            ),
+        );
+        for dry_run in [true, false, false] {
+            let told = cleaned(&state, dry_run);
+            assert_eq!(told.len(), 5);
+            assert!(told.iter().all(CleanUp::failed), "{told:?}");
+            assert!(told[0].to_string().contains("not run"), "{}", told[0]);
+        }
+        assert!(home.join("kept").exists() && !ran.exists() && journal.exists());
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_work_directory_leads_to_nothing_that_is_removed() {
+        let ground = tempfile::tempdir().unwrap();
+        let state = ground.path().join("state");
+        TrustedDir::create(&state).unwrap();
+        let (own, home) = (
+            ground.path().join("fsdyno-1-1-0"),
+            ground.path().join("home"),
+        );
+        std::fs::create_dir_all(home.join("mnt")).unwrap();
+        std::fs::write(home.join("disk0.img"), "x").unwrap();
+        std::os::unix::fs::symlink(&home, &own).unwrap();
+        let path = own.display();
+        dead(
+            &state,
+            &format!("make 1 directory {path}/mnt\nmake 2 image {path}/disk0.img\n"),
+        );
+        assert!(cleaned(&state, false).iter().all(CleanUp::failed));
+        assert!(home.join("mnt").exists() && home.join("disk0.img").exists());
+    }
+
+    #[test]
+    fn journals_that_others_could_have_written_are_refused_and_the_rest_is_cleaned() {
+        let ground = tempfile::tempdir().unwrap();
+        let state = ground.path().join("state");
+        TrustedDir::create(&state).unwrap();
+        let victim = ground.path().join("fsdyno-1-1-0");
+        std::fs::create_dir(&victim).unwrap();
+        let line = format!("make 1 directory {}\n", victim.display());
+        let own = dead(&state, &line);
+        let plant = |name: &str, mode: u32| {
+            use std::os::unix::fs::PermissionsExt as _;
+            let path = state.join(name);
+            std::fs::write(&path, &line).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        plant("2-1.journal", 0o666);
+        std::os::unix::fs::symlink(&own, state.join("3-1.journal")).unwrap();
+        let linked = plant("4-1.journal", 0o600);
+        std::fs::hard_link(&linked, state.join("other")).unwrap();
+        let made = rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            state.join("5-1.journal"),
+            rustix::fs::Mode::RWXU,
+        );
+        made.unwrap();
+        plant("name.journal", 0o600);
+        let mut expected = 5;
+        if rustix::process::geteuid().is_root() {
+            let foreign = plant("6-1.journal", 0o600);
+            std::os::unix::fs::chown(&foreign, Some(65_534), None).unwrap();
+            expected += 1;
+        }
+        let cleaned = clean(&state, false, &no_pools).unwrap();
+        assert_eq!(cleaned.refused.len(), expected, "{:?}", cleaned.refused);
+        assert!(!cleaned.is_whole());
+        assert!(matches!(&cleaned.things[..], [one] if one.result == Undo::Done));
+        assert!(!own.exists() && !victim.exists());
     }
 }

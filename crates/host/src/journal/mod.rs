@@ -3,21 +3,26 @@
 //! Each process has a journal of its own and holds its lock for life. A journal whose lock can
 //! be taken belongs to a dead process, and [`clean`] undoes what still stands in it. How things
 //! are made is the business of the guards, not of this module.
+//!
+//! Journals are reached through [`TrustedDir`]: nobody else can have written one that is read.
 
 mod cleanup;
 mod record;
 mod removal;
+mod shape;
 
-pub use cleanup::{CleanUp, Undo, clean};
+pub use cleanup::{CleanUp, Cleaned, PoolOf, Undo, clean};
 pub use record::Resource;
 pub(crate) use removal::remove_tree;
 
+use fsdyno_files::{Access, TrustedDir, Untrusted};
 use record::Record;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, FlockOperation, flock, fstat, fsync, statat};
+use rustix::io::Errno;
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,20 +48,26 @@ pub struct Entry {
 
 /// What may go wrong with a journal.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {act} the clean-up journal {}: {cause}", path.display())]
-pub struct JournalError {
-    /// What was attempted.
-    pub act: &'static str,
-    /// On which file or directory.
-    pub path: PathBuf,
-    /// Why it did not work.
-    #[source]
-    pub cause: io::Error,
+pub enum JournalError {
+    /// Its directory or file is not trusted, or cannot be opened.
+    #[error("the clean-up journal: {0}")]
+    Untrusted(#[from] Untrusted),
+    /// The system refused.
+    #[error("cannot {act} the clean-up journal {}: {cause}", path.display())]
+    Io {
+        /// What was attempted.
+        act: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// Why it did not work.
+        #[source]
+        cause: io::Error,
+    },
 }
 
 impl JournalError {
     fn new(act: &'static str, path: &Path, cause: impl Into<io::Error>) -> Self {
-        Self {
+        Self::Io {
             act,
             path: path.to_owned(),
             cause: cause.into(),
@@ -67,6 +78,7 @@ impl JournalError {
 /// The file of a journal, and the numbers of what stands in it.
 #[derive(Debug)]
 struct Book {
+    directory: TrustedDir,
     path: PathBuf,
     pages: Mutex<Pages>,
 }
@@ -81,21 +93,21 @@ struct Pages {
 impl Journal {
     /// Opens a new journal for this process in a directory, which is made where it is missing.
     pub fn open(state_dir: &Path) -> Result<Self, JournalError> {
-        let error = |act, path: &Path, cause| JournalError::new(act, path, cause);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(state_dir)
-            .map_err(|cause| error("make the directory of", state_dir, cause))?;
-        let (path, file) = open_new(state_dir)?;
-        sync_directory(state_dir).map_err(|cause| error("sync the directory of", &path, cause))?;
+        let directory = TrustedDir::create(state_dir)?;
+        let (path, file) = open_new(&directory)?;
+        sync_directory(&directory)
+            .map_err(|cause| JournalError::new("sync the directory of", &path, cause))?;
         let pages = Mutex::new(Pages {
             file,
             next: 1,
             standing: BTreeSet::new(),
         });
         Ok(Self {
-            book: Arc::new(Book { path, pages }),
+            book: Arc::new(Book {
+                directory,
+                path,
+                pages,
+            }),
         })
     }
 
@@ -131,7 +143,7 @@ impl Entry {
         pages.standing.remove(&self.id);
         let written = if pages.standing.is_empty() {
             // Nothing stands: an empty page says so, and a long run does not grow the file.
-            pages.file.set_len(0)
+            pages.empty()
         } else {
             pages.append(&Record::Gone(self.id))
         };
@@ -150,7 +162,8 @@ impl Drop for Book {
     fn drop(&mut self) {
         if self.pages().standing.is_empty() {
             // Still locked. Where it cannot be removed, the next clean-up finds it empty.
-            let _ = std::fs::remove_file(&self.path);
+            let name = self.path.file_name().unwrap_or_default();
+            let _ = self.directory.remove(name);
         }
     }
 }
@@ -160,10 +173,15 @@ impl Pages {
         self.file.write_all(record.line().as_bytes())?;
         self.file.sync_data()
     }
+
+    fn empty(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0)).map(drop)
+    }
 }
 
 /// Makes and locks `PID-STARTTIME.journal`, or `PID-STARTTIME-2.journal` for a second one.
-fn open_new(state_dir: &Path) -> Result<(PathBuf, File), JournalError> {
+fn open_new(directory: &TrustedDir) -> Result<(PathBuf, File), JournalError> {
     let pid = std::process::id();
     let started = start_time()
         .map_err(|cause| JournalError::new("name", Path::new("/proc/self/stat"), cause))?;
@@ -172,41 +190,40 @@ fn open_new(state_dir: &Path) -> Result<(PathBuf, File), JournalError> {
             1 => format!("{pid}-{started}{SUFFIX}"),
             _ => format!("{pid}-{started}-{number}{SUFFIX}"),
         };
-        let path = state_dir.join(name);
-        let opened = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path);
-        let file = match opened {
-            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(cause) => return Err(JournalError::new("create", &path, cause)),
-            Ok(file) => file,
+        let path = directory.path().join(&name);
+        let file = match directory.file(OsStr::new(&name), Access::CreateNew) {
+            Err(Untrusted::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                continue;
+            }
+            file => file?,
         };
         flock(&file, FlockOperation::LockExclusive)
             .map_err(|cause| JournalError::new("lock", &path, cause))?;
         // A clean-up may have found it unlocked, and removed it, before we had the lock.
-        if is_at(&file, &path) {
+        if is_at(&file, directory, OsStr::new(&name)) {
             return Ok((path, file));
         }
     }
     unreachable!("a name is free before the numbers end")
 }
 
-/// Whether an open file is the one that a path leads to.
-fn is_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), std::fs::symlink_metadata(path)) {
-        (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
+/// Whether an open file is the one of that name in the directory.
+fn is_at(file: &File, directory: &TrustedDir, name: &OsStr) -> bool {
+    match (
+        fstat(file),
+        statat(directory, name, AtFlags::SYMLINK_NOFOLLOW),
+    ) {
+        (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
         _ => false,
     }
 }
 
 /// Makes a new name in a directory outlive a loss of power.
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
+fn sync_directory(directory: &TrustedDir) -> io::Result<()> {
+    match fsync(directory) {
         // Some file systems have nothing to sync in a directory.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        result => result,
+        Err(Errno::INVAL) => Ok(()),
+        result => Ok(result?),
     }
 }
 

@@ -1,8 +1,9 @@
 //! What the journal can hold, and the lines it is written in.
 //!
-//! A line is `make ID KIND PATH` or `gone ID`; that of a pool ends with two commands. The bytes of a
-//! path that are not plain ASCII are written `%XX`, so that any path fits a line and the file can be
-//! read by eye; so are those of a command, whose words end with a zero byte.
+//! A line is `make ID KIND PATH` or `gone ID`; that of a pool ends with the name of its file system,
+//! from which the commands of a clean-up are derived: no line stores a command. The bytes of a path
+//! that are not plain ASCII are written `%XX`, so that any path fits a line and the file can be read
+//! by eye.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -41,10 +42,13 @@ pub enum Resource {
     Pool {
         /// Where these programs mount them.
         target: PathBuf,
-        /// What ends with status 0 while they are held.
-        held: Vec<String>,
-        /// What lets go of them.
-        release: Vec<String>,
+        /// The file system whose recipe knows the commands.
+        filesystem: String,
+    },
+    /// A pool in a journal of version 0.1, which stored commands. They are never run.
+    Commands {
+        /// Where it is mounted.
+        target: PathBuf,
     },
     /// A daemon that fsdyno started.
     Daemon {
@@ -79,7 +83,9 @@ impl Resource {
         match self {
             Self::Directory { path } | Self::Image { path } | Self::Tree { path } => path,
             Self::Loop { image } => image,
-            Self::Mount { target } | Self::Pool { target, .. } => target,
+            Self::Mount { target } | Self::Pool { target, .. } | Self::Commands { target } => {
+                target
+            }
             Self::Daemon { pid_file } => pid_file,
             Self::Guest { directory } | Self::Trace { directory } => directory,
             Self::Server { file } => file,
@@ -96,19 +102,11 @@ impl Resource {
             Self::Mount { .. } => "mount",
             Self::Guest { .. } => "guest",
             Self::Array { .. } => "array",
-            Self::Pool { .. } => "pool",
+            Self::Pool { .. } | Self::Commands { .. } => "pool",
             Self::Daemon { .. } => "daemon",
             Self::Server { .. } => "server",
             Self::Trace { .. } => "trace",
             Self::Tree { .. } => "tree",
-        }
-    }
-
-    /// The commands that stand behind its path.
-    fn commands(&self) -> Vec<&[String]> {
-        match self {
-            Self::Pool { held, release, .. } => vec![held, release],
-            _ => Vec::new(),
         }
     }
 
@@ -138,7 +136,7 @@ impl fmt::Display for Resource {
             Self::Mount { .. } => "mount at",
             Self::Guest { .. } => "guest of",
             Self::Array { .. } => "array",
-            Self::Pool { .. } => "pool of",
+            Self::Pool { .. } | Self::Commands { .. } => "pool at",
             Self::Daemon { .. } => "daemon of",
             Self::Server { .. } => "server of the model disk",
             Self::Trace { .. } => "instance of tracefs",
@@ -161,11 +159,11 @@ impl Record {
         match self {
             Self::Make(id, resource) => {
                 let mut line = format!("make {id} {}", resource.kind());
-                let path = resource.path().as_os_str().as_bytes().to_vec();
-                let commands = resource.commands().into_iter().map(zero_ended);
-                for part in [path].into_iter().chain(commands) {
+                line.push(' ');
+                line.push_str(&escape(resource.path().as_os_str().as_bytes()));
+                if let Resource::Pool { filesystem, .. } = resource {
                     line.push(' ');
-                    line.push_str(&escape(&part));
+                    line.push_str(&escape(filesystem.as_bytes()));
                 }
                 line.push('\n');
                 line
@@ -179,14 +177,16 @@ impl Record {
         let line = std::str::from_utf8(line).ok()?;
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
-            ["make", id, "pool", path, held, release] => {
-                let words = |text| words_of(&unescape(text)?);
+            ["make", id, "pool", path, filesystem] => {
                 let resource = Resource::Pool {
                     target: path_of(path)?,
-                    held: words(held)?,
-                    release: words(release)?,
+                    filesystem: String::from_utf8(unescape(filesystem)?).ok()?,
                 };
                 Some(Self::Make(id.parse().ok()?, resource))
+            }
+            ["make", id, "pool", path, _, _] => {
+                let target = path_of(path)?;
+                Some(Self::Make(id.parse().ok()?, Resource::Commands { target }))
             }
             ["make", id, kind, path] => {
                 let resource = Resource::new(kind, path_of(path)?)?;
@@ -216,19 +216,6 @@ pub(super) fn standing(journal: &[u8]) -> Vec<(u64, Resource)> {
         }
     }
     standing
-}
-
-/// The words of a command, each ended by a zero byte: what no word can hold.
-fn zero_ended(argv: &[String]) -> Vec<u8> {
-    let words = argv.iter().flat_map(|word| word.bytes().chain([0]));
-    words.collect()
-}
-
-/// The words of a command; none where it has none, or they are no text.
-fn words_of(bytes: &[u8]) -> Option<Vec<String>> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let words: Vec<String> = text.split_terminator('\0').map(str::to_owned).collect();
-    (!words.is_empty()).then_some(words)
 }
 
 fn escape(bytes: &[u8]) -> String {
@@ -288,8 +275,7 @@ mod tests {
             Resource::Server { file: odd() },
             Resource::Pool {
                 target: odd(),
-                held: vec!["list".into(), "a b".into()],
-                release: vec!["let".into(), String::new(), "go\n".into()],
+                filesystem: "a b".to_owned(),
             },
             Resource::Trace { directory: odd() },
             Resource::Tree { path: odd() },
@@ -323,6 +309,13 @@ mod tests {
         let half = &journal.as_bytes()[..journal.len() - 1];
         assert_eq!(standing(half), [(1, image)]);
         assert_eq!(standing(b""), []);
+    }
+
+    #[test]
+    fn a_line_of_version_0_1_that_stores_commands_is_known_as_one() {
+        let line = b"make 1 pool /m list%00a%00 let%00go%00\n";
+        let target = PathBuf::from("/m");
+        assert_eq!(standing(line), [(1, Resource::Commands { target })]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Removes a tree, following no link and crossing into no other file system.
 
 use crate::mounts::table;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
+use fsdyno_files::open_parent;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::io;
@@ -17,10 +18,15 @@ const ROUNDS: u32 = 4;
 
 /// Removes a file, or a directory with all it holds. What is not there is no error.
 ///
-/// Refuses, before anything is removed, while something is mounted at the path or below; and
+/// The path is absolute and without symbolic links: none is followed, so that nobody who can rename a
+/// directory on the way can point this elsewhere. Refuses, before anything is removed, while something is mounted at the path or below; and
 /// enters no directory of another device, should one be mounted meanwhile.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
-    match unlinkat(CWD, path, AtFlags::empty()) {
+    let (parent, name) = match open_parent(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    match unlinkat(&parent, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
         // EISDIR on Linux, EPERM by POSIX: it may be a directory.
         Err(Errno::ISDIR | Errno::PERM) => {}
@@ -33,7 +39,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
         ));
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let top = openat(CWD, path, flags, Mode::empty())?;
+    let top = openat(&parent, name, flags, Mode::empty())?;
     let removal = Removal {
         top: top.as_fd(),
         device: fstat(&top)?.st_dev,
@@ -42,7 +48,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     let mut barren = 0;
     loop {
         removal.empty(top.as_fd(), 0)?;
-        match unlinkat(CWD, path, AtFlags::REMOVEDIR) {
+        match unlinkat(&parent, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
             // Directories that were moved up are met in the next round.
             Err(Errno::NOTEMPTY) if removal.moved.replace(0) > 0 => {}
@@ -160,7 +166,7 @@ mod tests {
         let tree = ground.path().join("tree");
         fs::create_dir(&tree).unwrap();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut at = openat(CWD, &tree, flags, Mode::empty()).unwrap();
+        let mut at = rustix::fs::open(&tree, flags, Mode::empty()).unwrap();
         let name = "a-name-of-some-length";
         for _ in 0..2000 {
             rustix::fs::mkdirat(&at, name, Mode::RWXU).unwrap();

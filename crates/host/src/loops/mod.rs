@@ -242,27 +242,19 @@ pub(crate) fn attached() -> Vec<(String, PathBuf)> {
     devices
 }
 
-/// The names of the devices that an image file is attached to, also where it was removed.
-pub(crate) fn devices_of(image: &Path) -> io::Result<Vec<String>> {
-    let image = match image.canonicalize() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => image.to_owned(),
-        // A model disk whose server is dead has no other name.
-        Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
-            image.to_owned()
-        }
-        image => image?,
-    };
-    let of_image = |(name, file): (String, PathBuf)| is_image(&file, &image).then_some(name);
-    Ok(attached().into_iter().filter_map(of_image).collect())
+/// The names of the devices that an image file is attached to, also where it was removed. The path is
+/// the one that was attached: no link is followed, so that nobody can point this at another file.
+pub(crate) fn devices_of(image: &Path) -> Vec<String> {
+    let of_image = |(name, file): (String, PathBuf)| is_image(&file, image).then_some(name);
+    attached().into_iter().filter_map(of_image).collect()
 }
 
 /// Detaches all devices of an image file.
 pub(crate) fn detach_image(image: &Path) -> Undo {
-    let devices = match devices_of(image) {
-        Ok(devices) if devices.is_empty() => return Undo::Gone,
-        Ok(devices) => devices,
-        Err(error) => return Undo::Failed(error.to_string()),
-    };
+    let devices = devices_of(image);
+    if devices.is_empty() {
+        return Undo::Gone;
+    }
     let patience = Instant::now() + BOUND;
     for name in devices {
         let device = Path::new("/dev").join(&name);

@@ -12,6 +12,7 @@ pub use table::{MountInfo, mountinfo};
 
 use crate::errno;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
+use fsdyno_files::open_parent;
 use options::Sorted;
 use refusal::{KernelLog, context_words};
 use rustix::fs::CWD;
@@ -22,6 +23,7 @@ use rustix::mount::{
 };
 use std::ffi::CString;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -196,7 +198,7 @@ impl Drop for Mounted {
         };
         let patience = Instant::now() + BUSY_BOUND / 5;
         let gone = unmount_patiently(&self.target, patience)
-            .or_else(|_| unmount(&self.target, UnmountFlags::DETACH));
+            .or_else(|_| unmount_at(&self.target, UnmountFlags::DETACH));
         // What cannot even be detached stays in the journal.
         if gone.is_ok() {
             let _ = entry.done();
@@ -230,7 +232,7 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
                     "taken out of the tree while in use by {}",
                     holders::sentence(&users)
                 ));
-                unmount(target, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
+                unmount_at(target, UnmountFlags::DETACH)
             }
             result => result,
         };
@@ -245,7 +247,7 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
 fn unmount_patiently(target: &Path, patience: Instant) -> Result<(), Errno> {
     let mut pause = Duration::from_millis(2);
     loop {
-        match unmount(target, UnmountFlags::NOFOLLOW) {
+        match unmount_at(target, UnmountFlags::empty()) {
             Err(Errno::BUSY) if Instant::now() < patience => {}
             Err(Errno::INTR) => {}
             // Not a mount point, or not even there.
@@ -255,6 +257,17 @@ fn unmount_patiently(target: &Path, patience: Instant) -> Result<(), Errno> {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(200));
     }
+}
+
+/// Unmounts the top layer at a path, without following a symbolic link anywhere in it.
+fn unmount_at(target: &Path, flags: UnmountFlags) -> Result<(), Errno> {
+    let (parent, name) = open_parent(target).map_err(|error| {
+        error
+            .raw_os_error()
+            .map_or(Errno::IO, Errno::from_raw_os_error)
+    })?;
+    let at = Path::new("/proc/self/fd").join(parent.as_raw_fd().to_string());
+    unmount(at.join(name), flags | UnmountFlags::NOFOLLOW)
 }
 
 /// What the kernel said no to.

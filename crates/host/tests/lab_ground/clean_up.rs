@@ -9,7 +9,7 @@ use fsdyno_host::mounts::mount;
 use fsdyno_model::Bytes;
 use std::fs;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -32,10 +32,14 @@ fn victim() {
     let journal = Journal::open(&home.join("state")).unwrap();
     println!("begun");
     loop {
-        let scratch = Scratch::create(&home.join("scratch"), &journal).unwrap();
+        let scratch = Scratch::create(&home.join(own(&journal)), &journal).unwrap();
         let target = scratch.path().join("mnt");
-        let image =
-            Image::create(&scratch.path().join("image"), Bytes(512 << 20), &journal).unwrap();
+        let image = Image::create(
+            &scratch.path().join("disk0.img"),
+            Bytes(512 << 20),
+            &journal,
+        )
+        .unwrap();
         let device = Loop::attach(image.path(), &journal).unwrap();
         make_filesystem(make, &device);
         fs::create_dir(&target).unwrap();
@@ -53,6 +57,19 @@ fn victim() {
         mounted.unmount().unwrap();
         device.detach().unwrap();
     }
+}
+
+/// The name of a directory of the process of a journal.
+fn own(journal: &Journal) -> String {
+    let stem = journal.path().file_stem().unwrap().to_string_lossy();
+    format!("fsdyno-{stem}-0")
+}
+
+/// Cleans up, and trusts all journals.
+fn cleaned(state: &Path) -> Vec<CleanUp> {
+    let cleaned = clean(state, false, &|_, _| None).unwrap();
+    assert!(cleaned.refused.is_empty(), "{:?}", cleaned.refused);
+    cleaned.things
 }
 
 #[test]
@@ -95,7 +112,7 @@ fn after_a_kill_at_any_moment_nothing_is_left() {
             !status.success() && status.code().is_none(),
             "the victim ended by itself"
         );
-        let told = clean(&state, false).unwrap();
+        let told = cleaned(&state);
         let bad = |one: &&CleanUp| !matches!(one.result, Undo::Done | Undo::Gone);
         assert!(told.iter().find(bad).is_none(), "round {round}: {told:?}");
         assert_nothing_left(&home);
@@ -129,8 +146,8 @@ fn what_the_dead_left_is_undone_though_layered_and_in_use() {
         home.path().join("state"),
     );
     fs::create_dir(&state).unwrap();
-    let target = home.join("mnt");
-    fs::create_dir(&target).unwrap();
+    let target = home.join("fsdyno-1-1-0/mnt");
+    fs::create_dir_all(&target).unwrap();
     // Two layers by hand, as the journal of a dead process would tell of them.
     for _ in 0..2 {
         let done = Command::new("mount")
@@ -147,7 +164,7 @@ fn what_the_dead_left_is_undone_though_layered_and_in_use() {
         .spawn()
         .unwrap();
     fs::write(state.join("1-1.journal"), lines).unwrap();
-    let told = clean(&state, false);
+    let told = std::panic::catch_unwind(|| cleaned(&state));
     holder.kill().unwrap();
     holder.wait().unwrap();
     let told = told.unwrap();
@@ -169,12 +186,14 @@ fn a_directory_that_holds_a_foreign_mount_is_not_removed() {
     let ground = Ground::new();
     let state = home.path().join("state");
     fs::create_dir(&state).unwrap();
-    let place = ground.path();
-    let foreign = mount("tmpfs", "tmpfs", &ground.target(), &[], &ground.journal).unwrap();
+    let place = ground.path().join("fsdyno-1-1-0");
+    let target = place.join("mnt");
+    fs::create_dir_all(&target).unwrap();
+    let foreign = mount("tmpfs", "tmpfs", &target, &[], &ground.journal).unwrap();
     fs::write(foreign.target().join("kept"), "x").unwrap();
     let journal = state.join("1-1.journal");
     fs::write(&journal, format!("make 1 directory {}\n", place.display())).unwrap();
-    let told = clean(&state, false).unwrap();
+    let told = cleaned(&state);
     assert!(
         matches!(&told[0].result, Undo::Failed(why) if why.contains("mounted at")),
         "{told:?}"

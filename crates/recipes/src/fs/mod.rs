@@ -22,7 +22,7 @@ mod xfs;
 mod zfs;
 
 use crate::mkfs_words::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, Daemon, FilesystemKind, Need, Requirement, Step};
+use fsdyno_model::{Bytes, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step};
 use std::path::Path;
 
 /// What to do for one kind of file system. Its answers are values: nothing is executed.
@@ -53,6 +53,12 @@ pub trait Filesystem: Sync {
 
     /// Why it cannot have a mount option, where that is known beforehand.
     fn refuses(&self, _option: &str) -> Option<String> {
+        None
+    }
+
+    /// The pool that its programs hold while it is mounted there; none where the kernel mounts a
+    /// device. A clean-up derives its commands from this.
+    fn pool(&self, _target: &Path) -> Option<Pool> {
         None
     }
 

@@ -80,6 +80,7 @@ impl<'a> At<'a> {
             words.chain([self.name.clone()]).collect()
         };
         Pool {
+            filesystem: Zfs.name().to_owned(),
             target: self.target.to_owned(),
             held: words(&["zpool", "list", "-H", "-o", "name"]),
             release: words(&["zpool", "export"]),
@@ -164,6 +165,10 @@ impl Filesystem for Zfs {
             takes_up: "/var/lib/zfs/zpool.cache".into(),
             mounts_by: "fuse".to_owned(),
         })
+    }
+
+    fn pool(&self, target: &Path) -> Option<Pool> {
+        Some(At::new(target).pool())
     }
 
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {

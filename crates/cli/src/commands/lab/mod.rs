@@ -158,12 +158,9 @@ fn of_kernel(choice: &KernelChoice) -> (Availability, String) {
         return (probe(&guest::uml::need()), title);
     }
     let title = "the lab kernel";
-    let Some(kernel) = kernels::lab() else {
-        let missing = Availability::Missing {
-            reason: "it was not built yet".to_owned(),
-            remedy: "fsdyno lab setup builds it, in some minutes".to_owned(),
-        };
-        return (missing, title.to_owned());
+    let kernel = match kernels::state() {
+        Ok(kernel) => kernel,
+        Err(missing) => return (missing, title.to_owned()),
     };
     let age = if kernel.is_current() {
         ""

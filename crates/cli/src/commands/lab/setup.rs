@@ -22,9 +22,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub fn setup(args: &SetupArgs) -> Result<Code, Trouble> {
     let stop = Stop::new();
     signals::install(&stop)?;
-    let kernels = Kernels::of_user().ok_or_else(|| {
-        Trouble::usage("cannot tell the cache directory; set HOME, or XDG_CACHE_HOME")
-    })?;
+    let kernels = Kernels::of_user().map_err(Trouble::usage)?;
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let order = Order {
         source: args.source.clone(),

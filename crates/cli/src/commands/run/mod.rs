@@ -16,7 +16,7 @@ use crate::{output, places};
 pub use args::RunArgs;
 use begin::programs_to_name;
 pub use begin::{plan_trouble, request};
-use fsdyno_host::journal::{self, CleanUp, Undo};
+use fsdyno_host::journal::{CleanUp, Cleaned, Undo};
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::missing::Lack;
 use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
@@ -329,9 +329,9 @@ pub fn lab(
         fsdyno_lab::record_place(record, before.is_none()).map_err(Trouble::usage)?;
     }
     let released = devices::release(plan, erase, preflight.smallest_device(plan))?;
-    let state = places::journals()?;
     let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
-    if journal::clean(&state, true).is_ok_and(|all| all.iter().any(stands)) {
+    let left = |all: Cleaned| !all.refused.is_empty() || all.things.iter().any(stands);
+    if places::clean_up(true)?.is_ok_and(left) {
         output::note(format_args!(
             "fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run"
         ));

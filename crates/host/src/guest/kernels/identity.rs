@@ -2,12 +2,14 @@
 //! the same program.
 
 use super::amendments;
+use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::names::short_hash;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::path::Path;
 
 /// The file in the folder of a kernel.
@@ -73,10 +75,17 @@ impl Identity {
     }
 
     /// That of the kernel in a folder; none where there is none of a form that is known.
-    pub(super) fn read(folder: &Path) -> Option<Self> {
-        let bytes = fs::read(folder.join(FILE)).ok()?;
-        let identity: Self = serde_json::from_slice(&bytes).ok()?;
-        (identity.schema == Self::SCHEMA).then_some(identity)
+    pub(super) fn read(folder: &TrustedDir) -> Result<Option<Self>, Untrusted> {
+        let mut file = match folder.file(OsStr::new(FILE), Access::Read) {
+            Err(error) if error.is_missing() => return Ok(None),
+            file => file?,
+        };
+        let mut bytes = Vec::new();
+        if file.read_to_end(&mut bytes).is_err() {
+            return Ok(None);
+        }
+        let identity: Option<Self> = serde_json::from_slice(&bytes).ok();
+        Ok(identity.filter(|identity| identity.schema == Self::SCHEMA))
     }
 
     /// Writes it into a folder, durably.
@@ -100,9 +109,9 @@ pub(super) fn of_fragment(text: &str) -> String {
     short_hash(&lines.join("\n"))
 }
 
-/// The SHA-256 of a file.
-pub(super) fn sha256(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+/// The SHA-256 of an open file, from its beginning.
+pub(super) fn sha256(mut file: &File) -> io::Result<String> {
+    file.seek(SeekFrom::Start(0))?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     loop {
@@ -151,15 +160,17 @@ mod tests {
     #[test]
     fn an_identity_comes_back_as_it_was_written() {
         let ground = tempfile::tempdir().unwrap();
-        assert_eq!(Identity::read(ground.path()), None);
+        let folder = TrustedDir::open(ground.path()).unwrap();
+        let read = || Identity::read(&folder).unwrap();
+        assert_eq!(read(), None);
         let lacks = ["old".to_owned()];
         let one = Identity::of("s", "f", "c").built("6.12", "00ff", &lacks);
         one.write(ground.path()).unwrap();
-        assert_eq!(Identity::read(ground.path()), Some(one));
-        fs::write(ground.path().join(FILE), "{}").unwrap();
-        assert_eq!(Identity::read(ground.path()), None);
-        fs::write(ground.path().join(FILE), "abc").unwrap();
-        let digest = sha256(&ground.path().join(FILE)).unwrap();
+        assert_eq!(read(), Some(one));
+        std::fs::write(ground.path().join(FILE), "{}").unwrap();
+        assert_eq!(read(), None);
+        std::fs::write(ground.path().join(FILE), "abc").unwrap();
+        let digest = sha256(&File::open(ground.path().join(FILE)).unwrap()).unwrap();
         assert!(
             digest.starts_with("ba7816bf8f01cfea") && digest.len() == 64,
             "{digest}"

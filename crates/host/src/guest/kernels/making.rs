@@ -13,6 +13,7 @@ use crate::counters::space_free;
 use crate::guest::GuestError;
 use crate::guest::uml::Uml;
 use crate::journal::remove_tree;
+use fsdyno_files::{TrustedDir, Untrusted};
 use fsdyno_model::{Bytes, Stop};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -90,7 +91,7 @@ pub enum SetupError {
     #[error("{0}")]
     Install(String),
     /// There is no room.
-    #[error("{} has room for {free}, and building a kernel takes {ROOM}; make room, or set XDG_CACHE_HOME", folder.display())]
+    #[error("{} has room for {free}, and building a kernel takes {ROOM}; make room, or set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
     Room {
         /// Where.
         folder: PathBuf,
@@ -98,7 +99,7 @@ pub enum SetupError {
         free: Bytes,
     },
     /// A path no kernel can be built in.
-    #[error("{} holds a blank or a colon, in which no kernel can be built; set XDG_CACHE_HOME", folder.display())]
+    #[error("{} holds a blank or a colon, in which no kernel can be built; set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
     Path {
         /// The path.
         folder: PathBuf,
@@ -123,6 +124,9 @@ pub enum SetupError {
     /// A program did not run.
     #[error(transparent)]
     Command(#[from] CommandError),
+    /// Another user could have written what is in the cache.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
     /// The cache refused.
     #[error("cannot {act} {}: {cause}", path.display())]
     Cache {
@@ -155,7 +159,7 @@ pub fn set_up(
 ) -> Result<Made, SetupError> {
     let fragment = Fragment::ours()?;
     let sources = sources::find(order.source.as_deref(), stop)?;
-    if let Some(made) = there(kernels, &sources) {
+    if let Some(made) = there(kernels, &sources)? {
         if !order.keep {
             Workshop::remove_abandoned(kernels.folder(), &made.kernel.identity)?;
         }
@@ -163,7 +167,8 @@ pub fn set_up(
     }
     have_tools(stop, hear)?;
     let identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?);
-    let folder = kernels.folder();
+    let folder = TrustedDir::create(kernels.folder())?;
+    let folder = folder.path();
     if folder.to_string_lossy().contains([' ', ':', '\t', '\n']) {
         return Err(SetupError::Path {
             folder: folder.to_owned(),
@@ -171,7 +176,7 @@ pub fn set_up(
     }
     let workshop = Workshop::claim(folder, &identity, stop, hear)?;
     // Whoever held the claim before may have made it.
-    if let Some(made) = there(kernels, &sources) {
+    if let Some(made) = there(kernels, &sources)? {
         if !order.keep {
             workshop.remove()?;
         }
@@ -196,14 +201,17 @@ pub fn set_up(
     })
 }
 
-/// The kernel of these sources and our fragment, whichever compiler made it.
-fn there(kernels: &Kernels, sources: &Sources) -> Option<Made> {
-    let mut ready = kernels.ready().into_iter();
-    let kernel = ready.find(|one| one.is_current() && one.identity.source == sources.name)?;
-    Some(Made {
+/// The kernel of these sources and our fragment, whichever compiler made it. One without the recorded
+/// content is built again.
+fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted> {
+    let fits = |one: &LabKernel| {
+        one.is_current() && one.identity.source == sources.name && one.verified().is_ok()
+    };
+    let kernel = kernels.ready()?.into_iter().find(fits);
+    Ok(kernel.map(|kernel| Made {
         kernel,
         was_there: true,
-    })
+    }))
 }
 
 /// Sees to it that all programs are there.
@@ -253,7 +261,7 @@ impl Workshop {
     ) -> Result<Self, SetupError> {
         let name = identity.name();
         let folder = kernels.join(UNFINISHED).join(&name);
-        fs::create_dir_all(&folder).map_err(refused("make", &folder))?;
+        TrustedDir::create(&folder)?;
         let lock = kernels.join(UNFINISHED).join(format!("{name}.lock"));
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).write(true);
@@ -276,7 +284,7 @@ impl Workshop {
             }
         }
         // Whoever had it before may have removed it.
-        fs::create_dir_all(&folder).map_err(refused("make", &folder))?;
+        TrustedDir::create(&folder)?;
         Ok(Self {
             folder,
             lock,
@@ -476,8 +484,10 @@ impl Making<'_> {
             let synced = File::open(to).and_then(|file| file.sync_all());
             synced.map_err(refused("write", to))?;
         }
-        let release = Uml::at(program.clone()).map_err(|e| SetupError::NoKernel(Box::new(e)))?;
-        let digest = sha256(&program).map_err(refused("read", &program))?;
+        let release =
+            Uml::at(program.clone(), None).map_err(|e| SetupError::NoKernel(Box::new(e)))?;
+        let digest = File::open(&program).and_then(|file| sha256(&file));
+        let digest = digest.map_err(refused("read", &program))?;
         let identity = self.identity.clone();
         let identity = identity.built(&release.release, &digest, lacks);
         identity.write(&part).map_err(refused("write", &part))?;

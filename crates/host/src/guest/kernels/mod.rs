@@ -3,6 +3,9 @@
 //!
 //! What is built lies in the user's cache, each kernel in a folder of its own, which comes into
 //! being whole: what is half done lies beside it and is never started.
+//!
+//! The cache is reached through [`TrustedDir`], and a kernel is executed only by the descriptor whose
+//! content was compared with the recorded hash.
 
 mod amendments;
 mod building;
@@ -11,19 +14,24 @@ mod identity;
 mod making;
 mod sources;
 mod tools;
+mod verified;
 
 pub use amendments::{has_amx, known_end};
 pub use fragment::NotUnderstood;
 pub use identity::Identity;
 pub use making::{Made, Order, Progress, SetupError, set_up};
+pub use verified::NotVerified;
 
 use super::GuestError;
 use super::uml::Uml;
-use etcetera::BaseStrategy;
 use fragment::Fragment;
-use fsdyno_model::{KernelChoice, Need};
-use std::fs;
+use fsdyno_files::places::{self, NoPlaces};
+use fsdyno_files::{TrustedDir, Untrusted};
+use fsdyno_model::{Availability, KernelChoice, Need};
+use rustix::fs::{AtFlags, statat};
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The program in the folder of a kernel.
 pub(super) const PROGRAM: &str = "linux";
@@ -54,13 +62,10 @@ impl LabKernel {
 }
 
 impl Kernels {
-    /// Those of this user: `fsdyno/kernels` in the XDG cache directory; none where nobody can tell
-    /// where that is.
-    pub fn of_user() -> Option<Self> {
-        let strategy = etcetera::choose_base_strategy().ok()?;
-        Some(Self::in_folder(
-            strategy.cache_dir().join("fsdyno").join("kernels"),
-        ))
+    /// Those of this user: `fsdyno/kernels` in the cache directory.
+    pub fn of_user() -> Result<Self, NoPlaces> {
+        let cache = places::of_effective_user()?.cache;
+        Ok(Self::in_folder(cache.join("fsdyno").join("kernels")))
     }
 
     /// Those in a folder.
@@ -74,50 +79,85 @@ impl Kernels {
     }
 
     /// All that are whole: those of our fragment first, and of these the newest.
-    pub fn ready(&self) -> Vec<LabKernel> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut all: Vec<_> = entries
-            .filter_map(|entry| {
-                let program = entry.path().join(PROGRAM);
-                let built = fs::metadata(&program).ok()?.modified().ok()?;
-                let identity = Identity::read(&entry.path())?;
-                Some((built, LabKernel { program, identity }))
-            })
-            .collect();
+    pub fn ready(&self) -> Result<Vec<LabKernel>, Untrusted> {
+        let folder = match TrustedDir::open(&self.folder) {
+            Err(error) if error.is_missing() => return Ok(Vec::new()),
+            folder => folder?,
+        };
+        let mut all = Vec::new();
+        for name in folder.names()? {
+            if name == UNFINISHED {
+                continue;
+            }
+            let one = match folder.dir(&name) {
+                // A build that ends now renames its folder.
+                Err(error) if error.is_missing() => continue,
+                one => one?,
+            };
+            // One without its identity was never finished.
+            let Some(identity) = Identity::read(&one)? else {
+                continue;
+            };
+            if let Ok(about) = statat(&one, PROGRAM, AtFlags::SYMLINK_NOFOLLOW) {
+                let program = one.path().join(PROGRAM);
+                all.push((about.st_mtime, LabKernel { program, identity }));
+            }
+        }
         all.sort_by(|(a, one), (b, other)| {
             let (one, other) = (one.is_current(), other.is_current());
             other.cmp(&one).then(b.cmp(a))
         });
-        all.into_iter().map(|(_, kernel)| kernel).collect()
+        Ok(all.into_iter().map(|(_, kernel)| kernel).collect())
     }
 
     /// The one that is taken.
-    pub fn first(&self) -> Option<LabKernel> {
-        self.ready().into_iter().next()
+    pub fn first(&self) -> Result<Option<LabKernel>, Untrusted> {
+        Ok(self.ready()?.into_iter().next())
     }
 }
 
 /// The lab kernel of this user that would be taken.
-pub fn lab() -> Option<LabKernel> {
-    Kernels::of_user()?.first()
+pub fn lab() -> Result<LabKernel, GuestError> {
+    let first = Kernels::of_user()?.first()?;
+    first.ok_or(GuestError::NoLabKernel)
 }
 
-/// The kernel that guests have where nobody says; none where there is none at all.
+/// Whether there is a lab kernel that can be started; else why not, and what to do.
+pub fn state() -> Result<LabKernel, Availability> {
+    let kernel = lab().and_then(|kernel| {
+        kernel.verified()?;
+        Ok(kernel)
+    });
+    kernel.map_err(|error| Availability::Missing {
+        reason: match error {
+            GuestError::NoLabKernel => "it was not built yet".to_owned(),
+            error => error.to_string(),
+        },
+        remedy: "fsdyno lab setup builds it, in some minutes".to_owned(),
+    })
+}
+
+/// The kernel that guests have where nobody says; none where there is none at all. A cache that is
+/// not trusted is no reason to take another kernel in silence: its start reports it.
 pub fn default() -> Option<KernelChoice> {
-    if lab().is_some() {
-        return Some(KernelChoice::Lab);
+    match lab() {
+        Err(GuestError::NoLabKernel | GuestError::NoPlaces(_)) => {
+            Uml::packaged().map(|_| KernelChoice::Packaged)
+        }
+        _ => Some(KernelChoice::Lab),
     }
-    Uml::packaged().map(|_| KernelChoice::Packaged)
 }
 
-/// The program of a kernel.
-pub(super) fn program(choice: &KernelChoice) -> Result<PathBuf, GuestError> {
+/// The program of a kernel, and the open file that is executed where its content was verified.
+pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File>>), GuestError> {
     match choice {
-        KernelChoice::Packaged => Uml::packaged().ok_or(GuestError::NoKernel),
-        KernelChoice::Lab => lab()
-            .map(|kernel| kernel.program)
-            .ok_or(GuestError::NoLabKernel),
-        KernelChoice::File(path) => Ok(path.clone()),
+        KernelChoice::Packaged => Ok((Uml::packaged().ok_or(GuestError::NoKernel)?, None)),
+        KernelChoice::Lab => {
+            let kernel = lab()?;
+            let file = kernel.verified()?;
+            Ok((kernel.program, Some(file)))
+        }
+        KernelChoice::File(path) => Ok((path.clone(), None)),
     }
 }
 
@@ -131,7 +171,7 @@ pub fn way_out(need: &Need, asked: Option<&Path>) -> Option<String> {
         return None;
     }
     match lab() {
-        Some(kernel) if kernel.is_current() => {
+        Ok(kernel) if kernel.is_current() => {
             let lacks = kernel.identity.lacks.contains(name);
             let itself = asked == Some(kernel.program.as_path());
             (!lacks && !itself)
@@ -144,7 +184,7 @@ pub fn way_out(need: &Need, asked: Option<&Path>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
+    use std::fs;
     use std::time::{Duration, SystemTime};
 
     /// A folder as of a kernel of that name, so many seconds old.
@@ -162,7 +202,7 @@ mod tests {
     fn the_newest_of_our_fragment_is_taken_and_nothing_that_is_half_done() {
         let ground = tempfile::tempdir().unwrap();
         let kernels = Kernels::in_folder(ground.path().join("kernels"));
-        assert_eq!(kernels.first(), None);
+        assert_eq!(kernels.first().unwrap(), None);
         let folder = kernels.folder();
         kernel(folder, "older", fragment::TEXT, 100);
         kernel(folder, "newer", fragment::TEXT, 50);
@@ -174,6 +214,7 @@ mod tests {
         fs::create_dir_all(folder.join(UNFINISHED).join("newest")).unwrap();
         let names: Vec<_> = kernels
             .ready()
+            .unwrap()
             .iter()
             .map(|one| {
                 one.program
@@ -185,7 +226,7 @@ mod tests {
             })
             .collect();
         assert_eq!(names, ["newer", "older", "of-another"]);
-        assert!(kernels.first().unwrap().is_current());
+        assert!(kernels.first().unwrap().unwrap().is_current());
     }
 
     #[test]
@@ -195,5 +236,32 @@ mod tests {
         assert_eq!(way_out(&Need::Root, None), None);
         let told = way_out(&module("raid0"), None).unwrap();
         assert!(told.contains("lab"), "{told}");
+    }
+
+    #[test]
+    fn a_kernel_that_others_could_have_written_is_refused() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let ground = tempfile::tempdir().unwrap();
+        let kernels = Kernels::in_folder(ground.path().join("kernels"));
+        kernel(kernels.folder(), "one", fragment::TEXT, 0);
+        let one = kernels.folder().join("one");
+        assert!(kernels.ready().is_ok());
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for path in [kernels.folder(), &one, &one.join("identity.json")] {
+            let before = fs::metadata(path).unwrap().permissions().mode();
+            mode(path, 0o777);
+            let why = kernels.ready().unwrap_err().to_string();
+            assert!(why.contains("writable by everybody"), "{why}");
+            mode(path, before);
+            if rustix::process::geteuid().is_root() {
+                chown(path, Some(65_534), None).unwrap();
+                let why = kernels.ready().unwrap_err().to_string();
+                assert!(why.contains("uid 65534"), "{why}");
+                chown(path, Some(0), None).unwrap();
+            }
+        }
+        assert!(kernels.ready().is_ok());
     }
 }

@@ -118,7 +118,8 @@ fn of_file(path: &Path) -> Result<Sources, SourcesError> {
         cause,
     };
     let path = std::path::absolute(path).map_err(unread)?;
-    let digest = sha256(&path).map_err(unread)?;
+    let digest = fs::File::open(&path).and_then(|file| sha256(&file));
+    let digest = digest.map_err(unread)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split(".tar").next().unwrap_or_default();
     Ok(Sources {

@@ -1,6 +1,9 @@
 //! Kernels that a guest of QEMU can be started with, and their modules: that of this machine, the
 //! newest in `/boot`, or one unpacked into the cache. Nothing is started here.
+//!
+//! What lies in the cache is used only where nobody else could have written any of it.
 
+use fsdyno_files::{TrustedDir, Untrusted, places};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,8 +30,8 @@ pub struct Kernel {
 pub struct NoKernel {
     /// What was there and did not do, and why.
     pub rejected: Vec<String>,
-    /// Where one is looked for at last.
-    pub cache: PathBuf,
+    /// Where one is looked for at last, where the cache directory is known.
+    pub cache: Option<PathBuf>,
 }
 
 impl NoKernel {
@@ -43,42 +46,58 @@ impl NoKernel {
 
     /// How to get one.
     pub fn remedy(&self) -> String {
+        let Some(cache) = &self.cache else {
+            return "set HOME to an absolute path, and unpack one of a distribution into \
+                    ~/.cache/fsdyno/qemu"
+                .to_owned();
+        };
         format!(
             "unpack one of a distribution into {}: apt-get download linux-image-..., dpkg -x, \
              depmod -b",
-            self.cache.display()
+            cache.display()
         )
     }
 }
 
 /// The first kernel that does: that which runs, the newest installed, the newest in the cache.
-pub fn find(running: &str, root: &Path, cache: &Path) -> Result<Kernel, NoKernel> {
+pub fn find(running: &str, root: &Path, cache: Option<&Path>) -> Result<Kernel, NoKernel> {
     let mut installed = of_tree(root);
     // Stable: the others stay from the newest to the oldest.
     installed.sort_by_key(|kernel| kernel.release != running);
     let mut rejected = Vec::new();
-    for kernel in installed.into_iter().chain(of_tree(cache)) {
+    for kernel in installed {
         match does(&kernel) {
+            Ok(()) => return Ok(kernel),
+            Err(reason) => rejected.push(reason),
+        }
+    }
+    for kernel in cache.map(of_tree).unwrap_or_default() {
+        let trusted = trusted(&kernel).map_err(|error| error.to_string());
+        match trusted.and_then(|()| does(&kernel)) {
             Ok(()) => return Ok(kernel),
             Err(reason) => rejected.push(reason),
         }
     }
     Err(NoKernel {
         rejected,
-        cache: cache.to_owned(),
+        cache: cache.map(Path::to_owned),
     })
 }
 
-/// Where a kernel may be unpacked by whoever has none installed.
-pub fn cache() -> PathBuf {
-    let absolute = |name| {
-        let path = std::env::var_os(name).map(PathBuf::from);
-        path.filter(|path| path.is_absolute())
-    };
-    let caches = absolute("XDG_CACHE_HOME")
-        .or_else(|| Some(absolute("HOME")?.join(".cache")))
-        .unwrap_or_else(std::env::temp_dir);
-    caches.join("fsdyno").join("qemu")
+/// Whether nobody but root and the effective user can change a kernel or its modules.
+fn trusted(kernel: &Kernel) -> Result<(), Untrusted> {
+    TrustedDir::open(&kernel.modules)?.check_tree()?;
+    match kernel.image.parent() {
+        Some(folder) => TrustedDir::open(folder)?.check_tree(),
+        None => Ok(()),
+    }
+}
+
+/// Where a kernel may be unpacked by whoever has none installed; none where the cache directory is
+/// unknown.
+pub fn cache() -> Option<PathBuf> {
+    let places = places::of_effective_user().ok()?;
+    Some(places.cache.join("fsdyno").join("qemu"))
 }
 
 /// All kernels below a root, from the newest.
@@ -273,11 +292,17 @@ kernel/fs/9p/9p.ko: kernel/net/9p/9pnet.ko
     fn the_running_kernel_goes_first_then_the_newest_then_the_cache_and_what_cannot_start_is_passed()
      {
         let (root, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let found = |running: &str| find(running, root.path(), cache.path());
+        let found = |running: &str| find(running, root.path(), Some(cache.path()));
         let none = found("6.1.0-9").unwrap_err().to_string();
         assert!(none.contains(&cache.path().display().to_string()), "{none}");
         install(cache.path(), "7.0.0", DEPENDENCIES);
         assert_eq!(found("6.1.0-9").unwrap().release, "7.0.0");
+        // One that others could have written is passed, by name.
+        let list = cache.path().join("lib/modules/7.0.0/modules.dep");
+        let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(&list, mode(0o666)).unwrap();
+        let none = found("6.1.0-9").unwrap_err().to_string();
+        assert!(none.contains("modules.dep is not trusted"), "{none}");
         for release in ["6.1.0-9", "6.1.0-10", "5.10.0-30"] {
             install(root.path(), release, DEPENDENCIES);
         }
@@ -287,10 +312,10 @@ kernel/fs/9p/9p.ko: kernel/net/9p/9pnet.ko
         install(root.path(), "5.10.0-30", "kernel/fs/x.ko:\n");
         assert_eq!(found("5.10.0-30").unwrap().release, "6.1.0-10");
         let bare = tempfile::tempdir().unwrap();
-        let none = find("5.10.0-30", root.path(), bare.path());
+        let none = find("5.10.0-30", root.path(), Some(bare.path()));
         assert_eq!(none.unwrap().release, "6.1.0-10");
         install(bare.path(), "5.10.0-30", "kernel/fs/x.ko:\n");
-        let none = find("", bare.path(), bare.path()).unwrap_err().to_string();
+        let none = find("", bare.path(), None).unwrap_err().to_string();
         assert!(none.contains("has no module virtio_pci"), "{none}");
     }
 
@@ -298,7 +323,7 @@ kernel/fs/9p/9p.ko: kernel/net/9p/9pnet.ko
     fn modules_are_loaded_after_what_they_depend_on_and_built_in_ones_not_at_all() {
         let root = tempfile::tempdir().unwrap();
         install(root.path(), "6.1", DEPENDENCIES);
-        let kernel = find("6.1", root.path(), root.path()).unwrap();
+        let kernel = find("6.1", root.path(), None).unwrap();
         let files = modules(&kernel).unwrap();
         let names: Vec<String> = files
             .iter()

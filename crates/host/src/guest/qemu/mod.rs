@@ -278,7 +278,7 @@ fn parts() -> Result<(PathBuf, Kernel), QemuError> {
     let program = probe::program(PROGRAM).ok_or(QemuError::NoProgram)?;
     let running = rustix::system::uname();
     let running = running.release().to_string_lossy();
-    let kernel = kernels::find(&running, Path::new("/"), &kernels::cache())?;
+    let kernel = kernels::find(&running, Path::new("/"), kernels::cache().as_deref())?;
     Ok((program, kernel))
 }
 

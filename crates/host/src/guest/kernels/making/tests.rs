@@ -100,7 +100,8 @@ fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
     } = &made.kernel.identity;
     assert_eq!((release.as_str(), sha256.len()), ("6.0-small", 64));
     assert!(source.starts_with("linux-0 sha256 "), "{source}");
-    assert_eq!(ground.kernels().first().as_ref(), Some(&made.kernel));
+    let first = ground.kernels().first().unwrap();
+    assert_eq!(first.as_ref(), Some(&made.kernel));
     // Nothing else stays.
     assert_eq!(ground.left(), [made.kernel.identity.name()]);
     let folder = made.kernel.program.parent().unwrap();
@@ -109,6 +110,13 @@ fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
     let again = again.unwrap();
     assert!(again.was_there && told.is_empty(), "{told:?}");
     assert_eq!(again.kernel, made.kernel);
+    // One that does not hold the recorded hash is built again.
+    let identity = made.kernel.identity.clone();
+    identity.built("6.0", "00", &[]).write(folder).unwrap();
+    let (anew, _) = ground.set_up(&Stop::new());
+    let anew = anew.unwrap();
+    assert!(!anew.was_there);
+    assert_eq!(anew.kernel.identity.sha256, *sha256);
 }
 
 #[test]
@@ -149,7 +157,7 @@ fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
         matches!(made, Err(SetupError::Build(BuildError::Stopped))),
         "{made:?}"
     );
-    assert_eq!(ground.kernels().first(), None);
+    assert_eq!(ground.kernels().first().unwrap(), None);
     let unfinished = ground.kernels().folder().join(UNFINISHED);
     let entries = fs::read_dir(&unfinished).unwrap();
     let mut paths = entries.map(|entry| entry.unwrap().path());
@@ -165,7 +173,7 @@ fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
         text.contains("no such thing") && text.contains(LOG),
         "{text}"
     );
-    assert_eq!(ground.kernels().first(), None);
+    assert_eq!(ground.kernels().first().unwrap(), None);
     fs::write(&allowed, "yes").unwrap();
     let mut told = Vec::new();
     let made = set_up(&ground.kernels(), &ground.order, &Stop::new(), &mut |one| {
@@ -234,5 +242,5 @@ fn what_starts_and_tells_no_release_is_no_kernel() {
     let (made, _) = ground.set_up(&Stop::new());
     let text = made.unwrap_err().to_string();
     assert!(text.contains("does not start"), "{text}");
-    assert_eq!(ground.kernels().first(), None);
+    assert_eq!(ground.kernels().first().unwrap(), None);
 }

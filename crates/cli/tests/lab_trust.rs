@@ -1,0 +1,216 @@
+//! Nothing that another user wrote is executed, signalled or deleted by root: journals, kernels, and
+//! directories that the environment names. Uid 65534 is the other user. Skips without root.
+
+mod support;
+
+use fsdyno_host::journal::Journal;
+use std::fmt::Write as _;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use support::{Home, Said, said};
+
+/// The other user.
+const OTHER: u32 = 65_534;
+
+fn root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("SKIP root: {test}");
+    }
+    root
+}
+
+/// Gives files and directories to the other user.
+fn give(paths: &[&Path]) {
+    for path in paths {
+        chown(path, Some(OTHER), Some(OTHER)).unwrap();
+    }
+}
+
+fn journals(home: &Home) -> PathBuf {
+    home.path("state/fsdyno/journal")
+}
+
+/// A directory of the victim, with a file in it.
+fn victim(home: &Home) -> PathBuf {
+    let victim = home.path("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("kept"), "x").unwrap();
+    victim
+}
+
+/// The lines that once deleted a tree and ran commands.
+fn attack(victim: &Path, ran: &Path) -> String {
+    format!(
+        "make 1 directory {0}\nmake 2 tree {0}\nmake 3 image {0}/kept\nmake 4 mount {0}\n\
+         make 5 pool {0}/mnt touch%00{1}%00 touch%00{1}%00\n",
+        victim.display(),
+        ran.display()
+    )
+}
+
+#[test]
+fn journals_of_another_user_are_refused_and_never_waited_for() {
+    if !root("journals_of_another_user_are_refused_and_never_waited_for") {
+        return;
+    }
+    let home = Home::new();
+    let (victim, ran) = (victim(&home), home.path("ran"));
+    let state = journals(&home);
+    drop(Journal::open(&state).unwrap());
+    let planted = state.join("1-1.journal");
+    fs::write(&planted, attack(&victim, &ran)).unwrap();
+    give(&[&planted]);
+    let fifo = state.join("2-1.journal");
+    let mode = rustix::fs::Mode::RWXU;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
+    std::os::unix::fs::symlink(&planted, state.join("3-1.journal")).unwrap();
+    // What a process of root left is cleaned all the same.
+    let left = home.work().join("fsdyno-4-1-0");
+    fs::create_dir(&left).unwrap();
+    let own = format!("make 1 directory {}\n", left.display());
+    fs::write(state.join("4-1.journal"), own).unwrap();
+
+    for words in [&["clean", "--dry-run"][..], &["clean"]] {
+        let said = home.fsdyno(words);
+        assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+        for why in ["uid 65534", "not a regular file", "symbolic link"] {
+            assert!(said.out.contains(why), "{why}: {}", said.out);
+        }
+    }
+    assert!(!left.exists() && victim.join("kept").exists() && !ran.exists());
+
+    // A directory that the other user owns is not read at all.
+    give(&[&state, &home.path("state")]);
+    let said = home.fsdyno(&["clean"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.err.contains("belongs to uid 65534"), "{}", said.err);
+    assert!(victim.join("kept").exists() && !ran.exists());
+}
+
+#[test]
+fn a_genuine_journal_deletes_only_what_its_process_made() {
+    if !root("a_genuine_journal_deletes_only_what_its_process_made") {
+        return;
+    }
+    let home = Home::new();
+    let (victim, ran) = (victim(&home), home.path("ran"));
+    let state = journals(&home);
+    drop(Journal::open(&state).unwrap());
+    fs::write(state.join("1-1.journal"), attack(&victim, &ran)).unwrap();
+    // The other user owns the work directory, and exchanges what root made in it.
+    let work = home.work();
+    let mut more = String::new();
+    for (number, what) in ["directory", "image"].into_iter().enumerate() {
+        let own = work.join(format!("fsdyno-1-1-{number}"));
+        std::os::unix::fs::symlink(&victim, &own).unwrap();
+        let name = if what == "image" { "disk0.img" } else { "mnt" };
+        writeln!(more, "make 1{number} {what} {}/{name}", own.display()).unwrap();
+        fs::write(victim.join(name), "x").unwrap();
+    }
+    give(&[&work]);
+    let lines = attack(&victim, &ran) + &more;
+    fs::write(state.join("1-1.journal"), lines).unwrap();
+    let said = home.fsdyno(&["clean"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("which are not run"), "{}", said.out);
+    assert_eq!(said.out.matches("NOT undone").count(), 7, "{}", said.out);
+    for name in ["kept", "mnt", "disk0.img"] {
+        assert!(victim.join(name).exists(), "{name}: {}", said.out);
+    }
+    assert!(!ran.exists());
+}
+
+#[test]
+fn root_takes_no_directory_from_the_environment_without_the_flag() {
+    if !root("root_takes_no_directory_from_the_environment_without_the_flag") {
+        return;
+    }
+    let home = Home::new();
+    let foreign = home.path("foreign");
+    fs::create_dir(&foreign).unwrap();
+    let run = |flag: bool, words: &[&str]| -> Said {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fsdyno"));
+        for name in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+            command.env(name, &foreign);
+        }
+        command.env("FSDYNO_STORE", foreign.join("store.db"));
+        if flag {
+            command.arg("--dirs-from-env");
+        }
+        said(&command.args(words).output().unwrap())
+    };
+    let without = run(false, &["runs"]);
+    assert!(
+        without.err.contains("FSDYNO_STORE is ignored"),
+        "{}",
+        without.err
+    );
+    run(false, &["clean", "--dry-run"]);
+    run(false, &["list"]);
+    assert_eq!(fs::read_dir(&foreign).unwrap().count(), 0);
+    let with = run(true, &["runs"]);
+    assert!(!with.err.contains("ignored"), "{}", with.err);
+}
+
+#[test]
+fn a_planted_kernel_is_neither_listed_nor_executed() {
+    if !root("a_planted_kernel_is_neither_listed_nor_executed") {
+        return;
+    }
+    let home = Home::new();
+    let ran = home.path("ran");
+    let cache = home.path("planted");
+    let folder = cache.join("fsdyno/kernels/planted");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("linux");
+    fs::write(
+        &program,
+        format!("#!/bin/sh\ntouch {}\necho 6.1\n", ran.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let identity = |sha256: &str| {
+        let text = format!(
+            "{{\"schema\":1,\"source\":\"s\",\"fragment\":\"f\",\"compiler\":\"c\",\
+             \"release\":\"6.1\",\"sha256\":\"{sha256}\",\"lacks\":[]}}"
+        );
+        fs::write(folder.join("identity.json"), text).unwrap();
+    };
+    let said_by = |words: &[&str]| {
+        let mut command = home.command(words);
+        said(&command.env("XDG_CACHE_HOME", &cache).output().unwrap())
+    };
+    let guest = [
+        "run",
+        "--lab",
+        "uml",
+        "--guest-kernel",
+        "lab",
+        "--fs",
+        "tmpfs",
+    ]; // example
+    let refused = |why: &str| {
+        for words in [&["lab", "list"][..], &["doctor"], &guest] {
+            let said = said_by(words);
+            let all = said.out + &said.err;
+            assert!(
+                all.split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+                    .contains(why),
+                "{all}"
+            );
+            assert!(!ran.exists(), "{words:?} executed it");
+        }
+    };
+    // Of root, and not what was recorded.
+    identity("00");
+    refused("SHA-256");
+    identity("");
+    refused("SHA-256");
+    // Of another user: even with its hash.
+    give(&[&folder]);
+    refused("uid 65534");
+}

@@ -1,0 +1,278 @@
+//! Which paths a journal may name: only those that fsdyno makes. A journal is called `STEM.journal`,
+//! and what its process makes lies below a directory `fsdyno-STEM-...` of its own.
+//!
+//! Nothing else is undone, though the journal is genuine: a path such as `/srv/user` is refused.
+
+use super::record::Resource;
+use fsdyno_files::open_parent;
+use rustix::fs::{AtFlags, FileType, statat};
+use rustix::process::geteuid;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// The stem of the name of a journal: `PID-STARTTIME`, or `PID-STARTTIME-NUMBER`.
+pub(super) fn is_stem(stem: &str) -> bool {
+    let parts: Vec<&str> = stem.split('-').collect();
+    matches!(parts.len(), 2 | 3) && parts.into_iter().all(is_number)
+}
+
+/// How the name of a directory begins that the process of a journal makes.
+fn prefix(stem: &str) -> String {
+    format!("fsdyno-{stem}-")
+}
+
+/// Checks that the process of this journal makes such a thing at such a path; else the reason.
+pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
+    let path = resource.path();
+    let prefix = prefix(stem);
+    if !is_plain(path) {
+        return Err("the path is not absolute, or contains `.` or `..`".to_owned());
+    }
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let own = name.starts_with(&prefix);
+    let below = || {
+        let parent = path.parent().and_then(Path::file_name);
+        parent.is_some_and(|parent| parent.to_string_lossy().starts_with(&prefix))
+    };
+    let numbered = |before: &str, after: &str| {
+        let number = name.strip_prefix(before);
+        number
+            .and_then(|rest| rest.strip_suffix(after))
+            .is_some_and(is_number)
+    };
+    let in_directory = |directory: &str| path.parent() == Some(Path::new(directory));
+    let fits = match resource {
+        Resource::Directory { .. } => own || (below() && name == "mnt"),
+        Resource::Tree { .. } => own,
+        Resource::Image { .. } => below() && (numbered("disk", ".img") || numbered("copy", ".img")),
+        Resource::Loop { .. } => below() && (numbered("disk", ".img") || numbered("disk", "")),
+        Resource::Mount { .. } => below() && (name == "mnt" || numbered("disk", "")),
+        Resource::Pool { filesystem, .. } => {
+            below() && name == "mnt" && is_filesystem_name(filesystem)
+        }
+        Resource::Server { .. } => below() && numbered("disk", ""),
+        Resource::Guest { .. } => below() && name == "guest",
+        Resource::Array { .. } => own && in_directory("/dev/md"),
+        Resource::Trace { .. } => {
+            let mut places = crate::tracing::PLACES.iter();
+            own && places.any(|place| in_directory(&format!("{place}/instances")))
+        }
+        Resource::Daemon { .. } => {
+            let name = name.strip_prefix("fsdyno-");
+            let name = name.and_then(|rest| rest.strip_suffix(".pid"));
+            in_directory("/run") && name.is_some_and(is_filesystem_name)
+        }
+        Resource::Commands { .. } => {
+            return Err(format!(
+                "this line of fsdyno 0.1 stores commands, which are not run. Release by hand the \
+                 pool that is mounted at {}, and delete the journal",
+                path.display()
+            ));
+        }
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(format!(
+        "fsdyno makes nothing of this kind under this name. If it is not needed, remove it by hand, \
+         and delete the journal {stem}{}",
+        super::SUFFIX
+    ))
+}
+
+/// Checks that the directory `fsdyno-STEM-...` in the path belongs to the effective user, and that no
+/// symbolic link leads there. One that is missing is no error.
+pub(super) fn check_owner(path: &Path, stem: &str) -> Result<(), String> {
+    let prefix = prefix(stem);
+    let is_own = |path: &&Path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with(&prefix)
+    };
+    // Arrays, instances of tracefs and daemons lie in directories of root.
+    let Some(own) = path.ancestors().find(is_own) else {
+        return Ok(());
+    };
+    if own.starts_with("/dev") || own.starts_with("/sys") {
+        return Ok(());
+    }
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        io::ErrorKind::NotADirectory => Err(format!(
+            "a part of {} is not a directory, or is a symbolic link",
+            own.display()
+        )),
+        _ => Err(format!("cannot examine {}: {error}", own.display())),
+    };
+    let (parent, name) = match open_parent(own) {
+        Ok(opened) => opened,
+        Err(error) => return failed(error),
+    };
+    let stat = match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(errno) => return failed(errno.into()),
+    };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return Err(format!("{} is not a directory", own.display()));
+    }
+    if stat.st_uid != geteuid().as_raw() {
+        let (own, uid) = (own.display(), stat.st_uid);
+        return Err(format!("{own} belongs to uid {uid}"));
+    }
+    Ok(())
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a file system, or its daemon, could have this name.
+fn is_filesystem_name(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+    !text.is_empty() && text.len() <= 32 && text.bytes().all(plain)
+}
+
+/// Whether a path is absolute and written without `.`, `..` and doubled slashes.
+fn is_plain(path: &Path) -> bool {
+    let again: PathBuf = path.components().collect();
+    let up = path.components().any(|part| part == Component::ParentDir);
+    path.is_absolute() && !up && again.as_os_str() == path.as_os_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &str = "/var/tmp/fsdyno-12-34-0";
+
+    fn refused(resource: &Resource) -> bool {
+        check(resource, "12-34").is_err()
+    }
+
+    #[test]
+    fn only_paths_that_the_process_makes_are_accepted() {
+        let at = |name: &str| PathBuf::from(format!("{OWN}/{name}"));
+        let accepted = [
+            Resource::Directory { path: OWN.into() },
+            Resource::Directory { path: at("mnt") },
+            Resource::Tree {
+                path: "/srv/user/fsdyno-12-34-7".into(),
+            },
+            Resource::Image {
+                path: at("disk0.img"),
+            },
+            Resource::Image {
+                path: at("copy12.img"),
+            },
+            Resource::Loop {
+                image: at("disk0.img"),
+            },
+            Resource::Loop { image: at("disk3") },
+            Resource::Mount { target: at("mnt") },
+            Resource::Mount {
+                target: at("disk0"),
+            },
+            Resource::Server { file: at("disk0") },
+            Resource::Guest {
+                directory: at("guest"),
+            },
+            Resource::Pool {
+                target: at("mnt"),
+                filesystem: "pools-1_2".to_owned(),
+            },
+            Resource::Array {
+                device: "/dev/md/fsdyno-12-34-0".into(),
+            },
+            Resource::Trace {
+                directory: "/sys/kernel/tracing/instances/fsdyno-12-34-0".into(),
+            },
+            Resource::Daemon {
+                pid_file: "/run/fsdyno-some-daemon.pid".into(),
+            },
+        ];
+        for resource in &accepted {
+            assert_eq!(check(resource, "12-34"), Ok(()), "{resource}");
+            // Of another journal.
+            let of_any = matches!(resource, Resource::Daemon { .. });
+            assert_eq!(check(resource, "1-2").is_ok(), of_any, "{resource}");
+        }
+    }
+
+    #[test]
+    fn paths_of_others_are_refused_whatever_the_kind() {
+        let paths = [
+            "/etc",
+            "/srv/user",
+            "/",
+            "/var/tmp/fsdyno-12-34",
+            "/var/tmp/fsdyno-12-345-0/mnt",
+            "/var/tmp/fsdyno-12-34-0/../../../etc/mnt",
+            "/var/tmp/fsdyno-12-34-0/..",
+            "/var/tmp//fsdyno-12-34-0",
+            "/var/tmp/fsdyno-12-34-0/other",
+            "/var/tmp/fsdyno-12-34-0/disk.img",
+            "/var/tmp/fsdyno-12-34-0/diskx.img",
+            "/var/tmp/fsdyno-12-34-0/deep/mnt",
+            "/dev/md0",
+            "/run/sshd.pid",
+            "/run/user/fsdyno-x.pid",
+        ];
+        for path in paths.map(PathBuf::from) {
+            let path = || path.clone();
+            for resource in [
+                Resource::Directory { path: path() },
+                Resource::Tree { path: path() },
+                Resource::Image { path: path() },
+                Resource::Loop { image: path() },
+                Resource::Mount { target: path() },
+                Resource::Server { file: path() },
+                Resource::Guest { directory: path() },
+                Resource::Array { device: path() },
+                Resource::Trace { directory: path() },
+                Resource::Daemon { pid_file: path() },
+                Resource::Pool {
+                    target: path(),
+                    filesystem: "x".to_owned(),
+                },
+            ] {
+                assert!(refused(&resource), "{resource}");
+            }
+        }
+        let target = PathBuf::from(OWN).join("mnt");
+        for filesystem in ["", "a b", "../x", "-\u{1b}[2J"] {
+            let (target, filesystem) = (target.clone(), filesystem.to_owned());
+            assert!(refused(&Resource::Pool { target, filesystem }));
+        }
+        assert!(refused(&Resource::Commands { target }));
+    }
+
+    #[test]
+    fn the_name_of_a_journal_is_that_of_a_process() {
+        assert!(is_stem("1-1") && is_stem("4000000-123456-2"));
+        for bad in ["", "1", "1-", "a-1", "1-2-3-4", "1-2/../3"] {
+            assert!(!is_stem(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_directory_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let (own, other) = (place.join("fsdyno-12-34-0"), place.join("other"));
+        std::fs::create_dir(&other).unwrap();
+        assert_eq!(check_owner(&own.join("mnt"), "12-34"), Ok(()));
+        std::os::unix::fs::symlink(&other, &own).unwrap();
+        let why = check_owner(&own.join("mnt"), "12-34").unwrap_err();
+        assert!(why.contains("not a directory"), "{why}");
+        std::fs::remove_file(&own).unwrap();
+        std::fs::create_dir(&own).unwrap();
+        assert_eq!(check_owner(&own.join("mnt"), "12-34"), Ok(()));
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&own, Some(65_534), None).unwrap();
+            let why = check_owner(&own, "12-34").unwrap_err();
+            assert!(why.contains("uid 65534"), "{why}");
+        }
+    }
+}
