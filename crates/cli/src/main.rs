@@ -48,10 +48,10 @@ fn store_of_environment() -> Option<PathBuf> {
     if fsdyno_files::places::from_environment() {
         return Some(PathBuf::from(named));
     }
-    eprintln!(
+    output::note(format_args!(
         "fsdyno: FSDYNO_STORE is ignored for root. Use --store FILE, or --dirs-from-env to take \
          directories from the environment"
-    );
+    ));
     None
 }
 

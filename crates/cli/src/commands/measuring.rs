@@ -1,6 +1,7 @@
 //! The machine-wide lock as commands use it: what measures in real time takes it or warns.
 
 use crate::exit::{Code, Trouble};
+use crate::output;
 use clap::Args;
 use fsdyno_host::measurement_lock::{Grant, LockError, MeasurementLock};
 use fsdyno_model::{LabChoice, Nanos, Plan, Stop, Warning, WarningKind};
@@ -52,10 +53,10 @@ impl LockArgs {
         let patience = timeout.map_or(PATIENCE, |time| Duration::from_nanos(time.0));
         let waits = Nanos(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX)).clock();
         let granted = MeasurementLock::take(patience, stop, &mut |holder| {
-            eprintln!(
+            output::note(format_args!(
                 "fsdyno: waiting up to {waits} min for {holder}, which measures on this machine; \
                  --no-lock measures beside it"
-            );
+            ));
         });
         match granted {
             Ok(Grant::Locked(lock)) => Ok(Measuring {
@@ -65,7 +66,7 @@ impl LockArgs {
             Ok(Grant::PartOf(_)) => Ok(Measuring::default()),
             Ok(Grant::Overridden(holder)) => {
                 let message = format!("root did not wait longer for the measurement of {holder}");
-                eprintln!("fsdyno: {message}");
+                output::note(format_args!("fsdyno: {message}"));
                 Ok(Measuring::unlocked(&message))
             }
             Err(LockError::Stopped) => Err(Trouble::new(Code::Interrupted, "interrupted")),
@@ -96,7 +97,10 @@ impl Measuring {
     /// Prints the warning, where no report will.
     pub fn print_warning(&self) {
         if let Some(warning) = &self.warning {
-            eprintln!("fsdyno: warning: {}; {}", warning.message, warning.advice);
+            output::note(format_args!(
+                "fsdyno: warning: {}; {}",
+                warning.message, warning.advice
+            ));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! with that plan when the run is resumed.
 
 use crate::exit::{Code, Trouble};
+use crate::output;
 use fsdyno_load::datasets::DatasetError;
 use fsdyno_load::datasets::identity::{self, Identity};
 use fsdyno_model::{Bytes, DatasetContent, KernelChoice, Plan, RunInfo, Stop};
@@ -37,7 +38,9 @@ pub fn read(plan: &Plan, stop: &Stop) -> Result<Read, Trouble> {
                 } else {
                     String::new()
                 };
-                eprintln!("fsdyno: reading {name} to record its content: {files}{bytes} so far");
+                output::note(format_args!(
+                    "fsdyno: reading {name} to record its content: {files}{bytes} so far"
+                ));
             }
         };
         let read = Identity::read(&workload.dataset, stop, &mut progress).map_err(trouble)?;
@@ -65,11 +68,11 @@ pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(
     let mut changed = String::new();
     for (name, now) in now {
         match info.plan.contents.get(name) {
-            None => eprintln!(
+            None => output::note(format_args!(
                 "fsdyno: {}: the content of {name} was not recorded when the run began; whether it \
                  changed since is unknown",
                 info.id
-            ),
+            )),
             Some(then) if then == now => {}
             Some(then) => {
                 let _ = write!(changed, "\n  {name}: {then}; now {now}");
