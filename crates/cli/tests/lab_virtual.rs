@@ -127,6 +127,20 @@ fn the_same_cell_has_the_same_figures_to_the_nanosecond_in_another_place() {
     assert_eq!(runs[0], runs[1]);
 }
 
+#[test]
+fn a_pool_served_by_a_daemon_has_the_same_figures_again() {
+    let test = "a_pool_served_by_a_daemon_has_the_same_figures_again";
+    let programs = ["zpool", "zfs", "zfs-fuse"]; // example
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    // A daemon whose threads wait for each other for ever fails its cell, and the test.
+    let bounded = ["--cell-budget", "5m", "--no-check"];
+    let fs = "zfs,zfs@pool2"; // example
+    let runs = [Home::new(), Home::new()].map(|home| figures(&cells(&home, &kernel, fs, &bounded)));
+    assert_eq!(runs[0], runs[1]);
+}
+
 /// The processes of a guest.
 fn guests(home: &Home) -> Vec<i32> {
     // Its kernel is called by where it lies.

@@ -12,6 +12,14 @@ use std::time::{Duration, Instant};
 /// How long a release is tried again while somebody uses what is mounted.
 const BUSY_BOUND: Duration = Duration::from_secs(10);
 
+/// The pause before the first attempt to release a pool.
+///
+/// zfs-fuse answers a request before the thread that serves it has finished. To unmount, another
+/// thread calls `sync(2)` in a loop until no file is in use (`zfsfuse_destroy`). In virtual time no
+/// timer interrupts that loop, and a thread that has called `sched_yield(2)` runs only when no other
+/// thread can. So the daemon must be idle before: during the pause its threads finish.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// A pool that is about to be held, or is.
 #[derive(Debug)]
 pub struct HeldPool {
@@ -111,8 +119,9 @@ impl Drop for HeldPool {
 /// Releases a pool. Whether fsdyno is to stop is not asked: this is how it stops.
 fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
     let patience = Instant::now() + BUSY_BOUND;
-    let mut pause = Duration::from_millis(10);
+    let mut pause = PAUSE;
     loop {
+        std::thread::sleep(pause);
         let finished = command::run(argv, &Stop::new())
             .map_err(|error| PoolError::Release(error.to_string()))?;
         if finished.success() {
@@ -129,7 +138,6 @@ fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
         if Instant::now() >= patience {
             return Err(PoolError::Release(finished.failure(argv)));
         }
-        std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(500));
     }
 }
