@@ -5,6 +5,7 @@
 
 use crate::disks;
 use crate::job::Job;
+use crate::labs::guest::memory_for;
 use crate::labs::host::fragments;
 use crate::preflight::Preflight;
 use crate::procedure::{self, Halt, Hands};
@@ -58,7 +59,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         saying.lines.push(format!(
             "# in a guest ({}) with {} and the kernel {}, whose disks are image files of {}",
             job.contender.lab,
-            size.memory,
+            memory_for(plan, job.contender),
             size.kernel(),
             job.image_bytes
         ));

@@ -3,6 +3,7 @@
 //! programs are is a recipe's to say.
 
 use crate::step::shell_line;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -38,6 +39,8 @@ pub struct Daemon {
     pub takes_up: PathBuf,
     /// The file system of the kernel that it mounts through.
     pub mounts_by: String,
+    /// The memory that it needs, its own cache included.
+    pub memory: Bytes,
 }
 
 impl Daemon {

@@ -49,6 +49,10 @@ const LINK: &str = "mkdir -p \"$0\" && for device; do \
 /// Where a daemon that fsdyno started writes down its process number.
 const PID_FILE: &str = "/run/fsdyno-zfs-fuse.pid";
 
+/// The memory of zfs-fuse 0.7: up to 100 MiB for its cache (ARC), as Debian configures it, and the
+/// rest for threads and buffers. With 71 MiB a guest evicts the programs that it runs.
+const DAEMON_MEMORY: Bytes = Bytes(192 << 20);
+
 /// The pool that will be mounted there.
 struct At<'a> {
     target: &'a Path,
@@ -164,6 +168,7 @@ impl Filesystem for Zfs {
             locks: "/run/lock".into(),
             takes_up: "/var/lib/zfs/zpool.cache".into(),
             mounts_by: "fuse".to_owned(),
+            memory: DAEMON_MEMORY,
         })
     }
 

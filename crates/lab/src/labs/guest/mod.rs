@@ -26,8 +26,8 @@ use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting, 
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, Cell, CellRecord, Effective, Event, GuestSize, LabChoice, Mark, Outcome, Plan, Stage,
-    Step, Stop,
+    Bytes, Cell, CellRecord, Contender, Effective, Event, GuestSize, LabChoice, Mark, Outcome,
+    Plan, Stage, Step, Stop,
 };
 use modelled::Modelled;
 use recording::recorder;
@@ -343,6 +343,17 @@ impl GuestLab {
         }
         Ok(images)
     }
+}
+
+/// The memory of a guest for that contender: that of the plan, and in virtual time also that of the
+/// daemon of its file system. A plan may scale its memory with the datasets; the daemon does not.
+pub(crate) fn memory_for(plan: &Plan, contender: &Contender) -> Bytes {
+    let memory = plan.guest.clone().unwrap_or_default().memory;
+    let recipe = fsdyno_recipes::find(&contender.filesystem);
+    let daemon = recipe
+        .and_then(fsdyno_recipes::Filesystem::daemon)
+        .filter(|_| plan.disk_in_virtual_time().is_some());
+    Bytes(memory.0 + daemon.map_or(0, |daemon| daemon.memory.0))
 }
 
 /// How many devices the contender of a cell is made of.

@@ -50,7 +50,7 @@ impl GuestLab {
             calendar,
             mut seats,
         } = Ground::lay(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
-        let (mut guest, line) = self.start_virtually(disks.len(), scratch)?;
+        let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
         let mut witness = Witness::of(line, pull.writing()).map_err(|e| died(e.to_string()))?;
         let stop = Stop::new();
         let passed = thread::scope(|threads| {
@@ -108,7 +108,7 @@ impl GuestLab {
         let ground = Ground::lay(model, place, scratch, figures).map_err(died)?;
         let mut setting = Setting::default();
         setting.time_of_day += NEXT_DAY;
-        let (mut guest, line) = self.start_virtually(disks.len(), scratch)?;
+        let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
         let (line, words) = Line::new(line).map_err(|e| died(e.to_string()))?;
         let kept = ground.keep(line, setting);
         let heard = self.hear_out(&mut guest, &words, &mut |word| match word {

@@ -4,7 +4,7 @@
 use super::conversation::with_last;
 use super::line::{Line, Words};
 use super::recording::recorder;
-use super::{GuestLab, LAST_LINES, disk};
+use super::{GuestLab, LAST_LINES, disk, memory_for};
 use crate::disks;
 use crate::labs::notes::Notes;
 use crate::labs::recorded;
@@ -139,7 +139,8 @@ impl GuestLab {
         let place = (images.as_slice(), self.image_bytes);
         let ground =
             Ground::lay(model, place, scratch.path(), recorder).map_err(|e| notes.halt(e, None))?;
-        let started = self.start_virtually(images.len(), scratch.path());
+        let size = (memory_for(plan, contender), images.len());
+        let started = self.start_virtually(size, scratch.path());
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let (line, words) =
@@ -176,13 +177,13 @@ impl GuestLab {
         }
     }
 
-    /// Starts a guest with so many disks, whose calendar, disks and task lie in `scratch`.
+    /// Starts a guest with so much memory and so many disks. Its calendar, disks and task are in
+    /// `scratch`.
     pub(super) fn start_virtually(
         &self,
-        disks: usize,
+        size: (Bytes, usize),
         scratch: &Path,
     ) -> Result<(Guest, UnixStream), GuestError> {
-        let size = (self.size.memory, disks);
         let program = Path::new(&self.init[0]);
         traveller::start(&self.machine, size, program, scratch, &self.journal)
     }
