@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::Value;
+use std::time::{Duration, Instant};
 use support::{Home, have, lab_kernel};
 
 fn words(home: &Home, kernel: &std::path::Path, name: &str, more: &[&str]) -> Vec<String> {
@@ -75,6 +76,49 @@ fn a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it() 
         &page,
     ];
     assert_eq!(home.fsdyno(&html).code, Some(0));
+    home.assert_cleanable();
+}
+
+#[test]
+fn a_pool_has_its_figures_on_one_disk_and_on_two() {
+    let test = "a_pool_has_its_figures_on_one_disk_and_on_two";
+    let programs = ["zpool", "zfs", "zfs-fuse"]; // example
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let home = Home::new();
+    let table = "zfs-two-disks-2008";
+    // example
+    let pools = ["--fs", "zfs,zfs@pool2"];
+    let mut running = home.start(&words(&home, &kernel, table, &pools));
+    let deadline = Instant::now() + Duration::from_secs(900);
+    let status = loop {
+        if let Some(status) = running.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            running.kill().unwrap();
+            running.wait().unwrap();
+            panic!("{}", home.last_words());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(status.code(), Some(0), "{}", home.last_words());
+    let report = ["report", "last", "--against", table, "--format", "json"];
+    let report: Value = serde_json::from_str(&home.fsdyno(&report).out).unwrap();
+    let lines = report["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 10);
+    for line in lines {
+        let entries = line["entries"].as_array().unwrap();
+        assert_eq!(entries.len(), 2, "{line}");
+        assert!(
+            entries.iter().all(|one| one["now"].as_f64() > Some(0.0)),
+            "{line}"
+        );
+    }
+    let conclusions = report["conclusions"].as_array().unwrap();
+    let faster = &conclusions[0];
+    assert_ne!(faster["holding"], "not-tested", "{faster}");
     home.assert_cleanable();
 }
 
