@@ -93,7 +93,7 @@ fn a_tree_with_fifos_and_sockets_is_copied_and_read() {
 fn a_stop_is_noticed_while_an_archive_is_read() {
     let home = Home::new();
     // One member as long as a quarter of the room, all of it a hole: seconds of reading.
-    let free = rustix::fs::statvfs(&home.work()).unwrap();
+    let free = rustix::fs::statvfs(home.work()).unwrap();
     let size = (free.f_bavail * free.f_frsize / 4).min(200 << 30) & !511;
     let mut header = [0_u8; 512];
     header[0] = b'f';

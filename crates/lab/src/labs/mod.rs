@@ -53,7 +53,7 @@ pub trait Below {
 /// All labs that a plan uses: each cell runs where its contender says.
 #[derive(Default)]
 pub struct Labs {
-    labs: BTreeMap<LabChoice, Box<dyn Surveyed>>,
+    by_choice: BTreeMap<LabChoice, Box<dyn Surveyed>>,
     /// The user's datasets, which must not change between cells or during one.
     datasets: Vec<Identity>,
     stop: Stop,
@@ -62,7 +62,7 @@ pub struct Labs {
 impl Labs {
     /// Takes up a lab.
     pub fn add(&mut self, choice: LabChoice, lab: impl Surveyed + 'static) {
-        self.labs.insert(choice, Box::new(lab));
+        self.by_choice.insert(choice, Box::new(lab));
     }
 
     /// Fails each cell by name before or during which one of these datasets changed.
@@ -84,7 +84,7 @@ impl Labs {
 
     /// What the guests of a lab tell of themselves, where there are any.
     pub fn guest(&self, choice: &LabChoice) -> Option<&str> {
-        self.labs.get(choice)?.guest()
+        self.by_choice.get(choice)?.guest()
     }
 
     /// What is missing for a plan, each contender seen from its own lab. A program is missing for
@@ -92,12 +92,12 @@ impl Labs {
     pub fn missing(&self, plan: &Plan) -> Missing {
         let contenders = plan.contenders.iter().enumerate();
         let seen = contenders.map(|(number, contender)| {
-            let lab = self.labs.get(&contender.lab)?;
+            let lab = self.by_choice.get(&contender.lab)?;
             lab.missing().contenders.get(number)?.clone()
         });
         let everywhere = |number: usize| {
             let mut lacks = self
-                .labs
+                .by_choice
                 .values()
                 .map(|lab| lab.missing().workloads.get(number));
             let first = lacks.next()??.clone()?;
@@ -123,7 +123,7 @@ impl Lab for Labs {
         if let Some(outcome) = self.changed(plan, cell) {
             return Some(Notes::new(cell, emit).into_record(outcome));
         }
-        let lab = self.labs.get_mut(&contender.lab)?;
+        let lab = self.by_choice.get_mut(&contender.lab)?;
         let mut record = lab.run_cell(plan, cell, emit)?;
         let skipped = matches!(record.outcome, Outcome::Skipped { .. });
         if let Some(mut changed) = self.changed(plan, cell).filter(|_| !skipped) {
@@ -139,6 +139,6 @@ impl Lab for Labs {
     }
 
     fn stop_requested(&self) -> bool {
-        self.labs.values().any(|lab| lab.stop_requested())
+        self.by_choice.values().any(|lab| lab.stop_requested())
     }
 }
