@@ -1,11 +1,13 @@
 //! Writes a file whole, or not at all: into a new file of the same directory, then by a rename.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
-use rustix::fs::{CWD, fstat, openat, renameat_with, statat, unlinkat};
+use rustix::fs::{CWD, fstat, linkat, openat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 /// What becomes of a file that is already there.
@@ -32,6 +34,8 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32, existing: Existing) -> io::
     let mut mode = Mode::from_raw_mode(mode);
     match statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            // One that another user planted may never have a reader.
+            FileType::Fifo if stat.st_uid != geteuid().as_raw() => return Err(Errno::PERM.into()),
             FileType::CharacterDevice | FileType::Fifo => return write_to(path, bytes),
             FileType::RegularFile | FileType::Symlink if existing == Existing::Keep => {
                 return Err(Errno::EXIST.into());
@@ -44,6 +48,11 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32, existing: Existing) -> io::
         },
         Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno.into()),
+    }
+    if existing == Existing::Keep
+        && let Some(created) = create_unnamed(&dir, name, bytes, mode)
+    {
+        return created;
     }
     let (part, mut file) = create_part(&dir, mode)?;
     let rename = match existing {
@@ -59,6 +68,22 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32, existing: Existing) -> io::
         let _ = unlinkat(&dir, part.as_str(), AtFlags::empty());
     }
     placed
+}
+
+/// Writes a file without a name, and gives it the name at the end: SIGKILL leaves nothing. None where
+/// the file system has no such files (open(2), `O_TMPFILE`) or `/proc` is missing.
+fn create_unnamed(dir: &OwnedFd, name: &OsStr, bytes: &[u8], mode: Mode) -> Option<io::Result<()>> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let mut file = File::from(openat(dir, ".", flags, mode).ok()?);
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        return Some(written);
+    }
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match linkat(CWD, unnamed, dir, name, AtFlags::SYMLINK_FOLLOW) {
+        Err(Errno::NOENT) => None,
+        linked => Some(linked.map_err(io::Error::from)),
+    }
 }
 
 /// A new file in the directory, under a name that nothing has.

@@ -190,6 +190,28 @@ impl TrustedDir {
         Ok(())
     }
 
+    /// Checks a file as [`Self::file`] does, without opening it: closing a descriptor would release
+    /// the POSIX locks that this process holds on the file (fcntl(2)).
+    pub fn examine(&self, name: &OsStr) -> Result<(), Untrusted> {
+        let path = self.path.join(plain(&self.path, name)?);
+        let stat = fs::statat(&self.fd, name, fs::AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(Untrusted::io("examine", &path))?;
+        check_file(&stat, &path)
+    }
+
+    /// Refuses a directory in which others can make files, such as `/tmp`: they could make one that
+    /// another program expects beside a file of ours.
+    pub fn refuse_shared(&self) -> Result<(), Untrusted> {
+        let stat = fs::fstat(&self.fd).map_err(Untrusted::io("examine", &self.path))?;
+        match writers(&stat) {
+            Some(who) => {
+                let why = format!("{who} can make files in this directory");
+                Err(Untrusted::refused(&self.path, why))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Removes a file or symbolic link from the directory.
     pub fn remove(&self, name: &OsStr) -> Result<(), Untrusted> {
         let path = self.path.join(plain(&self.path, name)?);
@@ -361,8 +383,11 @@ mod tests {
         chmod(&path, 0o600);
         std::fs::hard_link(&path, dir.path().join("link")).unwrap();
         assert!(why(dir.file(name, Access::Append)).contains("2 links"));
+        assert!(why(dir.examine(name)).contains("2 links"));
         symlink(&path, dir.path().join("symlink")).unwrap();
         assert!(why(dir.file(OsStr::new("symlink"), Access::Read)).contains("symbolic link"));
+        assert!(why(dir.examine(OsStr::new("symlink"))).contains("not a regular file"));
+        assert!(dir.examine(OsStr::new("missing")).unwrap_err().is_missing());
         fs::mkfifoat(&dir, "fifo", Mode::RUSR | Mode::WUSR).unwrap();
         assert!(why(dir.file(OsStr::new("fifo"), Access::Read)).contains("not a regular file"));
         for outside in ["../file", "/etc/passwd", "..", ".", "", "file/"] {
@@ -387,7 +412,9 @@ mod tests {
         chmod(below.parent().unwrap(), 0o777);
         assert!(why(TrustedDir::open(&below)).contains("writable by everybody"));
         chmod(below.parent().unwrap(), 0o1777);
-        TrustedDir::open(&below).unwrap();
+        TrustedDir::open(&below).unwrap().refuse_shared().unwrap();
+        let shared = TrustedDir::open(below.parent().unwrap()).unwrap();
+        assert!(why(shared.refuse_shared()).contains("everybody can make files"));
         if geteuid().is_root() {
             chmod(below.parent().unwrap(), 0o700);
             chown(below.parent().unwrap(), Some(65_534), None).unwrap();
