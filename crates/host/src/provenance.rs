@@ -46,6 +46,7 @@ pub fn collect(programs: &[(String, Vec<String>)], devices: &[(PathBuf, &str)]) 
             .map(|(name, argv)| (name.clone(), version(argv)))
             .collect(),
         root: probe::probe(&Need::Root) == Availability::Available,
+        uid: Some(rustix::process::geteuid().as_raw()),
     }
 }
 

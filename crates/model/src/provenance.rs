@@ -29,6 +29,10 @@ pub struct Provenance {
     pub programs: Vec<(String, String)>,
     /// Whether the run had root.
     pub root: bool,
+    /// The user who recorded it, as a number; none where that is not known. Only this user resumes
+    /// the run, because its plan may hold commands.
+    #[serde(default)]
+    pub uid: Option<u32>,
 }
 
 /// What is known of a block device.

@@ -2,12 +2,15 @@
 //!
 //! It is a file beside the store, `STORE.RUN.lock`, locked with `flock(2)`: the kernel gives the
 //! lock back when its holder dies, however it dies, so that a killed run can be resumed at once.
-//! A file that a killed process left behind is not locked, and means nothing.
+//! A file that a killed process left behind is not locked, and is taken over. The file is opened in
+//! a directory that only the user can change; what is no plain file of the user is refused.
 
+use crate::place::Place;
 use crate::resolve::check_id;
 use crate::{Store, StoreError};
-use rustix::fs::{FlockOperation, flock};
-use std::ffi::OsString;
+use fsdyno_files::{Access, TrustedDir, Untrusted};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -26,11 +29,10 @@ impl Store {
     /// Claims a run for this process; refused while another one works on it.
     pub fn claim(&self, run_id: &str) -> Result<Claim, StoreError> {
         check_id(run_id)?;
-        let mut path = OsString::from(&self.path);
-        path.push(format!(".{run_id}.lock"));
-        let path = PathBuf::from(path);
+        let place = Place::to_write(&self.path)?;
+        let (directory, name) = place.beside(&format!(".{run_id}.lock"));
         loop {
-            if let Some(claim) = attempt(&path, run_id)? {
+            if let Some(claim) = attempt(directory, &name, run_id)? {
                 return Ok(claim);
             }
         }
@@ -45,20 +47,29 @@ impl Drop for Claim {
 }
 
 /// The claim, or nothing where the file went away meanwhile and must be made again.
-fn attempt(path: &Path, run_id: &str) -> Result<Option<Claim>, StoreError> {
+fn attempt(
+    directory: &TrustedDir,
+    name: &OsStr,
+    run_id: &str,
+) -> Result<Option<Claim>, StoreError> {
+    let path = &directory.path().join(name);
     let failed = |source| StoreError::Io {
         path: path.to_owned(),
         doing: "locking the run by",
         advice: "the directory of the store must be writable, on a file system that knows flock",
         source,
     };
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(failed)?;
+    let mut file = match directory.file(name, Access::Create) {
+        Ok(file) => file,
+        Err(_) if remove_stale(directory, name) => return Ok(None),
+        Err(Untrusted::Io { source, .. }) => return Err(failed(source)),
+        Err(source) => {
+            return Err(StoreError::Lock {
+                id: run_id.to_owned(),
+                source,
+            });
+        }
+    };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -93,4 +104,17 @@ fn stands_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Removes the lock file of another user, where it is plain and no process has locked it.
+fn remove_stale(directory: &TrustedDir, name: &OsStr) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = openat(directory, name, flags, Mode::empty()).map(File::from) else {
+        return false;
+    };
+    let us = rustix::process::geteuid().as_raw();
+    let stale = |about: fs::Metadata| about.is_file() && about.nlink() == 1 && about.uid() != us;
+    file.metadata().is_ok_and(stale)
+        && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        && directory.remove(name).is_ok()
 }

@@ -55,6 +55,39 @@ pub enum StoreError {
         /// How it can be told.
         why: String,
     },
+    /// Others could change the store, or what is read with it. It was not touched.
+    #[error(
+        "store {} is not written: {source}; name a file in a directory that only this user can \
+         change, with --store FILE",
+        path.display()
+    )]
+    Untrusted {
+        /// The store.
+        path: PathBuf,
+        /// Who could change what.
+        source: fsdyno_files::Untrusted,
+    },
+    /// A store of another user has transactions that are not part of its file yet.
+    #[error(
+        "store {} is not read: others could change it, and {} is not part of it yet; its owner \
+         ends the run, or reads the store once after a kill (`fsdyno runs`)",
+        path.display(),
+        beside.display()
+    )]
+    Unfinished {
+        /// The store.
+        path: PathBuf,
+        /// The log or journal.
+        beside: PathBuf,
+    },
+    /// What keeps processes out of a run is not a lock of this user.
+    #[error("the lock of run `{id}` cannot be taken: {source}; remove that file if no run uses it")]
+    Lock {
+        /// The run.
+        id: String,
+        /// What was found.
+        source: fsdyno_files::Untrusted,
+    },
     /// No run has that name.
     #[error("there is no run `{name}` in the store; {}", known_runs(recent))]
     NoSuchRun {

@@ -17,6 +17,7 @@ mod merge;
 mod migrate;
 mod observed;
 mod open;
+mod place;
 mod query;
 mod record;
 mod resolve;
@@ -44,6 +45,8 @@ use std::path::{Path, PathBuf};
 pub struct Store {
     path: PathBuf,
     connection: Connection,
+    /// The owner of the file, where others could change it and a copy is read.
+    copied_from: Option<u32>,
 }
 
 impl Store {

@@ -21,12 +21,18 @@ pub struct Merged {
 impl Store {
     /// Takes over the runs of the store at `other`, which is only read. Each run comes whole or
     /// not at all, as it stands at this moment if it is still under way; a run whose id stands here
-    /// already is left alone on both sides.
+    /// already is left alone on both sides. From a store that others could change, it comes as the
+    /// run of the owner of the file.
     pub fn merge(&mut self, other: &Path) -> Result<Merged, StoreError> {
         let other = Self::open_existing_read_only(other)?;
         let mut merged = Merged::default();
         for id in other.ids()?.into_iter().rev() {
-            let theirs = other.load(&id)?;
+            let mut theirs = other.load(&id)?;
+            if let Some(uid) = other.copied_from {
+                // Whatever such a store says of who recorded the run.
+                let another = uid != rustix::process::geteuid().as_raw();
+                theirs.run.provenance.uid = another.then_some(uid);
+            }
             let taken = self.write(&format!("taking over run `{id}`"), |transaction| {
                 if exists(transaction, &id)? {
                     return Ok(false);

@@ -3,7 +3,8 @@
 
 use crate::StoreError;
 use crate::error::fault;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What marks a file as a store of fsdyno (`PRAGMA application_id`): `fsdy` in ASCII.
@@ -28,7 +29,7 @@ pub const SCHEMA_VERSION: i64 = VERSIONS.len() as i64;
 /// What a database says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// Nothing is in it: a store may be made of it.
+    /// Nothing is in it.
     Empty,
     /// A store with this schema.
     Store(i64),
@@ -52,21 +53,72 @@ pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<Identity> {
     })
 }
 
-/// What to make of a store of this identity; the version it has, 0 where it is empty.
+/// The schema version of a store; whatever is no store that this program reads is refused.
 pub(crate) fn admit(path: &Path, identity: Identity) -> Result<i64, StoreError> {
+    let refused = |why: String| {
+        Err(StoreError::NotAStore {
+            path: path.to_owned(),
+            why,
+        })
+    };
     match identity {
-        Identity::Empty => Ok(0),
+        Identity::Empty => refused("it is a database without tables".to_owned()),
         Identity::Store(found) if found > SCHEMA_VERSION => Err(StoreError::Newer {
             path: path.to_owned(),
             found,
             known: SCHEMA_VERSION,
         }),
-        Identity::Store(found) => Ok(found.max(0)),
-        Identity::Foreign(id) => Err(StoreError::NotAStore {
-            path: path.to_owned(),
-            why: format!("it is a database of another program (application id {id:#010x})"),
-        }),
+        Identity::Store(found) if found < 1 => {
+            refused(format!("its schema version is {found}, and the first is 1"))
+        }
+        Identity::Store(found) => Ok(found),
+        Identity::Foreign(id) => refused(format!(
+            "it is a database of another program (application id {id:#010x})"
+        )),
     }
+}
+
+/// A store that holds nothing yet, as the bytes of its file.
+pub(crate) fn new_store() -> rusqlite::Result<Vec<u8>> {
+    let connection = at_version(SCHEMA_VERSION)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    Ok(connection.serialize(MAIN_DB)?.to_vec())
+}
+
+/// The tables of a schema version, in memory.
+pub(crate) fn at_version(version: i64) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    for step in VERSIONS.iter().take(usize::try_from(version).unwrap_or(0)) {
+        connection.execute_batch(step)?;
+    }
+    Ok(connection)
+}
+
+/// The first difference between the schema of a store and that of its version: a trigger, a view or
+/// a virtual table in place of a table would execute what another user wrote.
+pub(crate) fn deviation(connection: &Connection, version: i64) -> rusqlite::Result<Option<String>> {
+    let expected = objects(&at_version(version)?)?;
+    let found = objects(connection)?;
+    let differs = |(name, sql): (&String, &String), other: &Objects| other.get(name) != Some(sql);
+    let strange = found.iter().find(|one| differs(*one, &expected));
+    let lacking = expected.iter().find(|one| differs(*one, &found));
+    Ok(strange.or(lacking).map(|(name, _)| name.clone()))
+}
+
+/// What a schema defines: kind and name, and how it is made, without its white space.
+type Objects = BTreeMap<String, String>;
+
+fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
+    // What `ANALYZE` gathers are tables of SQLite's own.
+    const QUERY: &str = "SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema
+        WHERE name NOT IN ('sqlite_stat1', 'sqlite_stat4')";
+    let mut statement = connection.prepare(QUERY)?;
+    let rows = statement.query_map([], |row| {
+        let sql: String = row.get(1)?;
+        Ok((row.get(0)?, sql.split_whitespace().collect()))
+    })?;
+    rows.collect()
 }
 
 /// Brings a store to the schema of today, whole or not at all.

@@ -1,148 +1,195 @@
 //! Opening: what is there is looked at, read-only, before anything is written.
 
 use crate::error::fault;
-use crate::migrate::{Identity, SCHEMA_VERSION, admit, identity, migrate};
+use crate::migrate::{SCHEMA_VERSION, admit, deviation, identity, migrate, new_store};
+use crate::place::{self, Copied, Place, Standing, has_log};
 use crate::{Store, StoreError};
+use fsdyno_files::Existing;
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The largest text or row that is read or written, bytes.
+const LARGEST_VALUE: i32 = 64 << 20;
+
 impl Store {
     /// Opens a store for writing; makes it, with its directory, where there is none.
     ///
-    /// A file that is no store, or that has a newer schema, is refused and not touched. An older
-    /// schema is brought up to date.
+    /// Refused and not touched: a file that is no store, one that has a newer schema, and a place
+    /// where others could change it. An older schema is brought up to date.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let path = absolute(path)?;
-        match kind_of(&path)? {
-            Kind::Missing => make_directory(&path)?,
-            Kind::File => {
-                look(&path)?;
-            }
+        let place = Place::to_write(path)?;
+        let path = place.path.clone();
+        if !place.taken {
+            create(&path)?;
         }
+        look(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection =
             Connection::open_with_flags(&path, flags).map_err(fault(&path, "opening"))?;
         settle(&path, &connection)?;
         migrate(&path, &mut connection)?;
-        Ok(Self { path, connection })
+        Ok(Self {
+            path,
+            connection,
+            copied_from: None,
+        })
     }
 
     /// Opens a store for reading; makes no file where there is none.
+    ///
+    /// A store that others could change is copied to memory, and nothing beside it is read.
     pub fn open_existing_read_only(path: &Path) -> Result<Self, StoreError> {
-        let path = absolute(path)?;
-        let Kind::File = kind_of(&path)? else {
-            return Err(StoreError::NoStore { path });
-        };
-        match look(&path)? {
-            0 => Err(StoreError::NoStore { path }),
-            SCHEMA_VERSION => {
+        let (path, connection, found, copied_from) = match Place::to_read(path)? {
+            Standing::Own(Place { path, .. }) => {
+                let found = look(&path)?;
                 let connection = reader(&path).map_err(fault(&path, "opening for reading"))?;
-                Ok(Self { path, connection })
+                (path, connection, found, None)
             }
-            found => Err(StoreError::Older {
+            Standing::Foreign(path) => {
+                let Copied { bytes, uid } = place::copy(&path)?;
+                let connection = in_memory(&bytes).map_err(fault(&path, "reading a copy of it"))?;
+                let found = admit_whole(&path, &connection, u64::try_from(bytes.len()).ok())?;
+                (path, connection, found, Some(uid))
+            }
+        };
+        if found == SCHEMA_VERSION {
+            return Ok(Self {
                 path,
-                found,
-                known: SCHEMA_VERSION,
-            }),
+                connection,
+                copied_from,
+            });
         }
+        Err(StoreError::Older {
+            path,
+            found,
+            known: SCHEMA_VERSION,
+        })
     }
 }
 
-/// The smallest database: one page of the smallest size.
-const SMALLEST: u64 = 512;
-
-enum Kind {
-    Missing,
-    File,
-}
-
-/// An absolute path, so that no name (`:memory:`, `file:x`) means anything special to `SQLite`.
-fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
-    std::path::absolute(path).map_err(|source| StoreError::Io {
-        path: path.to_owned(),
-        doing: "finding the store",
-        advice: "name a file with --store FILE",
-        source,
-    })
-}
-
-fn kind_of(path: &Path) -> Result<Kind, StoreError> {
-    match fs::metadata(path) {
-        // SQLite takes a file of one byte for an empty database, and would write over it.
-        Ok(facts) if facts.is_file() && (facts.len() == 0 || facts.len() >= SMALLEST) => {
-            Ok(Kind::File)
-        }
-        Ok(facts) => Err(StoreError::NotAStore {
+/// Makes a store, whole or not at all: a file that is empty was a store before, or is none.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let bytes = new_store().map_err(fault(path, "making the tables of a new store"))?;
+    match fsdyno_files::replace(path, &bytes, 0o600, Existing::Keep) {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(|source| StoreError::Io {
             path: path.to_owned(),
-            why: match (facts.is_file(), facts.is_dir()) {
-                (true, _) => "it is too short for a SQLite database".to_owned(),
-                (_, true) => "it is a directory".to_owned(),
-                _ => "it is no regular file".to_owned(),
-            },
-        }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Missing),
-        Err(source) => Err(StoreError::Io {
-            path: path.to_owned(),
-            doing: "looking at the store",
-            advice: "name another with --store FILE",
+            doing: "making the store",
+            advice: "name a file in a directory you may write to with --store FILE",
             source,
         }),
     }
 }
 
-fn make_directory(path: &Path) -> Result<(), StoreError> {
-    let Some(directory) = path.parent() else {
-        return Ok(());
-    };
-    fs::create_dir_all(directory).map_err(|source| StoreError::Io {
-        path: directory.to_owned(),
-        doing: "making the directory of the store",
-        advice: "name a file in a directory you may write to with --store FILE",
-        source,
-    })
-}
-
-/// Tells what schema a file has (0: it is empty), or refuses it; writes nothing.
+/// The schema version of a store; refuses what is none, and writes nothing.
 fn look(path: &Path) -> Result<i64, StoreError> {
-    let attempt = || match identify(path) {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            Err(StoreError::NotAStore {
-                path: path.to_owned(),
-                why: "it is no SQLite database".to_owned(),
-            })
-        }
-        other => admit(path, other.map_err(fault(path, "looking at it"))?),
+    let attempt = || {
+        let whole = !has_log(path);
+        let connection = looker(path, whole).map_err(fault(path, "looking at it"))?;
+        // What is in a log may not be in the file yet.
+        let length = fs::metadata(path).map_or(0, |about| about.len());
+        admit_whole(path, &connection, whole.then_some(length))
     };
     attempt().or_else(|_| {
-        // It may be a store that another process is just making: that takes no longer than this.
+        // Another process may be switching it to write-ahead logging: that takes no longer.
         std::thread::sleep(Duration::from_millis(100));
         attempt()
     })
 }
 
-/// Reads what a database says it is. Where no log lies beside it, its file is the whole truth and
+/// The schema version of a database that is a store and has the tables of one, and nothing else.
+/// With the length of its file, where all of it must be there.
+fn admit_whole(
+    path: &Path,
+    connection: &Connection,
+    length: Option<u64>,
+) -> Result<i64, StoreError> {
+    let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError::NotAStore {
+            path: path.to_owned(),
+            why: "it is no SQLite database".to_owned(),
+        },
+        _ => fault(path, "looking at it")(error),
+    };
+    let version = admit(path, identity(connection).map_err(failed)?)?;
+    let not_a_store = |why: String| StoreError::NotAStore {
+        path: path.to_owned(),
+        why,
+    };
+    if let Some(length) = length {
+        let number = |pragma| {
+            let value = connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+            value.map(i64::cast_unsigned)
+        };
+        let pages = number("page_count").map_err(failed)?;
+        let whole = pages.saturating_mul(number("page_size").map_err(failed)?);
+        if length < whole {
+            let why =
+                format!("it is cut off at {length} bytes of {whole}; restore it, or remove it");
+            return Err(not_a_store(why));
+        }
+    }
+    match deviation(connection, version).map_err(failed)? {
+        None => Ok(version),
+        Some(object) => Err(not_a_store(format!(
+            "{object:?} is not as fsdyno makes it in schema {version}"
+        ))),
+    }
+}
+
+/// A connection to look at a database. Where no log lies beside it, its file is the whole truth and
 /// is read as immutable: an ordinary reader would leave a log and an index beside the file.
-fn identify(path: &Path) -> rusqlite::Result<Identity> {
-    let connection = if has_log(path) {
+fn looker(path: &Path, whole: bool) -> rusqlite::Result<Connection> {
+    let connection = if whole {
+        immutable(path)?
+    } else {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(path, flags)?
-    } else {
-        immutable(path)?
     };
     connection.busy_timeout(PATIENCE)?;
-    connection.pragma_update(None, "trusted_schema", false)?;
-    identity(&connection)
+    harden(&connection)?;
+    Ok(connection)
+}
+
+/// A database in memory.
+fn in_memory(bytes: &[u8]) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    harden(&connection)?;
+    connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// Nothing that a schema holds is executed with more than its own tables, and no value is larger
+/// than what fsdyno writes (<https://sqlite.org/security.html>).
+fn harden(connection: &Connection) -> rusqlite::Result<()> {
+    for (option, on) in [
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+    ] {
+        connection.set_db_config(option, on)?;
+    }
+    for (limit, most) in [
+        (Limit::SQLITE_LIMIT_LENGTH, LARGEST_VALUE),
+        (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    ] {
+        connection.set_limit(limit, most)?;
+    }
+    connection.pragma_update(None, "cell_size_check", true)
 }
 
 /// A connection that only reads. It may still tidy up the log of a killed writer, and takes its
@@ -151,11 +198,13 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let settle = |connection: Connection| {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "trusted_schema", false)?;
+        harden(&connection)?;
         identity(&connection)?;
         Ok(connection)
     };
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match Connection::open_with_flags(path, flags).and_then(settle) {
         // On a read-only file system there is no place for the index of the log
         // (https://sqlite.org/wal.html, "Read-Only Databases").
@@ -169,12 +218,6 @@ fn cannot_index(error: &rusqlite::Error) -> bool {
         error.sqlite_error_code(),
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)
     )
-}
-
-fn has_log(path: &Path) -> bool {
-    let mut log = OsString::from(path);
-    log.push("-wal");
-    fs::metadata(log).is_ok_and(|facts| facts.len() > 0)
 }
 
 /// Opens a file of which nobody will change a byte meanwhile.
@@ -211,12 +254,9 @@ fn settle(path: &Path, connection: &Connection) -> Result<(), StoreError> {
             source: io::ErrorKind::PermissionDenied.into(),
         });
     }
+    harden(connection).map_err(failed())?;
     write_ahead(connection).map_err(failed())?;
-    for (pragma, value) in [
-        ("foreign_keys", "ON"),
-        ("synchronous", "FULL"),
-        ("trusted_schema", "OFF"),
-    ] {
+    for (pragma, value) in [("foreign_keys", "ON"), ("synchronous", "FULL")] {
         connection
             .pragma_update(None, pragma, value)
             .map_err(failed())?;

@@ -83,6 +83,7 @@ impl Store {
                 return Ok(None);
             };
             let cells = cells(&snapshot, id)?;
+            check_places(&run, &cells)?;
             Ok(Some(ResultSet {
                 schema: ResultSet::SCHEMA,
                 run,
@@ -136,6 +137,12 @@ fn each(
     Ok(())
 }
 
+/// The cell of a row. Foreign keys keep it there, and an index that a foreign hand wrote does not.
+fn place_of(places: &HashMap<i64, usize>, key: i64) -> rusqlite::Result<usize> {
+    let place = places.get(&key).copied();
+    place.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, key))
+}
+
 fn index(fields: &mut Fields<'_>) -> rusqlite::Result<u32> {
     fields.take()
 }
@@ -163,6 +170,22 @@ fn run(connection: &Connection, id: &str) -> rusqlite::Result<Option<RunInfo>> {
         .optional()
 }
 
+/// Refuses cells whose contender or workload is not in the plan: both are places in its lists.
+fn check_places(run: &RunInfo, cells: &[CellRecord]) -> rusqlite::Result<()> {
+    let beyond = |place: u32, list: usize| usize::try_from(place).is_ok_and(|at| at >= list);
+    let (contenders, workloads) = (run.plan.contenders.len(), run.plan.workloads.len());
+    let strange = cells
+        .iter()
+        .map(|record| record.cell)
+        .find(|cell| beyond(cell.contender, contenders) || beyond(cell.workload, workloads));
+    strange.map_or(Ok(()), |cell| {
+        Err(rusqlite::Error::IntegralValueOutOfRange(
+            0,
+            cell.index.into(),
+        ))
+    })
+}
+
 /// What picks the cells of a run in a table that hangs on them.
 const OF_RUN: &str = "WHERE cell IN (SELECT id FROM cell WHERE run = ?1)";
 
@@ -187,7 +210,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
     }
     each(connection, &sweep("sample", row::SAMPLE), &[id], |fields| {
         let (key, value) = sample(fields)?;
-        records[places[&key]].samples.push(value);
+        records[place_of(&places, key)?].samples.push(value);
         Ok(())
     })?;
     hang_on_samples(connection, id, &places, &mut records)?;
@@ -197,7 +220,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         &[id],
         |fields| {
             let (key, value) = command(fields)?;
-            records[places[&key]].commands.push(value);
+            records[place_of(&places, key)?].commands.push(value);
             Ok(())
         },
     )?;
@@ -207,7 +230,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         &[id],
         |fields| {
             let (key, value) = effective(fields)?;
-            records[places[&key]].effective.push(value);
+            records[place_of(&places, key)?].effective.push(value);
             Ok(())
         },
     )?;
@@ -215,7 +238,7 @@ fn cells(connection: &Connection, id: &str) -> rusqlite::Result<Vec<CellRecord>>
         format!("SELECT cell, sample, kind, message, advice FROM warning {OF_RUN} ORDER BY id");
     each(connection, &query, &[id], |fields| {
         let (key, sample): (i64, Option<i64>) = (fields.take()?, fields.take()?);
-        let record = &mut records[places[&key]];
+        let record = &mut records[place_of(&places, key)?];
         let scope = match sample {
             None => &mut record.warnings,
             Some(place) => &mut sample_at(record, key, place)?.warnings,
@@ -239,14 +262,15 @@ fn hang_on_samples(
         &[id],
         |fields| {
             let (key, place, value) = fragmentation(fields)?;
-            sample_at(&mut records[places[&key]], key, place)?.fragmentation = Some(value);
+            sample_at(&mut records[place_of(places, key)?], key, place)?.fragmentation =
+                Some(value);
             Ok(())
         },
     )?;
     let query = disk_use::query(OF_RUN);
     each(connection, &query, &[id], |fields| {
         let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
         disk_use::read(fields, &mut sample.disks)
     })?;
     let told = format!(
@@ -255,26 +279,26 @@ fn hang_on_samples(
     );
     each(connection, &told, &[id], |fields| {
         let (key, place, value) = figure(fields)?;
-        sample_at(&mut records[places[&key]], key, place)?
+        sample_at(&mut records[place_of(places, key)?], key, place)?
             .figures
             .push(value);
         Ok(())
     })?;
     each(connection, &course::latencies(OF_RUN), &[id], |fields| {
         let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
         sample.latencies.push(course::read_latencies(fields)?);
         Ok(())
     })?;
     each(connection, &course::progress(OF_RUN), &[id], |fields| {
         let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
         sample.progress = Some(course::read_progress(fields)?);
         Ok(())
     })?;
     each(connection, &observed::query(OF_RUN), &[id], |fields| {
         let (key, place) = (fields.take()?, fields.take()?);
-        let sample = sample_at(&mut records[places[&key]], key, place)?;
+        let sample = sample_at(&mut records[place_of(places, key)?], key, place)?;
         sample.observed = Some(observed::read(fields)?);
         Ok(())
     })?;

@@ -89,7 +89,9 @@ impl Store {
         doing: &str,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Refusal>,
     ) -> Result<T, StoreError> {
-        let Self { path, connection } = self;
+        let Self {
+            path, connection, ..
+        } = self;
         let failed = || fault(path, doing);
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)

@@ -20,7 +20,7 @@ impl Ground {
         let ground = Self {
             directory: TempDir::new().unwrap(),
         };
-        if mount("size=1m", ground.directory.path()) {
+        if mount("size=1m,mode=700", ground.directory.path()) {
             Some(ground)
         } else {
             println!("SKIP root: {test}");
@@ -106,7 +106,7 @@ fn a_read_only_store_can_be_read_and_says_why_it_cannot_be_written() {
     let error = Store::open(&ground.directory.path().join("new.db"));
     let error = error.unwrap_err().to_string();
     assert!(
-        error.contains("new.db") && error.contains("writable"),
+        error.contains("new.db") && error.contains("Read-only"),
         "{error}"
     );
 }

@@ -1,5 +1,6 @@
 //! What a user would miss if it broke, by theme.
 
+mod hostile;
 mod naming;
 mod opening;
 mod round_trip;

@@ -31,6 +31,7 @@ fn info(started_unix_ns: u64) -> SeriesInfo {
         provenance: Provenance {
             kernel: "Linux 6.1".into(),
             root: true,
+            uid: Some(1000),
             ..Provenance::default()
         },
         command_line: vec!["fsdyno".into(), "plug".into()],

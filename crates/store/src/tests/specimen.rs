@@ -184,6 +184,7 @@ pub(crate) fn run(id: &str, started_unix_ns: u64) -> RunInfo {
             ],
             programs: vec![("mkfs.alpha".into(), "1.47".into())],
             root: true,
+            uid: Some(1000),
         },
         command_line: vec!["fsdyno".into(), "run".into(), ODD.into(), String::new()],
     }

@@ -1,0 +1,372 @@
+//! Stores, and files beside them, that another user wrote: nothing of them is executed, and nothing
+//! outside is changed.
+
+use super::{Ground, specimen};
+use crate::{SCHEMA_VERSION, Store, StoreError};
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::path::{Path, PathBuf};
+
+/// The user that nobody is.
+const NOBODY: u32 = 65_534;
+
+fn root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn beside(ground: &Ground, ending: &str) -> PathBuf {
+    ground.directory.path().join(format!("runs.db{ending}"))
+}
+
+/// A store with one run and one cell, closed.
+fn filled() -> Ground {
+    let ground = Ground::new();
+    let mut store = ground.open();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    store.record("r", &specimen::measured(0)).unwrap();
+    ground
+}
+
+/// Changes a closed store as its owner could.
+fn change(ground: &Ground, sql: &str) {
+    let connection = Connection::open(ground.path()).unwrap();
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)
+        .unwrap();
+    connection
+        .pragma_update(None, "foreign_keys", false)
+        .unwrap();
+    connection
+        .pragma_update(None, "ignore_check_constraints", true)
+        .unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+/// Gives a store to another way of reading: others could change it from now on.
+fn give_away(ground: &Ground) {
+    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o666)).unwrap();
+}
+
+fn names(ground: &Ground) -> Vec<String> {
+    let entries = fs::read_dir(ground.directory.path()).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Why both ways to open refuse the store, which stays as it is.
+fn refused(ground: &Ground) -> [String; 2] {
+    let before = fs::read(ground.path()).unwrap();
+    let errors = [
+        Store::open(&ground.path()).unwrap_err(),
+        Store::open_existing_read_only(&ground.path()).unwrap_err(),
+    ];
+    assert!(
+        before == fs::read(ground.path()).unwrap(),
+        "the file changed"
+    );
+    errors.map(|error| error.to_string())
+}
+
+#[test]
+fn a_truncated_store_is_refused_and_not_taken_for_none() {
+    let whole = fs::read(filled().path()).unwrap();
+    assert!(whole.len() > 3 * 4096);
+    for length in [0, 1, 100, 600, 4096, whole.len() / 2, whole.len() - 1] {
+        let ground = Ground::new();
+        fs::write(ground.path(), &whole[..length]).unwrap();
+        for why in refused(&ground) {
+            assert!(why.contains("runs.db"), "{length}: {why}");
+        }
+        give_away(&ground);
+        refused(&ground);
+    }
+}
+
+#[test]
+fn a_schema_version_that_never_was_is_refused() {
+    for version in [-1, 0, i64::from(i32::MIN)] {
+        let ground = filled();
+        change(&ground, &format!("PRAGMA user_version = {version}"));
+        for why in refused(&ground) {
+            assert!(why.contains(&format!("version is {version}")), "{why}");
+        }
+    }
+}
+
+#[test]
+fn what_a_schema_could_execute_is_refused() {
+    for sql in [
+        "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM cell; END",
+        "CREATE VIEW mine AS SELECT 1",
+        "ALTER TABLE progress RENAME TO p; CREATE VIEW progress AS SELECT * FROM p",
+        "DROP TABLE progress; CREATE VIRTUAL TABLE progress USING fts5(cell, sample)",
+        "DROP TABLE progress",
+        "CREATE INDEX mine ON run (abs(started_unix_ns))",
+    ] {
+        let ground = filled();
+        change(&ground, sql);
+        for why in refused(&ground) {
+            assert!(why.contains("not as fsdyno makes it"), "{sql}: {why}");
+        }
+        give_away(&ground);
+        for why in refused(&ground) {
+            assert!(
+                why.contains("not as") || why.contains("writable by"),
+                "{why}"
+            );
+        }
+    }
+    // What ANALYZE gathers is no code.
+    let ground = filled();
+    change(&ground, "ANALYZE");
+    ground.open();
+}
+
+#[test]
+fn rows_that_fsdyno_does_not_write_are_an_error_and_no_panic() {
+    for sql in [
+        "UPDATE cell SET contender = 4000000000",
+        "UPDATE cell SET workload = 7",
+        "UPDATE cell SET outcome = 'won'",
+        "UPDATE run SET plan = '[]'",
+        "UPDATE run SET plan = CAST(x'ff00fe' AS TEXT)",
+        "UPDATE run SET plan = '{' || printf('%.*c', 60000000, ' ') || '}'",
+        "UPDATE latency SET sample = sample + 9000000000",
+    ] {
+        let ground = filled();
+        change(&ground, sql);
+        for own in [true, false] {
+            if !own {
+                give_away(&ground);
+            }
+            let store = Store::open_existing_read_only(&ground.path()).unwrap();
+            let error = store.load("r").unwrap_err();
+            assert!(
+                matches!(error, StoreError::Corrupt { .. }),
+                "{sql}: {error}"
+            );
+        }
+    }
+    let ground = filled();
+    change(
+        &ground,
+        "UPDATE run SET name = printf('%.*c', 80000000, 'x')",
+    );
+    let store = Store::open_existing_read_only(&ground.path()).unwrap();
+    let error = store.runs().unwrap_err().to_string();
+    assert!(error.contains("too big"), "{error}");
+}
+
+#[test]
+fn a_store_and_what_is_beside_it_are_private() {
+    let ground = Ground::new();
+    let path = ground.directory.path().join("new/runs.db");
+    let mut store = Store::open(&path).unwrap();
+    store.begin(&specimen::run("r", 1)).unwrap();
+    let _claim = store.claim("r").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    let entries: Vec<_> = fs::read_dir(path.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(entries.len(), 4, "store, log, index, lock: {entries:?}");
+    for entry in entries {
+        assert_eq!(mode(&entry), 0o600, "{}", entry.display());
+    }
+}
+
+#[test]
+fn a_store_that_others_can_change_is_read_from_a_copy_and_not_written() {
+    let ground = filled();
+    let chmod = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let check = || {
+        let error = Store::open(&ground.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
+        let store = Store::open_existing_read_only(&ground.path()).unwrap();
+        assert_eq!(store.load("r").unwrap().cells, [specimen::measured(0)]);
+        assert_eq!(names(&ground), ["runs.db"]);
+    };
+    chmod(&ground.path(), 0o606);
+    check();
+    chmod(&ground.path(), 0o600);
+    chmod(ground.directory.path(), 0o1777);
+    check();
+    chmod(ground.directory.path(), 0o700);
+    if root() {
+        chown(ground.path(), Some(NOBODY), None).unwrap();
+        check();
+        // A log or journal of that user is not part of the store, and is never replayed.
+        for ending in ["-wal", "-journal"] {
+            fs::write(beside(&ground, ending), "planted").unwrap();
+            let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
+            assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
+            fs::remove_file(beside(&ground, ending)).unwrap();
+        }
+    }
+}
+
+/// A journal to be rolled back (<https://sqlite.org/fileformat.html#the_rollback_journal>): one page
+/// as it is, and the name of the journal of a transaction over several databases.
+fn journal(store: &[u8], super_journal: &Path) -> Vec<u8> {
+    const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    const PENDING: u32 = 0x4000_0000 / 4096 + 1;
+    let sum = |bytes: &[u8]| bytes.iter().fold(0_u32, |sum, byte| sum + u32::from(*byte));
+    let mut journal = MAGIC.to_vec();
+    let page = &store[..4096];
+    let pages = u32::try_from(store.len() / 4096).unwrap();
+    for number in [1, 0, pages, 512, 4096] {
+        journal.extend(u32::to_be_bytes(number));
+    }
+    journal.resize(512, 0);
+    journal.extend(1_u32.to_be_bytes());
+    journal.extend(page);
+    let picked = (1..=20).map(|n| 4096 - 200 * n).filter(|at| *at > 0);
+    let check = picked.fold(0_u32, |sum, at| sum + u32::from(page[at]));
+    journal.extend(check.to_be_bytes());
+    let name = super_journal.as_os_str().as_encoded_bytes();
+    journal.extend(PENDING.to_be_bytes());
+    journal.extend(name);
+    journal.extend(u32::try_from(name.len()).unwrap().to_be_bytes());
+    journal.extend(sum(name).to_be_bytes());
+    journal.extend(MAGIC);
+    journal
+}
+
+#[test]
+fn a_planted_journal_deletes_no_file_of_the_reader() {
+    let ground = filled();
+    change(&ground, "PRAGMA journal_mode = DELETE");
+    let victim = ground.directory.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let store = fs::read(ground.path()).unwrap();
+    let planted = beside(&ground, "-journal");
+    fs::write(&planted, journal(&store, &victim)).unwrap();
+    // The attack works where SQLite opens the file itself.
+    let copy = Ground::new();
+    fs::copy(ground.path(), copy.path()).unwrap();
+    let other = copy.directory.path().join("victim");
+    fs::write(&other, "precious").unwrap();
+    fs::write(beside(&copy, "-journal"), journal(&store, &other)).unwrap();
+    let opened = Connection::open(copy.path()).unwrap();
+    let count = opened.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
+    assert_eq!((count.unwrap(), other.exists()), (1, false));
+
+    fs::set_permissions(&planted, fs::Permissions::from_mode(0o666)).unwrap();
+    for why in refused(&ground) {
+        assert!(why.contains("-journal"), "{why}");
+    }
+    assert!(victim.exists());
+}
+
+#[test]
+fn planted_names_are_never_written_through() {
+    let ground = filled();
+    let target = ground.directory.path().join("target");
+    for ending in ["-wal", "-shm", "-journal"] {
+        fs::write(&target, "precious").unwrap();
+        symlink(&target, beside(&ground, ending)).unwrap();
+        let error = Store::open(&ground.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
+        let _ = Store::open_existing_read_only(&ground.path());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+        fs::remove_file(beside(&ground, ending)).unwrap();
+    }
+    fs::remove_file(&target).unwrap();
+    let link = ground.directory.path().join("link.db");
+    symlink(&target, &link).unwrap();
+    let error = Store::open(&link).unwrap_err();
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    assert!(!target.exists());
+    // One that leads to a store is its name.
+    fs::remove_file(&link).unwrap();
+    symlink(ground.path(), &link).unwrap();
+    assert_eq!(Store::open(&link).unwrap().path(), ground.path());
+}
+
+#[test]
+fn a_planted_lock_is_refused_at_once_and_its_target_is_not_touched() {
+    let ground = filled();
+    let store = ground.open();
+    let lock = beside(&ground, ".r.lock");
+    let target = ground.directory.path().join("target");
+    fs::write(&target, "precious").unwrap();
+    let check = || {
+        let error = store.claim("r").unwrap_err();
+        assert!(matches!(error, StoreError::Lock { .. }), "{error}");
+        assert!(error.to_string().contains("runs.db.r.lock"), "{error}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+    };
+    symlink(&target, &lock).unwrap();
+    check();
+    fs::remove_file(&lock).unwrap();
+    fs::hard_link(&target, &lock).unwrap();
+    check();
+    fs::remove_file(&lock).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &lock, rustix::fs::Mode::RWXU).unwrap();
+    check();
+    fs::remove_file(&lock).unwrap();
+    drop(store.claim("r").unwrap());
+}
+
+#[test]
+fn the_lock_of_another_user_keeps_us_out_only_while_a_process_holds_it() {
+    use rustix::fs::{FlockOperation, flock};
+    if !root() {
+        println!("SKIP root: the_lock_of_another_user_keeps_us_out_only_while_a_process_holds_it");
+        return;
+    }
+    let ground = filled();
+    let store = ground.open();
+    let lock = beside(&ground, ".r.lock");
+    let mut theirs = fs::File::create(&lock).unwrap();
+    theirs.write_all(b"4194303\n").unwrap();
+    chown(&lock, Some(NOBODY), None).unwrap();
+    flock(&theirs, FlockOperation::LockExclusive).unwrap();
+    let error = store.claim("r").unwrap_err();
+    assert!(error.to_string().contains("65534"), "{error}");
+    drop(theirs);
+    let claim = store.claim("r").unwrap();
+    assert_eq!(fs::metadata(&lock).unwrap().uid(), 0);
+    drop(claim);
+}
+
+#[test]
+fn the_runs_of_a_store_that_others_could_change_are_its_owners() {
+    let theirs = filled();
+    let id = |store: &Store| store.load("r").unwrap().run.provenance.uid;
+    let us = rustix::process::geteuid().as_raw();
+    change(
+        &theirs,
+        &format!("UPDATE run SET provenance = json_set(provenance, '$.uid', {us})"),
+    );
+    let merge = || {
+        let mut ours = Ground::new().open();
+        assert_eq!(ours.merge(&theirs.path()).unwrap().taken, ["r"]);
+        assert_eq!(ours.merge(&theirs.path()).unwrap().known, ["r"]);
+        id(&ours)
+    };
+    assert_eq!(merge(), Some(us));
+    give_away(&theirs);
+    assert_eq!(merge(), None, "anybody could have written it");
+    if root() {
+        chown(theirs.path(), Some(NOBODY), None).unwrap();
+        assert_eq!(merge(), Some(NOBODY));
+    }
+}
+
+#[test]
+fn every_published_schema_is_what_its_steps_make() {
+    for version in 1..=SCHEMA_VERSION {
+        let store = crate::migrate::at_version(version).unwrap();
+        assert_eq!(crate::migrate::deviation(&store, version).unwrap(), None);
+    }
+}
