@@ -11,8 +11,8 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    all went well
-  1    something failed: a cell, a command, the store; clean: a thing was not undone or a journal
-       was refused
+  1    something failed: a cell, a command, a store that cannot be read or written; clean: a thing
+       was not undone or a journal was refused
   2    the command line or the plan is wrong; nothing was made
   3    the device guard refused a device; nothing was written to it
   4    a capability is missing here (root, a program, a kernel feature)
@@ -177,6 +177,9 @@ pub struct ReportArgs {
     /// Write to a file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// The difference that matters [default: that of the run]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub margin: Option<f64>,

@@ -1,5 +1,6 @@
 //! How the program ends: every trouble has one clear message and a documented exit code.
 
+use fsdyno_store::StoreError;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -64,9 +65,17 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl From<fsdyno_store::StoreError> for Trouble {
-    fn from(error: fsdyno_store::StoreError) -> Self {
-        Self::failure(error)
+impl From<StoreError> for Trouble {
+    /// A name of no run or store is wrong use. A store that cannot be read or written is a failure, whatever
+    /// the command.
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoStore { .. }
+            | StoreError::NoSuchRun { .. }
+            | StoreError::Ambiguous { .. }
+            | StoreError::BadId { .. } => Self::usage(error),
+            _ => Self::failure(error),
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 
 use crate::exit::Trouble;
 use comfy_table::{ContentArrangement, Table, presets};
+use fsdyno_files::Existing;
 use fsdyno_model::printable::is_steering;
 use fsdyno_model::printable_lines;
 use serde::Serialize;
@@ -125,45 +126,56 @@ impl<W: Write> Write for Visible<W> {
 }
 
 /// Writes text to a file, or to standard output where none is named; there it may be coloured.
-pub fn to(file: Option<&Path>, text: &[u8]) -> Result<(), Trouble> {
+pub fn to(file: Option<&Path>, text: &[u8], existing: Existing) -> Result<(), Trouble> {
     match file {
         None => coloured(text),
         Some(path) => save(
             path,
             visible(&String::from_utf8_lossy(text), false).as_bytes(),
+            existing,
         ),
     }
 }
 
-/// Writes bytes to a file as they are.
-pub fn save(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
-    whole(path, bytes).map_err(|error| {
-        let full = error.kind() == ErrorKind::StorageFull;
-        let way_out = if full {
-            "; nothing of it was left: free space, or name another file"
-        } else {
-            ""
-        };
-        Trouble::failure(format!("cannot write {}: {error}{way_out}", path.display()))
+/// Writes bytes to a file as they are, whole or not at all.
+pub fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Trouble> {
+    fsdyno_files::replace(path, bytes, 0o666, existing).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => taken(path),
+        ErrorKind::StorageFull => Trouble::failure(format!(
+            "cannot write {}: {error}; nothing of it was left: free space, or name another file",
+            path.display()
+        )),
+        _ => Trouble::failure(format!("cannot write {}: {error}", path.display())),
     })
 }
 
-/// Writes a file whole, or leaves what was there: a page that is cut off looks like one.
-fn whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-        // A pipe, a terminal: nothing could take its place.
-        return std::fs::write(path, text);
+/// Refuses a file that [`save`] would refuse, before work is done for it.
+pub fn check(file: Option<&Path>, existing: Existing) -> Result<(), Trouble> {
+    let Some(path) = file.filter(|_| existing == Existing::Keep) else {
+        return Ok(());
+    };
+    // What is no file, or leads to none, may be a terminal or a pipe.
+    let is_file = || {
+        path.metadata()
+            .map_or(path.is_symlink(), |about| about.is_file())
+    };
+    if is_file() { Err(taken(path)) } else { Ok(()) }
+}
+
+/// What `--force` means for a file that is there.
+pub fn existing(force: bool) -> Existing {
+    if force {
+        Existing::Replace
+    } else {
+        Existing::Keep
     }
-    // What is a name for another file stays one.
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut beside = path.clone().into_os_string();
-    beside.push(format!(".{}.part", std::process::id()));
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
-    if written.is_err() {
-        // It may not even be there.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
+}
+
+fn taken(path: &Path) -> Trouble {
+    let path = path.display();
+    Trouble::usage(format!(
+        "cannot write {path}: it exists; add --force to replace it, or name another file"
+    ))
 }
 
 /// Writes a value as JSON.
@@ -221,13 +233,22 @@ mod tests {
     fn a_file_is_written_whole_or_stays_what_it_was() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("page");
-        to(Some(&file), b"one").unwrap();
-        to(Some(&file), b"other").unwrap();
+        to(Some(&file), b"one", Existing::Keep).unwrap();
+        for trouble in [
+            to(Some(&file), b"other", Existing::Keep),
+            check(Some(&file), Existing::Keep),
+        ] {
+            let trouble = trouble.unwrap_err().to_string();
+            assert!(trouble.contains("--force"), "{trouble}");
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"one");
+        check(Some(&file), Existing::Replace).unwrap();
+        to(Some(&file), b"other", Existing::Replace).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"other");
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
-        let trouble = to(Some(&place.path().join("no/page")), b"one").unwrap_err();
+        let trouble = to(Some(&place.path().join("no/page")), b"one", Existing::Keep).unwrap_err();
         assert!(trouble.to_string().contains("no/page"), "{trouble}");
-        let trouble = to(Some(Path::new("/dev/full")), b"one").unwrap_err();
+        let trouble = to(Some(Path::new("/dev/full")), b"one", Existing::Keep).unwrap_err();
         assert!(trouble.to_string().contains("free space"), "{trouble}");
     }
 

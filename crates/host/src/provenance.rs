@@ -46,8 +46,13 @@ pub fn collect(programs: &[(String, Vec<String>)], devices: &[(PathBuf, &str)]) 
             .map(|(name, argv)| (name.clone(), version(argv)))
             .collect(),
         root: probe::probe(&Need::Root) == Availability::Available,
-        uid: Some(rustix::process::geteuid().as_raw()),
+        uid: Some(uid()),
     }
+}
+
+/// The effective user of this process.
+pub fn uid() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Describes a block device, or the device under the file system that holds a directory.

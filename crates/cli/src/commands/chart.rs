@@ -31,6 +31,9 @@ pub struct ChartArgs {
     /// A file for one chart, a directory for several [default: standard output]
     #[arg(long, short, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// light or dark
     #[arg(long, value_name = "THEME", default_value = "light", value_parser = theme)]
     pub theme: Theme,
@@ -79,7 +82,7 @@ fn theme(text: &str) -> Result<Theme, String> {
 
 pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
-    let set = match store.resolve_any(&args.run).map_err(Trouble::usage)? {
+    let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) => {
             let message = format!("{id} is a series of cuts, which has no times to draw");
@@ -98,7 +101,9 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, Trouble> {
             list(charts)?;
         }
         (None, charts) => to_standard_output(args, charts)?,
-        (Some(path), [one]) if !is_directory(path) => output::save(path, &draw(one, args)?)?,
+        (Some(path), [one]) if !is_directory(path) => {
+            output::save(path, &draw(one, args)?, output::existing(args.force))?;
+        }
         (Some(directory), charts) => into(directory, charts, args)?,
     }
     Ok(Code::Ok)
@@ -146,9 +151,13 @@ fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), Trou
         let directory = directory.display();
         Trouble::failure(format!("cannot make the directory {directory}: {error}"))
     })?;
+    let file = |chart: &Chart| directory.join(format!("{}.{}", chart.name, args.format.name()));
     for chart in charts {
-        let file = directory.join(format!("{}.{}", chart.name, args.format.name()));
-        output::save(&file, &draw(chart, args)?)?;
+        output::check(Some(&file(chart)), output::existing(args.force))?;
+    }
+    for chart in charts {
+        let file = file(chart);
+        output::save(&file, &draw(chart, args)?, output::existing(args.force))?;
         output::bytes(format!("{}\n", file.display()).as_bytes())?;
     }
     Ok(())

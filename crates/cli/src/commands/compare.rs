@@ -41,7 +41,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, Trouble> {
         .map_err(Trouble::usage)?;
     let store = Store::open_existing_read_only(store)?;
     let load = |name: &String| -> Result<ResultSet, Trouble> {
-        let id = store.resolve(name).map_err(Trouble::usage)?;
+        let id = store.resolve(name)?;
         Ok(store.load(&id)?)
     };
     let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;

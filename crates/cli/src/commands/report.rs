@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
-    let named = store.resolve_any(&args.run).map_err(Trouble::usage)?;
+    let named = store.resolve_any(&args.run)?;
     let to_file = args.output.is_some();
     let options = fsdyno_report::Options {
         width: output::width(),
@@ -32,6 +32,6 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
             published::against(&store.load(&id)?, name, args.format, &options)?
         }
     };
-    output::to(args.output.as_deref(), &bytes)?;
+    output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;
     Ok(Code::Ok)
 }

@@ -41,7 +41,7 @@ pub struct WhyArgs {
 
 pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
-    let set = match store.resolve_any(&args.run).map_err(Trouble::usage)? {
+    let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) => {
             let message = format!("{id} is a series of cuts, which has no times to compare");

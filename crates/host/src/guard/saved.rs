@@ -3,7 +3,7 @@
 
 use super::sysfs::Block;
 use super::{Identity, Portrait, Signature};
-use fsdyno_files::TrustedDir;
+use fsdyno_files::{Access, TrustedDir, Untrusted};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Write};
@@ -56,19 +56,20 @@ pub(super) fn save(portrait: &Portrait, directory: &Path) -> Result<PathBuf, Sav
             source,
         }
     };
-    TrustedDir::create(directory)
-        .map_err(io::Error::other)
-        .map_err(failed(directory))?;
-    let (text_path, mut text) =
-        fresh(directory, &stem(&portrait.identity)).map_err(failed(directory))?;
+    let untrusted = |error: Untrusted| failed(directory)(io::Error::other(error));
+    let directory = TrustedDir::create(directory).map_err(untrusted)?;
+    let (name, mut text) = fresh(&directory, &stem(&portrait.identity)).map_err(untrusted)?;
+    let text_path = directory.path().join(name);
     let copy_path = text_path.with_extension("bin");
     let extents = extents(portrait).map_err(failed(&copy_path))?;
-    copy(&portrait.identity.path, &copy_path, &extents).map_err(failed(&copy_path))?;
+    let name = copy_path.file_name().unwrap_or_default();
+    let copies = directory.file(name, Access::CreateNew).map_err(untrusted)?;
+    copy(&portrait.identity.path, copies, &extents).map_err(failed(&copy_path))?;
     let description = Description {
         version: 1,
         identity: &portrait.identity,
         signatures: &portrait.signatures,
-        copies: &copy_path.file_name().unwrap_or_default().to_string_lossy(),
+        copies: &name.to_string_lossy(),
         extents,
         how_to_put_back: "for each extent: dd if=COPIES of=DEVICE iflag=skip_bytes,count_bytes \
             oflag=seek_bytes conv=notrunc skip=copy_offset seek=device_offset count=bytes",
@@ -95,14 +96,17 @@ fn stem(identity: &Identity) -> String {
         .collect()
 }
 
-/// A new file of that name; numbered, since copies of earlier runs are kept.
-fn fresh(directory: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
+/// A new file of that name, which only this user reads; numbered, since copies of earlier runs are
+/// kept.
+fn fresh(directory: &TrustedDir, stem: &str) -> Result<(String, File), Untrusted> {
     let mut count = 1;
     loop {
-        let path = directory.join(format!("{stem}-{count}.json"));
-        match File::create_new(&path) {
-            Ok(file) => return Ok((path, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => count += 1,
+        let name = format!("{stem}-{count}.json");
+        match directory.file(name.as_ref(), Access::CreateNew) {
+            Ok(file) => return Ok((name, file)),
+            Err(Untrusted::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                count += 1;
+            }
             Err(error) => return Err(error),
         }
     }
@@ -157,9 +161,8 @@ fn lay_out(size: u64, places: impl Iterator<Item = u64>) -> Vec<Extent> {
 }
 
 /// Copies the extents, one after the other, and waits until they are on disk.
-fn copy(device: &Path, path: &Path, extents: &[Extent]) -> io::Result<()> {
+fn copy(device: &Path, mut copies: File, extents: &[Extent]) -> io::Result<()> {
     let device = File::open(device)?;
-    let mut copies = File::create(path)?;
     for extent in extents {
         let bytes = usize::try_from(extent.bytes).map_err(io::Error::other)?;
         let mut buffer = vec![0; bytes];
@@ -194,6 +197,23 @@ mod tests {
         assert_eq!(spans(1000, &[510]), [(0, 1000)]);
         assert_eq!(spans(END + 512, &[]), [(0, END), (END, 512)]);
         assert_eq!(spans(END, &[END + 5]), [(0, END)]);
+    }
+
+    #[test]
+    fn copies_are_private_and_never_go_through_a_planted_name() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let place = tempfile::tempdir().unwrap();
+        let (target, state) = (place.path().join("target"), place.path().join("state"));
+        std::fs::write(&target, "precious").unwrap();
+        let directory = TrustedDir::create(&state).unwrap();
+        symlink(&target, state.join("sda-1.json")).unwrap();
+        let (name, _) = fresh(&directory, "sda").unwrap();
+        assert_eq!(name, "sda-2.json");
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&state), mode(&state.join(name))), (0o700, 0o600));
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+        std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(TrustedDir::create(&state).is_err());
     }
 
     #[test]

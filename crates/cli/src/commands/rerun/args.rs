@@ -90,6 +90,10 @@ pub struct RerunArgs {
     #[arg(long, short, value_name = "FILE", requires = "name")]
     pub output: Option<PathBuf>,
 
+    /// Replace a file that exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+
     /// Show times as m:ss, like the published tables
     #[arg(long, requires = "name")]
     pub clock: bool,

@@ -108,7 +108,7 @@ impl Inquired<'_> {
         if !args.inquiry && format != Format::Json {
             output::bytes(b"\n\n")?;
         }
-        output::to(output, &bytes)
+        output::to(output, &bytes, output::existing(args.force))
     }
 }
 

@@ -29,6 +29,8 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, Trouble> {
     let (table, setting) = understood(rerun)?;
     let stop = Stop::new();
     signals::install(&stop)?;
+    // A run takes long; its report must have a place at the end.
+    output::check(args.output.as_deref(), output::existing(args.force))?;
     let mut code = Code::Ok;
     if !args.inquiry {
         let plan = plan(args, rerun, &table, &setting)?;
@@ -84,6 +86,7 @@ fn wishes(args: &RerunArgs) -> Wishes {
         format: args.format,
         clock: args.clock,
         output: args.output.clone(),
+        existing: output::existing(args.force),
         silent: false,
         lock: args.lock.clone(),
     }

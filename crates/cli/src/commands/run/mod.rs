@@ -16,6 +16,7 @@ use crate::{output, places};
 pub use args::RunArgs;
 use begin::programs_to_name;
 pub use begin::{plan_trouble, request};
+use fsdyno_files::Existing;
 use fsdyno_host::journal::{CleanUp, Cleaned, Undo};
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::missing::Lack;
@@ -46,6 +47,8 @@ pub struct Wishes {
     pub clock: bool,
     /// Where it goes; standard output where nowhere.
     pub output: Option<PathBuf>,
+    /// What becomes of a file that is there.
+    pub existing: Existing,
     /// Whether there is none.
     pub silent: bool,
     /// What it does beside another measurement.
@@ -64,6 +67,7 @@ impl Wishes {
             },
             clock: args.clock,
             output: None,
+            existing: Existing::Keep,
             silent: false,
             lock: args.lock.clone(),
         }
@@ -132,14 +136,14 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
     // A name of no run must not leave an empty store behind. An older store is brought up to date
     // by being opened.
     match Store::open_existing_read_only(store_path) {
-        Err(error @ StoreError::NoStore { .. }) => return Err(Trouble::usage(error)),
         Err(StoreError::Older { .. }) => {}
-        looked => drop(looked?.resolve(name).map_err(Trouble::usage)?),
+        looked => drop(looked?.resolve(name)?),
     }
     let store = Store::open(store_path)?;
-    let id = store.resolve(name).map_err(Trouble::usage)?;
+    let id = store.resolve(name)?;
     let set = store.load(&id)?;
     let info = &set.run;
+    same_user(info)?;
     if wishes.dry_run {
         return say(&info.plan, &preflight(&info.plan, stop)?);
     }
@@ -190,6 +194,21 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), Trouble> {
         }
     }
     Ok(())
+}
+
+/// Refuses the run of another user: its plan names commands and paths, and may have been written
+/// to be executed by this one.
+fn same_user(info: &RunInfo) -> Result<(), Trouble> {
+    let us = provenance::uid();
+    let by = match info.provenance.uid {
+        Some(uid) if uid == us => return Ok(()),
+        Some(uid) => format!("uid {uid}"),
+        None => "an unknown user".to_owned(),
+    };
+    Err(Trouble::usage(format!(
+        "cannot resume {}: {by} recorded it, and its plan would run as uid {us}; begin a new run",
+        info.id
+    )))
 }
 
 /// Refuses to go on elsewhere: cells of one run are compared with each other.
@@ -280,7 +299,8 @@ fn finish(wishes: &Wishes, store: &Store, id: &str) -> Result<Code, Trouble> {
         advice: crate::commands::why::advice,
     };
     if !wishes.silent {
-        output::to(wishes.output.as_deref(), &told(&set, wishes, &options)?)?;
+        let text = told(&set, wishes, &options)?;
+        output::to(wishes.output.as_deref(), &text, wishes.existing)?;
     }
     let any = |test: fn(&Outcome) -> bool| set.cells.iter().any(|record| test(&record.outcome));
     Ok(if any(|outcome| matches!(outcome, Outcome::Failed(_))) {

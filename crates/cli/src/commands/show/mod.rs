@@ -13,7 +13,7 @@ use std::path::Path;
 
 pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
     let store = Store::open_existing_read_only(store)?;
-    let set = match store.resolve_any(&args.run).map_err(Trouble::usage)? {
+    let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) if args.commands.is_some() || args.latencies => {
             return Err(Trouble::usage(format!(

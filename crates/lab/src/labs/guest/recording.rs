@@ -5,7 +5,9 @@ use fsdyno_disk::record::Writer;
 use fsdyno_disk::{Payloads, Recorder};
 use fsdyno_model::{Cell, DiskRecord};
 use rustix::fs::{Access, access};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// What the names of records end with.
@@ -52,8 +54,7 @@ pub(crate) fn recorder(
         return Ok(Recorder::figures());
     };
     let path = file(&record.directory, cell, disk);
-    // Of a cell that was interrupted there may be one already.
-    let writer = File::create(&path).and_then(Writer::new);
+    let writer = create(&path).and_then(Writer::new);
     let writer = writer.map_err(|error| format!("cannot record to {}: {error}", path.display()))?;
     let payloads = if record.payloads {
         Payloads::Kept
@@ -63,9 +64,21 @@ pub(crate) fn recorder(
     Ok(Recorder::to(Box::new(writer), payloads))
 }
 
+/// A new file that only this user reads: it may hold the contents of a file system. Of a cell that was
+/// interrupted there may be one already, and another user may have planted a link.
+fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn records_of_two_runs_are_not_mixed_up_and_a_place_that_is_none_is_named() {
@@ -81,7 +94,15 @@ mod tests {
             workload: 0,
         };
         record_place(&record, true).unwrap();
+        let path = file(&record.directory, cell, 1);
+        let target = home.path().join("target");
+        fs::write(&target, "precious").unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
         drop(recorder(Some(&record), cell, 1).unwrap());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+        let about = fs::symlink_metadata(&path).unwrap();
+        assert!(about.is_file());
+        assert_eq!(about.permissions().mode() & 0o777, 0o600);
         let error = record_place(&record, true).unwrap_err();
         assert!(error.contains("cell-3-disk-1.record"), "{error}");
         // One that is gone on with finds its own.

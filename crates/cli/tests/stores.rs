@@ -1,0 +1,150 @@
+//! Stores that cannot be read, stores and runs of other users, and files that are already there: the
+//! same answer from every command.
+
+mod support;
+
+use fsdyno_store::Store;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use support::{Home, Said};
+
+/// A home with one run, and where its store is.
+fn home() -> (Home, PathBuf) {
+    let home = Home::new();
+    let store = home.path("runs.db");
+    let on = format!("dir:{}", home.work().display());
+    let run = ["run", "--on", &on, "--dataset", "mixed", "--scale", "0.002"];
+    let more = [
+        "--engine",
+        "null",
+        "--workload",
+        "stat-walk",
+        "--repeats",
+        "1",
+    ];
+    let said = at(&home, &store, &[&run[..], &more].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    (home, store)
+}
+
+fn at(home: &Home, store: &std::path::Path, words: &[&str]) -> Said {
+    let store = store.display().to_string();
+    home.fsdyno(&[&["--store", &store][..], words].concat())
+}
+
+/// Every command that reads runs of the store.
+const READING: [&[&str]; 8] = [
+    &["runs"],
+    &["show", "last"],
+    &["report", "last"],
+    &["chart", "last"],
+    &["why", "last", "a", "b"],
+    &["compare", "last", "last"],
+    &["run", "--resume", "last"],
+    &["run", "--resume", "last", "--dry-run"],
+];
+
+#[test]
+fn a_store_that_cannot_be_read_is_exit_code_1_in_every_command_and_stays_as_it_is() {
+    let (home, store) = home();
+    let whole = fs::read(&store).unwrap();
+    let broken = home.path("broken.db");
+    let merge = ["merge", &store.display().to_string()].map(str::to_owned);
+    let merge: Vec<&str> = merge.iter().map(String::as_str).collect();
+    let damaged = [vec![b'x'; 4096], whole[4096..].to_vec()].concat();
+    for bytes in [
+        &whole[..0],
+        &whole[..700],
+        &whole[..8192],
+        b"short",
+        &damaged,
+    ] {
+        fs::write(&broken, bytes).unwrap();
+        for words in READING.iter().copied().chain([&merge[..]]) {
+            let said = at(&home, &broken, words);
+            assert_eq!(said.code, Some(1), "{words:?}: {}{}", said.out, said.err);
+            assert!(said.err.contains("broken.db"), "{words:?}: {}", said.err);
+            assert!(fs::read(&broken).unwrap() == bytes, "{words:?} wrote to it");
+        }
+    }
+    // A store or a run that is not there is a wrong command line.
+    for words in READING {
+        let said = at(&home, &home.path("none.db"), words);
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+        assert!(!home.path("none.db").exists(), "{words:?} made a store");
+    }
+    for words in READING.iter().filter(|words| words.contains(&"last")) {
+        let nope = |word: &&'static str| if *word == "last" { "nope" } else { *word };
+        let words: Vec<&str> = words.iter().map(nope).collect();
+        let said = at(&home, &store, &words);
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn the_run_of_another_user_is_not_resumed_and_a_store_that_others_can_change_not_written() {
+    let (home, store) = home();
+    {
+        let mut open = Store::open(&store).unwrap();
+        let mut run = open.load(&open.resolve("last").unwrap()).unwrap().run;
+        for (id, uid) in [("theirs", Some(4242)), ("unknown", None)] {
+            run.id = id.to_owned();
+            run.provenance.uid = uid;
+            open.begin(&run).unwrap();
+        }
+    }
+    for (run, who) in [("theirs", "uid 4242"), ("unknown", "an unknown user")] {
+        let said = at(&home, &store, &["run", "--resume", run]);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(who), "{}", said.err);
+    }
+    fs::set_permissions(&store, fs::Permissions::from_mode(0o666)).unwrap();
+    let before = fs::read(&store).unwrap();
+    let said = at(&home, &store, &["run", "--resume", "2"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("writable by everybody"), "{}", said.err);
+    assert_eq!(at(&home, &store, &["report"]).code, Some(0));
+    assert!(before == fs::read(&store).unwrap());
+}
+
+#[test]
+fn a_file_that_exists_is_replaced_only_when_forced_and_never_through_a_link() {
+    let (home, store) = home();
+    let (page, target) = (home.path("page"), home.path("target"));
+    let named = page.display().to_string();
+    let report = ["report", "last", "--format", "html", "--output", &named];
+    let chart = ["chart", "last", "samples", "--output", &named];
+    for words in [&report[..], &chart] {
+        fs::write(&target, "precious").unwrap();
+        symlink(&target, &page).unwrap();
+        let said = at(&home, &store, words);
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+        assert!(said.err.contains("--force"), "{}", said.err);
+        let said = at(&home, &store, &[words, &["--force"]].concat());
+        assert_eq!(said.code, Some(0), "{words:?}: {}", said.err);
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+        assert!(!page.is_symlink() && page.is_file());
+        let before = fs::read(&page).unwrap();
+        assert_eq!(at(&home, &store, words).code, Some(2));
+        assert!(before == fs::read(&page).unwrap());
+        fs::remove_file(&page).unwrap();
+    }
+    // A directory of charts, one of which is there: none is written.
+    let directory = home.path("charts");
+    fs::create_dir(&directory).unwrap();
+    let charts = format!("{}/", directory.display());
+    let words = ["chart", "last", "--output", &charts];
+    assert_eq!(at(&home, &store, &words).code, Some(0));
+    let mut files: Vec<_> = fs::read_dir(&directory).unwrap().flatten().collect();
+    assert!(files.len() > 1);
+    fs::remove_file(files.pop().unwrap().path()).unwrap();
+    assert_eq!(at(&home, &store, &words).code, Some(2));
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), files.len());
+    // No run begins whose report has no place.
+    fs::write(&page, "mine").unwrap();
+    let rerun = ["rerun", "btrfs-2008", "--dry-run", "--output", &named];
+    let said = at(&home, &store, &rerun);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
+}
