@@ -24,7 +24,7 @@ use std::path::Path;
 const COLOURS: [&str; 7] = ["0", "1", "2", "31", "33", "36", "1;32"];
 
 /// Text with its control, direction and zero-width characters as visible escapes. Newlines and tabs
-/// stay; colours stay where `coloured`.
+/// stay, and so does CR before LF, which CSV has (RFC 4180); colours stay where `coloured`.
 ///
 /// The escape is that of JSON (`\u001b`): JSON that is filtered here keeps its meaning.
 pub fn visible(text: &str, coloured: bool) -> Cow<'_, str> {
@@ -34,7 +34,8 @@ pub fn visible(text: &str, coloured: bool) -> Cow<'_, str> {
     let mut clean = String::with_capacity(text.len() + 16);
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
-        if !is_steering(c) || matches!(c, '\n' | '\t') {
+        let line_end = c == '\r' && rest.as_str().starts_with('\n');
+        if !is_steering(c) || matches!(c, '\n' | '\t') || line_end {
             clean.push(c);
         } else if let Some(colour) = colour(c, rest.as_str()).filter(|_| coloured) {
             let _ = write!(clean, "\x1b[{colour}m");
