@@ -200,15 +200,14 @@ impl Contender {
 
 impl fmt::Display for LayoutChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A name that ends in a digit sets its count apart: `raid0x2`.
-        let between = if self.name.ends_with(|c: char| c.is_ascii_digit()) {
-            "x"
-        } else {
-            ""
-        };
-        match self.devices {
-            1 => f.write_str(&self.name),
-            devices => write!(f, "{}{between}{devices}", self.name),
+        let (name, devices) = (&self.name, self.devices);
+        let ends_in_digit = name.ends_with(|c: char| c.is_ascii_digit());
+        // An `x` separates a count that would be read as a part of the name, or the reverse:
+        // `raid0x2`, `raid1x1`.
+        match devices {
+            1 if !ends_in_digit => f.write_str(name),
+            _ if ends_in_digit || name.ends_with('x') => write!(f, "{name}x{devices}"),
+            _ => write!(f, "{name}{devices}"),
         }
     }
 }
@@ -267,6 +266,23 @@ mod tests {
             }
         );
         assert_eq!(all.mount, ["noatime", "compress=zstd"]);
+    }
+
+    #[test]
+    fn every_layout_is_read_back_from_its_label() {
+        for text in [
+            "ext4@pool2",
+            "ext4@pool",
+            "ext4@raid0x2",
+            "ext4@raid1x1",
+            "ext4@boxx2",
+            "ext4@box",
+        ] {
+            let contender = Contender::parse(text, &kind_of).unwrap();
+            assert_eq!(contender.label, text);
+            let again = Contender::parse(&contender.label, &kind_of);
+            assert_eq!(again, Ok(contender));
+        }
     }
 
     #[test]
