@@ -11,7 +11,7 @@ use crate::cut::Remains;
 use crate::pending::Pending;
 use crate::random::Random;
 use crate::request::{Failure, Kind, Request};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The faults of one disk.
 #[derive(Debug, Default)]
@@ -38,11 +38,12 @@ impl Faults {
                 None => latent.extend(extent.map(|sector| (sector, ns))),
                 Some(count) => {
                     let length = extent.end - extent.start;
-                    let mut drawn = 0;
-                    while drawn < count {
-                        let sector = extent.start + random.below(length);
-                        drawn += u64::from(latent.insert(sector, ns).is_none());
+                    // Of this entry alone: another one may have taken the whole extent.
+                    let mut drawn = BTreeSet::new();
+                    while (drawn.len() as u64) < count {
+                        drawn.insert(extent.start + random.below(length));
                     }
+                    latent.extend(drawn.into_iter().map(|sector| (sector, ns)));
                 }
             }
         }
@@ -105,5 +106,20 @@ impl Faults {
         for sector in healed {
             self.latent.remove(&sector);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_entries_may_lose_sectors_of_the_same_extent() {
+        let all = "[[latent]]\nat = \"0\"\nlength = \"8K\"\n";
+        let some = "[[latent]]\nat = \"0\"\nlength = \"8K\"\ncount = 4\ntakes_ms = 1\n";
+        let plan = FaultPlan::parse(&format!("{all}{some}")).unwrap();
+        let faults = Faults::new(plan);
+        assert_eq!(faults.latent.len(), 16);
+        assert_eq!(faults.latent.values().filter(|ns| **ns > 0).count(), 4);
     }
 }

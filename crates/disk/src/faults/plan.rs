@@ -138,7 +138,7 @@ pub enum FaultsError {
     Impossible(#[from] Impossible),
 }
 
-/// The most sectors that a plan may lose: they are kept one by one.
+/// The most sectors that a plan may lose, in all entries: they are kept one by one.
 const MOST_LATENT: u64 = 1 << 20;
 
 fn extent(key: &str, at: Bytes, length: Bytes) -> Result<(), Impossible> {
@@ -214,6 +214,7 @@ impl FaultPlan {
             extent("error", error.at, error.length)?;
             Impossible::outside("error.takes_ms", error.takes_ms, 0.0, 600_000.0)?;
         }
+        let mut lost = 0_u64;
         for latent in &self.latent {
             extent("latent", latent.at, latent.length)?;
             Impossible::outside("latent.takes_ms", latent.takes_ms, 0.0, 600_000.0)?;
@@ -223,7 +224,10 @@ impl FaultPlan {
                 let why = "at most half of the extent is drawn; without `count` all of it is lost";
                 return Err(Impossible::new("latent.count", count.to_string(), why));
             }
-            Impossible::outside("latent.count", count as f64, 1.0, MOST_LATENT as f64)?;
+            lost = lost.saturating_add(count);
+            let key = "latent.count";
+            Impossible::outside(key, count as f64, 1.0, MOST_LATENT as f64)?;
+            Impossible::outside(key, lost as f64, 1.0, MOST_LATENT as f64)?;
         }
         Impossible::outside("flush.lies", self.flush.lies, 0.0, 1.0)?;
         for slow in &self.slow {
@@ -283,6 +287,11 @@ mod tests {
             ("[flush]\nlies = 2.0", "flush.lies"),
             (
                 "[[latent]]\nat = \"0\"\nlength = \"1K\"\ncount = 2",
+                "latent.count",
+            ),
+            (
+                "[[latent]]\nat = \"0\"\nlength = \"300M\"\n\
+                 [[latent]]\nat = \"0\"\nlength = \"300M\"",
                 "latent.count",
             ),
             (
