@@ -99,8 +99,8 @@ fn by_date(printed: &str) -> Option<Taken> {
     };
     for line in lines.take(2) {
         let mut words = line.split_whitespace();
-        taken.user.0 += minutes(words.next()?)?.0;
-        taken.system.0 += minutes(words.next()?)?.0;
+        taken.user = sum(taken.user, minutes(words.next()?)?)?;
+        taken.system = sum(taken.system, minutes(words.next()?)?)?;
     }
     Some(taken)
 }
@@ -112,12 +112,21 @@ fn by_time(printed: &str) -> Option<Taken> {
         seconds(lines.find_map(|line| line.strip_prefix(name))?.trim())
     };
     let wall = of(work, "real")?;
+    let durable = match of(sync, "real") {
+        Some(more) => Some(sum(wall, more)?),
+        None => None,
+    };
     Some(Taken {
         wall,
-        durable: of(sync, "real").map(|more| Nanos(wall.0 + more.0)),
+        durable,
         user: of(work, "user")?,
         system: of(work, "sys")?,
     })
+}
+
+/// Another machine may print any number.
+fn sum(one: Nanos, other: Nanos) -> Option<Nanos> {
+    one.0.checked_add(other.0).map(Nanos)
 }
 
 /// `1700000000.123456789`, or `1.25`; some locales and shells write a comma.
@@ -160,7 +169,13 @@ mod tests {
         let taken = Clock::Time.read(posix, true).unwrap();
         assert_eq!(taken.wall, Nanos(1_250_000_000));
         assert_eq!(taken.durable, Some(Nanos(2_000_000_000)));
-        for broken in ["", "wall 1.N 2.N 3.N\n0m0s 0m0s\n0m0s 0m0s\n", "wall 1 2\n"] {
+        for broken in [
+            "",
+            "wall 1.N 2.N 3.N\n0m0s 0m0s\n0m0s 0m0s\n",
+            "wall 1 2\n",
+            "wall 1 2 3\n300000000m0s 0m0s\n300000000m0s 0m0s\n",
+            "real 18446744073\nuser 0\nsys 0\nsynced\nreal 18446744073\n",
+        ] {
             assert!(Clock::Date.read(broken, true).is_err(), "{broken}");
             assert!(Clock::Time.read(broken, true).is_err(), "{broken}");
         }
