@@ -12,6 +12,8 @@ pub mod counters;
 pub mod daemons;
 pub mod errno;
 pub mod formatting;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod guard;
 pub mod guest;
 pub mod image;

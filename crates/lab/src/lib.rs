@@ -4,6 +4,8 @@
 
 mod disks;
 mod filled;
+#[doc(hidden)]
+pub mod fuzz;
 mod in_memory;
 pub mod job;
 pub mod labs;

@@ -9,6 +9,8 @@ pub mod datasets;
 pub mod engines;
 pub mod fragments;
 pub mod free_space;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod ground;
 pub mod measure;
 pub mod plug;

@@ -2,6 +2,8 @@
 //! the figures decide that (`open`), and how it is taken through its cells ([`conductor`]). It measures nothing and stores nothing itself.
 
 pub mod conductor;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod judging;
 mod open;
 pub mod resolve;

@@ -5,6 +5,7 @@
 
 mod crates;
 mod form;
+mod fuzz;
 mod reach;
 mod source;
 

@@ -184,7 +184,7 @@ fn serial(disk: &Block) -> Option<String> {
 }
 
 /// The text of SCSI's vital product data page 80h: a head of four bytes, the last two its length.
-fn unit_serial(page: &[u8]) -> Option<String> {
+pub(crate) fn unit_serial(page: &[u8]) -> Option<String> {
     let head = page.get(..4)?;
     let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
     let text = String::from_utf8_lossy(page.get(4..4 + length)?);

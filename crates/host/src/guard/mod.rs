@@ -32,13 +32,13 @@ mod configured;
 mod consent;
 mod family;
 mod file;
-mod identity;
-mod mountinfo;
+pub(crate) mod identity;
+pub(crate) mod mountinfo;
 mod open_files;
 mod proc;
 mod release;
 mod saved;
-mod signatures;
+pub(crate) mod signatures;
 pub(crate) mod sysfs;
 mod users;
 

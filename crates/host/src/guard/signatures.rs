@@ -183,7 +183,7 @@ struct Entry {
 }
 
 /// Reads `wipefs -J`. Versions before 2.36 print nothing where there is nothing.
-fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, String> {
+pub(crate) fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -207,7 +207,7 @@ fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, String> {
 }
 
 /// Reads `blkid -p -o export`: one `KEY=value` a line; it does not tell where the magic lies.
-fn parse_blkid(text: &str, device: &str) -> Vec<Signature> {
+pub(crate) fn parse_blkid(text: &str, device: &str) -> Vec<Signature> {
     let value = |key: &str| {
         text.lines()
             .filter_map(|line| line.split_once('='))

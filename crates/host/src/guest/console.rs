@@ -53,7 +53,7 @@ impl Console {
     }
 }
 
-fn keep(mut stream: impl BufRead, kept: &Mutex<VecDeque<String>>) -> io::Result<()> {
+pub(crate) fn keep(mut stream: impl BufRead, kept: &Mutex<VecDeque<String>>) -> io::Result<()> {
     let mut line = Vec::new();
     loop {
         line.clear();

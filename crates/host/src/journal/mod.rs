@@ -7,7 +7,7 @@
 //! Journals are reached through [`TrustedDir`]: nobody else can have written one that is read.
 
 mod cleanup;
-mod record;
+pub(crate) mod record;
 mod removal;
 mod shape;
 

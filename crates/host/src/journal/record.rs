@@ -148,14 +148,14 @@ impl fmt::Display for Resource {
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Record {
+pub(crate) enum Record {
     Make(u64, Resource),
     Gone(u64),
 }
 
 impl Record {
     /// The line, with its end.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         match self {
             Self::Make(id, resource) => {
                 let mut line = format!("make {id} {}", resource.kind());
@@ -202,7 +202,7 @@ impl Record {
 ///
 /// A last line without its end was being written when the process died: what it tells of was
 /// not begun, since the line comes first, or is to be undone once more, which does no harm.
-pub(super) fn standing(journal: &[u8]) -> Vec<(u64, Resource)> {
+pub(crate) fn standing(journal: &[u8]) -> Vec<(u64, Resource)> {
     let mut standing = Vec::new();
     let whole = journal
         .iter()

@@ -101,7 +101,7 @@ fn read() -> io::Result<Vec<MountInfo>> {
 
 /// Reads a line: `36 35 98:0 /root /target rw,noatime shared:1 - ext3 /dev/sda1 rw,data=ordered`
 /// (`proc_pid_mountinfo(5)`).
-fn parse(line: &[u8]) -> Option<MountInfo> {
+pub(crate) fn parse(line: &[u8]) -> Option<MountInfo> {
     let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
     let dash = fields.iter().skip(6).position(|field| *field == b"-")? + 6;
     let text = |at: usize| {

@@ -131,7 +131,7 @@ impl PlanFile {
     }
 
     /// Understands the text of a plan file.
-    pub(super) fn parse(
+    pub(crate) fn parse(
         path: &str,
         text: &str,
         judge: Judge<'_>,

@@ -125,7 +125,7 @@ fn unused(hands: &mut Elsewhere<'_, '_>, dialect: &Dialect, path: &Path) -> Resu
 }
 
 /// The line that shows a device, a part of it, or what it is a part of, in use.
-fn use_of<'a>(device: &str, uses: &'a str) -> Option<&'a str> {
+pub(super) fn use_of<'a>(device: &str, uses: &'a str) -> Option<&'a str> {
     uses.lines().find(|line| {
         let mut words = line.split_whitespace();
         words.any(|word| {

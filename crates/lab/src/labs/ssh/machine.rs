@@ -220,7 +220,7 @@ fn least(far: &mut dyn Far, clock: Clock, directory: &str) -> Result<Nanos, SshL
 }
 
 /// What stands after `NAME=` in a line of its own, where something does.
-fn answer(told: &str, name: &str) -> Option<String> {
+pub(super) fn answer(told: &str, name: &str) -> Option<String> {
     let mut lines = told.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
     let value = value.split_whitespace().collect::<Vec<_>>().join(" ");

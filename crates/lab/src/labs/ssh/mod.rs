@@ -7,6 +7,8 @@ mod devices;
 mod dialects;
 mod doing;
 mod far;
+#[doc(hidden)]
+pub mod fuzz;
 mod machine;
 mod phases;
 pub(crate) mod refused;

@@ -263,14 +263,14 @@ fn timed(
 }
 
 /// The lines that a search found, as the script told.
-fn matches(printed: &str) -> u64 {
+pub(super) fn matches(printed: &str) -> u64 {
     let mut lines = printed.lines();
     let told = lines.find_map(|line| line.strip_prefix("matches "));
     told.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// The busy time of all processors between two lines `busy TICKS HZ`.
-fn machine_busy(printed: &str) -> Option<Nanos> {
+pub(super) fn machine_busy(printed: &str) -> Option<Nanos> {
     let lines = printed.lines().filter_map(|line| {
         let (ticks, hertz) = line.strip_prefix("busy ")?.split_once(' ')?;
         Some((ticks.parse::<u64>().ok()?, hertz.parse::<u64>().ok()?))

@@ -1,0 +1,88 @@
+//! The fuzz targets are a workspace of their own: its lock file has the versions of ours, and each
+//! target has its check, its driver for libFuzzer and its corpus.
+
+use crate::{Finding, files, read, report, root};
+use std::collections::BTreeSet;
+
+/// What the fuzz targets need and nothing else does.
+const ONLY_FUZZ: [&str; 3] = ["arbitrary", "fsdyno-fuzz", "libfuzzer-sys"];
+
+/// The packages of a lock file, each with its version and line.
+fn packages(lock: &str) -> Vec<(usize, &str, &str)> {
+    let lines: Vec<&str> = lock.lines().collect();
+    let value = |line: &'_ str, key: &str| -> Option<(usize, usize)> {
+        let from = line.strip_prefix(key)?.strip_prefix(" = \"")?;
+        Some((line.len() - from.len(), line.len() - 1))
+    };
+    let pairs = lines.windows(2).enumerate();
+    pairs
+        .filter_map(|(at, pair)| {
+            let (name, version) = (value(pair[0], "name")?, value(pair[1], "version")?);
+            Some((at, &pair[0][name.0..name.1], &pair[1][version.0..version.1]))
+        })
+        .collect()
+}
+
+fn other_versions(ours: &str, fuzz: &str) -> Vec<Finding> {
+    let known: BTreeSet<(&str, &str)> =
+        packages(ours).into_iter().map(|(_, n, v)| (n, v)).collect();
+    let others = packages(fuzz).into_iter();
+    others
+        .filter(|(_, name, version)| !ONLY_FUZZ.contains(name) && !known.contains(&(name, version)))
+        .map(|(line, name, version)| {
+            let what = format!("{name} {version} is not in Cargo.lock: cargo update --precise");
+            Finding::new("fuzz/Cargo.lock", line, what)
+        })
+        .collect()
+}
+
+#[test]
+fn the_fuzz_targets_use_the_versions_of_the_program() {
+    report(&other_versions(
+        &read("Cargo.lock"),
+        &read("fuzz/Cargo.lock"),
+    ));
+}
+
+#[test]
+fn the_check_of_versions_bites() {
+    let ours = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n";
+    assert_eq!(other_versions(ours, ours), []);
+    let other = ours.replace("1.0.0", "1.0.1");
+    assert_eq!(other_versions(ours, &other).len(), 1);
+    let only = "[[package]]\nname = \"arbitrary\"\nversion = \"1.0.0\"\n";
+    assert_eq!(other_versions(ours, only), []);
+}
+
+#[test]
+fn every_fuzz_target_is_listed_and_has_a_corpus() {
+    let manifest = read("fuzz/Cargo.toml");
+    let all = read("fuzz/src/targets/mod.rs");
+    let drivers = files(&[".rs"]);
+    let drivers = drivers.iter().filter_map(|path| {
+        let name = path.strip_prefix("fuzz/fuzz_targets/")?;
+        name.strip_suffix(".rs")
+    });
+    let drivers: BTreeSet<&str> = drivers.collect();
+    assert!(!drivers.is_empty(), "the fuzz targets were not found");
+    for name in &drivers {
+        let path = format!("fuzz/fuzz_targets/{name}.rs");
+        assert!(
+            manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")),
+            "{name}"
+        );
+        assert!(
+            all.contains(&format!("target(\"{name}\", {name}::check")),
+            "{name}"
+        );
+        assert!(read(&path).contains(&format!("run(\"{name}\"")), "{name}");
+    }
+    let corpus = std::fs::read_dir(root().join("fuzz/corpus")).unwrap();
+    let folders: BTreeSet<String> = corpus
+        .map(|folder| folder.unwrap())
+        .filter(|folder| folder.path().read_dir().unwrap().next().is_some())
+        .map(|folder| folder.file_name().into_string().unwrap())
+        .collect();
+    assert!(folders.iter().eq(&drivers), "{folders:?} and {drivers:?}");
+    assert_eq!(all.matches("    target(\"").count(), drivers.len());
+}

@@ -1,0 +1,20 @@
+//! Everything that is read of what another machine printed, for the fuzz targets.
+
+use super::clock::Clock;
+use super::{devices, doing, machine, phases};
+
+/// Reads a text by every reader; the bytes of what they return.
+pub fn read_far(printed: &str) -> usize {
+    let mut length = 0;
+    for clock in [Clock::Date, Clock::Time] {
+        let _ = clock.read(printed, true);
+    }
+    for at in 0..5 {
+        let _ = doing::column(printed, at);
+    }
+    let _ = (phases::matches(printed), phases::machine_busy(printed));
+    length += machine::answer(printed, "kernel").map_or(0, |text| text.len());
+    // example
+    length += devices::use_of("/dev/sda", printed).map_or(0, str::len);
+    length
+}

@@ -1,0 +1,45 @@
+//! Frames between host and guest: as they come, and as messages in correct frames. What is read is
+//! sent again and read back to the same.
+
+use fsdyno_lab::fuzz::{Ear, Mouth, Task, Word};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub fn check(input: &[u8]) {
+    both(input);
+    // As a message with the right checksum, where mutations of bytes would not come otherwise.
+    both(&framed(input));
+}
+
+fn both(line: &[u8]) {
+    messages::<Word>(line);
+    messages::<Task>(line);
+}
+
+fn messages<M: Serialize + DeserializeOwned>(line: &[u8]) {
+    let mut ear: Ear<_, M> = Ear::new(line);
+    while let Ok(Some(message)) = ear.hear() {
+        let mut sent = Vec::new();
+        if Mouth(&mut sent).say(&message).is_err() {
+            continue;
+        }
+        let again = Ear::<_, M>::new(sent.as_slice()).hear();
+        let again = again.expect("what was said is heard").expect("a message");
+        assert_eq!(
+            serde_json::to_value(&again).ok(),
+            serde_json::to_value(&message).ok()
+        );
+    }
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    let mut frame = b"\x1efd\x1f".to_vec();
+    frame.extend(
+        u32::try_from(message.len())
+            .unwrap_or(u32::MAX)
+            .to_le_bytes(),
+    );
+    frame.extend(crc32fast::hash(message).to_le_bytes());
+    frame.extend(message);
+    frame
+}

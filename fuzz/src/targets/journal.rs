@@ -1,0 +1,15 @@
+//! The clean-up journal: paths are absolute, and what still stands is written and read back to the
+//! same.
+
+use fsdyno_host::fuzz::{journal_of, read_journal};
+
+pub fn check(input: &[u8]) {
+    let things = read_journal(input);
+    for (_, thing) in &things {
+        assert!(thing.path().is_absolute(), "{thing}");
+    }
+    assert_eq!(read_journal(journal_of(&things).as_bytes()), things);
+    // A line that is not whole was being written.
+    let whole = input.iter().rposition(|byte| *byte == b'\n');
+    assert!(whole.is_some() || things.is_empty());
+}

@@ -1,0 +1,29 @@
+//! What programs, guests, other machines and the kernel print, by every reader there is: figures
+//! are finite, and nothing that a terminal would obey remains of a console.
+
+use fsdyno_host::fuzz::{read_blkid, read_console, read_mounts, read_serial};
+use fsdyno_lab::fuzz::read_far;
+use fsdyno_load::fuzz::read_program;
+
+pub fn check(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    for name in ["bonnie++", "dbench", "postmark", "sysbench-fileio"] {
+        let read = read_program(name, &text).expect("fsdyno knows the program");
+        for figure in read.unwrap_or_default() {
+            assert!(
+                figure.value.is_finite() && figure.value >= 0.0,
+                "{figure:?}"
+            );
+        }
+    }
+    assert!(read_blkid(&text) <= 2);
+    let lines = input.split(|byte| *byte == b'\n').count();
+    let (of_guard, of_mounts) = read_mounts(input);
+    assert!(of_guard <= lines && of_mounts <= lines);
+    assert!(read_far(&text) <= text.len());
+    let serial = read_serial(input).unwrap_or_default();
+    assert!(serial.len() <= 3 * input.len());
+    for line in read_console(input) {
+        assert!(!line.contains(char::is_control), "{line:?}");
+    }
+}
