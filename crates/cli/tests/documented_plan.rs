@@ -1,14 +1,14 @@
-//! The plan file in the README is one that runs, and shows every key.
+//! The plan file in docs/plans.md is one that runs, and shows every key.
 
 mod support;
 
 use support::Home;
 
-const README: &str = include_str!("../../../README.md");
+const PLANS: &str = include_str!("../../../docs/plans.md");
 
-/// The plan file in the README.
+/// The plan file in docs/plans.md.
 fn example() -> &'static str {
-    let (_, rest) = README.split_once("```toml\n").unwrap();
+    let (_, rest) = PLANS.split_once("```toml\n").unwrap();
     rest.split_once("```").unwrap().0
 }
 
@@ -22,7 +22,7 @@ fn plan(home: &Home, text: &str) -> support::Said {
 }
 
 #[test]
-fn the_plan_in_the_readme_is_understood() {
+fn the_documented_plan_is_understood() {
     let home = Home::new();
     let said = plan(&home, example());
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -34,7 +34,7 @@ fn the_plan_in_the_readme_is_understood() {
 }
 
 #[test]
-fn every_key_of_a_plan_stands_in_the_readme() {
+fn every_key_of_a_plan_is_documented() {
     let home = Home::new();
     let wrong = [
         "nonsense = 1".to_owned(),
@@ -56,9 +56,8 @@ fn every_key_of_a_plan_stands_in_the_readme() {
             .collect();
         assert!(keys.len() > 2, "{}", said.err);
         for key in keys {
-            let shown =
-                README.contains(&format!("{key} = ")) || README.contains(&format!("[{key}]"));
-            assert!(shown, "`{key}` is not in the README: {}", said.err);
+            let shown = PLANS.contains(&format!("{key} = ")) || PLANS.contains(&format!("[{key}]"));
+            assert!(shown, "`{key}` is not in docs/plans.md: {}", said.err);
         }
     }
 }

@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_documented_plan_is_one() {
-        let documents = include_str!("../../../../docs/disks.md");
+        let documents = include_str!("../../../../docs/model-disks.md");
         let mut blocks = documents.split("```toml\n").skip(1);
         let documented = blocks.find(|block| block.contains("[[latent]]")).unwrap();
         let plan = FaultPlan::parse(documented.split("```").next().unwrap()).unwrap();

@@ -22,7 +22,7 @@ pub fn faults(file: &Path, base: &Path) -> Result<String, Complaint> {
     fsdyno_lab::disk_faults(&base.join(file)).map_err(|error| {
         Complaint::wrong(
             error,
-            "docs/disks.md of fsdyno shows a file of faults whole",
+            "docs/model-disks.md of fsdyno shows a file of faults whole",
         )
     })
 }

@@ -69,7 +69,7 @@ pub struct ServeArgs {
     /// How large the disk is [default: as its image is, or the profile says]
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
-    /// Faults that the disks are told to have: a file (docs/disks.md shows one)
+    /// Faults that the disks are told to have: a file (docs/model-disks.md shows one)
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
     /// Which time the guest lives in

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const HELP: &str = "\
 Each rerun is an ordinary run: it is in the store, goes on after an interruption (fsdyno run --resume)
 and is told again in any format (fsdyno report RUN --against NAME). What each takes and what it is
-known for: docs/reruns.md";
+known for: docs/published.md";
 
 /// What is done again.
 #[derive(Debug, Args)]

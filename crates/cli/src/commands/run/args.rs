@@ -109,8 +109,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub time: Option<DiskTime>,
 
-    /// Faults that these disks are told to have, from a file (docs/disks.md shows one): errors,
-    /// lost sectors, slow periods, flushes that lie. Reports say so first
+    /// Faults that these disks are told to have, from a file (docs/model-disks.md shows one):
+    /// errors, lost sectors, slow periods, flushes that lie. Reports say so first
     #[arg(long, value_name = "FILE")]
     pub disk_faults: Option<PathBuf>,
 
