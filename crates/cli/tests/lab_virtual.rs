@@ -141,6 +141,36 @@ fn a_pool_served_by_a_daemon_has_the_same_figures_again() {
     assert_eq!(runs[0], runs[1]);
 }
 
+/// Touches every second page of 300 MB, then the others, so that the host merges no mappings.
+const SCATTERED: &str = "python3 -c 'import mmap
+pages = mmap.mmap(-1, 300 << 20)
+for first in 0, 4096:
+    for at in range(first, 300 << 20, 8192): pages[at] = 1'";
+
+#[test]
+fn a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reason() {
+    let test = "a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reason";
+    let programs = ["mkfs.ext4", "python3"];
+    let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
+        return;
+    };
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    if limit.trim().parse::<u32>().unwrap() > 70_000 {
+        println!("SKIP vm.max_map_count of at most 70000: {test}");
+        return;
+    }
+    let home = Home::new();
+    // example
+    let said = home.fsdyno(&words(&home, &kernel, "ext4", &["--exec", SCATTERED]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let result = home.result("last");
+    let message = result["cells"][0]["outcome"]["message"].as_str().unwrap();
+    let reason = format!("the host allows {} mappings", limit.trim());
+    for words in [reason.as_str(), "sysctl vm.max_map_count=1048576"] {
+        assert!(message.contains(words), "{message}");
+    }
+}
+
 /// The processes of a guest.
 fn guests(home: &Home) -> Vec<i32> {
     // Its kernel is called by where it lies.

@@ -1,5 +1,6 @@
 //! The console of a guest: its last lines, kept for the day it dies.
 
+use super::kernels::HOST_REFUSES_PAGES;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,8 +9,14 @@ use std::thread::{self, JoinHandle};
 /// How many lines are kept.
 const KEPT: usize = 60;
 
-/// What a kernel says when it cannot go on, and the first process before it.
-const DYING: [&str; 4] = ["Kernel panic", "BUG:", "Oops", "fsdyno: "];
+/// What a kernel prints when it or a program cannot continue, and the first process before it.
+const DYING: [&str; 5] = [
+    "Kernel panic",
+    "BUG:",
+    "Oops",
+    "fsdyno: ",
+    HOST_REFUSES_PAGES,
+];
 
 /// The longest line that is kept, bytes: whatever a guest prints, memory stays bounded.
 const LONGEST: u64 = 4 << 10;
@@ -121,6 +128,14 @@ mod tests {
         let mut console = Console::of(io::Cursor::new(text));
         let last = console.last(3);
         assert_eq!(last, ["Kernel panic - not syncing"]);
+    }
+
+    #[test]
+    fn a_refusal_of_the_host_is_among_the_last_lines_whatever_follows() {
+        let after = "\nanother line".repeat(20);
+        let text = format!("before\n<3>{HOST_REFUSES_PAGES}! This can happen{after}\n");
+        let mut console = Console::of(io::Cursor::new(text));
+        assert!(console.last(3)[0].starts_with(HOST_REFUSES_PAGES));
     }
 
     #[test]

@@ -41,15 +41,28 @@ pub fn has_amx() -> bool {
     about.contains(" amx_tile")
 }
 
-/// Why a kernel that has not what is changed here died with these words, and the way out; none where
-/// that is not known.
-pub fn known_end(words: &str) -> Option<&'static str> {
+/// What User-mode Linux prints when the host refuses to map a page of a program, which it then kills.
+pub const HOST_REFUSES_PAGES: &str = "UML ran out of memory on the host side";
+
+/// Why a kernel or one of its programs died with these lines on the console, and the way out; none
+/// where that is not known.
+pub fn known_end(words: &str) -> Option<String> {
+    if words.contains(HOST_REFUSES_PAGES) {
+        let limit = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+        return Some(format!(
+            "the host refused to map another page of a program of the guest: User-mode Linux maps \
+             pages one by one, and the host allows {} mappings in a process. Raise that limit: \
+             sysctl vm.max_map_count=1048576",
+            limit.trim()
+        ));
+    }
     // The first process ended by a fault, as every one would.
     let faulted = words.contains("Attempted to kill init! exitcode=0x0000000b");
-    (faulted && has_amx()).then_some(
+    (faulted && has_amx()).then(|| {
         "the processor has AMX, for whose registers this kernel of User-mode Linux has no room; the \
-         lab kernel has: fsdyno lab setup, and --guest-kernel lab",
-    )
+         lab kernel has: fsdyno lab setup, and --guest-kernel lab"
+            .to_owned()
+    })
 }
 
 /// All of it, for the identity of what is built.

@@ -16,7 +16,7 @@ mod sources;
 mod tools;
 mod verified;
 
-pub use amendments::{has_amx, known_end};
+pub use amendments::{HOST_REFUSES_PAGES, has_amx, known_end};
 pub use fragment::NotUnderstood;
 pub use identity::Identity;
 pub use making::{Made, Order, Progress, SetupError, set_up};

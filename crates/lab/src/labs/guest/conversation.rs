@@ -3,7 +3,7 @@
 use crate::missing::Missing;
 use crate::talk::{Ear, Mouth, Task, Word};
 use fsdyno_host::cache;
-use fsdyno_host::guest::{Guest, ended};
+use fsdyno_host::guest::{Guest, ended, kernels};
 use fsdyno_model::{Bytes, CellRecord, Event, Mark, Nanos, Recovery, Stop};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -192,12 +192,13 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Lets the guest end by itself; by force where it does not.
-    pub fn leave(mut self) {
+    /// Lets the guest end by itself, or by force where it does not; the last lines of its console.
+    pub fn leave(mut self, lines: usize) -> Vec<String> {
         // Its work is done: however it ends, nothing is lost.
         let _ = self.say(&Task::Leave);
         let patience = self.guest.patience(LEAVE);
         let _ = self.guest.wait(patience);
+        self.guest.end(lines)
     }
 
     /// How the guest ended, and the last lines of its console.
@@ -231,15 +232,19 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// What a guest did, with the last lines of its console where it printed any.
+/// What a guest did, with the last lines of its console where it printed any, and their known cause.
 pub fn with_last(what: String, last: &[String]) -> String {
     if last.is_empty() {
         return what;
     }
-    format!(
-        "{what}; the last lines of its console: {}",
-        last.join(" / ")
-    )
+    let printed = last.join(" / ");
+    let known = known_cause(last).unwrap_or_default();
+    format!("{what}; the last lines of its console: {printed}{known}")
+}
+
+/// The known cause of what a guest printed last, to append to a failure.
+pub fn known_cause(last: &[String]) -> Option<String> {
+    kernels::known_end(&last.join("\n")).map(|known| format!("; {known}"))
 }
 
 fn unexpected(word: &Word) -> Silence {

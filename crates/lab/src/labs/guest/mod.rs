@@ -21,7 +21,7 @@ use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::Halt;
 use crate::talk::Task;
-use conversation::{Conversation, Silence};
+use conversation::{Conversation, Silence, known_cause};
 use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
@@ -183,17 +183,14 @@ impl GuestLab {
         });
         match told {
             Ok((about, missing)) => {
-                conversation.leave();
+                conversation.leave(0);
                 // What another kernel has is known here, not in there.
                 let way_out = |need: &_| kernels::way_out(need, self.machine.kernel());
                 Ok((about, missing.with_ways_out(way_out)))
             }
             Err(Silence::Stopped) => Err(GuestLabError::Stopped),
             Err(silence) => {
-                let mut what = conversation.last_words(&silence, LAST_LINES);
-                if let Some(known) = kernels::known_end(&what) {
-                    what = format!("{what}; {known}");
-                }
+                let what = conversation.last_words(&silence, LAST_LINES);
                 Err(GuestLabError::Mute { what })
             }
         }
@@ -276,9 +273,10 @@ impl GuestLab {
         let told = Self::converse(&mut conversation, notes, plan, cell, (kept, mark));
         match told {
             Ok(mut record) => {
-                conversation.leave();
+                let last = conversation.leave(LAST_LINES);
                 // Now, while the images stand that may be what fills the disk.
                 if let Outcome::Failed(failure) = &mut record.outcome {
+                    failure.message.extend(known_cause(&last));
                     hint(failure, plan);
                 }
                 Ok(record)

@@ -184,7 +184,7 @@ impl GuestLab {
         });
         match heard {
             Ok(recovery) => {
-                conversation.leave();
+                conversation.leave(0);
                 Ok(recovery)
             }
             // The kernel died of what it found: that is how it came back.

@@ -1,7 +1,7 @@
 //! A cell in virtual time: its guest on model disks, whose time this process keeps. The guest is
 //! given its task in a file and tells what happens; it is asked nothing.
 
-use super::conversation::with_last;
+use super::conversation::{known_cause, with_last};
 use super::line::{Line, Words};
 use super::recording::recorder;
 use super::{GuestLab, LAST_LINES, disk, memory_for};
@@ -161,6 +161,7 @@ impl GuestLab {
                 recorded::add(&mut record.samples, &recorders);
                 if let Outcome::Failed(failure) = &mut record.outcome {
                     failure.message.extend(disks::remark(in_all(&passed)));
+                    failure.message.extend(known_cause(&last));
                 }
                 Ok(record)
             }
