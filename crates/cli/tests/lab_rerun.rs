@@ -202,3 +202,25 @@ fn every_rerun_is_a_plan_of_its_suite_on_its_disk() {
         }
     }
 }
+
+#[test]
+fn the_memory_of_zfs_is_limited_in_virtual_time_only() {
+    let home = Home::new();
+    // example
+    let disk = ["--fs", "zfs", "--dry-run"];
+    let rerun = [
+        &["rerun", "zfs-two-disks-2008", "--scale", "0.1"],
+        &disk[..],
+    ]
+    .concat();
+    let real = "run quick --lab uml --disk sata-2008 --time real";
+    let real: Vec<&str> = real.split(' ').chain(disk).collect();
+    for (args, limited) in [(rerun, true), (real, false)] {
+        let said = home.fsdyno(&args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        assert!(said.out.contains("zfs-fuse --no-kstat-mount"), "{args:?}");
+        for option in ["--max-arc-size 32", "UMEM_OPTIONS=nomagazines"] {
+            assert_eq!(said.out.contains(option), limited, "{args:?}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use crate::preflight::{Preflight, Prepared};
 use fsdyno_load::datasets::{Dataset, DatasetError};
 use fsdyno_load::workloads;
-use fsdyno_model::{Bytes, Cell, Contender, PhasePlan, Plan, Workload};
+use fsdyno_model::{Bytes, Cell, Contender, Daemon, PhasePlan, Plan, Workload};
 use fsdyno_recipes::Filesystem;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +42,15 @@ impl<'a> Job<'a> {
             prepared: &preflight.workloads[cell.workload as usize],
             image_bytes: preflight.image_bytes,
         }
+    }
+
+    /// The daemon of its file system, with the options of this cell.
+    pub fn daemon(&self) -> Option<Daemon> {
+        let daemon = self.recipe.daemon()?;
+        Some(match self.plan.disk_in_virtual_time() {
+            Some(_) => daemon.for_virtual_time(),
+            None => daemon,
+        })
     }
 
     /// A name for this cell alone; `tag` tells runs on one machine apart.

@@ -63,7 +63,7 @@ pub fn run(hands: &mut dyn Hands, job: &Job<'_>) -> Result<(), Halt> {
     hands.enter(Stage::Device);
     let devices = hands.devices(job)?;
     let target = hands.target();
-    if let Some(daemon) = job.recipe.daemon() {
+    if let Some(daemon) = job.daemon() {
         hands.daemon(&daemon)?;
     }
     hands.enter(Stage::Make);

@@ -28,6 +28,9 @@ pub struct Daemon {
     pub load: Vec<String>,
     /// What starts it, and ends when it answers.
     pub argv: Vec<String>,
+    /// What starts it in a guest in virtual time, where a process has little memory, if not `argv`.
+    #[serde(default)]
+    pub in_virtual_time: Vec<String>,
     /// What ends with status 0 where something answers, be it the daemon or the kernel, and prints
     /// a line for each pool that is held.
     pub pools: Vec<String>,
@@ -44,6 +47,15 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    /// As it is started in virtual time.
+    #[must_use]
+    pub fn for_virtual_time(mut self) -> Self {
+        if !self.in_virtual_time.is_empty() {
+            self.argv = std::mem::take(&mut self.in_virtual_time);
+        }
+        self
+    }
+
     /// The line that starts it where nothing answers, and nothing of the user's would be taken up.
     pub(crate) fn start_line(&self) -> String {
         let word = |path: &PathBuf| shell_line(&[path.display().to_string()]);

@@ -296,6 +296,10 @@ impl Hands for Doing<'_, '_> {
     }
 
     fn daemon(&mut self, daemon: &Daemon) -> Result<(), Halt> {
+        // The plan of a guest names no model disk.
+        if self.virtual_time {
+            return self.start_daemon(&daemon.clone().for_virtual_time());
+        }
         self.start_daemon(daemon)
     }
 
