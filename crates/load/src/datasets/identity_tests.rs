@@ -10,6 +10,9 @@ fn read(choice: &DatasetChoice) -> Identity {
         .unwrap()
 }
 
+/// What is changed in the tree at a path.
+type Change<'a> = &'a dyn Fn(&Path);
+
 /// A tree with an entry of each kind that needs no privilege.
 fn make(root: &Path) {
     files::create_dir_all(root.join("b/c")).unwrap();
@@ -42,21 +45,21 @@ fn a_tree_has_the_same_digest_in_another_place_and_every_change_has_another() {
     assert_eq!((first.files, first.directories), (4, 2));
     assert_eq!(first.bytes.0, (3 << 20) + 7);
     assert_eq!(digest(&tree("second")), first);
-    let changes: [(&str, &dyn Fn(&Path)); 9] = [
+    let kinds: [(&str, Change<'_>); 9] = [
         ("data", &|root| {
-            files::write(root.join("b/c/file"), "cOntent").unwrap()
+            files::write(root.join("b/c/file"), "cOntent").unwrap();
         }),
         ("size", &|root| {
-            files::write(root.join("b/c/file"), "content\0").unwrap()
+            files::write(root.join("b/c/file"), "content\0").unwrap();
         }),
         ("name", &|root| {
-            files::rename(root.join("link"), root.join("lank")).unwrap()
+            files::rename(root.join("link"), root.join("lank")).unwrap();
         }),
         ("another", &|root| {
-            files::write(root.join("new"), "").unwrap()
+            files::write(root.join("new"), "").unwrap();
         }),
         ("gone", &|root| {
-            files::remove_file(root.join("again")).unwrap()
+            files::remove_file(root.join("again")).unwrap();
         }),
         ("target", &|root| {
             files::remove_file(root.join("link")).unwrap();
@@ -75,7 +78,7 @@ fn a_tree_has_the_same_digest_in_another_place_and_every_change_has_another() {
             files::copy(root.join("a"), root.join("again")).unwrap();
         }),
     ];
-    for (what, change) in changes {
+    for (what, change) in kinds {
         let root = tree(what);
         let identity = read(&DatasetChoice::Tree(root.clone()));
         assert_eq!(identity.check(&Stop::new()), Ok(()));

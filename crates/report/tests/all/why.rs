@@ -375,8 +375,8 @@ fn why_says_of_every_phase_what_the_report_says_with_the_margin_of_the_run() {
     for turn in 0..300_u64 {
         let blocks = 1 + next(10);
         let (apart, noise) = (
-            [0, 10, 40, 300][next(4) as usize],
-            1 + [5, 100][next(2) as usize],
+            [0, 10, 40, 300][usize::try_from(next(4)).unwrap()],
+            1 + [5, 100][usize::try_from(next(2)).unwrap()],
         );
         let base: Vec<u64> = (0..blocks).map(|_| 1000 + next(noise)).collect();
         let other: Vec<u64> = (0..blocks).map(|_| 1000 + apart + next(noise)).collect();

@@ -136,16 +136,16 @@ pub(crate) fn plan() -> Plan {
             directory: "/records".into(),
             payloads: true,
         }),
-        contents: [(
-            "tar:/srv/a b.tar".to_owned(),
-            fsdyno_model::DatasetContent {
-                files: 1,
-                directories: 0,
-                bytes: Bytes(u64::MAX),
-                sha256: "00".repeat(32),
-            },
-        )]
-        .into(),
+        contents: [("tar:/srv/a b.tar".to_owned(), content())].into(),
+    }
+}
+
+fn content() -> fsdyno_model::DatasetContent {
+    fsdyno_model::DatasetContent {
+        files: 1,
+        directories: 0,
+        bytes: Bytes(u64::MAX),
+        sha256: "00".repeat(32),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::exit::{Code, Trouble};
 use crate::output;
 use fsdyno_load::datasets::DatasetError;
 use fsdyno_load::datasets::identity::{self, Identity};
-use fsdyno_model::{Bytes, DatasetContent, KernelChoice, Plan, RunInfo, Stop};
+use fsdyno_model::{Bytes, DatasetContent, GuestSize, KernelChoice, Plan, RunInfo, Stop};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ pub fn read(plan: &Plan, stop: &Stop) -> Result<Read, Trouble> {
             datasets.push(read);
         }
     }
-    if let Some(KernelChoice::File(path)) = plan.guest.as_ref().map(|guest| guest.kernel()) {
+    if let Some(KernelChoice::File(path)) = plan.guest.as_ref().map(GuestSize::kernel) {
         let content = identity::file_content(path, stop).map_err(trouble)?;
         contents.insert(format!("kernel:{}", path.display()), content);
     }
