@@ -65,7 +65,9 @@ fn run(home: &Home, more: &str) -> Vec<String> {
 
 /// What a run that does not wait prints, where it is refused.
 fn refused(home: &Home) -> Option<String> {
-    let said = home.fsdyno(&run(home, "--store /dev/null/none --lock-timeout 0s"));
+    let store = home.path("refused.db");
+    let more = format!("--store {} --lock-timeout 0s", store.display());
+    let said = home.fsdyno(&run(home, &more));
     (said.code == Some(6)).then_some(said.err)
 }
 
