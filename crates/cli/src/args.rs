@@ -28,7 +28,7 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "FILE")]
     pub store: Option<PathBuf>,
 
-    /// As root, take the directories and the store from the environment
+    /// As root, trust the environment: directories, store, and the order of PATH
     #[arg(long, global = true)]
     pub dirs_from_env: bool,
 

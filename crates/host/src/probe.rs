@@ -67,7 +67,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 /// Where programs are looked for, and where those we start look for others.
 pub(crate) fn search_path() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    search_path::search_path(&path, rustix::process::geteuid().is_root())
+    search_path::search_path(&path, !fsdyno_files::places::from_environment())
 }
 
 /// Whether this process may mount block devices.

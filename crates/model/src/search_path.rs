@@ -15,13 +15,13 @@ pub const SYSTEM_DIRECTORIES: [&str; 6] = [
     "/bin",
 ];
 
-/// The directories of `path` (as in the variable `PATH`) and those of system programs. For root the
-/// system's come first: a directory of a user's in the variable must not replace `mkfs`. For others
-/// they come last.
+/// The directories of `path` (as in the variable `PATH`) and those of system programs. With
+/// `system_first`, as for root, a directory of a user's in the variable cannot replace `mkfs`. Else they
+/// come last.
 ///
 /// Empty and relative entries are passed over: what runs as root must not depend on the directory
 /// it is called from.
-pub fn search_path(path: &OsStr, root: bool) -> Vec<PathBuf> {
+pub fn search_path(path: &OsStr, system_first: bool) -> Vec<PathBuf> {
     let entries = path.as_bytes().split(|byte| *byte == b':');
     let of_user = entries
         .map(|entry| PathBuf::from(OsStr::from_bytes(entry)))
@@ -33,7 +33,7 @@ pub fn search_path(path: &OsStr, root: bool) -> Vec<PathBuf> {
             directories.push(directory);
         }
     };
-    if root {
+    if system_first {
         of_system.into_iter().chain(of_user).for_each(&mut add);
     } else {
         of_user.chain(of_system).for_each(&mut add);
@@ -43,8 +43,8 @@ pub fn search_path(path: &OsStr, root: bool) -> Vec<PathBuf> {
 
 /// The same as a value for the variable `PATH`. Directories of a path hold no colon: they were
 /// split at it.
-pub fn search_path_variable(path: &OsStr, root: bool) -> OsString {
-    let directories = search_path(path, root);
+pub fn search_path_variable(path: &OsStr, system_first: bool) -> OsString {
+    let directories = search_path(path, system_first);
     let bytes: Vec<&[u8]> = directories
         .iter()
         .map(|directory| directory.as_os_str().as_bytes())

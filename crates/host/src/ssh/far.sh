@@ -6,9 +6,8 @@
 LC_ALL=C
 export LC_ALL
 unset GREP_OPTIONS TAR_OPTIONS CDPATH ENV
-# For root the directories of the system come first.
-S=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
-if [ "$(/usr/bin/id -u)" = 0 ]; then PATH=$S:$PATH; else PATH=$PATH:$S; fi
+# The login of that machine set the path; system programs may be missing from it.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 export PATH
 umask 022
 

@@ -132,7 +132,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
 /// Where programs are found that are started here.
 fn path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    search_path_variable(&path, rustix::process::geteuid().is_root())
+    search_path_variable(&path, !fsdyno_files::places::from_environment())
 }
 
 fn command(tool: &ToolRun) -> Command {
