@@ -188,7 +188,7 @@ fn bad_input_gets_one_clear_message_and_its_exit_code() {
         ),
         (&["run", "--on", &dir, "--scale", "-1"], 2, "scale"),
         (&["run", "--repeats", "0"], 2, "--repeats"),
-        (&["report", "last"], 1, "store"),
+        (&["report", "last"], 2, "store"),
         (&["schema", "reprt"], 2, "report, series, why"),
         (&["run", "--on", &dir, "--cell-budget", "0s"], 2, "2m"),
         (
