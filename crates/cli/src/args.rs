@@ -1,6 +1,6 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use fsdyno_host::guard::Consent;
@@ -273,9 +273,9 @@ pub struct Erase {
 
 impl Erase {
     /// The consents, in the form of the device guard.
-    pub fn consents(&self) -> Result<Vec<Consent>, Trouble> {
+    pub fn consents(&self) -> Result<Vec<Consent>, CliError> {
         Consent::parse_all(&self.erase, &self.erase_fstab).map_err(|identity| {
-            Trouble::usage(format!(
+            CliError::usage(format!(
                 "--erase-fstab {identity} names no device of --erase; give both the same identity"
             ))
         })

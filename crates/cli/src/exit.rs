@@ -33,13 +33,13 @@ impl From<Code> for ExitCode {
 
 /// What went wrong, for the user.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct CliError {
     /// The exit code.
     pub code: Code,
     message: String,
 }
 
-impl Trouble {
+impl CliError {
     /// A trouble with its code.
     pub fn new(code: Code, message: impl fmt::Display) -> Self {
         Self {
@@ -59,13 +59,13 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for CliError {
     /// A name of no run or store is wrong use. A store that cannot be read or written is a failure, whatever
     /// the command.
     fn from(error: StoreError) -> Self {
@@ -79,7 +79,7 @@ impl From<StoreError> for Trouble {
     }
 }
 
-impl From<std::io::Error> for Trouble {
+impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         Self::failure(error)
     }

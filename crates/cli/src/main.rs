@@ -12,7 +12,7 @@ mod screen;
 
 use args::{Cli, Command};
 use clap::Parser;
-use exit::{Code, Trouble};
+use exit::{CliError, Code};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -55,7 +55,7 @@ fn store_of_environment() -> Option<PathBuf> {
     None
 }
 
-fn dispatch(cli: &Cli) -> Result<Code, Trouble> {
+fn dispatch(cli: &Cli) -> Result<Code, CliError> {
     let store = || places::store(cli.store.as_ref());
     match &cli.command {
         Command::Run(args) => commands::run::run(args, &store()?),

@@ -9,7 +9,7 @@
 //! fsdyno coloured for a terminal. Should a format miss a field, the field can then change colours,
 //! but cannot move the cursor, set a title, or write to the clipboard.
 
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use comfy_table::{ContentArrangement, Table, presets};
 use fsdyno_files::Existing;
 use fsdyno_model::printable::is_steering;
@@ -53,8 +53,8 @@ pub fn visible(text: &str, coloured: bool) -> Cow<'_, str> {
 fn colour(c: char, rest: &str) -> Option<&'static str> {
     let rest = rest.strip_prefix('[').filter(|_| c == '\x1b')?;
     COLOURS.into_iter().find(|colour| {
-        let behind = rest.strip_prefix(colour);
-        behind.is_some_and(|behind| behind.starts_with('m'))
+        let serve_by_fuse = rest.strip_prefix(colour);
+        serve_by_fuse.is_some_and(|serve_by_fuse| serve_by_fuse.starts_with('m'))
     })
 }
 
@@ -81,30 +81,30 @@ pub fn filter_panics() {
 }
 
 /// Prints text without colours.
-pub fn bytes(text: &[u8]) -> Result<(), Trouble> {
+pub fn bytes(text: &[u8]) -> Result<(), CliError> {
     picture(visible(&String::from_utf8_lossy(text), false).as_bytes())
 }
 
 /// Prints text that fsdyno coloured, where [`color`] says so.
-pub fn coloured(text: &[u8]) -> Result<(), Trouble> {
+pub fn coloured(text: &[u8]) -> Result<(), CliError> {
     picture(visible(&String::from_utf8_lossy(text), color()).as_bytes())
 }
 
 /// Writes bytes as they are: only for what is no text.
-pub fn picture(bytes: &[u8]) -> Result<(), Trouble> {
+pub fn picture(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     written(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
 /// Prints text as it is made, for what is too much to be held.
-pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Trouble> {
+pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), CliError> {
     let mut out = std::io::BufWriter::new(Visible(std::io::stdout().lock()));
     written(write(&mut out).and_then(|()| out.flush()))
 }
 
-fn written(result: std::io::Result<()>) -> Result<(), Trouble> {
+fn written(result: std::io::Result<()>) -> Result<(), CliError> {
     match result {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Trouble::failure(format!(
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(CliError::failure(format!(
             "cannot write to standard output: {error}"
         ))),
         _ => Ok(()),
@@ -127,7 +127,7 @@ impl<W: Write> Write for Visible<W> {
 }
 
 /// Writes text to a file, or to standard output where none is named; there it may be coloured.
-pub fn to(file: Option<&Path>, text: &[u8], existing: Existing) -> Result<(), Trouble> {
+pub fn to(file: Option<&Path>, text: &[u8], existing: Existing) -> Result<(), CliError> {
     match file {
         None => coloured(text),
         Some(path) => save(
@@ -139,19 +139,19 @@ pub fn to(file: Option<&Path>, text: &[u8], existing: Existing) -> Result<(), Tr
 }
 
 /// Writes bytes to a file as they are, whole or not at all.
-pub fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Trouble> {
+pub fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), CliError> {
     fsdyno_files::replace(path, bytes, 0o666, existing).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => taken(path),
-        ErrorKind::StorageFull => Trouble::failure(format!(
+        ErrorKind::StorageFull => CliError::failure(format!(
             "cannot write {}: {error}; nothing of it was left: free space, or name another file",
             path.display()
         )),
-        _ => Trouble::failure(format!("cannot write {}: {error}", path.display())),
+        _ => CliError::failure(format!("cannot write {}: {error}", path.display())),
     })
 }
 
 /// Refuses a file that [`save`] would refuse, before work is done for it.
-pub fn check(file: Option<&Path>, existing: Existing) -> Result<(), Trouble> {
+pub fn check(file: Option<&Path>, existing: Existing) -> Result<(), CliError> {
     let Some(path) = file.filter(|_| existing == Existing::Keep) else {
         return Ok(());
     };
@@ -172,23 +172,23 @@ pub fn existing(force: bool) -> Existing {
     }
 }
 
-fn taken(path: &Path) -> Trouble {
+fn taken(path: &Path) -> CliError {
     let path = path.display();
-    Trouble::usage(format!(
+    CliError::usage(format!(
         "cannot write {path}: it exists; add --force to replace it, or name another file"
     ))
 }
 
 /// Writes a value as JSON.
-pub fn json(value: &impl Serialize) -> Result<(), Trouble> {
+pub fn json(value: &impl Serialize) -> Result<(), CliError> {
     let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| Trouble::failure(format!("cannot write JSON: {error}")))?;
+        .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
     text.push('\n');
     bytes(text.as_bytes())
 }
 
 /// Writes rows of words in columns; words too long for the terminal are folded in their column.
-pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), Trouble> {
+pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), CliError> {
     bytes(align(rows, width).as_bytes())
 }
 

@@ -317,10 +317,10 @@ fn a_disk_that_is_served_outlives_its_guests_and_its_name_can_be_taken_up_again(
 #[test]
 fn processes_of_a_phase_die_with_fsdyno() {
     let home = Home::new();
-    let ground = home.work().display().to_string();
+    let work_dir = home.work().display().to_string();
     let words = "phase op-random-read --set size=1M --set operations=1000000 --set rate=10 \
                  --set workers=2 --set as=processes --in";
-    let words: Vec<&str> = words.split_whitespace().chain([&*ground]).collect();
+    let words: Vec<&str> = words.split_whitespace().chain([&*work_dir]).collect();
     let mut fsdyno = home.start(&words);
     until(PATIENCE, "both workers are there", || {
         home.processes_of("as=processes") == 3

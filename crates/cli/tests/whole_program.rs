@@ -411,11 +411,11 @@ fn the_doctor_tells_of_every_state_whether_it_works_here_and_where() {
 #[test]
 fn a_slip_in_a_name_is_wrong_use_tells_what_is_near_and_makes_nothing() {
     let home = Home::new();
-    let ground = home.path("ground");
-    std::fs::create_dir(&ground).unwrap();
+    let work_dir = home.path("ground");
+    std::fs::create_dir(&work_dir).unwrap();
     let store = home.path("nowhere/runs.db");
-    let (ground, store_name) = (ground.to_str().unwrap(), store.to_str().unwrap());
-    let phase = ["phase", "bonnie-write", "--in", ground];
+    let (work_dir, store_name) = (work_dir.to_str().unwrap(), store.to_str().unwrap());
+    let phase = ["phase", "bonnie-write", "--in", work_dir];
     for (args, words) in [
         (vec!["run", "--resume", "typo", "--store", store_name], ""),
         ([&phase[..], &["--engine", "snyc"]].concat(), "sync"),
@@ -427,37 +427,37 @@ fn a_slip_in_a_name_is_wrong_use_tells_what_is_near_and_makes_nothing() {
         assert!(said.err.contains(words), "{args:?}: {}", said.err);
     }
     assert!(!store.parent().unwrap().exists());
-    assert_eq!(std::fs::read_dir(ground).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(work_dir).unwrap().count(), 0);
 }
 
 #[test]
 fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     let home = Home::new();
-    let ground = home.path("ground");
+    let work_dir = home.path("ground");
     for name in [
         "photographs",
         "copy-7/holiday",
         "bonnie/files",
         "testdir1-0-0",
     ] {
-        std::fs::create_dir_all(ground.join(name)).unwrap();
+        std::fs::create_dir_all(work_dir.join(name)).unwrap();
     }
-    let delete = ["phase", "delete", "--in", ground.to_str().unwrap()];
+    let delete = ["phase", "delete", "--in", work_dir.to_str().unwrap()];
     let said = home.fsdyno(&delete);
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("fsdyno make"), "{}", said.err);
     let make = ["make", "music", "--scale", "0.001", "--in"];
-    let laid = home.fsdyno(&[&make[..], &[ground.to_str().unwrap()]].concat());
+    let laid = home.fsdyno(&[&make[..], &[work_dir.to_str().unwrap()]].concat());
     assert_eq!(laid.code, Some(0), "{}", laid.err);
     let said = home.fsdyno(&delete);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(ground.join("photographs").exists() && !ground.join("source").exists());
+    assert!(work_dir.join("photographs").exists() && !work_dir.join("source").exists());
     // No command deletes or overwrites a tree because it has a name that fsdyno uses too.
     assert_eq!(home.fsdyno(&delete).code, Some(2));
-    std::fs::create_dir(ground.join("source")).unwrap();
+    std::fs::create_dir(work_dir.join("source")).unwrap();
     assert_eq!(home.fsdyno(&delete).code, Some(2));
     for kind in ["bonnie-create", "bonnie-delete", "mongo-delete"] {
-        let said = home.fsdyno(&["phase", kind, "--in", ground.to_str().unwrap()]);
+        let said = home.fsdyno(&["phase", kind, "--in", work_dir.to_str().unwrap()]);
         assert_eq!(said.code, Some(2), "{kind}: {}", said.err);
         assert!(said.err.contains("was not made by fsdyno"), "{}", said.err);
     }
@@ -468,16 +468,16 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
         "testdir1-0-0",
         "source",
     ] {
-        assert!(ground.join(name).is_dir(), "{name}");
+        assert!(work_dir.join(name).is_dir(), "{name}");
     }
 }
 
 #[test]
 fn copies_take_numbers_that_no_entry_has_and_phases_reuse_what_they_made() {
     let home = Home::new();
-    let ground = home.path("ground");
-    std::fs::create_dir_all(ground.join("copy-7")).unwrap();
-    let at = ground.to_str().unwrap();
+    let work_dir = home.path("ground");
+    std::fs::create_dir_all(work_dir.join("copy-7")).unwrap();
+    let at = work_dir.to_str().unwrap();
     let make = ["make", "music", "--scale", "0.001", "--in", at];
     assert_eq!(home.fsdyno(&make).code, Some(0));
     for words in [
@@ -490,11 +490,11 @@ fn copies_take_numbers_that_no_entry_has_and_phases_reuse_what_they_made() {
         let said = home.fsdyno(words);
         assert_eq!(said.code, Some(0), "{words:?}: {}", said.err);
         if words[1] == "copy" {
-            assert!(ground.join("copy-8").is_dir());
+            assert!(work_dir.join("copy-8").is_dir());
         }
     }
-    assert!(ground.join("copy-7").is_dir() && ground.join("bonnie").is_dir());
-    assert!(!ground.join("copy-8").exists() && !ground.join("source").exists());
+    assert!(work_dir.join("copy-7").is_dir() && work_dir.join("bonnie").is_dir());
+    assert!(!work_dir.join("copy-8").exists() && !work_dir.join("source").exists());
 }
 
 #[test]

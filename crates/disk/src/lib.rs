@@ -11,7 +11,6 @@ pub mod check;
 mod cut;
 mod disk;
 pub mod faults;
-pub mod fronts;
 pub mod models;
 mod pending;
 pub mod profiles;
@@ -19,6 +18,7 @@ mod random;
 pub mod record;
 mod request;
 mod store;
+pub mod transports;
 
 pub use cut::{CutReport, Remains};
 pub use disk::{Disk, SubmitError};

@@ -6,10 +6,10 @@
 mod frontend;
 
 use frontend::{FLUSH, Frontend, READ, WRITE, halves, receive, send, words};
-use fsdyno_disk::fronts::calendar::{CalendarError, End, Passed, Seat, Setting, serve_until};
 use fsdyno_disk::record::{Record, Records, Writer};
+use fsdyno_disk::transports::calendar::{CalendarError, End, Passed, Seat, Setting, serve_until};
 use fsdyno_disk::{CutReport, Disk, Faults, Memory, Payloads, Recorder, Remains, profiles};
-use fsdyno_model::{Bytes, Nanos, Stop};
+use fsdyno_model::{Bytes, CancelToken, Nanos};
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -239,7 +239,7 @@ fn kept_until<T: Send>(
             &mut seats,
             setting,
             (&mut marks, end),
-            &Stop::new(),
+            &CancelToken::new(),
         );
         for seat in &mut seats {
             assert!(seat.disk.take_recorder().unwrap().trouble().is_none());

@@ -1,8 +1,8 @@
 //! The front end for the host, by a kernel that follows a script: what is written is read again,
 //! answers wait for the clock, and however the kernel or the owner goes, the server ends.
 
-use fsdyno_disk::fronts::fuse::{Fuse, FuseError, Owner};
-use fsdyno_disk::fronts::vhost::Served;
+use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
+use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, StoreError, profiles};
 use fsdyno_model::{Bytes, Nanos};
 use rustix::io::{Errno, read, write};

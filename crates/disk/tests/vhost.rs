@@ -6,9 +6,9 @@
 mod frontend;
 
 use frontend::{DISCARD, FLUSH, Frontend, NAME, READ, WRITE, halves, words};
-use fsdyno_disk::fronts::real::{Happening, Real};
+use fsdyno_disk::transports::real::{Happening, Real};
 use fsdyno_disk::{Disk, Faults, Memory, profiles};
-use fsdyno_model::{Bytes, Stop};
+use fsdyno_model::{Bytes, CancelToken};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ use std::thread;
 const SECTORS: u64 = 2048;
 
 /// Ends what is served, also where a test fails.
-struct Stopping<'a>(&'a Stop);
+struct Stopping<'a>(&'a CancelToken);
 
 impl Drop for Stopping<'_> {
     fn drop(&mut self) {
@@ -33,7 +33,7 @@ fn served(profile: &str, discards: bool, with: impl FnOnce(&Path)) -> Vec<Option
     let profile = profiles::ALL.iter().find(|of| of.name == profile).unwrap();
     let profile = profile.profile().unwrap();
     let (tell, told) = mpsc::channel();
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     thread::scope(|threads| {
         threads.spawn(|| {
             let contents = Box::new(Memory::new());

@@ -4,7 +4,7 @@
 
 use crate::probe::search_path;
 use fsdyno_model::step::{OURSELVES, shell_line};
-use fsdyno_model::{Nanos, Stop};
+use fsdyno_model::{CancelToken, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
 use std::collections::VecDeque;
@@ -97,7 +97,7 @@ impl Finished {
 /// program leads its own process group, so that Ctrl-C in a terminal reaches only fsdyno, and it
 /// is killed by the kernel when fsdyno dies. On a wish to stop the group gets SIGTERM, then
 /// SIGKILL.
-pub fn run(argv: &[String], stop: &Stop) -> Result<Finished, CommandError> {
+pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError> {
     let spawn_error = |cause| CommandError::Spawn {
         command: shell_line(argv),
         cause,
@@ -260,7 +260,11 @@ impl Tail {
 /// Reads what the program says until it has ended; nothing where a wish to stop came first.
 ///
 /// Ends with the program itself, not with its outputs: a daemon it left behind may hold them.
-fn watch(child: &mut Child, outputs: &mut Outputs, stop: &Stop) -> io::Result<Option<ExitStatus>> {
+fn watch(
+    child: &mut Child,
+    outputs: &mut Outputs,
+    stop: &CancelToken,
+) -> io::Result<Option<ExitStatus>> {
     let pidfd = pidfd_open(pid_of(child), PidfdFlags::empty())?;
     let mut stdout = child.stdout.take();
     let mut stderr = child.stderr.take();
@@ -347,7 +351,7 @@ mod tests {
     }
 
     fn sh(script: &str) -> Finished {
-        run(&argv(&["sh", "-c", script]), &Stop::new()).unwrap()
+        run(&argv(&["sh", "-c", script]), &CancelToken::new()).unwrap()
     }
 
     #[test]
@@ -367,14 +371,14 @@ mod tests {
     #[test]
     fn a_failure_names_command_status_and_last_words() {
         let words = argv(&["sh", "-c", "echo one; echo 'no such thing' >&2; exit 7"]);
-        let message = run(&words, &Stop::new()).unwrap().failure(&words);
+        let message = run(&words, &CancelToken::new()).unwrap().failure(&words);
         assert!(
             message.ends_with("ended with status 7: no such thing"),
             "{message}"
         );
         assert!(message.starts_with("`sh -c "), "{message}");
         let words = argv(&["sh", "-c", "echo only here; exit 1"]);
-        let message = run(&words, &Stop::new()).unwrap().failure(&words);
+        let message = run(&words, &CancelToken::new()).unwrap().failure(&words);
         assert!(message.ends_with("status 1: only here"), "{message}");
     }
 
@@ -399,14 +403,14 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let error = run(&argv(&["no-such-program-xyz", "-q"]), &Stop::new()).unwrap_err();
+        let error = run(&argv(&["no-such-program-xyz", "-q"]), &CancelToken::new()).unwrap_err();
         assert!(matches!(&error, CommandError::NotFound { program, .. }
             if program == "no-such-program-xyz"));
     }
 
     #[test]
     fn a_program_that_may_not_be_run_is_told_from_a_missing_one() {
-        let error = run(&argv(&["/dev/null"]), &Stop::new()).unwrap_err();
+        let error = run(&argv(&["/dev/null"]), &CancelToken::new()).unwrap_err();
         assert!(matches!(&error, CommandError::Spawn { .. }), "{error}");
         assert!(!exists("no-such-program-xyz", OsStr::new("/usr/bin:/bin")));
         assert!(exists("sh", OsStr::new("/usr/bin:/bin")));
@@ -422,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_wish_to_stop_ends_the_whole_group() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let marker = tempfile::tempdir().unwrap();
         let script = format!(
             "trap '' TERM; (trap '' TERM; echo $$ > {0}/ready; sleep 300) & wait; sleep 300",

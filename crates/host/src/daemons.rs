@@ -11,7 +11,7 @@ use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::processes::{self, Found};
 use crate::{command, probe};
 use fsdyno_files::{Access, TrustedDir, Untrusted};
-use fsdyno_model::{Daemon, Stop};
+use fsdyno_model::{CancelToken, Daemon};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -59,7 +59,7 @@ pub enum DaemonError {
     },
     /// Something it needs could not be made.
     #[error("cannot {act}: {cause}")]
-    Ground {
+    WorkDir {
         /// What was attempted.
         act: String,
         /// Why it did not work.
@@ -81,8 +81,8 @@ pub enum DaemonError {
 }
 
 impl DaemonError {
-    fn ground<E: Into<io::Error>>(act: String) -> impl FnOnce(E) -> Self {
-        |cause| Self::Ground {
+    fn work_dir<E: Into<io::Error>>(act: String) -> impl FnOnce(E) -> Self {
+        |cause| Self::WorkDir {
             act,
             cause: cause.into(),
         }
@@ -91,13 +91,17 @@ impl DaemonError {
 
 impl Running {
     /// Sees to it that something answers.
-    pub fn ensure(daemon: &Daemon, journal: &Journal, stop: &Stop) -> Result<Self, DaemonError> {
+    pub fn ensure(
+        daemon: &Daemon,
+        journal: &Journal,
+        stop: &CancelToken,
+    ) -> Result<Self, DaemonError> {
         let place = daemon.pid_file.with_extension("lock");
         let locked = |lock: &File, how| {
-            flock(lock, how).map_err(DaemonError::ground(format!("lock {}", place.display())))
+            flock(lock, how).map_err(DaemonError::work_dir(format!("lock {}", place.display())))
         };
-        let lock =
-            open_lock(&place).map_err(DaemonError::ground(format!("open {}", place.display())))?;
+        let lock = open_lock(&place)
+            .map_err(DaemonError::work_dir(format!("open {}", place.display())))?;
         let mut entry = None;
         loop {
             locked(&lock, FlockOperation::LockShared)?;
@@ -142,7 +146,7 @@ impl Running {
             return Ok(());
         };
         let last = flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-        if last && pools(&self.daemon, &Stop::new()).is_none_or(|pools| pools.is_empty()) {
+        if last && pools(&self.daemon, &CancelToken::new()).is_none_or(|pools| pools.is_empty()) {
             end_of(&self.daemon.pid_file).map_err(|cause| DaemonError::End {
                 pid_file: self.daemon.pid_file.clone(),
                 cause,
@@ -178,23 +182,23 @@ fn open_lock(place: &Path) -> io::Result<File> {
 }
 
 /// The pools that are held, as it prints them; none where nothing answers.
-fn pools(daemon: &Daemon, stop: &Stop) -> Option<String> {
+fn pools(daemon: &Daemon, stop: &CancelToken) -> Option<String> {
     let finished = command::run(&daemon.pools, stop).ok()?;
     finished.success().then_some(finished.stdout)
 }
 
-fn answers(daemon: &Daemon, stop: &Stop) -> bool {
+fn answers(daemon: &Daemon, stop: &CancelToken) -> bool {
     pools(daemon, stop).is_some()
 }
 
 /// Whether the kernel has what does its work, and answers once that is loaded.
-fn loaded(daemon: &Daemon, stop: &Stop) -> bool {
+fn loaded(daemon: &Daemon, stop: &CancelToken) -> bool {
     let told = command::run(&daemon.load, stop);
     told.is_ok_and(|told| told.success()) && answers(daemon, stop)
 }
 
 /// Starts it, and waits until it answers.
-fn start(daemon: &Daemon, stop: &Stop) -> Result<(), DaemonError> {
+fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
     let program = daemon.argv.first().cloned().unwrap_or_default();
     let silent = |why: String| DaemonError::Silent {
         program: program.clone(),
@@ -207,12 +211,12 @@ fn start(daemon: &Daemon, stop: &Stop) -> Result<(), DaemonError> {
         let file = daemon.takes_up.clone();
         return Err(DaemonError::TakesUp { program, file });
     }
-    fs::create_dir_all(&daemon.locks).map_err(DaemonError::ground(format!(
+    fs::create_dir_all(&daemon.locks).map_err(DaemonError::work_dir(format!(
         "make {}",
         daemon.locks.display()
     )))?;
     // Of one that died.
-    end_of(&daemon.pid_file).map_err(DaemonError::ground(format!(
+    end_of(&daemon.pid_file).map_err(DaemonError::work_dir(format!(
         "end what {} tells of",
         daemon.pid_file.display()
     )))?;
@@ -245,7 +249,7 @@ fn hide(file: &Path) -> Result<(), DaemonError> {
     };
     // no contender
     let memory = "tmpfs";
-    mount(memory, directory, memory, MountFlags::empty(), None).map_err(DaemonError::ground(
+    mount(memory, directory, memory, MountFlags::empty(), None).map_err(DaemonError::work_dir(
         format!("hide {} of the host", file.display()),
     ))
 }
@@ -313,8 +317,8 @@ mod tests {
 
     #[test]
     fn a_process_that_was_given_the_number_of_a_dead_daemon_is_left_alone() {
-        let ground = tempfile::tempdir().unwrap();
-        let pid_file = ground.path().join("daemon.pid");
+        let work_dir = tempfile::tempdir().unwrap();
+        let pid_file = work_dir.path().join("daemon.pid");
         // This very process, whose command line names no such file.
         fs::write(&pid_file, std::process::id().to_string()).unwrap();
         assert!(process_of(&pid_file).unwrap().is_none());
@@ -324,8 +328,8 @@ mod tests {
 
     #[test]
     fn a_number_that_another_user_wrote_ends_nothing() {
-        let ground = tempfile::tempdir().unwrap();
-        let pid_file = ground.path().join("daemon.pid");
+        let work_dir = tempfile::tempdir().unwrap();
+        let pid_file = work_dir.path().join("daemon.pid");
         let mut process = std::process::Command::new("sh")
             .args(["-c", "read line; :", "sh", pid_file.to_str().unwrap()])
             .stdin(std::process::Stdio::piped())
@@ -345,8 +349,8 @@ mod tests {
 
     #[test]
     fn a_daemon_that_others_use_is_theirs_to_end() {
-        let ground = tempfile::tempdir().unwrap();
-        let pid_file = ground.path().join("daemon.pid");
+        let work_dir = tempfile::tempdir().unwrap();
+        let pid_file = work_dir.path().join("daemon.pid");
         let named = pid_file.display().to_string();
         let mut daemon = std::process::Command::new("sh")
             .args(["-c", "read line; :", "sh", &named])

@@ -236,9 +236,9 @@ mod tests {
 
     #[test]
     fn an_image_is_sparse_journalled_and_gone_on_drop() {
-        let ground = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&ground.path().join("state")).unwrap();
-        let path = ground.path().join("image");
+        let work_dir = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&work_dir.path().join("state")).unwrap();
+        let path = work_dir.path().join("image");
         let image = Image::create(&path, Bytes(1 << 30), &journal).unwrap();
         let metadata = std::fs::metadata(image.path()).unwrap();
         assert_eq!(metadata.len(), 1 << 30);
@@ -252,16 +252,16 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_same_bytes_and_holes() {
-        let ground = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&ground.path().join("state")).unwrap();
-        let original = ground.path().join("original");
+        let work_dir = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&work_dir.path().join("state")).unwrap();
+        let original = work_dir.path().join("original");
         let file = File::create(&original).unwrap();
         file.set_len(64 << 20).unwrap();
         // At the beginning, twice in the midst, and with a hole at the end.
         for (at, text) in [(0, "first"), (3 << 20, "second"), ((40 << 20) + 7, "third")] {
             file.write_all_at(text.as_bytes(), at).unwrap();
         }
-        let copy = Image::copy(&original, &ground.path().join("copy"), &journal).unwrap();
+        let copy = Image::copy(&original, &work_dir.path().join("copy"), &journal).unwrap();
         assert!(std::fs::read(&original).unwrap() == std::fs::read(copy.path()).unwrap());
         let blocks = std::fs::metadata(copy.path()).unwrap().blocks();
         assert!(blocks * 512 < 1 << 20, "{blocks}");
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn nothing_of_the_users_is_taken_over() {
-        let ground = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&ground.path().join("state")).unwrap();
-        let path = ground.path().join("mine");
+        let work_dir = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&work_dir.path().join("state")).unwrap();
+        let path = work_dir.path().join("mine");
         std::fs::write(&path, "mine").unwrap();
         let error = Image::create(&path, Bytes(4096), &journal).unwrap_err();
         assert!(matches!(error, ImageError::Exists { .. }), "{error}");
@@ -285,9 +285,9 @@ mod tests {
 
     #[test]
     fn an_impossible_size_leaves_nothing() {
-        let ground = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&ground.path().join("state")).unwrap();
-        let path = ground.path().join("image");
+        let work_dir = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&work_dir.path().join("state")).unwrap();
+        let path = work_dir.path().join("image");
         let error = Image::create(&path, Bytes(u64::MAX), &journal).unwrap_err();
         assert!(matches!(error, ImageError::Refused { .. }), "{error}");
         assert!(!path.exists());
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn a_scratch_directory_goes_with_all_it_holds() {
-        let ground = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&ground.path().join("state")).unwrap();
-        let path = ground.path().join("scratch");
+        let work_dir = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&work_dir.path().join("state")).unwrap();
+        let path = work_dir.path().join("scratch");
         let scratch = Scratch::create(&path, &journal).unwrap();
         std::fs::create_dir(scratch.path().join("deep")).unwrap();
         std::fs::write(scratch.path().join("deep/file"), "x").unwrap();

@@ -10,6 +10,7 @@ pub mod cache;
 pub mod command;
 pub mod counters;
 pub mod daemons;
+pub mod disk_server;
 pub mod errno;
 pub mod formatting;
 #[doc(hidden)]
@@ -27,7 +28,6 @@ pub mod probe;
 mod processes;
 pub mod provenance;
 pub mod quiesce;
-pub mod served;
 pub mod signals;
 pub mod ssh;
 pub mod tracing;

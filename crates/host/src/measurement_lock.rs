@@ -6,7 +6,7 @@
 //! (`SO_PEERCRED`, `socket(7)`). A network namespace has a lock of its own.
 
 use crate::counters::parent_and_start;
-use fsdyno_model::{Nanos, Stop};
+use fsdyno_model::{CancelToken, Nanos};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -78,7 +78,7 @@ impl MeasurementLock {
     /// to keep root from measuring.
     pub fn take(
         patience: Duration,
-        stop: &Stop,
+        stop: &CancelToken,
         waiting: &mut dyn FnMut(&Holder),
     ) -> Result<Grant, LockError> {
         take_named(NAME, patience, stop, waiting)
@@ -88,7 +88,7 @@ impl MeasurementLock {
 fn take_named(
     name: &[u8],
     patience: Duration,
-    stop: &Stop,
+    stop: &CancelToken,
     waiting: &mut dyn FnMut(&Holder),
 ) -> Result<Grant, LockError> {
     let address = SocketAddrUnix::new_abstract_name(name)?;
@@ -222,7 +222,7 @@ mod tests {
     use rustix::process::Uid;
     use rustix::thread::set_thread_res_uid;
 
-    fn try_take(name: &str, stop: &Stop) -> Result<Grant, LockError> {
+    fn try_take(name: &str, stop: &CancelToken) -> Result<Grant, LockError> {
         take_named(name.as_bytes(), Duration::ZERO, stop, &mut |_| {
             panic!("it waits");
         })
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn one_process_holds_the_lock_and_it_is_free_when_that_ends() {
-        let (name, stop) = (name("one"), Stop::new());
+        let (name, stop) = (name("one"), CancelToken::new());
         let Ok(Grant::Locked(held)) = try_take(&name, &stop) else {
             panic!("it is free");
         };
@@ -274,7 +274,7 @@ mod tests {
             println!("SKIP root: another_user_does_not_keep_root_from_measuring");
             return;
         }
-        let (name, stop) = (name("user"), Stop::new());
+        let (name, stop) = (name("user"), CancelToken::new());
         let (root, nobody) = (Uid::ROOT, Uid::from_raw(65_534));
         // Only this thread becomes another user.
         set_thread_res_uid(root, nobody, root).unwrap();
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_does_not_answer_is_held_by_an_unknown_process() {
-        let (name, stop) = (name("mute"), Stop::new());
+        let (name, stop) = (name("mute"), CancelToken::new());
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
         let mute = stream().unwrap();
         bind(&mute, &address).unwrap();

@@ -5,7 +5,7 @@ use crate::command::{self, Finished};
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::mounts::{self, MountError, table};
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Pool, Stop};
+use fsdyno_model::{CancelToken, Pool};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -122,7 +122,7 @@ fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
     let mut pause = PAUSE;
     loop {
         std::thread::sleep(pause);
-        let finished = command::run(argv, &Stop::new())
+        let finished = command::run(argv, &CancelToken::new())
             .map_err(|error| PoolError::Release(error.to_string()))?;
         if finished.success() {
             return match table::layers(target) {
@@ -144,7 +144,7 @@ fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
 
 /// Whether it is held. Where a daemon has died, nothing answers, and nothing is.
 fn is_held(argv: &[String]) -> Result<bool, PoolError> {
-    command::run(argv, &Stop::new())
+    command::run(argv, &CancelToken::new())
         .map(|finished| finished.success())
         .map_err(|error| PoolError::Release(error.to_string()))
 }

@@ -5,7 +5,7 @@
 //! file system is not decided here.
 
 use crate::counters::{BlockCounters, block};
-use fsdyno_model::{Nanos, Stop};
+use fsdyno_model::{CancelToken, Nanos};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,12 @@ pub struct Quiet {
 /// window, but not beyond a bound. No devices are quiet at once.
 ///
 /// An error of kind `Interrupted` means that fsdyno was asked to stop.
-pub fn wait(names: &[String], window: Duration, bound: Duration, stop: &Stop) -> io::Result<Quiet> {
+pub fn wait(
+    names: &[String],
+    window: Duration,
+    bound: Duration,
+    stop: &CancelToken,
+) -> io::Result<Quiet> {
     if names.is_empty() {
         return Ok(Quiet {
             waited: Nanos(0),
@@ -43,7 +48,7 @@ fn until_still(
     mut read: impl FnMut() -> io::Result<BlockCounters>,
     window: Duration,
     bound: Duration,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> io::Result<Quiet> {
     let started = Instant::now();
     let first = read()?.completed();
@@ -93,7 +98,7 @@ mod tests {
     #[test]
     fn requests_put_the_quiet_off_and_are_counted() {
         let long = Duration::from_secs(600);
-        let quiet = until_still(device(4), SHORT, long, &Stop::new()).unwrap();
+        let quiet = until_still(device(4), SHORT, long, &CancelToken::new()).unwrap();
         assert!(quiet.quiet);
         assert_eq!(quiet.requests_seen, 3);
         assert!(quiet.waited >= Nanos(4 * 5_000_000));
@@ -102,18 +107,26 @@ mod tests {
     #[test]
     fn a_bound_ends_the_wait_for_a_restless_device() {
         let bound = Duration::from_millis(50);
-        let quiet = until_still(device(u64::MAX), SHORT, bound, &Stop::new()).unwrap();
+        let quiet = until_still(device(u64::MAX), SHORT, bound, &CancelToken::new()).unwrap();
         assert!(!quiet.quiet);
         assert!(quiet.requests_seen > 0);
     }
 
     #[test]
     fn a_wish_to_stop_interrupts() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         stop.request();
         let long = Duration::from_secs(600);
         let error = until_still(device(u64::MAX), SHORT, long, &stop).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Interrupted);
-        assert!(wait(&["no-such-device".to_owned()], SHORT, long, &Stop::new()).is_err());
+        assert!(
+            wait(
+                &["no-such-device".to_owned()],
+                SHORT,
+                long,
+                &CancelToken::new()
+            )
+            .is_err()
+        );
     }
 }

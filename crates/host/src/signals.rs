@@ -1,4 +1,4 @@
-//! Signals that ask to stop, turned into a [`Stop`] that every loop and wait looks at.
+//! Signals that ask to stop, turned into a [`CancelToken`] that every loop and wait looks at.
 //!
 //! Interrupt, terminate and hang-up only set the flag, however often they come: a run then ends
 //! in order, with everything undone. Who will not wait has quit (`Ctrl-\`) and kill, which are
@@ -11,7 +11,7 @@
 //! away must not kill a run that has devices mounted. Writers see `EPIPE` instead; children get the
 //! default back when they are started by [`std::process::Command`].
 
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub enum Signal {
 }
 
 /// Makes interrupt, terminate and hang-up set `stop`.
-pub fn install(stop: &Stop) -> io::Result<Signals> {
+pub fn install(stop: &CancelToken) -> io::Result<Signals> {
     let last = Arc::new(AtomicUsize::new(0));
     let ignored = ignored_signals(&fs::read_to_string("/proc/self/status")?);
     for signal in Signal::ALL {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_signal_sets_the_wish_and_is_remembered() {
         let before = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap());
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let signals = install(&stop).unwrap();
         assert_eq!(signals.received(), None);
         assert!(!stop.requested());

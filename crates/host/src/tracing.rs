@@ -338,9 +338,9 @@ mod tests {
 
     #[test]
     fn what_is_no_instance_and_holds_something_is_left() {
-        let ground = tempfile::tempdir().unwrap();
-        fs::write(ground.path().join("file"), "x").unwrap();
-        assert!(matches!(clean_up(ground.path()), Undo::Failed(_)));
-        assert_eq!(clean_up(&ground.path().join("none")), Undo::Gone);
+        let work_dir = tempfile::tempdir().unwrap();
+        fs::write(work_dir.path().join("file"), "x").unwrap();
+        assert!(matches!(clean_up(work_dir.path()), Undo::Failed(_)));
+        assert_eq!(clean_up(&work_dir.path().join("none")), Undo::Gone);
     }
 }

@@ -1,4 +1,4 @@
 //! What the fuzz targets need of this crate and nobody else does.
 
 pub use crate::labs::ssh::fuzz::read_far;
-pub use crate::talk::{Ear, Mouth, Task, Word};
+pub use crate::protocol::{FrameReader, FrameWriter, GuestMessage, Task};

@@ -12,11 +12,11 @@ pub mod labs;
 pub mod missing;
 pub mod preflight;
 pub mod procedure;
+mod protocol;
 pub mod script;
 pub mod serve;
-mod talk;
 
-pub use disks::{BehindError, behind, disk_faults, model_disk};
+pub use disks::{FuseServerError, disk_faults, model_disk, serve_by_fuse};
 pub use job::Job;
 pub use labs::guest::{GuestLab, GuestLabError, Pull, record_place};
 pub use labs::host::HostLab;

@@ -7,7 +7,7 @@ use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
-use fsdyno_model::{Bytes, Contender, DatasetChoice, DeviceChoice, Plan, Stop, Workload};
+use fsdyno_model::{Bytes, CancelToken, Contender, DatasetChoice, DeviceChoice, Plan, Workload};
 use fsdyno_recipes::Filesystem;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
@@ -62,7 +62,13 @@ impl Prepared {
         if place.get().is_none() {
             // Only generated datasets differ between blocks: no input is read.
             let seed = plan.dataset_seed(block);
-            let opened = datasets::open(&workload.dataset, seed, plan.scale, None, &Stop::new())?;
+            let opened = datasets::open(
+                &workload.dataset,
+                seed,
+                plan.scale,
+                None,
+                &CancelToken::new(),
+            )?;
             // Where another was faster, it opened the same.
             let _ = place.set(Arc::from(opened));
         }
@@ -209,7 +215,7 @@ pub const DEFAULT_SCRATCH: &str = "/var/tmp";
 
 impl Preflight {
     /// Looks everything up and does the sums. Makes nothing.
-    pub fn of(plan: &Plan, stop: &Stop) -> Result<Self, PreflightError> {
+    pub fn of(plan: &Plan, stop: &CancelToken) -> Result<Self, PreflightError> {
         if let Some(refusal) = refused::refusal(plan) {
             return Err(PreflightError::Elsewhere(refusal));
         }

@@ -8,11 +8,11 @@ use crate::job::Job;
 use crate::labs::guest::memory_for;
 use crate::labs::host::fragments;
 use crate::preflight::Preflight;
-use crate::procedure::{self, Halt, Hands};
+use crate::procedure::{self, CellEnd, CellExecutor};
 use fsdyno_host::guest::{self, PLACE};
 use fsdyno_load::datasets::Form;
-use fsdyno_load::ground::SOURCE;
 use fsdyno_load::tools;
+use fsdyno_load::work_dir::SOURCE;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
@@ -37,7 +37,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     } else {
         &preflight.scratch
     };
-    let mut saying = Saying {
+    let mut saying = DryRun {
         lines: vec![format!(
             "# cell {}: {} at {}, block {}",
             cell.index,
@@ -69,7 +69,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     saying.lines
 }
 
-struct Saying {
+struct DryRun {
     lines: Vec<String>,
     /// The steps that mount.
     steps: Vec<Step>,
@@ -85,7 +85,7 @@ struct Saying {
     made: u32,
 }
 
-impl Saying {
+impl DryRun {
     /// The lines of a phase that is a program: those before it, and its own.
     fn program(&self, phase: &PhasePlan) -> Option<(Vec<String>, String)> {
         let tree = self.trees.last().map(PathBuf::as_path);
@@ -184,14 +184,14 @@ impl Saying {
     }
 }
 
-impl Hands for Saying {
+impl CellExecutor for DryRun {
     fn enter(&mut self, stage: Stage) {
         if let Stage::Phase(label) = stage {
             self.lines.push(format!("# phase {label}"));
         }
     }
 
-    fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, Halt> {
+    fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
         let kind = job.recipe.kind();
         if kind == FilesystemKind::Directory {
             return Ok(Vec::new());
@@ -217,7 +217,7 @@ impl Hands for Saying {
         self.target.clone()
     }
 
-    fn daemon(&mut self, daemon: &Daemon) -> Result<(), Halt> {
+    fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
         let start = Step::StartDaemon {
             daemon: daemon.clone(),
         };
@@ -226,28 +226,28 @@ impl Hands for Saying {
         Ok(())
     }
 
-    fn make(&mut self, step: &Step) -> Result<(), Halt> {
+    fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
         self.say(step);
         Ok(())
     }
 
-    fn mount(&mut self, steps: &[Step]) -> Result<(), Halt> {
+    fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd> {
         self.steps = steps.to_vec();
         self.mount_again();
         Ok(())
     }
 
-    fn describe(&mut self, _: &str, step: &Step) -> Result<(), Halt> {
+    fn describe(&mut self, _: &str, step: &Step) -> Result<(), CellEnd> {
         self.say(step);
         Ok(())
     }
 
-    fn free_space(&mut self, _source: &str, step: &Step) -> Result<(), Halt> {
+    fn free_space(&mut self, _source: &str, step: &Step) -> Result<(), CellEnd> {
         self.say(step);
         Ok(())
     }
 
-    fn state(&mut self, job: &Job<'_>) -> Result<(), Halt> {
+    fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
         let state = &job.contender.state;
         if let Some(fill) = state.fill()
             && job.touches_files()
@@ -265,7 +265,7 @@ impl Hands for Saying {
         Ok(())
     }
 
-    fn lay(&mut self, job: &Job<'_>) -> Result<(), Halt> {
+    fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
         self.say(&Step::MakeDirectory {
             path: self.root.clone(),
         });
@@ -293,7 +293,7 @@ impl Hands for Saying {
         Ok(())
     }
 
-    fn ready(&mut self, phase: &PhasePlan) -> Result<(), Halt> {
+    fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
         if let Some((before, _)) = self.program(phase) {
             self.lines.extend(before);
         }
@@ -305,7 +305,7 @@ impl Hands for Saying {
         job: &Job<'_>,
         phase: &PhasePlan,
         needs: Needs,
-    ) -> Result<CacheEvidence, Halt> {
+    ) -> Result<CacheEvidence, CellEnd> {
         if !job.touches_files() {
             return Ok(CacheEvidence::default());
         }
@@ -346,7 +346,7 @@ impl Hands for Saying {
         Ok(CacheEvidence::default())
     }
 
-    fn phase(&mut self, job: &Job<'_>, number: u32, _: CacheEvidence) -> Result<(), Halt> {
+    fn phase(&mut self, job: &Job<'_>, number: u32, _: CacheEvidence) -> Result<(), CellEnd> {
         let phase = &job.workload.phases[number as usize];
         let root = self.root.display().to_string();
         if let Some((_, line)) = self.program(phase) {
@@ -397,23 +397,23 @@ impl Hands for Saying {
         Ok(())
     }
 
-    fn verify(&mut self, _: &Job<'_>, _: Needs) -> Result<(), Halt> {
+    fn verify(&mut self, _: &Job<'_>, _: Needs) -> Result<(), CellEnd> {
         self.lines
             .push("# here the tree is compared with what it was made from".to_owned());
         Ok(())
     }
 
-    fn unmount(&mut self) -> Result<(), Halt> {
+    fn unmount(&mut self) -> Result<(), CellEnd> {
         self.unmount_now();
         Ok(())
     }
 
-    fn check(&mut self, check: &Check) -> Result<(), Halt> {
+    fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
         self.say(&check.step);
         Ok(())
     }
 
-    fn release(&mut self) -> Result<(), Halt> {
+    fn release(&mut self) -> Result<(), CellEnd> {
         for step in std::mem::take(&mut self.undo) {
             self.say(&step);
         }

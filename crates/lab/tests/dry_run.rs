@@ -1,9 +1,9 @@
 //! What a plan needs, and what a dry run says of it: nothing is made.
 
 use fsdyno_lab::{Preflight, script};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use fsdyno_model::{
-    Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, GroundState,
+    Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, InitialState,
     PhasePlan, Plan, Vary, Workload,
 };
 
@@ -62,7 +62,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 }
 
 fn lines_of(plan: &Plan, block: u32) -> Vec<String> {
-    let preflight = Preflight::of(plan, &Stop::new()).unwrap();
+    let preflight = Preflight::of(plan, &CancelToken::new()).unwrap();
     script::lines(
         plan,
         &preflight,
@@ -90,7 +90,7 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
     };
     assert!(seed(0, "1") && seed(2, "3") && !seed(2, "1"));
     // The one that is laid is that of the seed.
-    let preflight = Preflight::of(&plan, &Stop::new()).unwrap();
+    let preflight = Preflight::of(&plan, &CancelToken::new()).unwrap();
     let of_block = |block| {
         let (prepared, workload) = (&preflight.workloads[0], &plan.workloads[0]);
         prepared
@@ -105,7 +105,7 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
             seed,
             plan.scale,
             None,
-            &Stop::new(),
+            &CancelToken::new(),
         )
     };
     assert_eq!(of_block(2), *open(3).unwrap().facts());
@@ -116,7 +116,7 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
 fn every_tree_that_stands_at_once_is_counted() {
     let peak = |kinds: &[&str]| {
         let plan = plan("ext4", kinds, None); // example
-        Preflight::of(&plan, &Stop::new()).unwrap().need.0
+        Preflight::of(&plan, &CancelToken::new()).unwrap().need.0
     };
     let tree = peak(&["read"]);
     assert_eq!(peak(&["copy"]), 2 * tree);
@@ -128,7 +128,12 @@ fn every_tree_that_stands_at_once_is_counted() {
 
 #[test]
 fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
-    let refusal = |plan: &Plan| Preflight::of(plan, &Stop::new()).err().unwrap().to_string();
+    let refusal = |plan: &Plan| {
+        Preflight::of(plan, &CancelToken::new())
+            .err()
+            .unwrap()
+            .to_string()
+    };
     let small = refusal(&plan("ext4", &["copy"], Some(Bytes(1 << 20)))); // example
     assert!(
         small.contains("--scale") && small.contains("ports"),
@@ -141,16 +146,16 @@ fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
 #[test]
 fn phases_that_share_their_files_must_follow_from_each_other() {
     let mut alone = plan("ext4", &["mongo-copy"], None); // example
-    let told = Preflight::of(&alone, &Stop::new())
+    let told = Preflight::of(&alone, &CancelToken::new())
         .err()
         .unwrap()
         .to_string();
     assert!(told.contains("workload ports: `mongo-copy`"), "{told}");
     alone.workloads[0].phases = phases(&["mongo-create", "mongo-copy"]);
-    assert!(Preflight::of(&alone, &Stop::new()).is_ok());
+    assert!(Preflight::of(&alone, &CancelToken::new()).is_ok());
     let given = &mut alone.workloads[0].phases[0].parameters;
     given.insert("processes".into(), "4".into());
-    let told = Preflight::of(&alone, &Stop::new())
+    let told = Preflight::of(&alone, &CancelToken::new())
         .err()
         .unwrap()
         .to_string();
@@ -217,13 +222,17 @@ fn a_script_counts_fragments_after_what_writes_where_that_was_asked_for() {
 
 #[test]
 fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_room() {
-    let state = |fill: &str, age| GroundState::of(fill.parse().ok(), age).unwrap();
-    let image = |plan: &Plan| Preflight::of(plan, &Stop::new()).unwrap().image_bytes;
+    let state = |fill: &str, age| InitialState::of(fill.parse().ok(), age).unwrap();
+    let image = |plan: &Plan| {
+        Preflight::of(plan, &CancelToken::new())
+            .unwrap()
+            .image_bytes
+    };
     let mut filled = plan("ext4", &["copy"], None); // example
     filled.scale = 0.2;
     let fresh = image(&filled);
     filled.contenders[0].state = state("95%", 2);
-    let need = Preflight::of(&filled, &Stop::new()).unwrap().need;
+    let need = Preflight::of(&filled, &CancelToken::new()).unwrap().need;
     assert!(image(&filled) > fresh);
     assert!(
         image(&filled).0 / 20 > need.0,
@@ -248,10 +257,15 @@ fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_roo
 
 #[test]
 fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
-    let refusal = |plan: &Plan| Preflight::of(plan, &Stop::new()).err().unwrap().to_string();
+    let refusal = |plan: &Plan| {
+        Preflight::of(plan, &CancelToken::new())
+            .err()
+            .unwrap()
+            .to_string()
+    };
     let mut small = plan("ext4", &["copy"], Some(Bytes(1 << 30))); // example
     small.scale = 0.1;
-    assert!(Preflight::of(&small, &Stop::new()).is_ok());
+    assert!(Preflight::of(&small, &CancelToken::new()).is_ok());
     small.contenders[0].state.fill_permille = Some(990);
     let told = refusal(&small);
     assert!(
@@ -260,7 +274,7 @@ fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
     );
     let mut huge = plan("ext4", &["copy"], Some(Bytes(1 << 55))); // example
     assert!(
-        Preflight::of(&huge, &Stop::new()).is_ok(),
+        Preflight::of(&huge, &CancelToken::new()).is_ok(),
         "an image that stays empty takes no room"
     );
     huge.contenders[0].state.fill_permille = Some(500);
@@ -301,7 +315,7 @@ fn mount_points_lie_where_they_are_wanted_and_a_directory_without_room_has_its_o
     // There is no room in /proc.
     let mut plan = self::plan("dir:/proc", &["copy"], None);
     plan.device = DeviceChoice::None;
-    let told = Preflight::of(&plan, &Stop::new())
+    let told = Preflight::of(&plan, &CancelToken::new())
         .err()
         .unwrap()
         .to_string();
@@ -309,7 +323,7 @@ fn mount_points_lie_where_they_are_wanted_and_a_directory_without_room_has_its_o
     assert!(!told.contains("--work-dir"), "{told}");
     // What writes nothing needs none.
     plan.engine = "null".into();
-    let preflight = Preflight::of(&plan, &Stop::new()).unwrap();
+    let preflight = Preflight::of(&plan, &CancelToken::new()).unwrap();
     let told = preflight.check_places(&plan).err();
     if let Some(told) = told.map(|error| error.to_string()) {
         assert!(

@@ -11,10 +11,10 @@ pub mod fragments;
 pub mod free_space;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod ground;
 pub mod measure;
 pub mod plug;
 pub mod states;
 pub mod tools;
 pub mod trees;
+pub mod work_dir;
 pub mod workloads;

@@ -21,13 +21,13 @@ pub use weight::{
 
 use crate::engines::null::{self, Facts, Null};
 use crate::engines::{self, sync, sync::Sync, tools};
-use crate::ground::Ground;
+use crate::work_dir::WorkDir;
 use crate::workloads::{self, Job, Needs, PhaseKind, Scratch};
-use fsdyno_model::course::{LatencyDistribution, Progress};
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::{Figure, Tally};
-use fsdyno_model::stop::Stop;
+use fsdyno_model::timeline::{LatencyDistribution, Progress};
 use fsdyno_model::units::{Bytes, Nanos};
 use fsdyno_model::warning::Warning;
 use rustix::fd::OwnedFd;
@@ -47,7 +47,7 @@ pub struct Request<'a> {
     /// How a copy moves data.
     pub copy_method: CopyMethod,
     /// Where it works.
-    pub ground: &'a mut Ground,
+    pub work_dir: &'a mut WorkDir,
     /// Files, directories and bytes of the newest tree or archive, where they are known: the
     /// engine `null` has nothing else to go by, and the engine `tools` cannot count.
     pub facts: Option<(u64, u64, u64)>,
@@ -60,7 +60,7 @@ pub struct Request<'a> {
     /// of the time that is measured. Others read it for every operation, and always do.
     pub each_file: bool,
     /// The wish to stop.
-    pub stop: &'a Stop,
+    pub stop: &'a CancelToken,
     /// Is told, next to the clock, that the phase begins and that its work has returned. What it
     /// takes is inside the time to durable.
     pub mark: &'a mut dyn FnMut(Point),
@@ -109,7 +109,7 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
     let kind = workloads::find(name).ok_or_else(|| LoadError::UnknownKind(name.clone()))?;
     let engine = engines::find(request.engine)
         .ok_or_else(|| LoadError::UnknownEngine(request.engine.to_owned()))?;
-    if let Some(planned) = program::planned(request.phase, request.ground)? {
+    if let Some(planned) = program::planned(request.phase, request.work_dir)? {
         if engine.name == null::NAME {
             return Err(LoadError::NoEngine);
         }
@@ -124,20 +124,20 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
     if let Some(phase) = workloads::op::Phase::find(name) {
         return op::run(phase, kind, engine.name, &mut request);
     }
-    let (ground, mark) = (request.ground, request.mark);
-    let made = kind.makes_tree.then(|| ground.next_tree(kind.name));
+    let (work_dir, mark) = (request.work_dir, request.mark);
+    let made = kind.makes_tree.then(|| work_dir.next_tree(kind.name));
     // What stands nowhere is never missing.
     let imagined = engine.name == null::NAME;
     let job = Job {
-        root: &ground.root,
-        source: match (kind.needs, ground.newest()) {
+        root: &work_dir.root,
+        source: match (kind.needs, work_dir.newest()) {
             (Needs::Archive | Needs::Nothing, _) => CString::default(),
             (Needs::Tree, Some(tree)) => name_of(tree)?,
             (Needs::Tree, None) if imagined => c"tree".to_owned(),
             (Needs::Tree, None) => return Err(LoadError::NoTree(kind.name.to_owned())),
         },
         target: made.as_deref().map_or(Ok(CString::default()), name_of)?,
-        archive: match (kind.needs, &ground.archive) {
+        archive: match (kind.needs, &work_dir.archive) {
             (Needs::Archive, Some(archive)) => archive,
             (Needs::Archive, None) if !imagined => {
                 return Err(LoadError::NoArchive(kind.name.to_owned()));
@@ -166,9 +166,9 @@ pub fn run(mut request: Request<'_>) -> Result<Measured, LoadError> {
         )?,
     };
     if kind.removes_tree {
-        ground.trees.pop();
+        work_dir.trees.pop();
     }
-    ground.trees.extend(made);
+    work_dir.trees.extend(made);
     Ok(measured)
 }
 
@@ -189,7 +189,7 @@ fn workers(kind: &PhaseKind, phase: &PhasePlan, engine: &str) -> Result<usize, L
 }
 
 /// Passes over a whole tree, untimed: everything is looked at and read, to make it warm.
-pub fn touch(tree: &Path, stop: &Stop) -> Result<Tally, LoadError> {
+pub fn touch(tree: &Path, stop: &CancelToken) -> Result<Tally, LoadError> {
     raise_descriptor_limit();
     let job = Job {
         source: name_of(tree)?,
@@ -219,7 +219,7 @@ fn run_sync(
     raise_descriptor_limit();
     let mut scratch = Scratch::for_job(kind, job)?;
     let mut engine = Sync::default();
-    let ground = open_ground(kind, job.root, durably)?;
+    let work_dir = open_ground(kind, job.root, durably)?;
     mark(Point::Begins);
     let watch = Watch::start();
     Scratch::begin(&mut scratch, job);
@@ -227,14 +227,14 @@ fn run_sync(
     watch.lengthen(Nanos(0), handicap);
     let used = watch.read();
     mark(Point::Returned);
-    let mut durable_ns = durable(ground.as_ref(), job.root, watch)?;
+    let mut durable_ns = durable(work_dir.as_ref(), job.root, watch)?;
     if let Some(durable_ns) = &mut durable_ns
         && handicap > 0
     {
         watch.lengthen(used.wall, handicap);
         *durable_ns = watch.wall();
     }
-    let course = Scratch::course(&scratch).told(workloads::FILE, used.wall);
+    let timeline = Scratch::timeline(&scratch).told(workloads::FILE, used.wall);
     Ok(Measured {
         return_ns: used.wall,
         durable_ns,
@@ -247,8 +247,8 @@ fn run_sync(
         },
         engine: sync::NAME,
         figures: Vec::new(),
-        latencies: course.latencies,
-        progress: course.progress,
+        latencies: timeline.latencies,
+        progress: timeline.progress,
         commands: Vec::new(),
         warnings: Scratch::warnings(&scratch),
     })
@@ -268,7 +268,7 @@ fn run_null(
     let tally = (kind.null)(&mut engine, job, &mut scratch)?;
     let used = watch.read();
     mark(Point::Returned);
-    let course = Scratch::course(&scratch).told(workloads::FILE, used.wall);
+    let timeline = Scratch::timeline(&scratch).told(workloads::FILE, used.wall);
     Ok(Measured {
         return_ns: used.wall,
         durable_ns: kind.writes.then_some(used.wall),
@@ -278,8 +278,8 @@ fn run_null(
         method: "no system calls".to_owned(),
         engine: null::NAME,
         figures: Vec::new(),
-        latencies: course.latencies,
-        progress: course.progress,
+        latencies: timeline.latencies,
+        progress: timeline.progress,
         commands: Vec::new(),
         warnings: Vec::new(),
     })
@@ -296,13 +296,13 @@ fn run_tools(
         std::fs::create_dir(directory)
             .map_err(|source| LoadError::io("mkdir", directory, source))?;
     }
-    let ground = open_ground(kind, job.root, durably)?;
+    let work_dir = open_ground(kind, job.root, durably)?;
     mark(Point::Begins);
     let watch = Watch::start();
     let ended = tools::run(&tool, job.stop)?;
     let used = watch.read();
     mark(Point::Returned);
-    let durable_ns = durable(ground.as_ref(), job.root, watch)?;
+    let durable_ns = durable(work_dir.as_ref(), job.root, watch)?;
     // A program tells nobody what it handled: what the tree is known to hold, it handled.
     let known = facts.unwrap_or(Facts {
         files: 0,
@@ -344,14 +344,14 @@ fn open_ground(kind: &PhaseKind, root: &Path, durable: bool) -> Result<Option<Ow
 
 /// Waits until everything written is durable; the time since the start.
 fn durable(
-    ground: Option<&OwnedFd>,
+    work_dir: Option<&OwnedFd>,
     root: &Path,
     watch: Watch,
 ) -> Result<Option<Nanos>, LoadError> {
-    let Some(ground) = ground else {
+    let Some(work_dir) = work_dir else {
         return Ok(None);
     };
-    rustix::fs::syncfs(ground).map_err(|errno| LoadError::io("syncfs", root, errno.into()))?;
+    rustix::fs::syncfs(work_dir).map_err(|errno| LoadError::io("syncfs", root, errno.into()))?;
     Ok(Some(watch.wall()))
 }
 

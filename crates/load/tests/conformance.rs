@@ -1,15 +1,15 @@
 //! What every engine must do alike.
 
-mod course;
 mod odd;
 mod phases;
+mod timeline;
 
 use fsdyno_load::engines;
-use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError, Request};
+use fsdyno_load::work_dir::WorkDir;
 use fsdyno_load::workloads;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::CopyMethod;
-use fsdyno_model::stop::Stop;
 use odd::{assert_same, describe};
 use phases::{phase, run, run_by};
 use std::fs;
@@ -23,30 +23,30 @@ const REAL: [&str; 4] = ["sync", "tools", "uring", "mmap"];
 
 #[test]
 fn a_copy_is_what_cp_makes_by_either_engine_and_method() {
-    let (_home, mut ground) = odd::ground();
-    let original = describe(&ground.trees[0]);
+    let (_home, mut work_dir) = odd::work_dir();
+    let original = describe(&work_dir.trees[0]);
     for (engine, method) in [
         ("sync", CopyMethod::ReadWrite),
         ("sync", CopyMethod::CopyFileRange),
         ("tools", CopyMethod::ReadWrite),
         ("tools", CopyMethod::CopyFileRange),
     ] {
-        let measured = run_by(&mut ground, engine, &phase("copy"), method).unwrap();
-        let copy = describe(ground.newest().unwrap());
+        let measured = run_by(&mut work_dir, engine, &phase("copy"), method).unwrap();
+        let copy = describe(work_dir.newest().unwrap());
         assert_same(&original, &copy, &format!("{engine} {method}"));
         assert!(measured.durable_ns.unwrap() >= measured.return_ns);
         assert_eq!(measured.warnings, [], "{engine} {method}");
-        run(&mut ground, "sync", &phase("delete")).unwrap();
+        run(&mut work_dir, "sync", &phase("delete")).unwrap();
     }
 }
 
 #[test]
 fn a_file_system_that_cannot_share_blocks_is_named_or_shares_them() {
-    let (_home, mut ground) = odd::ground();
-    let original = describe(&ground.trees[0]);
+    let (_home, mut work_dir) = odd::work_dir();
+    let original = describe(&work_dir.trees[0]);
     for engine in REAL {
-        match run_by(&mut ground, engine, &phase("copy"), CopyMethod::Reflink) {
-            Ok(_) => assert_same(&original, &describe(ground.newest().unwrap()), engine),
+        match run_by(&mut work_dir, engine, &phase("copy"), CopyMethod::Reflink) {
+            Ok(_) => assert_same(&original, &describe(work_dir.newest().unwrap()), engine),
             Err(error) if engine == "sync" => {
                 assert!(error.to_string().contains("read-write"), "{error}");
                 assert!(error.errno().is_some());
@@ -59,18 +59,18 @@ fn a_file_system_that_cannot_share_blocks_is_named_or_shares_them() {
 #[test]
 fn deletion_leaves_nothing_and_touches_nothing_beside() {
     for engine in REAL {
-        let (home, mut ground) = odd::ground();
+        let (home, mut work_dir) = odd::work_dir();
         fs::write(home.path().join("neighbour"), "").unwrap();
-        run(&mut ground, engine, &phase("copy")).unwrap();
-        let original = describe(&ground.trees[0]);
-        run(&mut ground, engine, &phase("delete")).unwrap();
-        assert_eq!(ground.trees.len(), 1);
-        assert_same(&original, &describe(&ground.trees[0]), engine);
-        run(&mut ground, engine, &phase("delete")).unwrap();
+        run(&mut work_dir, engine, &phase("copy")).unwrap();
+        let original = describe(&work_dir.trees[0]);
+        run(&mut work_dir, engine, &phase("delete")).unwrap();
+        assert_eq!(work_dir.trees.len(), 1);
+        assert_same(&original, &describe(&work_dir.trees[0]), engine);
+        run(&mut work_dir, engine, &phase("delete")).unwrap();
         let left: Vec<_> = fs::read_dir(home.path()).unwrap().collect();
         assert_eq!(left.len(), 1, "{engine}");
         assert!(matches!(
-            run(&mut ground, engine, &phase("delete")),
+            run(&mut work_dir, engine, &phase("delete")),
             Err(LoadError::NoTree(_))
         ));
         assert!(Path::new("/etc/passwd").exists(), "a link was followed");
@@ -79,8 +79,8 @@ fn deletion_leaves_nothing_and_touches_nothing_beside() {
 
 #[test]
 fn walks_count_what_there_is() {
-    let (_home, mut ground) = odd::ground();
-    let tree = describe(&ground.trees[0]);
+    let (_home, mut work_dir) = odd::work_dir();
+    let tree = describe(&work_dir.trees[0]);
     let count = |what: &str| tree.values().filter(|said| said.contains(what)).count() as u64;
     let directories = count("mode 4");
     let bytes: u64 = tree
@@ -90,7 +90,7 @@ fn walks_count_what_there_is() {
         .iter()
         .sum();
     for kind in ["stat-walk", "read", "copy", "grep"] {
-        let tally = run(&mut ground, "sync", &phase(kind)).unwrap().tally;
+        let tally = run(&mut work_dir, "sync", &phase(kind)).unwrap().tally;
         assert_eq!(tally.directories, directories, "{kind}");
         assert_eq!(tally.files + directories, tree.len() as u64, "{kind}");
         assert!(tally.calls > tally.files, "{kind}");
@@ -99,15 +99,15 @@ fn walks_count_what_there_is() {
             assert_eq!(tally.bytes.0, bytes, "{kind}");
         }
     }
-    let touched = measure::touch(&ground.trees[0], &Stop::new()).unwrap();
+    let touched = measure::touch(&work_dir.trees[0], &CancelToken::new()).unwrap();
     assert_eq!(touched.bytes.0, bytes);
-    run(&mut ground, "tools", &phase("stat-walk")).unwrap();
-    run(&mut ground, "tools", &phase("read")).unwrap();
+    run(&mut work_dir, "tools", &phase("stat-walk")).unwrap();
+    run(&mut work_dir, "tools", &phase("read")).unwrap();
 }
 
 #[test]
 fn a_search_counts_the_lines_grep_counts() {
-    let (_home, mut ground) = odd::ground();
+    let (_home, mut work_dir) = odd::work_dir();
     let mut matches = Vec::new();
     for pattern in [
         None,
@@ -120,7 +120,7 @@ fn a_search_counts_the_lines_grep_counts() {
     ] {
         let mut phase = phase("grep");
         phase.pattern = pattern.map(str::to_owned);
-        let counts = REAL.map(|engine| run(&mut ground, engine, &phase).unwrap().tally.matches);
+        let counts = REAL.map(|engine| run(&mut work_dir, engine, &phase).unwrap().tally.matches);
         assert_eq!(counts[0], counts[1], "{pattern:?}");
         assert_eq!(counts[0], counts[2], "{pattern:?}");
         assert_eq!(counts[0], counts[3], "{pattern:?}");
@@ -129,16 +129,16 @@ fn a_search_counts_the_lines_grep_counts() {
     assert_eq!(matches[0], 10_000 + 3 + 1 + 1);
     let mut phase = phase("grep");
     phase.pattern = Some("(".to_owned());
-    let error = run(&mut ground, "sync", &phase).unwrap_err();
+    let error = run(&mut work_dir, "sync", &phase).unwrap_err();
     assert!(matches!(error, LoadError::Pattern { .. }), "{error}");
-    let error = run(&mut ground, "tools", &phase).unwrap_err();
+    let error = run(&mut work_dir, "tools", &phase).unwrap_err();
     assert!(error.to_string().contains("status"), "{error}");
 }
 
 #[test]
 fn an_archive_in_any_form_is_unpacked_as_tar_does() {
-    let (home, mut ground) = odd::ground();
-    let tree = ground.trees[0].clone();
+    let (home, mut work_dir) = odd::work_dir();
+    let tree = work_dir.trees[0].clone();
     for (name, options) in [
         ("gnu", &["--format=gnu"][..]),
         ("oldgnu", &["--format=oldgnu"]),
@@ -154,10 +154,10 @@ fn an_archive_in_any_form_is_unpacked_as_tar_does() {
             .output()
             .unwrap();
         assert!(made.status.success(), "{name}: {made:?}");
-        ground.archive = Some(archive);
+        work_dir.archive = Some(archive);
         let [ours, theirs, ..] = REAL.map(|engine| {
-            run(&mut ground, engine, &phase("untar")).unwrap();
-            describe(ground.newest().unwrap())
+            run(&mut work_dir, engine, &phase("untar")).unwrap();
+            describe(work_dir.newest().unwrap())
         });
         assert_same(&theirs, &ours, name);
         // Beyond what tar itself keeps: the whole of the original, where the format holds it.
@@ -218,12 +218,12 @@ fn packed_archives_are_told_by_their_first_bytes() {
     let plain = archive(&[(DIRECTORY, "d/", ""), (FILE, "d/f", "")]);
     for (suffix, bytes) in packed(&plain) {
         let home = tempfile::tempdir().unwrap();
-        let mut ground = Ground::new(home.path());
+        let mut work_dir = WorkDir::new(home.path());
         let path = home.path().join("archive");
         fs::write(&path, bytes).unwrap();
-        ground.archive = Some(path);
-        let measured = run(&mut ground, "sync", &phase("untar")).unwrap();
-        let file = ground.newest().unwrap().join("d/f");
+        work_dir.archive = Some(path);
+        let measured = run(&mut work_dir, "sync", &phase("untar")).unwrap();
+        let file = work_dir.newest().unwrap().join("d/f");
         assert_eq!(fs::read(file).unwrap(), b"data", "{suffix}");
         assert_eq!((measured.tally.files, measured.tally.directories), (1, 2));
     }
@@ -244,26 +244,26 @@ fn members_that_lead_out_of_the_tree_are_refused() {
         ),
     ] {
         let home = tempfile::tempdir().unwrap();
-        let mut ground = Ground::new(home.path());
+        let mut work_dir = WorkDir::new(home.path());
         fs::write(home.path().join("outside"), "").unwrap();
         let path = home.path().join("archive");
         fs::write(&path, archive(&members)).unwrap();
-        ground.archive = Some(path);
-        let error = run(&mut ground, "sync", &phase("untar")).unwrap_err();
+        work_dir.archive = Some(path);
+        let error = run(&mut work_dir, "sync", &phase("untar")).unwrap_err();
         assert!(!home.path().join("escaped").exists());
         assert_eq!(
             matches!(error, LoadError::Archive { .. }),
             refused_by_name,
             "{error}"
         );
-        assert_eq!(ground.trees.len(), 0);
+        assert_eq!(work_dir.trees.len(), 0);
     }
 }
 
 #[test]
 fn a_directory_keeps_its_time_though_members_come_back_to_it() {
     let home = tempfile::tempdir().unwrap();
-    let mut ground = Ground::new(home.path());
+    let mut work_dir = WorkDir::new(home.path());
     let path = home.path().join("archive");
     let members = [
         (DIRECTORY, "a/", ""),
@@ -274,9 +274,9 @@ fn a_directory_keeps_its_time_though_members_come_back_to_it() {
         (HARD_LINK, "c", "a/2"),
     ];
     fs::write(&path, archive(&members)).unwrap();
-    ground.archive = Some(path);
-    run(&mut ground, "sync", &phase("untar")).unwrap();
-    let tree = describe(ground.newest().unwrap());
+    work_dir.archive = Some(path);
+    run(&mut work_dir, "sync", &phase("untar")).unwrap();
+    let tree = describe(work_dir.newest().unwrap());
     assert!(tree[Path::new("a")].contains("modified 1000000000.0"));
     assert!(tree[Path::new("c")].contains("links 2"));
 }
@@ -291,10 +291,10 @@ fn a_broken_archive_is_named() {
         let path = home.path().join("archive");
         fs::write(&path, bytes).unwrap();
         for engine in REAL {
-            let mut ground = Ground::new(home.path().join(engine));
-            fs::create_dir(&ground.root).unwrap();
-            ground.archive = Some(path.clone());
-            let error = run(&mut ground, engine, &phase("untar")).unwrap_err();
+            let mut work_dir = WorkDir::new(home.path().join(engine));
+            fs::create_dir(&work_dir.root).unwrap();
+            work_dir.archive = Some(path.clone());
+            let error = run(&mut work_dir, engine, &phase("untar")).unwrap_err();
             assert!(error.to_string().contains("archive"), "{engine}: {error}");
         }
     }
@@ -308,14 +308,14 @@ fn on_trees() -> impl Iterator<Item = &'static workloads::PhaseKind> {
 #[test]
 fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
     for kind in on_trees() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let measure = || {
-            let mut ground = Ground::new("/nowhere");
+            let mut work_dir = WorkDir::new("/nowhere");
             let measured = measure::run(Request {
                 phase: &phase(kind.name),
                 engine: "null",
                 copy_method: CopyMethod::ReadWrite,
-                ground: &mut ground,
+                work_dir: &mut work_dir,
                 facts: Some((1234, 56, 7_654_321)),
                 durable: true,
                 handicap_permille: 0,
@@ -352,10 +352,10 @@ fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
 
 #[test]
 fn a_wish_to_stop_is_heard_by_every_engine() {
-    let (_home, mut ground) = odd::ground();
-    ground.archive = Some(ground.root.join("archive"));
-    fs::write(ground.root.join("archive"), archive(&[(FILE, "f", "")])).unwrap();
-    let stop = Stop::new();
+    let (_home, mut work_dir) = odd::work_dir();
+    work_dir.archive = Some(work_dir.root.join("archive"));
+    fs::write(work_dir.root.join("archive"), archive(&[(FILE, "f", "")])).unwrap();
+    let stop = CancelToken::new();
     stop.request();
     for engine in engines::ALL {
         for kind in on_trees() {
@@ -363,7 +363,7 @@ fn a_wish_to_stop_is_heard_by_every_engine() {
                 phase: &phase(kind.name),
                 engine: engine.name,
                 copy_method: CopyMethod::ReadWrite,
-                ground: &mut ground,
+                work_dir: &mut work_dir,
                 facts: None,
                 durable: true,
                 handicap_permille: 0,
@@ -379,18 +379,18 @@ fn a_wish_to_stop_is_heard_by_every_engine() {
             );
         }
     }
-    assert_eq!(ground.trees.len(), 1);
+    assert_eq!(work_dir.trees.len(), 1);
 }
 
 #[test]
 fn what_is_unknown_is_named() {
-    let mut ground = Ground::new("/nowhere");
-    let error = run(&mut ground, "sync", &phase("juggle")).unwrap_err();
+    let mut work_dir = WorkDir::new("/nowhere");
+    let error = run(&mut work_dir, "sync", &phase("juggle")).unwrap_err();
     assert!(error.to_string().contains("juggle"));
-    let error = run(&mut ground, "steam", &phase("copy")).unwrap_err();
+    let error = run(&mut work_dir, "steam", &phase("copy")).unwrap_err();
     assert!(error.to_string().contains("steam"));
-    ground.trees.push("/nowhere/tree".into());
-    let error = run(&mut ground, "sync", &phase("read")).unwrap_err();
+    work_dir.trees.push("/nowhere/tree".into());
+    let error = run(&mut work_dir, "sync", &phase("read")).unwrap_err();
     assert_eq!(error.errno(), Some(libc::ENOENT));
     assert!(error.to_string().contains("/nowhere"), "{error}");
 }
@@ -398,29 +398,29 @@ fn what_is_unknown_is_named() {
 #[test]
 fn a_directory_of_many_files_is_copied_and_deleted_whole() {
     let home = tempfile::tempdir().unwrap();
-    let mut ground = Ground::new(home.path());
+    let mut work_dir = WorkDir::new(home.path());
     let tree = home.path().join("tree");
     fs::create_dir(&tree).unwrap();
     for number in 0..5000 {
         fs::write(tree.join(format!("a file with the number {number}")), "").unwrap();
     }
-    ground.trees.push(tree);
+    work_dir.trees.push(tree);
     assert_eq!(
-        run(&mut ground, "sync", &phase("copy"))
+        run(&mut work_dir, "sync", &phase("copy"))
             .unwrap()
             .tally
             .files,
         5000
     );
     assert_eq!(
-        run(&mut ground, "sync", &phase("stat-walk"))
+        run(&mut work_dir, "sync", &phase("stat-walk"))
             .unwrap()
             .tally
             .files,
         5000
     );
     assert_eq!(
-        run(&mut ground, "sync", &phase("delete"))
+        run(&mut work_dir, "sync", &phase("delete"))
             .unwrap()
             .tally
             .files,
@@ -435,15 +435,15 @@ fn what_may_not_be_read_is_named() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let mut ground = Ground::new(home.path());
+    let mut work_dir = WorkDir::new(home.path());
     let tree = home.path().join("tree");
     fs::create_dir(&tree).unwrap();
     let secret = tree.join("secret");
     fs::write(&secret, "").unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
-    ground.trees.push(tree);
+    work_dir.trees.push(tree);
     for engine in REAL {
-        let error = run(&mut ground, engine, &phase("copy")).unwrap_err();
+        let error = run(&mut work_dir, engine, &phase("copy")).unwrap_err();
         assert_eq!(error.errno(), Some(libc::EACCES), "{engine}: {error}");
         assert!(
             error.to_string().contains("tree/secret"),

@@ -3,7 +3,7 @@
 
 mod phases;
 
-use fsdyno_load::ground::Ground;
+use fsdyno_load::work_dir::WorkDir;
 use phases::{phase, run};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,7 @@ const GROUND: &str = "FSDYNO_WATCHED_GROUND";
 const WORKERS: usize = 2;
 
 fn write_large(engine: &str, home: &Path, kinds: &[&str]) {
-    let mut ground = Ground::new(home);
+    let mut work_dir = WorkDir::new(home);
     for kind in kinds {
         let mut phase = phase(kind);
         for (name, value) in [
@@ -28,7 +28,7 @@ fn write_large(engine: &str, home: &Path, kinds: &[&str]) {
         ] {
             phase.parameters.insert(name.to_owned(), value.to_owned());
         }
-        run(&mut ground, engine, &phase).unwrap();
+        run(&mut work_dir, engine, &phase).unwrap();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fragments counted on real file systems, beside `filefrag`. Needs root, to mount image files.
 
 use fsdyno_load::fragments::count;
-use fsdyno_model::{Bytes, Fragmentation, Stop};
+use fsdyno_model::{Bytes, CancelToken, Fragmentation};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -160,7 +160,7 @@ fn filefrag(path: &Path) -> u64 {
 }
 
 fn counted(root: &Path) -> Fragmentation {
-    let found = count(root, Bytes(0), &Stop::new()).unwrap();
+    let found = count(root, Bytes(0), &CancelToken::new()).unwrap();
     assert_eq!(found.unavailable, None);
     assert_eq!(found.fragments_by_size.iter().sum::<u64>(), found.fragments);
     found
@@ -204,7 +204,7 @@ fn compare(mkfs: &[&str], options: &str, test: &str) {
     assert_eq!(bytes("punched"), Bytes(2 << 20), "{mkfs:?}");
     assert_eq!(bytes("hole"), Bytes(0), "{mkfs:?}");
     assert_eq!(bytes("sparse"), Bytes(3 * BLOCK as u64), "{mkfs:?}");
-    let large = count(&root, Bytes((1 << 20) + 1), &Stop::new()).unwrap();
+    let large = count(&root, Bytes((1 << 20) + 1), &CancelToken::new()).unwrap();
     assert_eq!(large.files, 4, "whole, punched, clone, sparse: {large:?}");
 }
 
@@ -244,7 +244,7 @@ fn a_file_system_that_keeps_no_map_is_not_available_and_never_zero() {
     let words = ["mount", "-t", "tmpfs", "none", at.to_str().unwrap()];
     run(&words);
     fs::write(at.join("file"), noise(BLOCK)).unwrap();
-    let found = count(&at, Bytes(0), &Stop::new()).unwrap();
+    let found = count(&at, Bytes(0), &CancelToken::new()).unwrap();
     let reason = found.unavailable.clone().unwrap();
     assert!(reason.contains("FIEMAP"), "{reason}");
     assert_eq!(found.per_file(), None);
@@ -278,7 +278,7 @@ fn free_extents_are_as_many_as_the_file_system_keeps_account_of_bitmaps_included
     for number in (0..4000).step_by(2) {
         fs::remove_file(at.join(format!("f{number}"))).unwrap();
     }
-    let told = fsdyno_load::free_space::free_space(&at, &Stop::new()).unwrap();
+    let told = fsdyno_load::free_space::free_space(&at, &CancelToken::new()).unwrap();
     run(&["umount", at.to_str().unwrap()]);
     let image = mounted.home.path().join("image");
     let program = mkfs[0].strip_prefix("mkfs.").unwrap();

@@ -3,7 +3,7 @@
 
 mod phases;
 
-use fsdyno_load::ground::Ground;
+use fsdyno_load::work_dir::WorkDir;
 use phases::{phase, run};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs;
@@ -34,15 +34,15 @@ fn mount_small(test: &str) -> Option<&'static Path> {
 }
 
 /// Fills a bit more than half of it.
-fn fill(root: &Path) -> Ground {
-    let mut ground = Ground::new(root);
+fn fill(root: &Path) -> WorkDir {
+    let mut work_dir = WorkDir::new(root);
     let tree = root.join("tree");
     fs::create_dir(&tree).unwrap();
     for number in 0..6 {
         fs::write(tree.join(number.to_string()), vec![number; 100_000]).unwrap();
     }
-    ground.trees.push(tree);
-    ground
+    work_dir.trees.push(tree);
+    work_dir
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn a_full_disk_is_told_by_its_error_number() {
         let Some(small) = mount_small("a_full_disk_is_told_by_its_error_number") else {
             return;
         };
-        let mut ground = fill(small);
-        let error = run(&mut ground, engine, &phase("copy")).unwrap_err();
+        let mut work_dir = fill(small);
+        let error = run(&mut work_dir, engine, &phase("copy")).unwrap_err();
         assert_eq!(error.errno(), Some(libc::ENOSPC), "{engine}: {error}");
         assert!(error.to_string().contains("copy-1"), "{engine}: {error}");
-        assert_eq!(ground.trees.len(), 1);
+        assert_eq!(work_dir.trees.len(), 1);
     }
 }
 
@@ -65,13 +65,13 @@ fn a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program() {
     let Some(small) = mount_small(test) else {
         return;
     };
-    let mut ground = Ground::new(small);
+    let mut work_dir = WorkDir::new(small);
     let mut phase = phase("op-write");
     for (name, value) in [("size", "4194304"), ("block", "65536"), ("workers", "2")] {
         phase.parameters.insert(name.to_owned(), value.to_owned());
     }
     fs::create_dir(small.join("op")).unwrap();
-    let error = run(&mut ground, "mmap", &phase).unwrap_err();
+    let error = run(&mut work_dir, "mmap", &phase).unwrap_err();
     assert_eq!(error.errno(), Some(libc::ENOSPC), "{error}");
     assert!(error.to_string().contains("op/large00"), "{error}");
 }

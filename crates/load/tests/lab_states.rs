@@ -1,7 +1,7 @@
 //! States brought about on real file systems. Needs root, to mount image files.
 
 use fsdyno_load::states::{self, Progress, Reached, Space, StateError};
-use fsdyno_model::{GroundState, Stop};
+use fsdyno_model::{CancelToken, InitialState};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,8 +56,8 @@ impl Mounted {
     }
 
     fn bring_about(&self, fill: &str, age: u32) -> Result<Reached, StateError> {
-        let state = GroundState::of(fill.parse().ok(), age).unwrap();
-        let reached = states::bring_about(&self.at(), &state, 1, &Stop::new(), &mut |_| {})?;
+        let state = InitialState::of(fill.parse().ok(), age).unwrap();
+        let reached = states::bring_about(&self.at(), &state, 1, &CancelToken::new(), &mut |_| {})?;
         Ok(reached.expect("something was asked for"))
     }
 }
@@ -183,9 +183,9 @@ fn what_is_fuller_than_asked_for_is_refused_and_a_wish_to_stop_is_heard() {
     let error = mounted.bring_about("20%", 0).unwrap_err().to_string();
     assert!(error.contains("20 % are asked for"), "{error}");
     fs::remove_dir_all(mounted.at().join(states::DIRECTORY)).unwrap();
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     stop.request();
-    let state = GroundState::of("90%".parse().ok(), 3).unwrap();
+    let state = InitialState::of("90%".parse().ok(), 3).unwrap();
     let outcome = states::bring_about(&mounted.at(), &state, 1, &stop, &mut |_| {});
     assert!(matches!(outcome, Err(StateError::Stopped)), "{outcome:?}");
 }
@@ -198,9 +198,9 @@ fn progress_rises_to_its_end_and_a_wish_to_stop_is_heard_within_a_piece() {
         let (Some(whole), Some(stopped)) = (make(), make()) else {
             return;
         };
-        let state = GroundState::of(fill.parse().ok(), age).unwrap();
+        let state = InitialState::of(fill.parse().ok(), age).unwrap();
         let mut told: Vec<Progress> = Vec::new();
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let reached = states::bring_about(&whole.at(), &state, 1, &stop, &mut |now| told.push(now))
             .unwrap()
             .unwrap();

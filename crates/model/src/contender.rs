@@ -13,10 +13,10 @@
 //! dir:/mnt/nfs                 an existing directory, nothing made or mounted
 //! ```
 //!
-//! The lab before it, and lists of them, are read by [`Typed`](crate::typed::Typed).
+//! The lab before it, and lists of them, are read by [`ContenderSpec`](crate::typed::ContenderSpec).
 
 use crate::lab::LabChoice;
-use crate::state::GroundState;
+use crate::state::InitialState;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ pub struct Contender {
     /// The existing directory it works in, for recipes that make nothing.
     pub directory: Option<PathBuf>,
     /// What is done to it before its workload, beyond making it.
-    #[serde(default, skip_serializing_if = "GroundState::is_fresh")]
-    pub state: GroundState,
+    #[serde(default, skip_serializing_if = "InitialState::is_fresh")]
+    pub state: InitialState,
     /// By how many thousandths its phases are made longer on purpose, to see whether that is found;
     /// `selftest` alone does so.
     #[serde(default, skip_serializing_if = "no_handicap")]
@@ -174,7 +174,7 @@ impl Contender {
             mount: Vec::new(),
             layout: LayoutChoice::default(),
             directory: None,
-            state: GroundState::default(),
+            state: InitialState::default(),
             handicap_permille: 0,
             lab: LabChoice::default(),
         }
@@ -325,7 +325,7 @@ mod tests {
                 LayoutChoice { name: "pool".into(), devices }
             };
             let mut contender = Contender {
-                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: GroundState::default(), handicap_permille: 0, lab: LabChoice::default(),
+                label: String::new(), filesystem: name.into(), mkfs, mount, layout, directory: None, state: InitialState::default(), handicap_permille: 0, lab: LabChoice::default(),
             };
             contender.label = contender.short_form();
             prop_assert_eq!(Contender::parse(&contender.label, &kind_of).unwrap(), contender);

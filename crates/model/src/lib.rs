@@ -4,11 +4,10 @@
 //! [`Plan`], [`Cell`], [`Sample`], [`Event`], [`ResultSet`]. They are plain values: no I/O, no
 //! clock, no randomness. What is stored or sent to a lab is one of these, serialised.
 
+pub mod cancel;
 pub mod cell;
 pub mod contender;
 pub mod content;
-pub mod course;
-pub mod cut;
 pub mod disk_use;
 pub mod event;
 pub mod evidence;
@@ -18,6 +17,7 @@ pub mod names;
 pub mod observed;
 pub mod plan;
 pub mod pool;
+pub mod power_cut;
 pub mod printable;
 pub mod provenance;
 pub mod requirement;
@@ -28,18 +28,17 @@ pub mod search_path;
 pub mod series;
 pub mod state;
 pub mod step;
-pub mod stop;
+pub mod timeline;
 pub mod times;
 pub mod typed;
 pub mod units;
 pub mod waits;
 pub mod warning;
 
+pub use cancel::CancelToken;
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;
-pub use course::{LatencyDistribution, Progress, Slice};
-pub use cut::{CacheLoss, Cut, Judgement, Loss, Recovery};
 pub use disk_use::{DiskFigures, DiskUse, Mark, Point};
 pub use event::Event;
 pub use evidence::{CacheEvidence, CacheState};
@@ -50,17 +49,18 @@ pub use plan::{
     Adaptive, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Vary, Workload,
 };
 pub use pool::{Daemon, Pool};
+pub use power_cut::{CacheLoss, Judgement, Loss, PowerCut, Recovery};
 pub use printable::{printable, printable_lines};
 pub use provenance::Provenance;
 pub use requirement::{Availability, Need, Requirement};
 pub use result::{LabShare, ResultSet, RunInfo, StopReason};
 pub use sample::{Better, CpuUse, DeviceUse, Figure, Fragmentation, Sample, Tally};
 pub use series::{Series, SeriesInfo};
-pub use state::{Fill, FillError, GroundState};
+pub use state::{Fill, FillError, InitialState};
 pub use step::Step;
-pub use stop::Stop;
+pub use timeline::{LatencyDistribution, Progress, Slice};
 pub use times::TimeLine;
-pub use typed::Typed;
+pub use typed::ContenderSpec;
 pub use units::{Bytes, Nanos};
 pub use waits::Waits;
 pub use warning::{Warning, WarningKind};

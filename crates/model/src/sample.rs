@@ -1,9 +1,9 @@
 //! The figures of one phase of one cell.
 
-use crate::course::{LatencyDistribution, Progress};
 use crate::disk_use::{DiskFigures, DiskUse};
 use crate::evidence::CacheEvidence;
 use crate::observed::Observed;
+use crate::timeline::{LatencyDistribution, Progress};
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
 use crate::warning::Warning;

@@ -2,9 +2,9 @@
 //! each.
 
 use crate::contender::Contender;
-use crate::cut::Cut;
 use crate::lab::GuestSize;
 use crate::model_disk::ModelDisk;
+use crate::power_cut::PowerCut;
 use crate::provenance::Provenance;
 use crate::result::StopReason;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Series {
     /// What was to be done, and where.
     pub info: SeriesInfo,
     /// All cuts recorded, in the order they were made.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<PowerCut>,
 }
 
 /// A series without its cuts.

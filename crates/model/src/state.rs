@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 /// The state of a file system before its workload.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct GroundState {
+pub struct InitialState {
     /// Its utilisation, in tenths of a percent.
     pub fill_permille: Option<u32>,
     /// Whether what is left free lies in small holes.
@@ -20,7 +20,7 @@ pub struct GroundState {
     pub age: u32,
 }
 
-impl GroundState {
+impl InitialState {
     /// The utilisation at which a file system ages where nobody says: half full.
     pub const AGED_PERMILLE: u32 = 500;
     /// The highest utilisation that is brought about, in tenths of a percent.
@@ -121,7 +121,7 @@ impl FromStr for Fill {
             None => (text.trim(), false),
         };
         let permille = part.strip_suffix('%').and_then(permille);
-        let permille = permille.filter(|p| *p <= GroundState::HIGHEST_PERMILLE);
+        let permille = permille.filter(|p| *p <= InitialState::HIGHEST_PERMILLE);
         // Nothing cannot lie in fragments.
         match permille.filter(|p| *p > 0 || !fragmented) {
             Some(permille) => Ok(Self {
@@ -206,19 +206,23 @@ mod tests {
             (fragmented, 1, "both aged and fragmented"),
             (None, 1001, "above the greatest"),
         ] {
-            let (message, _) = GroundState::of(fill, age).unwrap_err();
+            let (message, _) = InitialState::of(fill, age).unwrap_err();
             assert!(message.contains(expected), "{message}");
         }
-        assert!(GroundState::of(Some(Fill::plain(0)), 0).unwrap().is_fresh());
-        assert!(GroundState::of(None, 0).unwrap().is_fresh());
-        let aged = GroundState::of(None, 3).unwrap();
+        assert!(
+            InitialState::of(Some(Fill::plain(0)), 0)
+                .unwrap()
+                .is_fresh()
+        );
+        assert!(InitialState::of(None, 0).unwrap().is_fresh());
+        let aged = InitialState::of(None, 3).unwrap();
         assert_eq!(aged.suffix(), " fill=50% age=3");
     }
 
     #[test]
     fn a_state_stored_before_there_was_fragmenting_is_still_read_and_written_alike() {
         let text = r#"{"fill_permille":950,"age":3}"#;
-        let state: GroundState = serde_json::from_str(text).unwrap();
+        let state: InitialState = serde_json::from_str(text).unwrap();
         assert_eq!(state.suffix(), " fill=95% age=3");
         assert_eq!(serde_json::to_string(&state).unwrap(), text);
     }

@@ -17,7 +17,7 @@ use crate::lab::LabChoice;
 
 /// A contender with what was said of its lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
+pub struct ContenderSpec {
     /// What competes. Its label begins with the lab where one was said; its own lab is still to be
     /// chosen.
     pub contender: Contender,
@@ -25,7 +25,7 @@ pub struct Typed {
     pub lab: Option<LabChoice>,
 }
 
-impl Typed {
+impl ContenderSpec {
     /// A contender of that lab, called by its short form behind it.
     pub fn new(mut contender: Contender, lab: Option<LabChoice>) -> Self {
         contender.label = match &lab {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn labels(text: &str) -> Vec<String> {
-        Typed::parse_list(text, &kind_of)
+        ContenderSpec::parse_list(text, &kind_of)
             .unwrap_or_else(|e| panic!("{text}: {e}"))
             .into_iter()
             .map(|typed| typed.contender.label)
@@ -197,7 +197,8 @@ mod tests {
             ),
             ("ssh:a@[::1]/ext4", Some(ssh("a@[::1]")), "ext4"),
         ] {
-            let typed = Typed::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
+            let typed =
+                ContenderSpec::parse(text, &kind_of).unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!(typed.lab, lab, "{text}");
             assert_eq!(typed.contender.short_form(), form);
             assert_eq!(typed.contender.label, text);
@@ -233,7 +234,7 @@ mod tests {
             ("vm/ext4", "`vm/ext4` is no file system"),
             ("ssh:-oX/ext4", "`ssh` is no file system"),
         ] {
-            let error = Typed::parse_list(text, &kind_of)
+            let error = ContenderSpec::parse_list(text, &kind_of)
                 .expect_err(text)
                 .to_string();
             assert!(error.contains(expected), "{text}: {error}");
@@ -254,8 +255,8 @@ mod tests {
             ]),
         ) {
             let contender = Contender { mkfs, mount, ..Contender::plain(name) };
-            let typed = Typed::new(contender, lab);
-            prop_assert_eq!(&Typed::parse(&typed.contender.label, &kind_of).unwrap(), &typed);
+            let typed = ContenderSpec::new(contender, lab);
+            prop_assert_eq!(&ContenderSpec::parse(&typed.contender.label, &kind_of).unwrap(), &typed);
         }
     }
 }

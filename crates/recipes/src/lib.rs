@@ -10,14 +10,14 @@
 mod error;
 pub mod fs;
 pub mod layouts;
-mod mkfs_words;
-mod nearest;
+mod mkfs_options;
 pub mod options;
+mod suggestion;
 mod validate;
 
 pub use error::RecipeError;
 pub use fs::{Check, Filesystem, find, kind_of, names, on_blocks};
 pub use layouts::Layout;
-pub use mkfs_words::MkfsGrammar;
-pub use nearest::nearest;
+pub use mkfs_options::MkfsGrammar;
+pub use suggestion::closest_name;
 pub use validate::{check_options, validate};

@@ -3,8 +3,8 @@
 use crate::error::RecipeError;
 use crate::fs::{ALL, Filesystem, find, names};
 use crate::layouts;
-use crate::nearest::nearest;
 use crate::options::{self, GENERIC, OTHER_ACTS};
+use crate::suggestion::closest_name;
 use fsdyno_model::{Contender, FilesystemKind};
 
 /// Whether the contender's file system is known, its layout is one that it has, with as many
@@ -34,8 +34,8 @@ pub fn check_options(contender: &Contender) -> Result<(), RecipeError> {
         if known.contains(&key) || elsewhere || opposite {
             continue;
         }
-        let near = nearest(key, known.iter().copied());
-        let filesystems = nearest(option, names().into_iter());
+        let near = closest_name(key, known.iter().copied());
+        let filesystems = closest_name(option, names().into_iter());
         if near.is_empty() && !filesystems.is_empty() {
             return Err(RecipeError::FilesystemTypo {
                 contender: contender.label.clone(),
@@ -59,7 +59,7 @@ pub fn check_options(contender: &Contender) -> Result<(), RecipeError> {
 fn recipe(contender: &Contender) -> Result<&'static dyn Filesystem, RecipeError> {
     find(&contender.filesystem).ok_or_else(|| RecipeError::UnknownFilesystem {
         name: contender.filesystem.clone(),
-        nearest: nearest(&contender.filesystem, names().into_iter()),
+        nearest: closest_name(&contender.filesystem, names().into_iter()),
     })
 }
 
@@ -68,7 +68,7 @@ fn layout(contender: &Contender, fs: &dyn Filesystem) -> Result<(), RecipeError>
     let layout = layouts::find(&choice.name).ok_or_else(|| RecipeError::UnknownLayout {
         contender: contender.label.clone(),
         layout: choice.name.clone(),
-        nearest: nearest(&choice.name, layouts::ALL.iter().map(|layout| layout.name)),
+        nearest: closest_name(&choice.name, layouts::ALL.iter().map(|layout| layout.name)),
     })?;
     if layouts::of(fs).all(|one| one.name != layout.name) {
         return Err(RecipeError::UnsupportedLayout {

@@ -244,15 +244,15 @@ fn zfs_is_a_pool_that_is_made_exported_and_imported_by_its_own_devices_alone() {
 fn an_import_finds_the_devices_of_its_pool_and_partitions_of_them() {
     let contender = Contender::parse("zfs", &kind_of).unwrap();
     let fs = find("zfs").unwrap();
-    let ground = std::env::temp_dir().join(format!("fsdyno-links-{}", std::process::id()));
-    let target = ground.join("mnt");
+    let work_dir = std::env::temp_dir().join(format!("fsdyno-links-{}", std::process::id()));
+    let target = work_dir.join("mnt");
     let here = ["/etc/passwd".to_owned(), "/dev/no-such-device".to_owned()];
     let link = fs.mount(&contender, &here, &target).remove(0).argv();
     let status = std::process::Command::new(&link[0])
         .args(&link[1..])
         .status();
-    let made = std::fs::read_dir(ground.join("devices")).unwrap().count();
-    std::fs::remove_dir_all(&ground).unwrap();
+    let made = std::fs::read_dir(work_dir.join("devices")).unwrap().count();
+    std::fs::remove_dir_all(&work_dir).unwrap();
     // Neither is a device.
     assert!(status.unwrap().success());
     assert_eq!(made, 0);

@@ -110,12 +110,12 @@ fn execute(steps: &[Step]) -> Result<(), String> {
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// Image files on loop devices and a place to mount them; all is undone on drop.
-struct Ground {
+struct WorkDir {
     directory: PathBuf,
     devices: Vec<String>,
 }
 
-impl Ground {
+impl WorkDir {
     /// `None`, said aloud, where the file system cannot be had here.
     fn new(test: &str, fs: &dyn Filesystem, devices: u32, bytes: u64) -> Option<Self> {
         let skip = |why: &str| {
@@ -150,20 +150,20 @@ impl Ground {
         let directory = std::env::temp_dir().join(format!("fsdyno-recipes-{process}-{n}"));
         std::fs::create_dir(&directory).expect("a temporary directory");
         std::fs::create_dir(directory.join("mnt")).expect("a mount point");
-        let mut ground = Self {
+        let mut work_dir = Self {
             directory,
             devices: Vec::new(),
         };
         for n in 0..devices {
-            let image = ground.directory.join(format!("image{n}"));
+            let image = work_dir.directory.join(format!("image{n}"));
             let file = File::create(&image).expect("an image file");
             file.set_len(bytes).expect("a sparse image file");
             let argv = ["losetup", "--find", "--show", image.to_str().expect("text")];
             let output = run(&argv.map(str::to_owned)).expect("a loop device");
             let device = String::from_utf8(output.stdout).expect("text");
-            ground.devices.push(device.trim().to_owned());
+            work_dir.devices.push(device.trim().to_owned());
         }
-        Some(ground)
+        Some(work_dir)
     }
 
     fn target(&self) -> PathBuf {
@@ -176,7 +176,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for WorkDir {
     fn drop(&mut self) {
         // Mounted still only where the test failed.
         let _ = self.unmount();
@@ -205,13 +205,13 @@ fn smoke(fs: &dyn Filesystem, layout: LayoutChoice) {
         FilesystemKind::Block => layout.devices,
         FilesystemKind::Memory | FilesystemKind::Directory => 0,
     };
-    let Some(ground) = Ground::new(&test, fs, devices, fs.smallest_bytes().0) else {
+    let Some(work_dir) = WorkDir::new(&test, fs, devices, fs.smallest_bytes().0) else {
         return;
     };
     let mut contender = Contender::plain(fs.name());
     contender.layout = layout;
-    let devices = &ground.devices;
-    let target = ground.target();
+    let devices = &work_dir.devices;
+    let target = work_dir.target();
     execute(&fs.make(&contender, devices)).expect(&test);
     execute(&fs.mount(&contender, devices, &target)).expect(&test);
     std::fs::write(target.join("file"), "data").expect(&test);
@@ -219,7 +219,7 @@ fn smoke(fs: &dyn Filesystem, layout: LayoutChoice) {
         let output = run(&step.argv()).expect(&test);
         assert!(!output.stdout.is_empty(), "{test}: {source} says nothing");
     }
-    ground.unmount().expect(&test);
+    work_dir.unmount().expect(&test);
     if let Some(check) = fs.check(&contender, devices) {
         let argv = check.step.argv();
         let status = Command::new(&argv[0])
@@ -262,21 +262,21 @@ fn a_damaged_file_system_is_not_clean() {
         let Some(check) = fs.check(&contender, &["/dev/null".to_owned()]) else {
             continue;
         };
-        let Some(ground) = Ground::new(&test, *fs, 1, fs.smallest_bytes().0) else {
+        let Some(work_dir) = WorkDir::new(&test, *fs, 1, fs.smallest_bytes().0) else {
             continue;
         };
-        execute(&fs.make(&contender, &ground.devices)).expect(&test);
+        execute(&fs.make(&contender, &work_dir.devices)).expect(&test);
         // The superblock and what follows it; the first copies of it lie further on.
         let device = File::options()
             .write(true)
-            .open(&ground.devices[0])
+            .open(&work_dir.devices[0])
             .expect(&test);
         std::os::unix::fs::FileExt::write_all_at(&device, &vec![0x5a; 96 << 10], 1024)
             .expect(&test);
         device.sync_all().expect(&test);
         drop(device);
         let step = fs
-            .check(&contender, &ground.devices)
+            .check(&contender, &work_dir.devices)
             .expect("as before")
             .step;
         let argv = step.argv();
@@ -293,7 +293,7 @@ fn a_damaged_file_system_is_not_clean() {
 }
 
 /// Mounts once with each listed option; gives those the kernel refused.
-fn refused_options(fs: &dyn Filesystem, ground: &Ground) -> Vec<String> {
+fn refused_options(fs: &dyn Filesystem, work_dir: &WorkDir) -> Vec<String> {
     let mut refused = Vec::new();
     for key in options::GENERIC.iter().chain(fs.mount_options()) {
         let text = WITH_MORE
@@ -304,9 +304,11 @@ fn refused_options(fs: &dyn Filesystem, ground: &Ground) -> Vec<String> {
             .unwrap_or(key);
         let mut contender = Contender::plain(fs.name());
         contender.mount = text.split(',').map(str::to_owned).collect();
-        let mounted = execute(&fs.mount(&contender, &ground.devices, &ground.target()));
+        let mounted = execute(&fs.mount(&contender, &work_dir.devices, &work_dir.target()));
         let Err(reason) = mounted else {
-            ground.unmount().expect("what was mounted can be unmounted");
+            work_dir
+                .unmount()
+                .expect("what was mounted can be unmounted");
             continue;
         };
         let excuse = KNOWN_BUT_NOT_HERE
@@ -328,11 +330,11 @@ fn every_listed_mount_option_is_taken_by_the_kernel() {
     {
         let devices = u32::from(fs.kind() == FilesystemKind::Block);
         let test = format!("mount options of {}", fs.name());
-        let Some(ground) = Ground::new(&test, *fs, devices, 512 << 20) else {
+        let Some(work_dir) = WorkDir::new(&test, *fs, devices, 512 << 20) else {
             continue;
         };
-        execute(&fs.make(&Contender::plain(fs.name()), &ground.devices)).expect(&test);
-        let refused = refused_options(*fs, &ground);
+        execute(&fs.make(&Contender::plain(fs.name()), &work_dir.devices)).expect(&test);
+        let refused = refused_options(*fs, &work_dir);
         assert!(refused.is_empty(), "{test}: {}", refused.join("\n"));
     }
 }

@@ -2,24 +2,25 @@
 //!
 //! What lives here: the model of comparison all formats share ([`table`]), its wording, published
 //! tables and what a run is beside them ([`published`]), their reruns ([`reruns`]), runs beside each
-//! other ([`across`]), charts as values and as pictures ([`charts`]), and one module per format. What does not: SQL, clocks, terminal detection.
+//! other ([`compare`]), charts as values and as pictures ([`charts`]), and one module per format. What does not: SQL, clocks, terminal detection.
 //! Everything a report depends on is passed in, so that the same result set and options give the same
 //! bytes.
 
-pub mod across;
 pub mod charts;
+pub mod compare;
 mod figures;
 pub mod formats;
 pub mod published;
 pub mod reruns;
 pub mod schemas;
 pub mod table;
+mod terms;
 pub mod why;
-mod words;
 
 pub use formats::why::why as render_why;
 pub use formats::{
-    Format, against as render_against, inquiry as render_inquiry, published as render_published,
+    Format, ablation as render_ablation, against as render_comparison,
+    published as render_published,
 };
 use fsdyno_model::{Contender, ResultSet};
 

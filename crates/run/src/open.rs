@@ -6,7 +6,7 @@
 
 use crate::judging::rule;
 use fsdyno_model::{Cell, CellRecord, ResultSet, RunInfo};
-use fsdyno_stats::{Looks, open_in};
+use fsdyno_stats::{InterimAnalyses, open_in};
 
 /// How far a plan that repeats until enough is known has come.
 pub struct Open {
@@ -38,7 +38,7 @@ impl Open {
                 run: run.clone(),
                 cells: before.to_vec(),
             }),
-            looks: rule.looks.map(Looks::places).unwrap_or_default(),
+            looks: rule.looks.map(InterimAnalyses::places).unwrap_or_default(),
             decided: None,
         }
     }

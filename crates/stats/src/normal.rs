@@ -1,6 +1,6 @@
 //! The normal distribution, for samples too large for exact counts.
 
-use crate::halving::halving;
+use crate::bisection::bisect;
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
 /// The probability of a value below `z` where mean and deviation are 0 and 1.
@@ -28,5 +28,5 @@ pub(crate) fn below(z: f64) -> f64 {
 
 /// The value that a normal one is below with this probability.
 pub(crate) fn quantile(p: f64) -> f64 {
-    halving(below, p, (-40.0, 40.0))
+    bisect(below, p, (-40.0, 40.0))
 }

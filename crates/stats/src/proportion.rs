@@ -1,7 +1,7 @@
 //! How often something happens, by how often it did.
 
+use crate::bisection::bisect;
 use crate::exact::Interval;
-use crate::halving::halving;
 
 /// The interval of a probability, at 95 % or more, by `hits` in `trials`: all probabilities with
 /// which neither so many hits, nor so few, would be rarer than 1 in 40.
@@ -26,7 +26,7 @@ pub fn proportion_interval(hits: u64, trials: u64) -> Interval {
 
 /// The probability at which a growing function reaches a level.
 fn solve(function: impl Fn(f64) -> f64, level: f64) -> f64 {
-    halving(function, level, (0.0, 1.0))
+    bisect(function, level, (0.0, 1.0))
 }
 
 /// The probability of at most `k` hits, by logarithms of the terms.

@@ -18,7 +18,7 @@ const APART: f64 = 7.0;
 
 /// Two humps of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Humps {
+pub struct Modes {
     /// The mean of the figures in the lower one.
     pub low: f64,
     /// The mean of those in the upper one.
@@ -32,7 +32,7 @@ pub struct Humps {
 /// within: W. D. Fisher, "On Grouping for Maximum Homogeneity", Journal of the American
 /// Statistical Association 53 (1958), 789-798; taken of logarithms, so that skewed noise is one
 /// hump.
-pub fn humps(values: &[f64]) -> Option<Humps> {
+pub fn modes(values: &[f64]) -> Option<Modes> {
     let sorted = sorted(values).filter(|of| of.len() >= FEWEST_FOR_HUMPS && of[0] > 0.0)?;
     let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
     let squares = |of: &[f64]| {
@@ -53,7 +53,7 @@ pub fn humps(values: &[f64]) -> Option<Humps> {
     let spread = f64::midpoint(variance(low), variance(high)).sqrt();
     let distance = mean(high)? - mean(low)?;
     (distance > APART * spread).then_some(())?;
-    Some(Humps {
+    Some(Modes {
         low: mean(&sorted[..place])?,
         high: mean(&sorted[place..])?,
         above: sorted.len() - place,
@@ -84,15 +84,15 @@ mod tests {
     fn two_humps_are_seen_and_one_is_not() {
         // A checkpoint in every third repeat.
         let checkpoint = [1.0, 1.01, 1.5, 0.99, 1.02, 1.52, 1.0, 1.01, 1.49];
-        let found = humps(&checkpoint).unwrap();
+        let found = modes(&checkpoint).unwrap();
         assert_eq!(found.above, 3);
         assert!((found.low - 1.005).abs() < 0.001 && (found.high - 1.503).abs() < 0.001);
         let one = [1.0, 1.01, 1.05, 0.99, 1.02, 0.95, 1.0, 1.1, 0.93];
-        assert_eq!(humps(&one), None);
+        assert_eq!(modes(&one), None);
         // One figure far off is an outlier.
-        assert_eq!(humps(&[1.0, 1.01, 1.02, 0.99, 1.0, 1.01, 1.0, 9.0]), None);
-        assert_eq!(humps(&checkpoint[..7]), None, "too few to tell");
-        assert_eq!(humps(&[1.0; 20]), None);
+        assert_eq!(modes(&[1.0, 1.01, 1.02, 0.99, 1.0, 1.01, 1.0, 9.0]), None);
+        assert_eq!(modes(&checkpoint[..7]), None, "too few to tell");
+        assert_eq!(modes(&[1.0; 20]), None);
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
             let found = (0..1000).filter(|_| {
                 let sum_of_12 = |_| 1.0 + 0.03 * ((0..12).map(|_| even()).sum::<f64>() - 6.0);
                 let values: Vec<f64> = (0..n).map(sum_of_12).collect();
-                humps(&values).is_some()
+                modes(&values).is_some()
             });
             let found = found.count();
             assert!(found <= 20, "{found} of 1000, {n} values");

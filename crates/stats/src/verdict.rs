@@ -1,7 +1,7 @@
 //! What may be said of two contenders, among all that are compared with them.
 
 use crate::holm::holm;
-use crate::looks::Looks;
+use crate::interim::InterimAnalyses;
 use crate::pairs::{CONFIDENCE, pairs};
 use crate::{rank_sum, signed_rank, student};
 
@@ -57,7 +57,7 @@ pub struct Rule {
     pub margin: f64,
     /// When the run was looked at, where its figures decided how long it went on; none where the
     /// number of repeats was fixed before.
-    pub looks: Option<Looks>,
+    pub looks: Option<InterimAnalyses>,
     /// Whether figures have no noise, as in virtual time: then one pair tells everything.
     pub certain: bool,
 }
@@ -90,7 +90,7 @@ impl Default for Rule {
 /// all, which chance does in 1 of 10 cases of 3 pairs, in 1 of 35 of 4 and in 1 of 126 of 5.
 ///
 /// Where the figures decided how long a run went on, they are judged as they were at each look in
-/// turn, at the part of the level that belongs to it ([`Looks`]); what was decided at one stays. No
+/// turn, at the part of the level that belongs to it ([`InterimAnalyses`]); what was decided at one stays. No
 /// look before 6 pairs decides: two humps alone set 3 pairs clear of each other in up to 1 of 32 cases,
 /// which is more than so early a look may use.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn what_was_decided_at_a_look_stays() {
         let rule = Rule {
-            looks: Some(Looks { least: 6, most: 12 }),
+            looks: Some(InterimAnalyses { least: 6, most: 12 }),
             ..Rule::default()
         };
         let base: Vec<f64> = (0..8).map(|k| 1.0 + 0.001 * f64::from(k % 3)).collect();

@@ -3,7 +3,8 @@
 //! truth; how often a difference is found.
 
 use fsdyno_stats::{
-    Line, Looks, Rule, Verdict, Verdicts, judge_table, open_in, proportion_interval, ratio_paired,
+    InterimAnalyses, Line, Rule, Verdict, Verdicts, judge_table, open_in, proportion_interval,
+    ratio_paired,
 };
 use std::f64::consts::TAU;
 
@@ -149,7 +150,7 @@ impl<'a> Experiment<'a> {
     }
 }
 
-const ADAPTIVE: Looks = Looks { least: 3, most: 60 };
+const ADAPTIVE: InterimAnalyses = InterimAnalyses { least: 3, most: 60 };
 const PRECISION: f64 = 0.005;
 
 /// In how many of so many experiments some verdict of the table told equal contenders apart.

@@ -6,7 +6,7 @@ use crate::record::Refusal;
 use crate::resolve::{check_id, free_id};
 use crate::row::{self, Fields, insert, signed};
 use crate::{Store, StoreError};
-use fsdyno_model::{Contender, Cut, Judgement, Recovery, Series, SeriesInfo, StopReason};
+use fsdyno_model::{Contender, Judgement, PowerCut, Recovery, Series, SeriesInfo, StopReason};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// A series without what it is made of.
@@ -41,7 +41,7 @@ impl Store {
     }
 
     /// Records a cut, behind those recorded before.
-    pub fn record_cut(&mut self, id: &str, cut: &Cut) -> Result<(), StoreError> {
+    pub fn record_cut(&mut self, id: &str, cut: &PowerCut) -> Result<(), StoreError> {
         let doing = format!("recording a cut of series `{id}`");
         let known = self.write(&doing, |transaction| {
             let Some(info) = info(transaction, id)? else {
@@ -181,7 +181,7 @@ fn insert_cut(
     transaction: &Transaction<'_>,
     info: &SeriesInfo,
     place: u64,
-    cut: &Cut,
+    cut: &PowerCut,
 ) -> Result<(), Refusal> {
     let mut contenders = info.contenders.iter();
     let contender = contenders.position(|one| one.label == cut.contender);
@@ -263,7 +263,7 @@ fn info(connection: &Connection, id: &str) -> rusqlite::Result<Option<SeriesInfo
     connection.query_row(&query, [id], read).optional()
 }
 
-fn read_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Result<Cut> {
+fn read_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Result<PowerCut> {
     let (_series, _place): (String, i64) = (fields.take()?, fields.take()?);
     let contender = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
     let contender = contenders
@@ -275,7 +275,7 @@ fn read_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Resu
     let (refused, beyond_repair) = (fields.take()?, fields.take()?);
     let (clean, found) = (fields.take()?, fields.take()?);
     let _lost: Option<i64> = fields.take()?;
-    Ok(Cut {
+    Ok(PowerCut {
         contender: contender.label.clone(),
         number,
         seed,

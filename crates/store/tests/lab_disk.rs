@@ -10,18 +10,18 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A small file system in memory, unmounted on drop.
-struct Ground {
+struct WorkDir {
     directory: TempDir,
 }
 
-impl Ground {
+impl WorkDir {
     /// Nothing where it cannot be had here: then the test counts as skipped.
     fn new(test: &str) -> Option<Self> {
-        let ground = Self {
+        let work_dir = Self {
             directory: TempDir::new().unwrap(),
         };
-        if mount("size=1m,mode=700", ground.directory.path()) {
-            Some(ground)
+        if mount("size=1m,mode=700", work_dir.directory.path()) {
+            Some(work_dir)
         } else {
             println!("SKIP root: {test}");
             None
@@ -37,7 +37,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for WorkDir {
     fn drop(&mut self) {
         // A process that is being started may still hold it: then it goes with that process.
         let _ = Command::new("umount")
@@ -58,10 +58,10 @@ fn mount(options: &str, at: &Path) -> bool {
 
 #[test]
 fn a_full_file_system_is_named_and_loses_nothing() {
-    let Some(ground) = Ground::new("a_full_file_system_is_named_and_loses_nothing") else {
+    let Some(work_dir) = WorkDir::new("a_full_file_system_is_named_and_loses_nothing") else {
         return;
     };
-    let mut store = Store::open(&ground.path()).unwrap();
+    let mut store = Store::open(&work_dir.path()).unwrap();
     store.begin(&specimen::run("r", 1)).unwrap();
     let (full, error) = (0..)
         .find_map(|index| {
@@ -73,37 +73,37 @@ fn a_full_file_system_is_named_and_loses_nothing() {
         error.contains("runs.db") && error.contains("free space"),
         "{error}"
     );
-    ground.remount("size=16m");
+    work_dir.remount("size=16m");
     assert_eq!(store.recorded("r").unwrap(), (0..full).collect());
     store.record("r", &specimen::measured(full)).unwrap();
     drop(store);
-    let store = Store::open(&ground.path()).unwrap();
+    let store = Store::open(&work_dir.path()).unwrap();
     assert_eq!(store.load("r").unwrap().cells.len(), full as usize + 1);
 }
 
 #[test]
 fn a_read_only_store_can_be_read_and_says_why_it_cannot_be_written() {
-    let Some(ground) = Ground::new("a_read_only_store_can_be_read") else {
+    let Some(work_dir) = WorkDir::new("a_read_only_store_can_be_read") else {
         return;
     };
-    let mut store = Store::open(&ground.path()).unwrap();
+    let mut store = Store::open(&work_dir.path()).unwrap();
     store.begin(&specimen::run("r", 1)).unwrap();
     drop(store);
-    ground.remount("ro");
-    let reader = Store::open_existing_read_only(&ground.path()).unwrap();
+    work_dir.remount("ro");
+    let reader = Store::open_existing_read_only(&work_dir.path()).unwrap();
     assert_eq!(reader.load("r").unwrap().run, specimen::run("r", 1));
-    let error = Store::open(&ground.path()).unwrap_err().to_string();
+    let error = Store::open(&work_dir.path()).unwrap_err().to_string();
     assert!(
         error.contains("runs.db") && error.contains("--store"),
         "{error}"
     );
-    let error = Store::open(&ground.directory.path().join("new/runs.db"));
+    let error = Store::open(&work_dir.directory.path().join("new/runs.db"));
     let error = error.unwrap_err().to_string();
     assert!(
         error.contains("new") && error.contains("Read-only"),
         "{error}"
     );
-    let error = Store::open(&ground.directory.path().join("new.db"));
+    let error = Store::open(&work_dir.directory.path().join("new.db"));
     let error = error.unwrap_err().to_string();
     assert!(
         error.contains("new.db") && error.contains("Read-only"),

@@ -1,29 +1,29 @@
 //! fsdyno beside the floor in C and beside the programs that a user would take instead: the same work
 //! by both, in alternating pairs, on file systems made for it. Writes `BENCHMARKS.md`.
 //!
-//! What is done is said in `works`, how it is taken in `contest` and `took`, where in `ground`, how
+//! What is done is said in `works`, how it is taken in `contest` and `took`, where in `work_dir`, how
 //! much memory it takes in `memory`, and what becomes of it in `told`. Started by `./x bench`.
 
-mod asked;
 mod busy;
-mod contest;
-mod ground;
+mod measure;
 mod memory;
 mod names;
-mod told;
-mod took;
+mod options;
+mod pairing;
+mod summary;
+mod work_dir;
 mod works;
 
-use asked::Asked;
-use contest::{Duel, Figures, Length, Side};
-use fsdyno_model::Stop;
-use ground::Ground;
+use fsdyno_model::CancelToken;
+use measure::Runner;
 use names::Names;
+use options::Asked;
+use pairing::{Duel, Figures, Length, Side};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
-use took::Runner;
+use work_dir::WorkDir;
 use works::{Other, Work};
 
 fn main() -> ExitCode {
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Ok(Some(asked)) => asked,
         Ok(None) => {
             // Who reads may have gone.
-            let _ = writeln!(std::io::stdout(), "{}", asked::USAGE);
+            let _ = writeln!(std::io::stdout(), "{}", options::USAGE);
             return ExitCode::SUCCESS;
         }
         Err(reason) => {
@@ -65,7 +65,7 @@ impl Purse {
 }
 
 fn bench(asked: &Asked) -> Result<(), String> {
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     fsdyno_host::signals::install(&stop).map_err(|error| error.to_string())?;
     // Cargo starts a bench in its crate; paths are meant from where `x` lies.
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -79,14 +79,14 @@ fn bench(asked: &Asked) -> Result<(), String> {
     if wanted.is_empty() && !weighs {
         return Err(format!(
             "--only names no row; there are:\n{}",
-            asked::rows()
+            options::rows()
         ));
     }
     let mut purse = Purse {
         until: Instant::now() + asked.scale.time,
         rows: rows * asked.filesystems.len(),
     };
-    let mut pages = told::Pages::begin(asked);
+    let mut pages = summary::Pages::begin(asked);
     let mut end = Ok(());
     for name in &asked.filesystems {
         let Err(reason) = on(
@@ -122,18 +122,18 @@ fn on(
     (floor, home): (&Path, &Path),
     purse: &mut Purse,
     runner: &Runner,
-    pages: &mut told::Pages,
+    pages: &mut summary::Pages,
 ) -> Result<(), String> {
-    let mut ground = Ground::make(name, &[], &asked.base, runner.stop())?;
+    let mut work_dir = WorkDir::make(name, &[], &asked.base, runner.stop())?;
     let mut names = Names {
         scale: asked.scale,
         filesystem: name.to_owned(),
-        ground: ground.path().to_owned(),
-        scratch: ground.scratch().to_owned(),
+        work_dir: work_dir.path().to_owned(),
+        scratch: work_dir.scratch().to_owned(),
         base: asked.base.clone(),
         home: home.to_owned(),
         floor: floor.to_owned(),
-        mkfs: ground::mkfs(name, &ground.scratch().join("other.img"))?,
+        mkfs: work_dir::mkfs(name, &work_dir.scratch().join("other.img"))?,
         peers: asked.peers.clone(),
     };
     // What lies there whole: laid by a work that only looked at it.
@@ -153,17 +153,17 @@ fn on(
         pages.write(&asked.output)?;
         ended?;
     }
-    let in_memory = !ground.on_a_device();
-    ground.give_back()?;
-    drop(ground);
+    let in_memory = !work_dir.on_a_device();
+    work_dir.give_back()?;
+    drop(work_dir);
     if in_memory && asked.wants(memory::NAME) {
         // Of its inodes there are else a few million.
-        let mut ground = Ground::make(name, &["nr_inodes=0"], &asked.base, runner.stop())?;
-        ground.path().clone_into(&mut names.ground);
+        let mut work_dir = WorkDir::make(name, &["nr_inodes=0"], &asked.base, runner.stop())?;
+        work_dir.path().clone_into(&mut names.work_dir);
         let weighed = memory::weigh(&names, runner, |row| pages.weighs(row));
         pages.write(&asked.output)?;
         weighed?;
-        ground.give_back()?;
+        work_dir.give_back()?;
     }
     Ok(())
 }
@@ -186,7 +186,7 @@ fn compare(
         let theirs = &duel.theirs.command;
         let figures = match laid {
             Err(reason) => Err(reason.clone()),
-            Ok(()) if !took::there(theirs) => {
+            Ok(()) if !measure::there(theirs) => {
                 let program = theirs.split(' ').next().unwrap_or_default();
                 Err(format!("`{program}` is not on this machine"))
             }
@@ -196,7 +196,7 @@ fn compare(
             }
         };
         if runner.stop().requested() {
-            return Err(took::STOPPED.to_owned());
+            return Err(measure::STOPPED.to_owned());
         }
         let line = figures.as_ref().map_or_else(String::clone, Figures::line);
         eprintln!(

@@ -1,8 +1,8 @@
 //! How much memory a program takes for a million files, and for ten: the most at a time, of the whole
 //! program, as the kernel tells it at its end.
 
+use crate::measure::{self, By, Runner};
 use crate::names::Names;
-use crate::took::{self, By, Runner};
 
 pub const NAME: &str = "memory";
 
@@ -59,13 +59,13 @@ pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> R
                 available() >> 20,
                 (files * FILE) >> 20
             ))
-        } else if took::there(&filled) {
+        } else if measure::there(&filled) {
             runner.timed(&filled, By::Process).map(|took| took.peak)
         } else {
             Err("not on this machine".to_owned())
         };
         if runner.stop().requested() {
-            return Err(took::STOPPED.to_owned());
+            return Err(measure::STOPPED.to_owned());
         }
         let shown = peak.as_ref().map(|peak| format!("{:.1} MB", peak / 1e6));
         eprintln!(

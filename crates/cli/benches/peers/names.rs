@@ -1,6 +1,6 @@
 //! What stands for the words in braces of a command.
 
-use crate::asked::Scale;
+use crate::options::Scale;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub struct Names {
     pub scale: Scale,
     pub filesystem: String,
     /// Where it is mounted.
-    pub ground: PathBuf,
+    pub work_dir: PathBuf,
     /// A directory beside it.
     pub scratch: PathBuf,
     /// Where images lie.
@@ -43,7 +43,7 @@ impl Names {
             ("{cpz}", peer("cpz")),
             ("{rmz}", peer("rmz")),
             ("{xcp}", peer("xcp")),
-            ("{d}", shown(&self.ground)),
+            ("{d}", shown(&self.work_dir)),
             ("{fs}", self.filesystem.clone()),
             ("{base}", shown(&self.base)),
             ("{image}", shown(&self.scratch.join("other.img"))),

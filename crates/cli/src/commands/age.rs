@@ -2,25 +2,27 @@
 //! `run --dry-run`.
 
 use crate::args::AgeArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use crate::screen::filling;
 use fsdyno_host::signals;
 use fsdyno_load::states::{self, Progress, StateError};
-use fsdyno_model::{Fill, GroundState, Stop};
+use fsdyno_model::{CancelToken, Fill, InitialState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub fn age(args: &AgeArgs) -> Result<Code, Trouble> {
+pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
     if !args.directory.is_dir() {
         let directory = args.directory.display();
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "{directory} is no directory; make it first"
         )));
     }
-    let fill = args.fill.unwrap_or(Fill::plain(GroundState::AGED_PERMILLE));
-    let state = GroundState::of(Some(fill), args.age)
-        .map_err(|(message, way_out)| Trouble::usage(format!("{message}; {way_out}")))?;
-    let stop = Stop::new();
+    let fill = args
+        .fill
+        .unwrap_or(Fill::plain(InitialState::AGED_PERMILLE));
+    let state = InitialState::of(Some(fill), args.age)
+        .map_err(|(message, way_out)| CliError::usage(format!("{message}; {way_out}")))?;
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     // Off a terminal nothing is drawn.
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
@@ -35,14 +37,14 @@ pub fn age(args: &AgeArgs) -> Result<Code, Trouble> {
     let brought = states::bring_about(&args.directory, &state, args.seed, &stop, &mut show);
     bar.finish_and_clear();
     let reached = brought.map_err(|error| match error {
-        StateError::Stopped => Trouble::new(
+        StateError::Stopped => CliError::new(
             Code::Interrupted,
             format!(
                 "interrupted; what was written lies in {}",
                 args.directory.join(states::DIRECTORY).display()
             ),
         ),
-        other => Trouble::failure(other),
+        other => CliError::failure(other),
     })?;
     let line = match reached {
         Some(reached) => format!("{}: {reached}\n", args.directory.display()),

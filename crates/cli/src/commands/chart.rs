@@ -1,7 +1,7 @@
 //! `chart`: the charts of a run as SVG, PNG or JSON, from the store alone. The same run gives the
 //! same bytes.
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_report::charts::svg::{self, Look, Theme};
@@ -80,13 +80,13 @@ fn theme(text: &str) -> Result<Theme, String> {
     text.parse()
 }
 
-pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, Trouble> {
+pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) => {
             let message = format!("{id} is a series of cuts, which has no times to draw");
-            return Err(Trouble::usage(message));
+            return Err(CliError::usage(message));
         }
     };
     let filter = Filter {
@@ -94,8 +94,8 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, Trouble> {
         phase: args.phase.clone(),
         contenders: args.contender.clone(),
     };
-    let all = charts::of_run(&set, &filter).map_err(Trouble::usage)?;
-    let chosen = charts::choose(&set.run.id, all, &args.names).map_err(Trouble::usage)?;
+    let all = charts::of_run(&set, &filter).map_err(CliError::usage)?;
+    let chosen = charts::choose(&set.run.id, all, &args.names).map_err(CliError::usage)?;
     match (&args.output, chosen.as_slice()) {
         (None, charts) if args.names.is_empty() && args.format == ChartFormat::Svg => {
             list(charts)?;
@@ -110,16 +110,16 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, Trouble> {
 }
 
 /// Which charts there are.
-fn list(charts: &[Chart]) -> Result<(), Trouble> {
+fn list(charts: &[Chart]) -> Result<(), CliError> {
     let row = |chart: &Chart| vec![chart.name.clone(), chart.kind.about().to_owned()];
     let rows: Vec<Vec<String>> = charts.iter().map(row).collect();
     output::rows(&rows, output::width())
 }
 
-fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), Trouble> {
+fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), CliError> {
     match (charts, args.format) {
         ([one], ChartFormat::Png) if std::io::stdout().is_terminal() => {
-            Err(Trouble::usage(format!(
+            Err(CliError::usage(format!(
                 "a PNG is nothing for a terminal: add --output {}.png",
                 one.name
             )))
@@ -127,7 +127,7 @@ fn to_standard_output(args: &ChartArgs, charts: &[Chart]) -> Result<(), Trouble>
         ([one], ChartFormat::Png) => output::picture(&draw(one, args)?),
         ([one], _) => output::bytes(&draw(one, args)?),
         (_, ChartFormat::Json) => output::json(&charts),
-        (several, _) => Err(Trouble::usage(format!(
+        (several, _) => Err(CliError::usage(format!(
             "these are {} charts: name a directory for them by --output DIR, or one of them: {}",
             several.len(),
             names(several)
@@ -146,10 +146,10 @@ fn is_directory(path: &Path) -> bool {
 }
 
 /// Writes each chart into a file of that directory, which is made where it is not there.
-fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), Trouble> {
+fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), CliError> {
     std::fs::create_dir_all(directory).map_err(|error| {
         let directory = directory.display();
-        Trouble::failure(format!("cannot make the directory {directory}: {error}"))
+        CliError::failure(format!("cannot make the directory {directory}: {error}"))
     })?;
     let file = |chart: &Chart| directory.join(format!("{}.{}", chart.name, args.format.name()));
     for chart in charts {
@@ -163,7 +163,7 @@ fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), Trou
     Ok(())
 }
 
-fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, Trouble> {
+fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, CliError> {
     let look = Look {
         width: args.width,
         theme: args.theme,
@@ -178,11 +178,11 @@ fn draw(chart: &Chart, args: &ChartArgs) -> Result<Vec<u8>, Trouble> {
                     "fsdyno: {name}: {font} has no letters for {lacking}; SVG keeps them"
                 ));
             }
-            png::of_svg(&svg::render(chart, look), f32::from(args.zoom)).map_err(Trouble::failure)
+            png::of_svg(&svg::render(chart, look), f32::from(args.zoom)).map_err(CliError::failure)
         }
         ChartFormat::Json => {
             let mut text = serde_json::to_string_pretty(chart)
-                .map_err(|error| Trouble::failure(format!("cannot write JSON: {error}")))?;
+                .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
             text.push('\n');
             Ok(text.into_bytes())
         }

@@ -1,11 +1,11 @@
 //! `clean`: undoes what a killed run left behind.
 
 use crate::args::CleanArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::{output, places};
 
-pub fn clean(args: &CleanArgs) -> Result<Code, Trouble> {
-    let cleaned = places::clean_up(args.dry_run)?.map_err(Trouble::failure)?;
+pub fn clean(args: &CleanArgs) -> Result<Code, CliError> {
+    let cleaned = places::clean_up(args.dry_run)?.map_err(CliError::failure)?;
     let refused = cleaned.refused.iter();
     let refused = refused.map(|why| format!("NOT read: the journal {why}"));
     let things = cleaned.things.iter().map(ToString::to_string);

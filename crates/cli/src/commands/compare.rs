@@ -2,12 +2,12 @@
 //! are not to be passed.
 
 use crate::args::percent;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_model::ResultSet;
-use fsdyno_report::across::{Across, Checked, Holds, Threshold, check};
-use fsdyno_report::formats::across as formats;
+use fsdyno_report::compare::{Checked, Holds, RunComparison, Threshold, check};
+use fsdyno_report::formats::compare as formats;
 use fsdyno_store::Store;
 use std::path::Path;
 
@@ -34,31 +34,31 @@ pub struct CompareArgs {
     pub json: bool,
 }
 
-pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, Trouble> {
+pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     let thresholds = args.fail_if.iter().map(|text| text.parse());
     let thresholds: Vec<Threshold> = thresholds
         .collect::<Result<_, _>>()
-        .map_err(Trouble::usage)?;
+        .map_err(CliError::usage)?;
     let store = Store::open_existing_read_only(store)?;
-    let load = |name: &String| -> Result<ResultSet, Trouble> {
+    let load = |name: &String| -> Result<ResultSet, CliError> {
         let id = store.resolve(name)?;
         Ok(store.load(&id)?)
     };
     let sets: Vec<ResultSet> = args.runs.iter().map(load).collect::<Result<_, _>>()?;
     let Some((base, others)) = sets.split_first() else {
-        return Err(Trouble::usage("name two runs: fsdyno compare RUN RUN"));
+        return Err(CliError::usage("name two runs: fsdyno compare RUN RUN"));
     };
     let margin = args.margin.unwrap_or(base.run.plan.margin);
-    let all: Vec<Across> = others
+    let all: Vec<RunComparison> = others
         .iter()
-        .map(|other| Across::of(base, other, margin))
+        .map(|other| RunComparison::of(base, other, margin))
         .collect();
     if !args.force {
         all.iter().try_for_each(comparable)?;
     }
     let checked = all.iter().map(|across| check(across, &thresholds));
     let checked: Vec<Vec<Checked<'_>>> =
-        checked.collect::<Result<_, _>>().map_err(Trouble::usage)?;
+        checked.collect::<Result<_, _>>().map_err(CliError::usage)?;
     if args.json {
         let with = all.iter().zip(&checked).map(|(across, checked)| {
             let told = checked.iter().map(formats::threshold).collect();
@@ -81,7 +81,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, Trouble> {
 }
 
 /// Refuses runs whose figures are of different things.
-fn comparable(across: &Across) -> Result<(), Trouble> {
+fn comparable(across: &RunComparison) -> Result<(), CliError> {
     let forbids = across.differences.iter().filter(|one| one.forbids);
     let lines: Vec<String> = forbids
         .map(|one| format!("  {}: {} and {}", one.what, one.base, one.run))
@@ -89,7 +89,7 @@ fn comparable(across: &Across) -> Result<(), Trouble> {
     if lines.is_empty() {
         return Ok(());
     }
-    Err(Trouble::usage(format!(
+    Err(CliError::usage(format!(
         "{} and {} measured different things:\n{}\nto compare what they call alike all the same, \
          say --force",
         across.base,

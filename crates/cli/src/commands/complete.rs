@@ -1,18 +1,18 @@
 //! `completions` and `man`: both from the one definition of the command line.
 
 use crate::args::Cli;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::CommandFactory;
 
-pub fn completions(shell: clap_complete::Shell) -> Result<Code, Trouble> {
+pub fn completions(shell: clap_complete::Shell) -> Result<Code, CliError> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "fsdyno", &mut text);
     output::bytes(&text)?;
     Ok(Code::Ok)
 }
 
-pub fn man() -> Result<Code, Trouble> {
+pub fn man() -> Result<Code, CliError> {
     let mut text = Vec::new();
     let mut command = Cli::command();
     command.build();

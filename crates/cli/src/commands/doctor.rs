@@ -2,7 +2,7 @@
 
 mod states;
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::guest;
 use fsdyno_host::probe::probe;
@@ -19,7 +19,7 @@ struct Finding {
     state: Availability,
 }
 
-pub fn doctor(json: bool) -> Result<Code, Trouble> {
+pub fn doctor(json: bool) -> Result<Code, CliError> {
     let findings = findings();
     if json {
         output::json(&findings)?;

@@ -2,7 +2,7 @@
 
 use crate::args::{ListArgs, Listed};
 use crate::catalogue::catalogue;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::ValueEnum;
 use fsdyno_host::probe::probe;
@@ -41,7 +41,7 @@ impl Item {
     }
 }
 
-pub fn list(args: &ListArgs) -> Result<Code, Trouble> {
+pub fn list(args: &ListArgs) -> Result<Code, CliError> {
     if let Some(what) = args.what {
         let items = items(what)?;
         if args.json {
@@ -95,7 +95,7 @@ fn rows(items: &[Item], long: bool) -> Vec<Vec<String>> {
     items.iter().map(row).collect()
 }
 
-fn items(what: Listed) -> Result<Vec<Item>, Trouble> {
+fn items(what: Listed) -> Result<Vec<Item>, CliError> {
     Ok(match what {
         Listed::Filesystems => fsdyno_recipes::fs::ALL
             .iter()
@@ -147,10 +147,10 @@ fn told(parameters: &[tools::Parameter]) -> String {
     format!("Takes {}.", takes.join("; "))
 }
 
-fn suites() -> Result<Vec<Item>, Trouble> {
+fn suites() -> Result<Vec<Item>, CliError> {
     let catalogue = catalogue();
     let item = |suite: &Suite| {
-        let file = suite.read(&catalogue).map_err(Trouble::failure)?;
+        let file = suite.read(&catalogue).map_err(CliError::failure)?;
         Ok(
             Item::new(suite.name, file.title.unwrap_or_default(), Vec::new())
                 .from(file.about.unwrap_or_default()),

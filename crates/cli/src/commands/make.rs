@@ -1,32 +1,32 @@
 //! `make`: lays a dataset in a directory.
 
 use crate::args::MakeArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_load::datasets::{self, DatasetError, Form};
-use fsdyno_load::ground::{Ground, Made, RECORD};
-use fsdyno_model::{DatasetChoice, Stop};
+use fsdyno_load::work_dir::{Made, RECORD, WorkDir};
+use fsdyno_model::{CancelToken, DatasetChoice};
 use std::io;
 use std::path::Path;
 
 /// What fsdyno made, but may not delete later.
-pub fn not_recorded(directory: &Path, error: &io::Error) -> Trouble {
+pub fn not_recorded(directory: &Path, error: &io::Error) -> CliError {
     let record = directory.join(RECORD);
-    Trouble::failure(format!(
+    CliError::failure(format!(
         "cannot write {}: {error}; `fsdyno phase` will not use what was made in that directory",
         record.display()
     ))
 }
 
-pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
+pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
     if !args.directory.is_dir() {
         let directory = args.directory.display();
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "{directory} is no directory; make it first"
         )));
     }
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     let choice = DatasetChoice::parse(&args.dataset);
     let room = fsdyno_host::counters::space_free(&args.directory)?;
@@ -34,30 +34,30 @@ pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
         datasets::open(&choice, args.seed, args.scale, Some(room), &stop).map_err(|error| {
             match error {
                 DatasetError::Stopped => {
-                    Trouble::new(Code::Interrupted, "interrupted; nothing was made")
+                    CliError::new(Code::Interrupted, "interrupted; nothing was made")
                 }
-                error => Trouble::usage(error),
+                error => CliError::usage(error),
             }
         })?;
-    let mut ground = Ground::new(&args.directory);
+    let mut work_dir = WorkDir::new(&args.directory);
     let form = if args.archive {
         Form::Archive
     } else {
         Form::Tree
     };
-    let made = Made::read(&args.directory).map_err(Trouble::usage)?;
-    let laid = dataset.lay(&mut ground, form, &stop);
+    let made = Made::read(&args.directory).map_err(CliError::usage)?;
+    let laid = dataset.lay(&mut work_dir, form, &stop);
     // Also where only a part of it is there.
     made.record()
         .map_err(|error| not_recorded(&args.directory, &error))?;
     let warnings = match laid {
         Err(DatasetError::Stopped) => {
-            return Err(Trouble::new(
+            return Err(CliError::new(
                 Code::Interrupted,
                 "interrupted; a part of it is laid",
             ));
         }
-        other => other.map_err(Trouble::failure)?,
+        other => other.map_err(CliError::failure)?,
     };
     for warning in warnings {
         output::note(format_args!(
@@ -66,10 +66,10 @@ pub fn make(args: &MakeArgs) -> Result<Code, Trouble> {
         ));
     }
     let facts = dataset.facts();
-    let laid = ground
+    let laid = work_dir
         .archive
         .as_ref()
-        .or(ground.newest())
+        .or(work_dir.newest())
         .cloned()
         .unwrap_or_default();
     let line = format!(

@@ -1,10 +1,10 @@
 //! The machine-wide lock as commands use it: what measures in real time takes it or warns.
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
 use fsdyno_host::measurement_lock::{Grant, LockError, MeasurementLock};
-use fsdyno_model::{LabChoice, Nanos, Plan, Stop, Warning, WarningKind};
+use fsdyno_model::{CancelToken, LabChoice, Nanos, Plan, Warning, WarningKind};
 use std::time::Duration;
 
 /// How long a command waits where the user does not choose: long enough for most runs, and short
@@ -34,7 +34,7 @@ pub struct Measuring {
 impl LockArgs {
     /// Takes the lock where a plan measures this machine in real time. Virtual time does not depend
     /// on what else runs.
-    pub fn take_for(&self, plan: &Plan, stop: &Stop) -> Result<Measuring, Trouble> {
+    pub fn take_for(&self, plan: &Plan, stop: &CancelToken) -> Result<Measuring, CliError> {
         let mut labs = plan.contenders.iter().map(|contender| &contender.lab);
         if plan.in_virtual_time() || labs.all(LabChoice::is_elsewhere) {
             return Ok(Measuring::default());
@@ -43,7 +43,7 @@ impl LockArgs {
     }
 
     /// Takes the lock, or warns where the measurement proceeds without it.
-    pub fn take(&self, stop: &Stop) -> Result<Measuring, Trouble> {
+    pub fn take(&self, stop: &CancelToken) -> Result<Measuring, CliError> {
         if self.no_lock {
             return Ok(Measuring::unlocked(
                 "the run did not take the lock of measurements (--no-lock)",
@@ -69,15 +69,15 @@ impl LockArgs {
                 output::note(format_args!("fsdyno: {message}"));
                 Ok(Measuring::unlocked(&message))
             }
-            Err(LockError::Stopped) => Err(Trouble::new(Code::Interrupted, "interrupted")),
-            Err(error @ LockError::Busy { .. }) => Err(Trouble::new(
+            Err(LockError::Stopped) => Err(CliError::new(Code::Interrupted, "interrupted")),
+            Err(error @ LockError::Busy { .. }) => Err(CliError::new(
                 Code::Busy,
                 format!(
                     "cannot measure: {error}. Nothing was made. Try again when it has ended, wait \
                      longer (--lock-timeout 12h), or measure beside it (--no-lock)"
                 ),
             )),
-            Err(error @ LockError::Socket(_)) => Err(Trouble::failure(format!(
+            Err(error @ LockError::Socket(_)) => Err(CliError::failure(format!(
                 "{error}. To measure without it: --no-lock"
             ))),
         }

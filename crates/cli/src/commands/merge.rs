@@ -1,12 +1,12 @@
 //! `merge`: the runs of another store, taken over into this one.
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_store::Store;
 use std::fmt::Write as _;
 use std::path::Path;
 
-pub fn merge(other: &Path, store: &Path) -> Result<Code, Trouble> {
+pub fn merge(other: &Path, store: &Path) -> Result<Code, CliError> {
     let merged = Store::open(store)?.merge(other)?;
     let mut text = String::new();
     for (ids, what) in [

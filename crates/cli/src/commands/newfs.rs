@@ -2,7 +2,7 @@
 
 use crate::args::Erase;
 use crate::commands::run::devices::save_signatures;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_host::command::is_step_of_fsdyno;
@@ -84,9 +84,9 @@ pub struct FsckArgs {
 /// Writes are gathered up to so many bytes.
 const GATHERED: usize = 1 << 20;
 
-pub fn newfs(args: &NewfsArgs) -> Result<Code, Trouble> {
+pub fn newfs(args: &NewfsArgs) -> Result<Code, CliError> {
     if args.soft_updates || args.soft_journal {
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "-U and -j are for soft updates, which exist only in BSD kernels: make the file system on \
              a machine that runs one, with its own newfs; without them this one is for Linux",
         ));
@@ -98,11 +98,11 @@ pub fn newfs(args: &NewfsArgs) -> Result<Code, Trouble> {
     let made = fsdyno_ufs::newfs(&mut writer, bytes, &wish);
     drop(writer);
     let geometry = made.map_err(|error| match error {
-        MakeError::Geometry(refused) => Trouble::usage(format!("{device}: {refused}")),
-        MakeError::Write { .. } => Trouble::failure(format!("{device}: {error}")),
+        MakeError::Geometry(refused) => CliError::usage(format!("{device}: {refused}")),
+        MakeError::Write { .. } => CliError::failure(format!("{device}: {error}")),
     })?;
     file.sync_all()
-        .map_err(|error| Trouble::failure(format!("{device}: cannot write it out: {error}")))?;
+        .map_err(|error| CliError::failure(format!("{device}: cannot write it out: {error}")))?;
     let line = format!("{device}: {}\n", geometry.line());
     output::bytes(line.as_bytes())?;
     Ok(Code::Ok)
@@ -111,13 +111,13 @@ pub fn newfs(args: &NewfsArgs) -> Result<Code, Trouble> {
 /// Opens the device or file, once the device guard has released it.
 ///
 /// A device that a run formats has passed the guard of the run, which holds its lock.
-fn open_released(args: &NewfsArgs) -> Result<(File, u64), Trouble> {
+fn open_released(args: &NewfsArgs) -> Result<(File, u64), CliError> {
     let open = || open_unused(&args.device, Purpose::Format).map_err(not_opened);
     if is_step_of_fsdyno() {
         return open();
     }
     let consents = args.erase.consents()?;
-    let refused = |refusal| Trouble::new(Code::Refused, refusal);
+    let refused = |refusal| CliError::new(Code::Refused, refusal);
     let what = args.device.metadata();
     let released;
     let opened;
@@ -130,7 +130,7 @@ fn open_released(args: &NewfsArgs) -> Result<(File, u64), Trouble> {
         released = devices.pop().ok_or_else(|| {
             let device = args.device.display();
             let message = format!("{device} became another device while it was looked at");
-            Trouble::new(Code::Refused, message)
+            CliError::new(Code::Refused, message)
         })?;
     } else {
         opened = open()?;
@@ -138,7 +138,7 @@ fn open_released(args: &NewfsArgs) -> Result<(File, u64), Trouble> {
     }
     // What cannot be made is refused before anything else is done.
     Geometry::of(&wish(args), opened.1)
-        .map_err(|error| Trouble::usage(format!("{}: {error}", args.device.display())))?;
+        .map_err(|error| CliError::usage(format!("{}: {error}", args.device.display())))?;
     if released.holds() {
         save_signatures(&released)?;
     }
@@ -168,12 +168,12 @@ fn wish(args: &NewfsArgs) -> Wish {
     }
 }
 
-pub fn fsck(args: &FsckArgs) -> Result<Code, Trouble> {
+pub fn fsck(args: &FsckArgs) -> Result<Code, CliError> {
     let (file, _) = open_unused(&args.device, Purpose::Look).map_err(not_opened)?;
     let device = args.device.display();
     let mut reader = BufReader::new(file);
     let verdict = fsdyno_ufs::check(&mut reader)
-        .map_err(|error| Trouble::failure(format!("{device}: {error}")))?;
+        .map_err(|error| CliError::failure(format!("{device}: {error}")))?;
     let mut text = format!("{device}: {}\n", verdict.geometry.line());
     let free = verdict.free * verdict.geometry.fragment;
     let (files, directories) = (verdict.files, verdict.directories);
@@ -203,10 +203,10 @@ pub fn fsck(args: &FsckArgs) -> Result<Code, Trouble> {
     })
 }
 
-fn not_opened(error: OpenError) -> Trouble {
+fn not_opened(error: OpenError) -> CliError {
     match error {
-        OpenError::InUse { .. } => Trouble::new(Code::Refused, error),
-        OpenError::Kind { .. } => Trouble::usage(error),
-        OpenError::Refused { .. } => Trouble::failure(error),
+        OpenError::InUse { .. } => CliError::new(Code::Refused, error),
+        OpenError::Kind { .. } => CliError::usage(error),
+        OpenError::Refused { .. } => CliError::failure(error),
     }
 }

@@ -5,15 +5,15 @@ use crate::args::copy_method;
 use crate::catalogue::catalogue;
 use crate::commands::make::not_recorded;
 use crate::commands::measuring::LockArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_host::signals;
-use fsdyno_load::ground::{Ground, Made, SOURCE};
 use fsdyno_load::measure::{self, LoadError, Measured};
+use fsdyno_load::work_dir::{Made, SOURCE, WorkDir};
 use fsdyno_load::workloads::{self, bonnie, op};
 use fsdyno_model::{
-    CacheState, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Stop, Tally,
+    CacheState, CancelToken, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Tally,
 };
 use fsdyno_run::resolve::{engine_of, parameters_of};
 use serde::Serialize;
@@ -73,47 +73,47 @@ struct Figures {
 }
 
 /// Refuses what an engine cannot do.
-fn known(kind: &str) -> Result<(), Trouble> {
+fn known(kind: &str) -> Result<(), CliError> {
     if fsdyno_load::tools::find(kind).is_some() {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "`{kind}` runs a program: `fsdyno run --workload {kind} --dry-run` prints its command"
         )));
     }
     if workloads::find(kind).is_none() {
         let names = workloads::all().map(|one| one.name);
-        let near = fsdyno_recipes::nearest(kind, names.clone()).join(" or ");
+        let near = fsdyno_recipes::closest_name(kind, names.clone()).join(" or ");
         let hint = if near.is_empty() {
             names.collect::<Vec<_>>().join(", ")
         } else {
             near
         };
-        return Err(Trouble::usage(format!("`{kind}` is no phase; try {hint}")));
+        return Err(CliError::usage(format!("`{kind}` is no phase; try {hint}")));
     }
     Ok(())
 }
 
-pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
+pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
     known(&args.kind)?;
     let catalogue = catalogue();
-    let engine = engine_of(&args.engine, &catalogue).map_err(Trouble::usage)?;
-    let stop = Stop::new();
+    let engine = engine_of(&args.engine, &catalogue).map_err(CliError::usage)?;
+    let stop = CancelToken::new();
     signals::install(&stop)?;
-    let made = Made::read(&args.directory).map_err(Trouble::usage)?;
+    let made = Made::read(&args.directory).map_err(CliError::usage)?;
     if engine != "null"
         && let Some(path) = made.foreign(&args.kind)
     {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "{} was not made by fsdyno, and {} would overwrite or delete it; rename it, or name \
              another directory",
             path.display(),
             args.kind
         )));
     }
-    let mut ground = Ground::discover(&args.directory, &made)
-        .map_err(|e| Trouble::usage(format!("cannot read {}: {e}", args.directory.display())))?;
+    let mut work_dir = WorkDir::discover(&args.directory, &made)
+        .map_err(|e| CliError::usage(format!("cannot read {}: {e}", args.directory.display())))?;
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
-    let measured = measured(args, &engine, &mut ground, &stop);
+    let measured = measured(args, &engine, &mut work_dir, &stop);
     // Also where it was interrupted.
     made.record()
         .map_err(|error| not_recorded(&args.directory, &error))?;
@@ -141,24 +141,24 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, Trouble> {
 fn measured(
     args: &PhaseArgs,
     engine: &str,
-    ground: &mut Ground,
-    stop: &Stop,
-) -> Result<Measured, Trouble> {
+    work_dir: &mut WorkDir,
+    stop: &CancelToken,
+) -> Result<Measured, CliError> {
     let plan = PhasePlan {
         label: args.kind.clone(),
         kind: args.kind.clone(),
         cache: CacheState::AsLeft,
         pattern: args.pattern.clone(),
-        parameters: parameters_of(&args.kind, &args.set, &catalogue()).map_err(Trouble::usage)?,
+        parameters: parameters_of(&args.kind, &args.set, &catalogue()).map_err(CliError::usage)?,
     };
     if (bonnie::is_one(&plan.kind) || op::is_one(&plan.kind)) && engine != "null" {
-        measure::prepare(&plan, ground, stop).map_err(Trouble::failure)?;
+        measure::prepare(&plan, work_dir, stop).map_err(CliError::failure)?;
     }
     let request = measure::Request {
         phase: &plan,
         engine,
         copy_method: args.copy_method,
-        ground,
+        work_dir,
         facts: None,
         durable: args.until == Until::Durable,
         handicap_permille: 0,
@@ -167,15 +167,15 @@ fn measured(
         mark: &mut |_| (),
     };
     measure::run(request).map_err(|error| match error {
-        LoadError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),
+        LoadError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
         LoadError::NoTree(kind) => {
             let directory = args.directory.display();
-            Trouble::usage(format!(
+            CliError::usage(format!(
                 "{kind} finds no tree in {directory} that fsdyno made (`{SOURCE}`, `copy-1`); trees \
                  of others are not touched. Make one with: fsdyno make DATASET --in {directory}"
             ))
         }
-        other => Trouble::failure(other),
+        other => CliError::failure(other),
     })
 }
 

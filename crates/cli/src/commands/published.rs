@@ -2,11 +2,11 @@
 
 use crate::args::PublishedCommand;
 use crate::catalogue::catalogue;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{Contender, FilesystemKind, ResultSet};
-use fsdyno_recipes::{fs, layouts, nearest};
-use fsdyno_report::published::{self, Against, Published, PublishedError, Table};
+use fsdyno_recipes::{closest_name, fs, layouts};
+use fsdyno_report::published::{self, Published, PublishedComparison, PublishedError, Table};
 use fsdyno_report::{Format, Options};
 use fsdyno_run::resolve::{Catalogue, suite};
 use serde::Serialize;
@@ -24,7 +24,7 @@ struct Listed {
     today: Option<String>,
 }
 
-pub fn published(command: &PublishedCommand) -> Result<Code, Trouble> {
+pub fn published(command: &PublishedCommand) -> Result<Code, CliError> {
     match command {
         PublishedCommand::List(args) => list(args.json),
         PublishedCommand::Show {
@@ -35,7 +35,7 @@ pub fn published(command: &PublishedCommand) -> Result<Code, Trouble> {
     }
 }
 
-fn list(json: bool) -> Result<Code, Trouble> {
+fn list(json: bool) -> Result<Code, CliError> {
     let catalogue = catalogue();
     let mut listed = Vec::new();
     for published in published::ALL {
@@ -65,7 +65,7 @@ fn list(json: bool) -> Result<Code, Trouble> {
     Ok(Code::Ok)
 }
 
-fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
+fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
     let published = find(name)?;
     let options = Options {
         width: output::width(),
@@ -74,7 +74,7 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, Trouble> {
         advice: super::why::advice,
     };
     let bytes =
-        fsdyno_report::render_published(published, format, &options).map_err(Trouble::failure)?;
+        fsdyno_report::render_published(published, format, &options).map_err(CliError::failure)?;
     output::coloured(&bytes)?;
     if format == Format::Terminal {
         let table = read(published)?;
@@ -93,35 +93,35 @@ pub fn against(
     name: &str,
     format: Format,
     options: &Options,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, CliError> {
     let table = read(find(name)?)?;
-    let against = Against::in_each_lab(set, &table).map_err(|error| {
+    let against = PublishedComparison::in_each_lab(set, &table).map_err(|error| {
         let way = today(&table, &catalogue()).map_or_else(
             || none_today(&table),
             |command| format!("what would match: {}", command.line()),
         );
-        Trouble::usage(format!("{error}; {way}"))
+        CliError::usage(format!("{error}; {way}"))
     })?;
-    fsdyno_report::render_against(&against, format, options).map_err(Trouble::failure)
+    fsdyno_report::render_comparison(&against, format, options).map_err(CliError::failure)
 }
 
-fn find(name: &str) -> Result<&'static Published, Trouble> {
+fn find(name: &str) -> Result<&'static Published, CliError> {
     published::find(name).ok_or_else(|| {
         let names = published::ALL.iter().map(|table| table.name);
-        let near = nearest(name, names.clone());
+        let near = closest_name(name, names.clone());
         let way = if near.is_empty() {
             format!("there are {}", names.collect::<Vec<_>>().join(", "))
         } else {
             format!("did you mean {}?", near.join(" or "))
         };
-        Trouble::usage(format!("`{name}` is no published table ({way})"))
+        CliError::usage(format!("`{name}` is no published table ({way})"))
     })
 }
 
-fn read(published: &Published) -> Result<Table, Trouble> {
+fn read(published: &Published) -> Result<Table, CliError> {
     published
         .read()
-        .map_err(|e: PublishedError| Trouble::failure(e))
+        .map_err(|e: PublishedError| CliError::failure(e))
 }
 
 /// The command that measures today what a table tells of.

@@ -2,12 +2,12 @@
 
 use super::{published, series};
 use crate::args::ReportArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 
-pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
+pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let named = store.resolve_any(&args.run)?;
     let to_file = args.output.is_some();
@@ -21,12 +21,12 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, Trouble> {
         (Named::Series(id), None) => series::report(&store.load_series(&id)?, args.format)?,
         (Named::Series(id), Some(_)) => {
             let message = format!("{id} is a series of cuts, and no published table tells of such");
-            return Err(Trouble::usage(message));
+            return Err(CliError::usage(message));
         }
         (Named::Run(id), None) => {
             let mut set = store.load(&id)?;
             set.run.plan.margin = args.margin.unwrap_or(set.run.plan.margin);
-            fsdyno_report::render(&set, args.format, &options).map_err(Trouble::failure)?
+            fsdyno_report::render(&set, args.format, &options).map_err(CliError::failure)?
         }
         (Named::Run(id), Some(name)) => {
             published::against(&store.load(&id)?, name, args.format, &options)?

@@ -1,6 +1,6 @@
 //! `runs`: what the store holds, runs and series of cuts.
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{Nanos, StopReason};
 use fsdyno_store::{RunSummary, SeriesSummary, Store};
@@ -31,7 +31,7 @@ impl Entry {
     }
 }
 
-pub fn runs(store: &Path, json: bool) -> Result<Code, Trouble> {
+pub fn runs(store: &Path, json: bool) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let runs = store.runs()?.into_iter().map(Entry::Run);
     let mut entries: Vec<Entry> = runs.collect();

@@ -2,12 +2,12 @@
 
 use crate::args::percent;
 use crate::commands::measuring::LockArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
 use fsdyno_host::signals;
 use fsdyno_load::measure::{clock_facts, contention, empty_phase_cost, engine_cost};
-use fsdyno_model::{Nanos, Stop};
+use fsdyno_model::{CancelToken, Nanos};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -85,17 +85,17 @@ struct Cost {
     timing_ns: f64,
 }
 
-pub fn selftest(args: &SelftestArgs) -> Result<Code, Trouble> {
+pub fn selftest(args: &SelftestArgs) -> Result<Code, CliError> {
     if args.aa.is_some() || args.ab.is_some() {
         return super::trials::trials(args);
     }
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
     let clock = clock_facts();
-    let found = contention().map_err(Trouble::failure)?;
-    let costs = engine_cost(fsdyno_load::engines::null::NAME).map_err(Trouble::failure)?;
+    let found = contention().map_err(CliError::failure)?;
+    let costs = engine_cost(fsdyno_load::engines::null::NAME).map_err(CliError::failure)?;
     let weight = Weight {
         clock_resolution_ns: clock.resolution_ns,
         clock_cost_ns: clock.cost_ns,

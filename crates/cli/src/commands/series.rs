@@ -1,16 +1,16 @@
 //! Series of cuts, from the store alone: as `show` and `report` tell them.
 
 use super::plug;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Cut, Series};
+use fsdyno_model::{PowerCut, Series};
 use fsdyno_report::Format;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// A series at a glance: what was to be done, where, and how each cut came back.
-pub fn show(series: &Series, json: bool) -> Result<Code, Trouble> {
+pub fn show(series: &Series, json: bool) -> Result<Code, CliError> {
     if json {
         output::json(series)?;
         return Ok(Code::Ok);
@@ -41,7 +41,7 @@ pub fn show(series: &Series, json: bool) -> Result<Code, Trouble> {
 }
 
 /// The table of a series; its JSON. It has no other form.
-pub fn report(series: &Series, format: Format) -> Result<Vec<u8>, Trouble> {
+pub fn report(series: &Series, format: Format) -> Result<Vec<u8>, CliError> {
     match format {
         Format::Terminal => {
             let info = &series.info;
@@ -52,11 +52,11 @@ pub fn report(series: &Series, format: Format) -> Result<Vec<u8>, Trouble> {
         }
         Format::Json => {
             let mut bytes = serde_json::to_vec_pretty(series)
-                .map_err(|error| Trouble::failure(format!("cannot write JSON: {error}")))?;
+                .map_err(|error| CliError::failure(format!("cannot write JSON: {error}")))?;
             bytes.push(b'\n');
             Ok(bytes)
         }
-        other => Err(Trouble::usage(format!(
+        other => Err(CliError::usage(format!(
             "{} is a series of cuts, which has no form in {other}; there are {} and {}",
             series.info.id,
             Format::Terminal,
@@ -107,7 +107,7 @@ fn facts(series: &Series) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn row(cut: &Cut) -> Vec<String> {
+fn row(cut: &PowerCut) -> Vec<String> {
     let mut came_back = plug::came_back(cut);
     if let Some(lost) = plug::lost_by_disk(cut) {
         let _ = write!(came_back, "; {lost}");

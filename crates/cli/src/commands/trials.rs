@@ -6,11 +6,11 @@ use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::commands::run::{self, begin};
 use crate::commands::selftest::SelftestArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_model::{
-    CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, Stop, StopReason,
+    CancelToken, CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, StopReason,
 };
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::judging::rule;
@@ -67,8 +67,8 @@ struct Trials {
     took_s: f64,
 }
 
-pub fn trials(args: &SelftestArgs) -> Result<Code, Trouble> {
-    let stop = Stop::new();
+pub fn trials(args: &SelftestArgs) -> Result<Code, CliError> {
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     let mut plan = plan(args)?;
     let slower = args.ab.unwrap_or(0.0);
@@ -118,7 +118,7 @@ fn words(told: Told) -> &'static str {
 }
 
 /// The plan of an experiment, with one contender.
-fn plan(args: &SelftestArgs) -> Result<Plan, Trouble> {
+fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
     let workloads = match &args.workload[..] {
         [] => vec!["copy".to_owned()],
         named => named.to_vec(),
@@ -138,14 +138,14 @@ fn plan(args: &SelftestArgs) -> Result<Plan, Trouble> {
 }
 
 /// Has the contender of a plan compete against itself, made slower by so much.
-fn second(plan: &mut Plan, slower: f64) -> Result<(), Trouble> {
+fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
     let [first] = &mut plan.contenders[..] else {
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "--fs names the one contender of all experiments",
         ));
     };
     if !first.lab.is_host() {
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "experiments are made on this machine: leave the lab out of --fs",
         ));
     }
@@ -163,7 +163,7 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), Trouble> {
 }
 
 /// One experiment; none where the user wants to stop.
-fn experiment(plan: &Plan, stop: &Stop) -> Result<Option<ResultSet>, Trouble> {
+fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
     let preflight = run::preflight(plan, stop)?;
     let mut labs = run::lab(&Erase::default(), plan, preflight, None, stop)?;
     let run = RunInfo {
@@ -186,9 +186,9 @@ fn experiment(plan: &Plan, stop: &Stop) -> Result<Option<ResultSet>, Trouble> {
     let unmeasured = cells.iter().find_map(|record| match &record.outcome {
         Outcome::Measured => None,
         Outcome::Skipped { reason, remedy, .. } => {
-            Some(Trouble::new(Code::Missing, format!("{reason}; {remedy}")))
+            Some(CliError::new(Code::Missing, format!("{reason}; {remedy}")))
         }
-        Outcome::Failed(failure) => Some(Trouble::failure(&failure.message)),
+        Outcome::Failed(failure) => Some(CliError::failure(&failure.message)),
     });
     if let Some(trouble) = unmeasured {
         return Err(trouble);

@@ -2,10 +2,10 @@
 //! carries it, as recipes know it.
 
 use crate::args::report_format;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use clap::Args;
-use fsdyno_model::{Contender, GroundState};
+use fsdyno_model::{Contender, InitialState};
 use fsdyno_recipes::fs;
 use fsdyno_report::Format;
 use fsdyno_report::why::Why;
@@ -39,30 +39,30 @@ pub struct WhyArgs {
     pub json: bool,
 }
 
-pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, Trouble> {
+pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) => {
             let message = format!("{id} is a series of cuts, which has no times to compare");
-            return Err(Trouble::usage(message));
+            return Err(CliError::usage(message));
         }
     };
     let format = if args.json { Format::Json } else { args.format };
     if !fsdyno_report::formats::why::FORMATS.contains(&format) {
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "the formats of why are terminal, markdown and json",
         ));
     }
     let labels = [args.one.as_str(), args.other.as_str()];
-    let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(Trouble::usage)?;
+    let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;
     let options = fsdyno_report::Options {
         width: output::width(),
         color: output::color(),
         clock: false,
         advice,
     };
-    let bytes = fsdyno_report::render_why(&why, format, &options).map_err(Trouble::failure)?;
+    let bytes = fsdyno_report::render_why(&why, format, &options).map_err(CliError::failure)?;
     output::coloured(&bytes)?;
     Ok(Code::Ok)
 }
@@ -75,7 +75,7 @@ pub fn advice([contender, faster]: [&Contender; 2], cause: Cause) -> Option<Stri
         Cause::Fragments => recipe
             .defragmenter()
             .map(|program| format!("{program}, which lays files anew and takes time of its own")),
-        Cause::Reads if contender.state != GroundState::default() => Some(
+        Cause::Reads if contender.state != InitialState::default() => Some(
             "the same without --fill and --age, which tells how much of it is their doing"
                 .to_owned(),
         ),

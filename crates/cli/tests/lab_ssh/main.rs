@@ -38,7 +38,7 @@ fn a_directory_is_compared_by_the_programs_of_a_minimal_machine() {
         let Some(server) = Server::start(&kind, test) else {
             return;
         };
-        let fs = format!("dir:{}", server.ground().display());
+        let fs = format!("dir:{}", server.work_dir().display());
         let said = server.run(&[&["--fs", &fs], &TREES[..]].concat());
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
         let samples = samples(&server);
@@ -110,7 +110,7 @@ fn a_connection_that_dies_fails_its_cell_and_the_others_go_on() {
          command = \"echo x > {{dir}}/x\" }}]\n"
     );
     fs::write(&plan, toml).unwrap();
-    let fs = format!("dir:{}", server.ground().display());
+    let fs = format!("dir:{}", server.work_dir().display());
     let said = server.run(&["--fs", &fs, "--plan", &plan.display().to_string()]);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.out.contains("closed by remote host"), "{}", said.out);
@@ -173,7 +173,7 @@ fn a_run_is_gone_on_with_on_the_same_machine_alone() {
         started.display()
     );
     fs::write(&plan, phase("first", "true") + &phase("second", &waits)).unwrap();
-    let fs = format!("dir:{}", server.ground().display());
+    let fs = format!("dir:{}", server.work_dir().display());
     let plan = plan.display().to_string();
     let mut child = server.begin(&["--fs", &fs, "--plan", &plan]);
     let done = || server.home.last_words().contains("1 of") || started.exists();
@@ -213,7 +213,7 @@ fn what_does_not_work_there_is_named_with_the_way_out() {
     let Some(server) = Server::start(&Kind::Busybox(&[]), test) else {
         return;
     };
-    let fs = format!("dir:{}", server.ground().display());
+    let fs = format!("dir:{}", server.work_dir().display());
     let told = |args: &[&str], code: i32, words: &str| {
         let said = server.run(args);
         assert_eq!(said.code, Some(code), "{args:?}: {}{}", said.out, said.err);

@@ -119,10 +119,10 @@ impl Server {
     }
 
     /// A directory of the other machine that may be compared.
-    pub fn ground(&self) -> PathBuf {
-        let ground = self.home.path("ground");
-        fs::create_dir_all(&ground).unwrap();
-        ground
+    pub fn work_dir(&self) -> PathBuf {
+        let work_dir = self.home.path("ground");
+        fs::create_dir_all(&work_dir).unwrap();
+        work_dir
     }
 
     /// Asserts that nothing of a run is left on it, once it has had the time.
@@ -130,8 +130,8 @@ impl Server {
         let here = self.home.root.path().display().to_string();
         until("nothing is left there", || {
             let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-            let ground = fs::read_dir(self.ground()).unwrap().count();
-            self.home.left_in_work().is_empty() && ground == 0 && !mounts.contains(&here)
+            let work_dir = fs::read_dir(self.work_dir()).unwrap().count();
+            self.home.left_in_work().is_empty() && work_dir == 0 && !mounts.contains(&here)
         });
         let loops = crate::support::loops_backed_under(self.home.root.path());
         assert_eq!(loops, Vec::<String>::new());

@@ -52,7 +52,7 @@ const EXECUTE: [&str; 6] = [
 ];
 
 /// Where this program goes on in another process.
-const FORKS: &str = "crates/load/src/workloads/apart.rs";
+const FORKS: &str = "crates/load/src/workloads/worker_process.rs";
 
 /// The names of file systems, whether or not there is a recipe yet.
 const FILESYSTEMS: [&str; 20] = [
@@ -109,7 +109,7 @@ const AROUND_A_DISK: [&str; 7] = [
 ];
 
 /// Where those stand that serve the model disk to somebody.
-const FRONT_ENDS: &str = "crates/disk/src/fronts/";
+const FRONT_ENDS: &str = "crates/disk/src/transports/";
 
 fn the_model_disk_stands_alone(source: &Source) -> Vec<Finding> {
     if source.krate() != "disk" || source.path.starts_with(FRONT_ENDS) {
@@ -255,7 +255,7 @@ fn the_check_of_the_model_disk_bites() {
     let bad = "let a = Instant::now();\nuse std::os::unix::net::UnixStream;\nlet b = instant;";
     let check = the_model_disk_stands_alone;
     assert_eq!(bites(check, "crates/disk/src/disk.rs", bad), [1, 2]);
-    assert!(bites(check, "crates/disk/src/fronts/a.rs", bad).is_empty());
+    assert!(bites(check, "crates/disk/src/transports/a.rs", bad).is_empty());
     assert!(bites(check, "crates/lab/src/lib.rs", bad).is_empty());
 }
 

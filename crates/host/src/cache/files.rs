@@ -2,7 +2,7 @@
 //! no other device entered, no access time changed, no data read.
 
 use super::CacheError;
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// the top to where the visit is, not the tree.
 pub(super) fn visit(
     top: &Path,
-    stop: &Stop,
+    stop: &CancelToken,
     mut each: impl FnMut(&OwnedFd, &Stat) -> std::io::Result<()>,
 ) -> Result<u64, CacheError> {
     let at = |path: &Path, errno: Errno| CacheError::Path {

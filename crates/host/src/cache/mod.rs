@@ -5,7 +5,7 @@
 mod files;
 mod pages;
 
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use pages::Counting;
 use rustix::fs::{Advice, Mode, OFlags, fadvise, open, syncfs};
 use rustix::io::Errno;
@@ -63,7 +63,7 @@ pub fn drop_caches() -> io::Result<()> {
 ///
 /// Looking at the files does fill the caches of names and inodes. So for a phase that begins
 /// cold: prove first, then [`drop_caches`] once more, which brings no page of data back.
-pub fn residency(tree: &Path, stop: &Stop) -> Result<Residency, CacheError> {
+pub fn residency(tree: &Path, stop: &CancelToken) -> Result<Residency, CacheError> {
     let mut counting = Counting::Cachestat;
     let mut seen = Residency {
         files: 0,
@@ -101,7 +101,7 @@ fn no_cachestat(error: &io::Error) -> bool {
 
 /// Asks the kernel to let go of the clean pages of every file of a tree: what is left to those
 /// who are not root. Dirty pages stay: [`sync_filesystem`] first. Names and inodes stay too.
-pub fn evict(tree: &Path, stop: &Stop) -> Result<Evicted, CacheError> {
+pub fn evict(tree: &Path, stop: &CancelToken) -> Result<Evicted, CacheError> {
     let mut files = 0;
     let unopened = files::visit(tree, stop, |file, _| {
         fadvise(file, 0, None, Advice::DontNeed)?;
@@ -125,28 +125,28 @@ mod tests {
 
     #[test]
     fn every_regular_file_counts_and_no_link_is_followed() {
-        let ground = tempfile::tempdir().unwrap();
-        let tree = ground.path().join("tree");
+        let work_dir = tempfile::tempdir().unwrap();
+        let tree = work_dir.path().join("tree");
         fs::create_dir_all(tree.join("a/b")).unwrap();
         fs::write(tree.join("a/b/one"), vec![1; 10_000]).unwrap();
         fs::write(tree.join("two"), vec![1; 5000]).unwrap();
         fs::write(tree.join("empty"), "").unwrap();
-        fs::write(ground.path().join("outside"), vec![1; 100_000]).unwrap();
+        fs::write(work_dir.path().join("outside"), vec![1; 100_000]).unwrap();
         std::os::unix::fs::symlink("../outside", tree.join("link")).unwrap();
         std::os::unix::fs::symlink("..", tree.join("up")).unwrap();
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let seen = residency(&tree, &stop).unwrap();
         assert_eq!((seen.files, seen.bytes, seen.unopened), (3, 15_000, 0));
         assert!(seen.resident_pages > 0, "{seen:?}");
         assert_eq!(evict(&tree, &stop).unwrap().files, 3);
-        let one = residency(&ground.path().join("outside"), &stop).unwrap();
+        let one = residency(&work_dir.path().join("outside"), &stop).unwrap();
         assert_eq!((one.files, one.bytes), (1, 100_000));
     }
 
     #[test]
     fn files_deeper_than_a_path_can_tell_are_counted() {
-        let ground = tempfile::tempdir().unwrap();
-        let mut directory = open(ground.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
+        let mut directory = open(work_dir.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
         let name = "d".repeat(100);
         for _ in 0..90 {
             rustix::fs::mkdirat(&directory, &name, Mode::RWXU).unwrap();
@@ -156,22 +156,22 @@ mod tests {
         let flags = OFlags::CREATE | OFlags::WRONLY;
         let bottom = rustix::fs::openat(&directory, "bottom", flags, Mode::RUSR).unwrap();
         rustix::io::write(&bottom, b"deep").unwrap();
-        let stop = Stop::new();
-        let seen = residency(ground.path(), &stop).unwrap();
+        let stop = CancelToken::new();
+        let seen = residency(work_dir.path(), &stop).unwrap();
         assert_eq!((seen.files, seen.bytes, seen.unopened), (1, 4, 0));
-        let evicted = evict(ground.path(), &stop).unwrap();
+        let evicted = evict(work_dir.path(), &stop).unwrap();
         assert_eq!((evicted.files, evicted.unopened), (1, 0));
     }
 
     #[test]
     fn a_wish_to_stop_is_heard_and_a_missing_tree_named() {
-        let ground = tempfile::tempdir().unwrap();
-        fs::write(ground.path().join("file"), "x").unwrap();
-        let stop = Stop::new();
+        let work_dir = tempfile::tempdir().unwrap();
+        fs::write(work_dir.path().join("file"), "x").unwrap();
+        let stop = CancelToken::new();
         stop.request();
-        let error = residency(ground.path(), &stop).unwrap_err();
+        let error = residency(work_dir.path(), &stop).unwrap_err();
         assert!(matches!(error, CacheError::Stopped), "{error}");
-        let error = residency(Path::new("/no/such/tree"), &Stop::new()).unwrap_err();
+        let error = residency(Path::new("/no/such/tree"), &CancelToken::new()).unwrap_err();
         assert!(error.to_string().contains("/no/such/tree"), "{error}");
     }
 }

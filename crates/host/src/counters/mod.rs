@@ -4,9 +4,9 @@
 
 mod block;
 mod cpu;
-mod elsewhere;
 mod frequency;
 mod memory;
+mod other_processes;
 mod pressure;
 mod surroundings;
 mod tasks;
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn space_is_that_of_the_file_system() {
-        let ground = tempfile::tempdir().unwrap();
-        assert!(space_used(ground.path()).unwrap() > Bytes(0));
-        assert!(space_free(ground.path()).is_ok());
+        let work_dir = tempfile::tempdir().unwrap();
+        assert!(space_used(work_dir.path()).unwrap() > Bytes(0));
+        assert!(space_free(work_dir.path()).is_ok());
         assert!(space_used(Path::new("/no/such/path")).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! A reading of all that goes on beside a phase: the noise of the machine.
 
-use super::elsewhere::{self, AllDisks, Kin};
 use super::frequency;
+use super::other_processes::{self, AllDisks, Kin};
 use super::pressure;
 use super::tasks::{self, Tasks};
 use fsdyno_model::{Nanos, Observed, Pressure};
@@ -27,7 +27,7 @@ pub fn surroundings() -> Surroundings {
         throttled: frequency::throttled(),
         pressure: pressure::pressure(),
         tasks: tasks::tasks(),
-        disks: elsewhere::all(),
+        disks: other_processes::all(),
     }
 }
 

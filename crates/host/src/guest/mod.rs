@@ -1,19 +1,19 @@
 //! Guests: kernels that run as a program beside this one, by themselves ([`uml`]) or on a machine
-//! that is made for them ([`qemu`]). Starting and ending them, those in virtual time ([`traveller`]), what makes
-//! them the same each time ([`alike`]), the kernels there are and how one is built ([`kernels`]), and what the first process
+//! that is made for them ([`qemu`]). Starting and ending them, those in virtual time ([`time_travel`]), what makes
+//! them the same each time ([`determinism`]), the kernels there are and how one is built ([`kernels`]), and what the first process
 //! inside has to do ([`inside`]).
 //!
 //! What is said between host and guest is the business of the lab, as is what runs in one.
 
-pub mod alike;
 pub(crate) mod console;
+pub mod determinism;
 pub mod inside;
 pub mod kernels;
 mod machine;
 mod one_processor;
 pub mod qemu;
 pub(crate) mod running;
-pub mod traveller;
+pub mod time_travel;
 pub mod uml;
 
 pub use machine::{MOST_DISKS, Machine, disk};

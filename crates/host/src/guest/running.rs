@@ -253,15 +253,15 @@ mod tests {
 
     #[test]
     fn what_carries_the_line_of_a_guest_is_ended_and_nothing_else() {
-        let ground = tempfile::tempdir().unwrap();
-        let directory = ground.path().join("guest");
+        let work_dir = tempfile::tempdir().unwrap();
+        let directory = work_dir.path().join("guest");
         // A shell that reads keeps its words.
         let started = |word: OsString| {
             let mut shell = Command::new("sh");
             shell.args(["-c", "read line; :"]).arg(word);
             shell.stdin(Stdio::piped()).spawn().unwrap()
         };
-        for word in words_of(ground.path()) {
+        for word in words_of(work_dir.path()) {
             let mut longer = word.clone();
             longer.push("other");
             let mut ours = started(word);

@@ -7,7 +7,7 @@
 
 use super::record::{Record, Resource, standing};
 use super::{JournalError, SUFFIX, is_at, remove_tree, shape};
-use crate::{arrays, daemons, guest, loops, mounts, pools, served, tracing};
+use crate::{arrays, daemons, disk_server, guest, loops, mounts, pools, tracing};
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::Pool;
 use rustix::fs::{FlockOperation, flock};
@@ -265,7 +265,7 @@ fn undo_all(
             && !in_use.contains(resource)
             && refusal(resource, task.stem).is_ok()
         {
-            let _ = served::end_left_behind(file);
+            let _ = disk_server::end_left_behind(file);
         }
     }
     let mut undone = Vec::new();
@@ -317,7 +317,7 @@ fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
             Ok(false) => Undo::Gone,
             Err(error) => Undo::Failed(error.to_string()),
         },
-        Resource::Server { file } => served::end_left_behind(file),
+        Resource::Server { file } => disk_server::end_left_behind(file),
         Resource::Trace { directory } => tracing::clean_up(directory),
         Resource::Loop { image } => loops::detach_image(image),
         Resource::Image { path } => {
@@ -365,10 +365,10 @@ mod tests {
 
     #[test]
     fn files_and_trees_of_the_dead_are_removed_in_reverse_order() {
-        let ground = tempfile::tempdir().unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
         let (state, scratch) = (
-            ground.path().join("state"),
-            ground.path().join("fsdyno-1-1-0"),
+            work_dir.path().join("state"),
+            work_dir.path().join("fsdyno-1-1-0"),
         );
         std::fs::create_dir_all(scratch.join("deep/er")).unwrap();
         TrustedDir::create(&state).unwrap();
@@ -393,10 +393,10 @@ mod tests {
 
     #[test]
     fn a_live_journal_is_left_alone_and_reported() {
-        let ground = tempfile::tempdir().unwrap();
-        let image = ground.path().join("image");
+        let work_dir = tempfile::tempdir().unwrap();
+        let image = work_dir.path().join("image");
         std::fs::write(&image, "x").unwrap();
-        let state = ground.path().join("state");
+        let state = work_dir.path().join("state");
         let journal = Journal::open(&state).unwrap();
         let entry = journal
             .declare(Resource::Image {
@@ -415,9 +415,9 @@ mod tests {
 
     #[test]
     fn what_a_live_process_made_under_the_same_name_is_left_alone() {
-        let ground = tempfile::tempdir().unwrap();
-        let state = ground.path().join("state");
-        let scratch = ground.path().join("fsdyno-1-1-0");
+        let work_dir = tempfile::tempdir().unwrap();
+        let state = work_dir.path().join("state");
+        let scratch = work_dir.path().join("fsdyno-1-1-0");
         std::fs::create_dir(&scratch).unwrap();
         let image = scratch.join("disk0.img");
         let journal = Journal::open(&state).unwrap();
@@ -435,19 +435,19 @@ mod tests {
 
     #[test]
     fn a_missing_state_directory_holds_nothing() {
-        let ground = tempfile::tempdir().unwrap();
-        assert_eq!(cleaned(&ground.path().join("none"), false), []);
+        let work_dir = tempfile::tempdir().unwrap();
+        assert_eq!(cleaned(&work_dir.path().join("none"), false), []);
     }
 
     #[test]
     fn a_journal_that_names_what_fsdyno_does_not_make_destroys_nothing() {
-        let ground = tempfile::tempdir().unwrap();
-        let state = ground.path().join("state");
+        let work_dir = tempfile::tempdir().unwrap();
+        let state = work_dir.path().join("state");
         TrustedDir::create(&state).unwrap();
-        let home = ground.path().join("home");
+        let home = work_dir.path().join("home");
         std::fs::create_dir(&home).unwrap();
         std::fs::write(home.join("kept"), "x").unwrap();
-        let ran = ground.path().join("ran");
+        let ran = work_dir.path().join("ran");
         let path = home.display();
         let journal = dead(
             &state,
@@ -468,12 +468,12 @@ mod tests {
 
     #[test]
     fn a_link_in_place_of_a_work_directory_leads_to_nothing_that_is_removed() {
-        let ground = tempfile::tempdir().unwrap();
-        let state = ground.path().join("state");
+        let work_dir = tempfile::tempdir().unwrap();
+        let state = work_dir.path().join("state");
         TrustedDir::create(&state).unwrap();
         let (own, home) = (
-            ground.path().join("fsdyno-1-1-0"),
-            ground.path().join("home"),
+            work_dir.path().join("fsdyno-1-1-0"),
+            work_dir.path().join("home"),
         );
         std::fs::create_dir_all(home.join("mnt")).unwrap();
         std::fs::write(home.join("disk0.img"), "x").unwrap();
@@ -489,10 +489,10 @@ mod tests {
 
     #[test]
     fn journals_that_others_could_have_written_are_refused_and_the_rest_is_cleaned() {
-        let ground = tempfile::tempdir().unwrap();
-        let state = ground.path().join("state");
+        let work_dir = tempfile::tempdir().unwrap();
+        let state = work_dir.path().join("state");
         TrustedDir::create(&state).unwrap();
-        let victim = ground.path().join("fsdyno-1-1-0");
+        let victim = work_dir.path().join("fsdyno-1-1-0");
         std::fs::create_dir(&victim).unwrap();
         let line = format!("make 1 directory {}\n", victim.display());
         let own = dead(&state, &line);

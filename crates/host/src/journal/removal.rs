@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_tree_goes_and_what_its_links_lead_to_stays() {
-        let ground = tempfile::tempdir().unwrap();
-        let (tree, other) = (ground.path().join("tree"), ground.path().join("other"));
+        let work_dir = tempfile::tempdir().unwrap();
+        let (tree, other) = (work_dir.path().join("tree"), work_dir.path().join("other"));
         fs::create_dir_all(tree.join("a/b")).unwrap();
         fs::create_dir(&other).unwrap();
         fs::write(other.join("kept"), "x").unwrap();
@@ -154,7 +154,7 @@ mod tests {
         assert!(!tree.exists());
         assert!(other.join("kept").exists());
         remove_tree(&tree).unwrap();
-        let link = ground.path().join("link");
+        let link = work_dir.path().join("link");
         std::os::unix::fs::symlink(&other, &link).unwrap();
         remove_tree(&link).unwrap();
         assert!(other.join("kept").exists());
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn depth_is_not_bounded_by_open_files_or_path_length() {
-        let ground = tempfile::tempdir().unwrap();
-        let tree = ground.path().join("tree");
+        let work_dir = tempfile::tempdir().unwrap();
+        let tree = work_dir.path().join("tree");
         fs::create_dir(&tree).unwrap();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut at = rustix::fs::open(&tree, flags, Mode::empty()).unwrap();

@@ -4,7 +4,7 @@ use super::{Ssh, SshError};
 use crate::command::die_with_parent;
 use crate::guest::console::Console;
 use crate::probe;
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -43,7 +43,7 @@ impl Drop for Ending {
 
 impl Ssh {
     /// Sends something to the standard input of a line for the shell there.
-    pub fn send(&self, parcel: Parcel<'_>, line: &str, stop: &Stop) -> Result<(), SshError> {
+    pub fn send(&self, parcel: Parcel<'_>, line: &str, stop: &CancelToken) -> Result<(), SshError> {
         let (input, packer) = open(parcel)?;
         let mut command = Command::new(&self.program);
         command
@@ -123,7 +123,7 @@ fn start(mut command: Command, program: &Path) -> Result<Ending, SshError> {
         })
 }
 
-fn wait(child: &mut Ending, stop: &Stop) -> Result<ExitStatus, SshError> {
+fn wait(child: &mut Ending, stop: &CancelToken) -> Result<ExitStatus, SshError> {
     loop {
         if stop.requested() {
             return Err(SshError::Stopped);

@@ -4,7 +4,7 @@
 use super::{Ssh, SshError, quoted};
 use crate::command::die_with_parent;
 use crate::guest::console::Console;
-use fsdyno_model::{Nanos, Stop};
+use fsdyno_model::{CancelToken, Nanos};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -62,7 +62,12 @@ pub struct Session {
 impl Session {
     /// Connects, and has a directory made there, which goes when this ends. `tag` tells this
     /// session from all others: no two are the same.
-    pub fn start(ssh: &Ssh, tag: &str, directory: &str, stop: &Stop) -> Result<Self, SshError> {
+    pub fn start(
+        ssh: &Ssh,
+        tag: &str,
+        directory: &str,
+        stop: &CancelToken,
+    ) -> Result<Self, SshError> {
         let mark = format!("fsdyno-{tag}");
         let boot = format!("MARK={mark}; {BOOT}");
         let line = format!("exec sh -c '{boot}'");
@@ -108,7 +113,7 @@ impl Session {
     }
 
     /// Has a script done, and hears what came of it.
-    pub fn ask(&mut self, how: How, script: &str, stop: &Stop) -> Result<Answer, SshError> {
+    pub fn ask(&mut self, how: How, script: &str, stop: &CancelToken) -> Result<Answer, SshError> {
         let verb = match how {
             How::Here => "here",
             How::Job => "job",
@@ -143,7 +148,7 @@ impl Session {
         }
     }
 
-    fn exchange(&mut self, text: &str, stop: &Stop) -> Result<Answer, SshError> {
+    fn exchange(&mut self, text: &str, stop: &CancelToken) -> Result<Answer, SshError> {
         let start = Instant::now();
         let request = format!("{text}\n{}\n", self.mark);
         let written = match &mut self.to {
@@ -180,7 +185,7 @@ impl Session {
 
     /// The next line that begins with the mark, without it. What a login shell says of its own
     /// accord comes before the first.
-    fn header(&mut self, stop: &Stop) -> Result<String, SshError> {
+    fn header(&mut self, stop: &CancelToken) -> Result<String, SshError> {
         loop {
             while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.heard.drain(..=end).collect();
@@ -193,7 +198,7 @@ impl Session {
         }
     }
 
-    fn exactly(&mut self, length: usize, stop: &Stop) -> Result<String, SshError> {
+    fn exactly(&mut self, length: usize, stop: &CancelToken) -> Result<String, SshError> {
         while self.heard.len() < length {
             self.hear(stop)?;
         }
@@ -202,7 +207,7 @@ impl Session {
     }
 
     /// Waits for more.
-    fn hear(&mut self, stop: &Stop) -> Result<(), SshError> {
+    fn hear(&mut self, stop: &CancelToken) -> Result<(), SshError> {
         loop {
             if stop.requested() {
                 return Err(SshError::Stopped);

@@ -1,11 +1,11 @@
 //! A model disk that is a file of this machine, as its owner sees it.
 
 use super::Asked;
-use super::behind::{Order, Told};
-use crate::talk::{Ear, Mouth};
-use fsdyno_disk::fronts::vhost::Served;
+use super::fuse_server::{Order, Told};
+use crate::protocol::{FrameReader, FrameWriter};
+use fsdyno_disk::transports::vhost_user::Served;
+use fsdyno_host::disk_server::ServedDisk;
 use fsdyno_host::journal::Journal;
-use fsdyno_host::served::ServedDisk;
 use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct DiskFile {
     // It is given back before the line is closed: what it was asked for is told last.
     disk: ServedDisk,
-    ear: Ear<UnixStream, Told>,
-    mouth: Mouth<UnixStream>,
+    reader: FrameReader<UnixStream, Told>,
+    writer: FrameWriter<UnixStream>,
     served: Served,
 }
 
@@ -46,8 +46,8 @@ impl DiskFile {
         line.set_read_timeout(Some(LOOK)).map_err(broken)?;
         let mut made = Self {
             disk,
-            ear: Ear::new(line.try_clone().map_err(broken)?),
-            mouth: Mouth(line),
+            reader: FrameReader::new(line.try_clone().map_err(broken)?),
+            writer: FrameWriter(line),
             served: Served::default(),
         };
         let order = Order::Make {
@@ -58,7 +58,7 @@ impl DiskFile {
             record: record.cloned(),
             cell,
         };
-        made.mouth.say(&order).map_err(broken)?;
+        made.writer.say(&order).map_err(broken)?;
         match made.next(PATIENCE)? {
             Told::Made => {}
             Told::Failed { why } => return Err(why),
@@ -69,7 +69,7 @@ impl DiskFile {
         made.disk
             .mount(journal)
             .map_err(|error| error.to_string())?;
-        made.mouth.say(&Order::Begin).map_err(broken)?;
+        made.writer.say(&Order::Begin).map_err(broken)?;
         Ok(made)
     }
 
@@ -81,22 +81,22 @@ impl DiskFile {
     /// What it was asked for so far. An error is why it is not served any more, in words.
     pub(crate) fn ask(&mut self) -> Result<Served, String> {
         // Where nobody hears, the answer tells.
-        let _ = self.mouth.say(&Order::Tell);
+        let _ = self.writer.say(&Order::Tell);
         self.hear(PATIENCE)
     }
 
     /// Tells it at which point the workload stands.
     pub(crate) fn mark(&mut self, mark: Mark) {
         // Where nobody hears, the figures of the phase are missing.
-        let _ = self.mouth.say(&Order::Mark { mark });
+        let _ = self.writer.say(&Order::Mark { mark });
     }
 
     /// Gives it back; what it was asked for in all, and what it did for each phase.
     pub(crate) fn end(self) -> Result<Asked, String> {
         let Self {
             disk,
-            mut ear,
-            mouth: _held,
+            mut reader,
+            writer: _held,
             served,
         } = self;
         let mut last = Asked {
@@ -105,7 +105,7 @@ impl DiskFile {
         };
         disk.end().map_err(|error| error.to_string())?;
         // Its last word lies in the line.
-        while let Ok(Some(told)) = ear.hear() {
+        while let Ok(Some(told)) = reader.hear() {
             if let Told::Ended { asked } = told {
                 last = asked;
             }
@@ -129,7 +129,7 @@ impl DiskFile {
     fn next(&mut self, patience: Duration) -> Result<Told, String> {
         let deadline = Instant::now() + patience;
         loop {
-            let heard = match self.ear.hear() {
+            let heard = match self.reader.hear() {
                 Ok(Some(told)) => return Ok(told),
                 Ok(None) if Instant::now() < deadline => continue,
                 Ok(None) => format!("has not answered for {} s", patience.as_secs()),

@@ -2,16 +2,16 @@
 //! plan; and the disks of a cell, made of these. Guests reach them by sockets; on the host each is a
 //! file, which a process of its own serves.
 
-mod behind;
 mod file;
+mod fuse_server;
 
-pub use behind::{BehindError, behind};
 pub(crate) use file::DiskFile;
+pub use fuse_server::{FuseServerError, serve_by_fuse};
 
 use crate::labs::notes::Notes;
 use crate::labs::recorded;
-use fsdyno_disk::fronts::vhost::Served;
 use fsdyno_disk::profiles::Timing;
+use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Profile, Recorder, SparseFile};
 use fsdyno_model::{Bytes, DiskFigures, DiskTime, ModelDisk, Sample, Step, Warning, WarningKind};
 use serde::{Deserialize, Serialize};

@@ -4,15 +4,15 @@
 //! A thread waits for the end of the time, and does nothing until then.
 
 use crate::labs::notes::Notes;
-use crate::procedure::Halt;
-use fsdyno_model::{Nanos, Outcome, Stop};
+use crate::procedure::CellEnd;
+use fsdyno_model::{CancelToken, Nanos, Outcome};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Watches one cell; the watch ends, and what it asked for is taken back, on drop.
 pub(crate) struct Limit {
-    stop: Stop,
+    stop: CancelToken,
     watch: Option<(Arc<Over>, JoinHandle<()>)>,
 }
 
@@ -25,7 +25,7 @@ struct Over {
 
 impl Limit {
     /// Begins to watch, where there is a limit.
-    pub fn begin(time: Option<Nanos>, stop: &Stop) -> Self {
+    pub fn begin(time: Option<Nanos>, stop: &CancelToken) -> Self {
         let watch = time.map(|time| {
             let over = Arc::new(Over::default());
             let (seen, wish) = (Arc::clone(&over), stop.clone());
@@ -62,9 +62,9 @@ impl Drop for Limit {
 
 /// How a cell ended that did not get to its end; none where the user wanted that.
 pub(crate) fn halted(
-    halt: Halt,
+    halt: CellEnd,
     notes: &Notes<'_>,
-    stop: &Stop,
+    stop: &CancelToken,
     limit: Option<Nanos>,
 ) -> Option<Outcome> {
     // Whatever fails while the user wants to stop fails for that.
@@ -72,7 +72,7 @@ pub(crate) fn halted(
         return None;
     }
     match (halt, limit) {
-        (halt, Some(limit)) if stop.requested() || matches!(halt, Halt::Stopped) => {
+        (halt, Some(limit)) if stop.requested() || matches!(halt, CellEnd::Stopped) => {
             Some(Outcome::Failed(notes.failure(
                 format!(
                     "ended after {}, the time a cell may take (--cell-budget)",
@@ -81,8 +81,8 @@ pub(crate) fn halted(
                 None,
             )))
         }
-        (Halt::Failed(failure), _) => Some(Outcome::Failed(failure)),
-        (Halt::Stopped, _) => None,
+        (CellEnd::Failed(failure), _) => Some(Outcome::Failed(failure)),
+        (CellEnd::Stopped, _) => None,
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_is_over_its_time_is_asked_to_stop_and_the_next_is_not() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         {
             let _limit = Limit::begin(Some(Nanos(1)), &stop);
             while !stop.requested() {

@@ -9,7 +9,9 @@ pub mod ssh;
 
 use crate::missing::Missing;
 use fsdyno_load::datasets::identity::Identity;
-use fsdyno_model::{Cell, CellRecord, Event, Failure, LabChoice, Outcome, Plan, Stage, Stop};
+use fsdyno_model::{
+    CancelToken, Cell, CellRecord, Event, Failure, LabChoice, Outcome, Plan, Stage,
+};
 use notes::Notes;
 use std::collections::BTreeMap;
 
@@ -56,7 +58,7 @@ pub struct Labs {
     by_choice: BTreeMap<LabChoice, Box<dyn Surveyed>>,
     /// The user's datasets, which must not change between cells or during one.
     datasets: Vec<Identity>,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 impl Labs {
@@ -66,7 +68,7 @@ impl Labs {
     }
 
     /// Fails each cell by name before or during which one of these datasets changed.
-    pub fn watch(&mut self, datasets: Vec<Identity>, stop: Stop) {
+    pub fn watch(&mut self, datasets: Vec<Identity>, stop: CancelToken) {
         (self.datasets, self.stop) = (datasets, stop);
     }
 

@@ -1,6 +1,6 @@
 //! What is written down while a cell runs: the record in the making.
 
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_host::command::{CommandError, Finished};
 use fsdyno_load::measure::ToolCommand;
 use fsdyno_model::{
@@ -178,8 +178,8 @@ impl<'a> Notes<'a> {
     }
 
     /// A failure of the present stage.
-    pub(crate) fn halt(&self, message: impl Into<String>, errno: Option<i32>) -> Halt {
-        Halt::Failed(self.failure(message, errno))
+    pub(crate) fn halt(&self, message: impl Into<String>, errno: Option<i32>) -> CellEnd {
+        CellEnd::Failed(self.failure(message, errno))
     }
 
     pub(crate) fn failure(&self, message: impl Into<String>, errno: Option<i32>) -> Failure {
@@ -191,9 +191,9 @@ impl<'a> Notes<'a> {
     }
 
     /// A program that could not be run at all.
-    pub(crate) fn not_run(&self, error: &CommandError) -> Halt {
+    pub(crate) fn not_run(&self, error: &CommandError) -> CellEnd {
         match error {
-            CommandError::Stopped { .. } => Halt::Stopped,
+            CommandError::Stopped { .. } => CellEnd::Stopped,
             other => self.halt(other.to_string(), None),
         }
     }

@@ -4,22 +4,22 @@
 //! until the plug is pulled, and another brings back what that left (`plug`). In virtual time its task
 //! lies in a file (`alone`).
 
-mod alone;
+mod isolation;
 mod plug;
 
-pub use alone::alone;
+pub use isolation::run_in_guest;
 
 use crate::Lab;
 use crate::labs::Below;
 use crate::labs::host::HostLab;
 use crate::missing::Missing;
 use crate::preflight::Preflight;
-use crate::talk::{Ear, Mouth, Task, Word};
+use crate::protocol::{FrameReader, FrameWriter, GuestMessage, Task};
 use fsdyno_host::counters::machine_cpu;
 use fsdyno_host::guard::{self, Consent, Released};
 use fsdyno_host::guest::inside;
 use fsdyno_host::journal::Journal;
-use fsdyno_model::{Bytes, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan, Stop};
+use fsdyno_model::{Bytes, CancelToken, Cell, CellRecord, Contender, DeviceChoice, Nanos, Plan};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -49,16 +49,16 @@ pub enum ServeError {
     Line(#[from] io::Error),
 }
 
-type HostEar = Ear<File, Task>;
+type HostEar = FrameReader<File, Task>;
 
 /// What the guest says, from whichever thread.
 #[derive(Clone)]
-struct Voice(Arc<Mutex<Mouth<File>>>);
+struct Voice(Arc<Mutex<FrameWriter<File>>>);
 
 impl Voice {
-    fn say(&self, word: &Word) -> io::Result<()> {
-        let mut mouth = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        mouth.say(word)
+    fn say(&self, word: &GuestMessage) -> io::Result<()> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.say(word)
     }
 }
 
@@ -79,33 +79,33 @@ pub fn serve() -> Result<(), ServeError> {
     }
     let place = inside::settle()?;
     let line = inside::channel()?;
-    let mut ear = Ear::new(line.try_clone()?);
-    let voice = Voice(Arc::new(Mutex::new(Mouth(line))));
+    let mut reader = FrameReader::new(line.try_clone()?);
+    let voice = Voice(Arc::new(Mutex::new(FrameWriter(line))));
     voice.say(&ready())?;
     let beating = voice.clone();
     // It ends with the guest.
     thread::spawn(move || beats(&beating));
-    let ear = loop {
-        match ear.hear()? {
+    let reader = loop {
+        match reader.hear()? {
             Some(Task::Look { plan }) => {
                 let missing = Missing::here(&plan);
-                voice.say(&Word::Missing { missing })?;
+                voice.say(&GuestMessage::Missing { missing })?;
             }
             Some(Task::Run { plan, cell }) => {
-                let shared = Arc::new(Mutex::new(ear));
+                let shared = Arc::new(Mutex::new(reader));
                 let word = match run(*plan, cell, &place, &voice, Some(host(&voice, &shared))) {
-                    Ok(record) => Word::Ended {
+                    Ok(record) => GuestMessage::Ended {
                         record: Box::new(record),
                     },
-                    Err(reason) => Word::Refused { reason },
+                    Err(reason) => GuestMessage::Refused { reason },
                 };
                 voice.say(&word)?;
                 break shared;
             }
             Some(Task::Write { contender, seed }) => {
-                let operations = |operations| voice.say(&Word::Acknowledged { operations });
+                let operations = |operations| voice.say(&GuestMessage::Acknowledged { operations });
                 let reason = plug::write(&contender, seed, &place, &operations);
-                voice.say(&Word::Refused { reason })?;
+                voice.say(&GuestMessage::Refused { reason })?;
             }
             Some(Task::Recover {
                 contender,
@@ -116,21 +116,21 @@ pub fn serve() -> Result<(), ServeError> {
             Some(Task::DrivenOut { .. }) | None => {}
         }
     };
-    let mut ear = ear.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
     // Not before all has arrived; what else is said now no longer matters.
-    while !matches!(ear.hear()?, Some(Task::Leave)) {}
+    while !matches!(reader.hear()?, Some(Task::Leave)) {}
     Err(inside::power_off().into())
 }
 
 /// What the host is told first.
-fn ready() -> Word {
+fn ready() -> GuestMessage {
     let name = rustix::system::uname();
     let of_kernel = [name.sysname(), name.release()];
     let kernel = of_kernel.map(|part| part.to_string_lossy()).join(" ");
     let build = name.version().to_string_lossy().into_owned();
     let about = rustix::system::sysinfo();
     let memory = about.totalram as u64;
-    Word::Ready {
+    GuestMessage::Ready {
         kernel,
         build,
         processors: thread::available_parallelism().map_or(1, |n| n.get() as u64),
@@ -152,7 +152,7 @@ fn beats(voice: &Voice) {
         }
         (seen, spent) = (now, used);
         let still = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let beat = Word::Beat {
+        let beat = GuestMessage::Beat {
             still: Nanos(still),
         };
         // Without a host there is nobody to live for.
@@ -185,26 +185,26 @@ fn run(
             paths: paths.clone(),
         }
     };
-    let mut preflight = Preflight::of(&plan, &Stop::new()).map_err(|e| e.to_string())?;
+    let mut preflight = Preflight::of(&plan, &CancelToken::new()).map_err(|e| e.to_string())?;
     place.clone_into(&mut preflight.scratch);
     let need = preflight.smallest_device(&plan);
     let released = release(&paths, need)?;
     let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
-    let mut lab = HostLab::new(&plan, preflight, journal, released, Stop::new());
+    let mut lab = HostLab::new(&plan, preflight, journal, released, CancelToken::new());
     if let Some(below) = below {
         lab = lab.above(below);
     }
     if modelled {
         let voice = voice.clone();
         // Where the host has gone, nobody records any more.
-        lab = lab.marking(move |mark| drop(voice.say(&Word::Marked { mark })));
+        lab = lab.marking(move |mark| drop(voice.say(&GuestMessage::Marked { mark })));
     }
     if virtual_time {
         lab = lab.in_virtual_time();
     }
     let record = lab.run_cell(&plan, cell, &mut |event| {
         // Where the host has gone, the record will not arrive either: it is run again.
-        let _ = voice.say(&Word::Happened { event });
+        let _ = voice.say(&GuestMessage::Happened { event });
     });
     record.ok_or_else(|| "the cell was interrupted".to_owned())
 }
@@ -246,13 +246,13 @@ fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
 /// The host, which keeps the disks in its memory.
 struct Host {
     voice: Voice,
-    ear: Arc<Mutex<HostEar>>,
+    reader: Arc<Mutex<HostEar>>,
 }
 
-fn host(voice: &Voice, ear: &Arc<Mutex<HostEar>>) -> Box<dyn Below> {
+fn host(voice: &Voice, reader: &Arc<Mutex<HostEar>>) -> Box<dyn Below> {
     Box::new(Host {
         voice: voice.clone(),
-        ear: Arc::clone(ear),
+        reader: Arc::clone(reader),
     })
 }
 
@@ -263,10 +263,10 @@ impl Below for Host {
 
     fn drive_out(&mut self) -> Result<u64, String> {
         self.voice
-            .say(&Word::DriveOut)
+            .say(&GuestMessage::DriveOut)
             .map_err(|error| error.to_string())?;
-        let mut ear = self.ear.lock().unwrap_or_else(PoisonError::into_inner);
-        match ear.hear().map_err(|error| error.to_string())? {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        match reader.hear().map_err(|error| error.to_string())? {
             Some(Task::DrivenOut { stayed }) => stayed,
             _ => Err(io::Error::from(ErrorKind::InvalidData).to_string()),
         }

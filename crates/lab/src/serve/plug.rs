@@ -1,7 +1,7 @@
 //! A guest whose plug is pulled, and the guest that brings back what is left.
 
 use super::{disks, release};
-use crate::talk::Word;
+use crate::protocol::GuestMessage;
 use fsdyno_host::command;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::journal::Journal;
@@ -9,7 +9,7 @@ use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_load::plug;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, Contender, Judgement, Nanos, Recovery, Step, Stop};
+use fsdyno_model::{Bytes, CancelToken, Contender, Judgement, Nanos, Recovery, Step};
 use fsdyno_recipes::{Check, Filesystem};
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A contender on the disks of this guest.
-struct Ground<'a> {
+struct WorkDir<'a> {
     contender: &'a Contender,
     recipe: &'static dyn Filesystem,
     devices: Vec<String>,
@@ -42,7 +42,7 @@ impl Standing {
     }
 }
 
-impl<'a> Ground<'a> {
+impl<'a> WorkDir<'a> {
     fn of(contender: &'a Contender, place: &Path) -> Result<Self, String> {
         let recipe = fsdyno_recipes::find(&contender.filesystem)
             .ok_or_else(|| format!("no file system is called `{}`", contender.filesystem))?;
@@ -51,7 +51,7 @@ impl<'a> Ground<'a> {
         let devices = disks(contender);
         let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
         let daemon = recipe.daemon();
-        let daemon = daemon.map(|daemon| Running::ensure(&daemon, &journal, &Stop::new()));
+        let daemon = daemon.map(|daemon| Running::ensure(&daemon, &journal, &CancelToken::new()));
         let daemon = daemon.transpose().map_err(|e| e.to_string())?;
         Ok(Self {
             contender,
@@ -161,7 +161,7 @@ impl<'a> Ground<'a> {
 /// Runs a program: its status. One outside `good` is an error, in its words.
 fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
     let argv = step.argv();
-    let finished = command::run(&argv, &Stop::new()).map_err(|e| e.to_string())?;
+    let finished = command::run(&argv, &CancelToken::new()).map_err(|e| e.to_string())?;
     match finished.status {
         Some(status) if good.contains(&status) => Ok(status),
         _ => Err(finished.failure(&argv)),
@@ -175,14 +175,14 @@ pub(super) fn write(
     place: &Path,
     acknowledged: &dyn Fn(u64) -> io::Result<()>,
 ) -> String {
-    let begun = || -> Result<(Ground<'_>, Standing, PathBuf), String> {
-        let ground = Ground::of(contender, place)?;
+    let begun = || -> Result<(WorkDir<'_>, Standing, PathBuf), String> {
+        let work_dir = WorkDir::of(contender, place)?;
         let _released = release(&disks(contender), Bytes(0))?;
-        ground.make()?;
-        let mounted = ground.mount(contender)?;
-        let root = ground.root();
+        work_dir.make()?;
+        let mounted = work_dir.mount(contender)?;
+        let root = work_dir.root();
         fs::create_dir(&root).map_err(|e| format!("mkdir {}: {e}", root.display()))?;
-        Ok((ground, mounted, root))
+        Ok((work_dir, mounted, root))
     };
     match begun() {
         Err(reason) => reason,
@@ -195,12 +195,17 @@ pub(super) fn write(
 }
 
 /// Brings the contender back, judges what is there, and says so.
-pub(super) fn recovered(contender: &Contender, seed: u64, acknowledged: u64, place: &Path) -> Word {
+pub(super) fn recovered(
+    contender: &Contender,
+    seed: u64,
+    acknowledged: u64,
+    place: &Path,
+) -> GuestMessage {
     match recover(contender, seed, acknowledged, place) {
-        Ok(recovery) => Word::Recovered {
+        Ok(recovery) => GuestMessage::Recovered {
             recovery: Box::new(recovery),
         },
-        Err(reason) => Word::Refused { reason },
+        Err(reason) => GuestMessage::Refused { reason },
     }
 }
 
@@ -211,24 +216,24 @@ fn recover(
     acknowledged: u64,
     place: &Path,
 ) -> Result<Recovery, String> {
-    let ground = Ground::of(contender, place)?;
+    let work_dir = WorkDir::of(contender, place)?;
     let mut recovery = Recovery {
-        as_left: ground.judge_as_left(seed, acknowledged)?,
+        as_left: work_dir.judge_as_left(seed, acknowledged)?,
         ..Recovery::default()
     };
     let began = Instant::now();
-    let mounted = ground.come_back(&mut recovery);
+    let mounted = work_dir.come_back(&mut recovery);
     recovery.took_ns = Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
     match mounted {
         Err(reason) => recovery.beyond_repair = Some(reason),
         Ok(mounted) => {
-            recovery.judgement = Some(plug::judge(&ground.root(), seed, acknowledged));
+            recovery.judgement = Some(plug::judge(&work_dir.root(), seed, acknowledged));
             mounted.unmount()?;
         }
     }
-    let check = ground
+    let check = work_dir
         .recipe
-        .check_for(contender, &ground.devices, &ground.target);
+        .check_for(contender, &work_dir.devices, &work_dir.target);
     if let Some(Check { step, clean }) = check {
         let found = program(&step, clean).err();
         recovery.clean = Some(found.is_none());

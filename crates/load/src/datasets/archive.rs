@@ -6,8 +6,8 @@
 use super::tree::make_root;
 use super::unpack::unpack;
 use super::{Dataset, DatasetError, Facts, Form, scan, shown};
-use crate::ground::{Ground, SOURCE};
-use fsdyno_model::{Bytes, Stop, Warning};
+use crate::work_dir::{SOURCE, WorkDir};
+use fsdyno_model::{Bytes, CancelToken, Warning};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,11 @@ pub struct Archive {
 
 impl Archive {
     /// Reads the whole archive once. It is refused where it does not fit into `room`.
-    pub fn open(path: &Path, room: Option<Bytes>, stop: &Stop) -> Result<Self, DatasetError> {
+    pub fn open(
+        path: &Path,
+        room: Option<Bytes>,
+        stop: &CancelToken,
+    ) -> Result<Self, DatasetError> {
         let stat =
             std::fs::metadata(path).map_err(|error| DatasetError::io("find", path, error))?;
         if !stat.is_file() {
@@ -45,7 +49,7 @@ impl Archive {
     }
 
     /// Copies the archive as it is.
-    fn copy(&self, to: &Path, stop: &Stop) -> Result<(), DatasetError> {
+    fn copy(&self, to: &Path, stop: &CancelToken) -> Result<(), DatasetError> {
         let mut from = fsdyno_files::input::open(&self.path)
             .map_err(|error| DatasetError::io("open", &self.path, error))?;
         let mut into = File::create_new(to).map_err(|error| DatasetError::io("make", to, error))?;
@@ -73,25 +77,25 @@ impl Dataset for Archive {
 
     fn lay(
         &self,
-        ground: &mut Ground,
+        work_dir: &mut WorkDir,
         form: Form,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Vec<Warning>, DatasetError> {
         match form {
             Form::Archive => {
                 let name = self.path.file_name().unwrap_or("archive.tar".as_ref());
-                let to = ground.root.join(name);
+                let to = work_dir.root.join(name);
                 self.copy(&to, stop)?;
-                ground.archive = Some(to);
+                work_dir.archive = Some(to);
             }
             Form::Tree => {
-                let to = ground.root.join(SOURCE);
+                let to = work_dir.root.join(SOURCE);
                 let root = make_root(&to)?;
                 // As `mkdir` leaves it, should the archive have no member for it.
                 rustix::fs::fchmod(&root, rustix::fs::Mode::from_raw_mode(0o755))
                     .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
                 unpack(&self.path, &to, &root, stop)?;
-                ground.trees.push(to);
+                work_dir.trees.push(to);
             }
         }
         Ok(Vec::new())

@@ -42,7 +42,7 @@ fn open(bytes: &[u8]) -> (tempfile::TempDir, Result<Archive, DatasetError>) {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("x.tar");
     std::fs::write(&path, bytes).unwrap();
-    let opened = Archive::open(&path, None, &Stop::new());
+    let opened = Archive::open(&path, None, &CancelToken::new());
     (place, opened)
 }
 
@@ -99,7 +99,7 @@ fn unpacking_alone_never_leaves_its_place() {
         let to = place.path().join(number.to_string());
         let root = make_root(&to).unwrap();
         // The check at opening is left out: the second line of defence must hold alone.
-        let _ = unpack(&archive, &to, &root, &Stop::new());
+        let _ = unpack(&archive, &to, &root, &CancelToken::new());
         let secret = std::fs::read_to_string(place.path().join("secret")).unwrap();
         assert_eq!(secret, "untouched");
         assert!(!to.join("h").exists());
@@ -208,23 +208,26 @@ fn archives_of_every_packing_unpack_to_what_was_packed() {
         }
         let ground_at = place.path().join(format!("ground-{number}"));
         std::fs::create_dir(&ground_at).unwrap();
-        let dataset = Archive::open(&archive, None, &Stop::new()).unwrap();
+        let dataset = Archive::open(&archive, None, &CancelToken::new()).unwrap();
         assert_eq!((dataset.facts().files, dataset.facts().directories), (8, 2));
-        let mut ground = Ground::new(&ground_at);
-        dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
-        let laid = ground.newest().unwrap();
-        let found = compare_archive_with(&archive, laid, Options::default(), &Stop::new()).unwrap();
+        let mut work_dir = WorkDir::new(&ground_at);
+        dataset
+            .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+            .unwrap();
+        let laid = work_dir.newest().unwrap();
+        let found =
+            compare_archive_with(&archive, laid, Options::default(), &CancelToken::new()).unwrap();
         assert!(found.equal(), "{arguments:?}: {:?}", found.differences);
         assert_eq!((found.files, found.directories), (8, 2));
         if arguments.contains(&"--format=pax") {
             // Only this form keeps parts of seconds.
-            let found = compare(&packed_from, laid, &Stop::new()).unwrap();
+            let found = compare(&packed_from, laid, &CancelToken::new()).unwrap();
             assert!(found.equal(), "{:?}", found.differences);
         }
         dataset
-            .lay(&mut ground, Form::Archive, &Stop::new())
+            .lay(&mut work_dir, Form::Archive, &CancelToken::new())
             .unwrap();
-        let copy = ground.archive.unwrap();
+        let copy = work_dir.archive.unwrap();
         assert_eq!(
             std::fs::read(copy).unwrap(),
             std::fs::read(&archive).unwrap()
@@ -256,13 +259,13 @@ fn the_tar_of_the_system_gives_what_the_comparison_wants() {
     };
     tar(&["-czf"], &from);
     tar(&["-xf"], &to);
-    let found = compare_archive(&archive, &to, &Stop::new()).unwrap();
+    let found = compare_archive(&archive, &to, &CancelToken::new()).unwrap();
     assert!(found.equal(), "{:?}", found.differences);
 
     std::fs::write(to.join("d/extra"), "").unwrap();
     std::fs::remove_file(to.join("d/e/again")).unwrap();
     std::fs::write(to.join("new\nline"), "n").unwrap();
-    let found = compare_archive(&archive, &to, &Stop::new()).unwrap();
+    let found = compare_archive(&archive, &to, &CancelToken::new()).unwrap();
     let told: Vec<_> = found.differences.iter().map(ToString::to_string).collect();
     for wanted in [
         "d/extra: in the tree, but not in the archive",
@@ -278,9 +281,10 @@ fn the_tar_of_the_system_gives_what_the_comparison_wants() {
 
 #[test]
 fn what_is_no_file_is_refused() {
-    let error = Archive::open(Path::new("/tmp"), None, &Stop::new()).unwrap_err();
+    let error = Archive::open(Path::new("/tmp"), None, &CancelToken::new()).unwrap_err();
     assert!(error.to_string().contains("tree:DIR"), "{error}");
-    let error = Archive::open(Path::new("/no/such/archive.tar"), None, &Stop::new()).unwrap_err();
+    let error =
+        Archive::open(Path::new("/no/such/archive.tar"), None, &CancelToken::new()).unwrap_err();
     assert_eq!(error.errno(), Some(2));
 }
 
@@ -415,7 +419,7 @@ fn an_archive_that_needs_more_than_the_room_is_refused_before_it_is_expanded() {
         let path = place.path().join("x.tar.zst");
         std::fs::write(&path, zstd::encode_all(&stream[..], 1).unwrap()).unwrap();
         let room = Some(Bytes(1 << 20));
-        let error = Archive::open(&path, room, &Stop::new()).unwrap_err();
+        let error = Archive::open(&path, room, &CancelToken::new()).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
     }
 }
@@ -445,7 +449,7 @@ fn decoders_refuse_to_take_more_memory_than_is_sensible() {
     xz[20..24].copy_from_slice(&crc.sum().to_le_bytes());
     for (what, bytes) in [("zstd", zstd), ("xz", xz)] {
         std::fs::write(&path, bytes).unwrap();
-        let error = Archive::open(&path, None, &Stop::new())
+        let error = Archive::open(&path, None, &CancelToken::new())
             .unwrap_err()
             .to_string();
         assert!(error.contains("memory"), "{what}: {error}");
@@ -454,7 +458,7 @@ fn decoders_refuse_to_take_more_memory_than_is_sensible() {
 
 #[test]
 fn a_stop_is_noticed_while_an_archive_is_read() {
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("x.tar");
     let members: Vec<_> = (0..100)

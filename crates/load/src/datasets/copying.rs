@@ -6,7 +6,7 @@ use super::DatasetError;
 use super::attributes::{Attributes, Lost};
 use super::survey::is_sparse;
 use crate::trees::entry;
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -45,14 +45,14 @@ pub struct Copier<'s> {
     device: u64,
     links: HashMap<(u64, u64), Linked>,
     buffer: Box<[u8]>,
-    stop: &'s Stop,
+    stop: &'s CancelToken,
     /// What could not be kept.
     pub lost: Lost,
 }
 
 impl<'s> Copier<'s> {
     /// From the tree at `from`, which lies on `device`, into the directory `to`, open as `root`.
-    pub fn new(from: &Path, device: u64, to: &Path, root: OwnedFd, stop: &'s Stop) -> Self {
+    pub fn new(from: &Path, device: u64, to: &Path, root: OwnedFd, stop: &'s CancelToken) -> Self {
         Self {
             from: from.to_owned(),
             to: to.to_owned(),

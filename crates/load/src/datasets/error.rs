@@ -59,12 +59,12 @@ pub enum DatasetError {
         first: Vec<Refusal>,
     },
     /// The ground lies inside the tree to be copied.
-    #[error("{} holds the place it would be copied to, {}; work elsewhere", shown(.tree), shown(.ground))]
+    #[error("{} holds the place it would be copied to, {}; work elsewhere", shown(.tree), shown(.work_dir))]
     Inside {
         /// The tree.
         tree: PathBuf,
         /// Where it was to be laid.
-        ground: PathBuf,
+        work_dir: PathBuf,
     },
     /// An archive that is not whole, or in no format known here.
     #[error("{} cannot be read as an archive{}: {source}", shown(.path), after_member(.member.as_deref()))]

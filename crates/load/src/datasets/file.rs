@@ -4,9 +4,9 @@ use super::copying::Copier;
 use super::survey::{self, is_sparse};
 use super::tree::{lost_warnings, make_root};
 use super::{Dataset, DatasetError, Facts, Form, shown};
-use crate::ground::{Ground, SOURCE};
 use crate::trees::entry;
-use fsdyno_model::{Stop, Warning};
+use crate::work_dir::{SOURCE, WorkDir};
+use fsdyno_model::{CancelToken, Warning};
 use rustix::fd::AsFd;
 use rustix::fs::{self, CWD, FileType, Mode, OFlags};
 use std::ffi::CString;
@@ -71,9 +71,9 @@ impl Dataset for SingleFile {
 
     fn lay(
         &self,
-        ground: &mut Ground,
+        work_dir: &mut WorkDir,
         form: Form,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Vec<Warning>, DatasetError> {
         if form == Form::Archive {
             let name = self.name.to_string_lossy();
@@ -84,7 +84,7 @@ impl Dataset for SingleFile {
         let from = survey::open_root(&self.directory)?;
         let stat = fs::fstat(&from)
             .map_err(|errno| DatasetError::io("examine", &self.directory, errno))?;
-        let to = ground.root.join(SOURCE);
+        let to = work_dir.root.join(SOURCE);
         let directory = make_root(&to)?;
         let copy_root = directory
             .try_clone()
@@ -94,7 +94,7 @@ impl Dataset for SingleFile {
         fs::fchmod(&directory, Mode::from_raw_mode(0o755))
             .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
         let lost = copier.lost;
-        ground.trees.push(to);
+        work_dir.trees.push(to);
         Ok(lost_warnings(lost))
     }
 }
@@ -112,16 +112,18 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         let dataset = SingleFile::open(&link).unwrap();
         assert_eq!((dataset.facts().files, dataset.facts().bytes.0), (1, 7));
-        let mut ground = Ground::new(place.path());
-        let warnings = dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
+        let mut work_dir = WorkDir::new(place.path());
+        let warnings = dataset
+            .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+            .unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
-        let laid = ground.newest().unwrap().join("a b\n");
+        let laid = work_dir.newest().unwrap().join("a b\n");
         let dates = |path: &Path| path.metadata().unwrap().modified().unwrap();
         assert_eq!(std::fs::read(&laid).unwrap(), b"content");
         assert_eq!(dates(&laid), dates(&file));
         assert!(
             dataset
-                .lay(&mut ground, Form::Archive, &Stop::new())
+                .lay(&mut work_dir, Form::Archive, &CancelToken::new())
                 .is_err()
         );
     }

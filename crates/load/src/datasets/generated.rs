@@ -5,8 +5,8 @@ use super::laying::TreeSink;
 use super::packing::ArchiveSink;
 use super::seed::Seed;
 use super::{Dataset, DatasetError, Facts, Form};
-use crate::ground::{Ground, SOURCE};
-use fsdyno_model::{Bytes, Stop, Warning};
+use crate::work_dir::{SOURCE, WorkDir};
+use fsdyno_model::{Bytes, CancelToken, Warning};
 
 /// A dataset that is made from a seed.
 #[derive(Debug)]
@@ -141,13 +141,13 @@ impl Dataset for Generated {
 
     fn lay(
         &self,
-        ground: &mut Ground,
+        work_dir: &mut WorkDir,
         form: Form,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Vec<Warning>, DatasetError> {
         match (form, self.generator.archive()) {
             (Form::Tree, _) => {
-                let tree = ground.root.join(SOURCE);
+                let tree = work_dir.root.join(SOURCE);
                 let mut sink = TreeSink::create(&tree, date(self.seed), stop)?;
                 let rounds = self.generator.rounds();
                 for round in 0..rounds {
@@ -155,14 +155,14 @@ impl Dataset for Generated {
                     (self.generator.emit)(self.seed, self.scale, &mut sink)?;
                 }
                 sink.finish()?;
-                ground.trees.push(tree);
+                work_dir.trees.push(tree);
             }
             (Form::Archive, Some(name)) => {
-                let path = ground.root.join(name);
+                let path = work_dir.root.join(name);
                 let mut sink = ArchiveSink::create(&path, stop)?;
                 (self.generator.emit)(self.seed, self.scale, &mut sink)?;
                 sink.finish()?;
-                ground.archive = Some(path);
+                work_dir.archive = Some(path);
             }
             (Form::Archive, None) => {
                 return Err(DatasetError::NoArchive {

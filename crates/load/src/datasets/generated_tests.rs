@@ -105,7 +105,7 @@ fn facts(name: &str, scale: f64) -> Facts {
         1,
         scale,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap()
     .facts()
@@ -169,7 +169,7 @@ fn a_scale_that_is_no_number_is_refused() {
             1,
             scale,
             None,
-            &Stop::new(),
+            &CancelToken::new(),
         );
         assert!(matches!(opened, Err(DatasetError::Scale { .. })), "{scale}");
     }
@@ -182,7 +182,7 @@ fn an_unknown_name_is_told_the_known_ones() {
         1,
         1.0,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .err()
     .unwrap();
@@ -202,12 +202,12 @@ fn a_dataset_that_is_no_archive_says_what_can_be_unpacked() {
         1,
         0.01,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
-    let mut ground = Ground::new(root.path());
+    let mut work_dir = WorkDir::new(root.path());
     let error = dataset
-        .lay(&mut ground, Form::Archive, &Stop::new())
+        .lay(&mut work_dir, Form::Archive, &CancelToken::new())
         .unwrap_err();
     assert!(error.to_string().contains("tar:FILE"), "{error}");
     assert!(std::fs::read_dir(root.path()).unwrap().next().is_none());
@@ -221,17 +221,19 @@ fn a_laid_tree_holds_what_the_facts_say() {
         1,
         0.005,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
-    let mut ground = Ground::new(root.path());
-    dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
+    let mut work_dir = WorkDir::new(root.path());
+    dataset
+        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+        .unwrap();
     let laid = open(
-        &DatasetChoice::Tree(ground.newest().unwrap().clone()),
+        &DatasetChoice::Tree(work_dir.newest().unwrap().clone()),
         1,
         1.0,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
     let (told, found) = (dataset.facts(), laid.facts());
@@ -253,20 +255,23 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
         1,
         0.01,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
-    let mut ground = Ground::new(root.path());
-    dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
+    let mut work_dir = WorkDir::new(root.path());
     dataset
-        .lay(&mut ground, Form::Archive, &Stop::new())
+        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
         .unwrap();
-    let archive = ground.archive.clone().unwrap();
+    dataset
+        .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+        .unwrap();
+    let archive = work_dir.archive.clone().unwrap();
     let size = archive.metadata().unwrap().len();
     let told = dataset.facts().archive_bytes.unwrap().0;
     assert!(size < told && told < size * 3 / 2, "{size}, told {told}");
     let compared =
-        crate::trees::compare_archive(&archive, &root.path().join("source"), &Stop::new()).unwrap();
+        crate::trees::compare_archive(&archive, &root.path().join("source"), &CancelToken::new())
+            .unwrap();
     assert!(compared.equal(), "{:?}", compared.differences);
     assert_eq!(compared.files, dataset.facts().files);
 }
@@ -279,12 +284,12 @@ fn a_wish_to_stop_is_heard() {
         1,
         0.01,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     stop.request();
-    let laid = dataset.lay(&mut Ground::new(root.path()), Form::Tree, &stop);
+    let laid = dataset.lay(&mut WorkDir::new(root.path()), Form::Tree, &stop);
     assert!(matches!(laid, Err(DatasetError::Stopped)));
 }
 
@@ -358,30 +363,33 @@ fn memory_of_many_files() {
         1,
         1.7,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
-    let mut ground = Ground::new(root.path());
+    let mut work_dir = WorkDir::new(root.path());
     let start = std::time::Instant::now();
-    dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
+    dataset
+        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+        .unwrap();
     let (files, took) = (dataset.facts().files, start.elapsed());
     println!("{files} files laid in {took:?}: {}", peak());
     let start = std::time::Instant::now();
     let laid = open(
-        &DatasetChoice::Tree(ground.newest().unwrap().clone()),
+        &DatasetChoice::Tree(work_dir.newest().unwrap().clone()),
         1,
         1.0,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
     std::fs::create_dir(root.path().join("copy")).unwrap();
-    let mut second = Ground::new(root.path().join("copy"));
-    laid.lay(&mut second, Form::Tree, &Stop::new()).unwrap();
+    let mut second = WorkDir::new(root.path().join("copy"));
+    laid.lay(&mut second, Form::Tree, &CancelToken::new())
+        .unwrap();
     println!("copied in {:?}: {}", start.elapsed(), peak());
     let start = std::time::Instant::now();
-    let (a, b) = (ground.newest().unwrap(), second.newest().unwrap());
-    let compared = crate::trees::compare(a, b, &Stop::new()).unwrap();
+    let (a, b) = (work_dir.newest().unwrap(), second.newest().unwrap());
+    let compared = crate::trees::compare(a, b, &CancelToken::new()).unwrap();
     assert!(compared.equal(), "{:?}", compared.differences);
     println!("compared in {:?}: {}", start.elapsed(), peak());
     let ports = open(
@@ -389,12 +397,14 @@ fn memory_of_many_files() {
         1,
         1.0,
         None,
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
     let start = std::time::Instant::now();
-    ports.lay(&mut ground, Form::Archive, &Stop::new()).unwrap();
-    let size = ground.archive.unwrap().metadata().unwrap().len();
+    ports
+        .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+        .unwrap();
+    let size = work_dir.archive.unwrap().metadata().unwrap().len();
     println!(
         "ports packed to {size} in {:?}, told {:?}: {}",
         start.elapsed(),

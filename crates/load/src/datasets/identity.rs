@@ -6,7 +6,7 @@
 use super::{DatasetError, survey};
 use crate::trees::entry::{self, DEEPEST};
 use fsdyno_model::units::Bytes;
-use fsdyno_model::{DatasetChoice, DatasetContent, Stop};
+use fsdyno_model::{CancelToken, DatasetChoice, DatasetContent};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -51,7 +51,7 @@ impl Identity {
     /// Reads the whole dataset once; none where it is a generated one.
     pub fn read(
         choice: &DatasetChoice,
-        stop: &Stop,
+        stop: &CancelToken,
         progress: Progress<'_>,
     ) -> Result<Option<Self>, DatasetError> {
         if !choice.is_users() {
@@ -88,7 +88,7 @@ impl Identity {
 
     /// Whether it is still what was read; no file is read for it. Where the user wants to stop,
     /// nothing is known and nothing is said.
-    pub fn check(&self, stop: &Stop) -> Result<(), Changed> {
+    pub fn check(&self, stop: &CancelToken) -> Result<(), Changed> {
         let was = format!("{} files of {}", self.content.files, self.content.bytes);
         let changed = |now| Changed {
             dataset: self.choice.to_string(),
@@ -112,7 +112,7 @@ impl Identity {
 }
 
 /// The content of one file of the user's that is no dataset: a kernel.
-pub fn file_content(path: &Path, stop: &Stop) -> Result<DatasetContent, DatasetError> {
+pub fn file_content(path: &Path, stop: &CancelToken) -> Result<DatasetContent, DatasetError> {
     let read = walk(
         &DatasetChoice::Tar(path.to_owned()),
         true,
@@ -146,7 +146,7 @@ fn hexadecimal(digest: &[u8]) -> String {
 fn walk(
     choice: &DatasetChoice,
     with_data: bool,
-    stop: &Stop,
+    stop: &CancelToken,
     progress: Progress<'_>,
 ) -> Result<Found, DatasetError> {
     let root = match choice {
@@ -189,7 +189,7 @@ struct Walk<'a> {
     at: Vec<u8>,
     device: u64,
     with_data: bool,
-    stop: &'a Stop,
+    stop: &'a CancelToken,
     progress: Progress<'a>,
     /// Files with several names: the first of them.
     linked: HashMap<(u64, u64), Vec<u8>>,

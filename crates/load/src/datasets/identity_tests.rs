@@ -5,7 +5,7 @@ use std::fs as files;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 
 fn read(choice: &DatasetChoice) -> Identity {
-    Identity::read(choice, &Stop::new(), &mut |_, _| ())
+    Identity::read(choice, &CancelToken::new(), &mut |_, _| ())
         .unwrap()
         .unwrap()
 }
@@ -81,10 +81,10 @@ fn a_tree_has_the_same_digest_in_another_place_and_every_change_has_another() {
     for (what, change) in kinds {
         let root = tree(what);
         let identity = read(&DatasetChoice::Tree(root.clone()));
-        assert_eq!(identity.check(&Stop::new()), Ok(()));
+        assert_eq!(identity.check(&CancelToken::new()), Ok(()));
         change(&root);
         assert_ne!(digest(&root).sha256, first.sha256, "{what}");
-        let changed = identity.check(&Stop::new()).unwrap_err().to_string();
+        let changed = identity.check(&CancelToken::new()).unwrap_err().to_string();
         assert!(
             changed.contains("changed during the run"),
             "{what}: {changed}"
@@ -155,7 +155,7 @@ fn a_hole_and_the_same_zeros_are_the_same_content() {
 fn a_request_to_stop_ends_the_reading() {
     let place = tempfile::tempdir().unwrap();
     make(&place.path().join("tree"));
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     stop.request();
     for choice in [
         DatasetChoice::Tree(place.path().join("tree")),

@@ -6,7 +6,7 @@
 use super::DatasetError;
 use super::content::{BUFFER, Stream};
 use super::generated::{File, Sink};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, Mode, OFlags, Timespec, Timestamps};
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ pub struct TreeSink<'s> {
     round: (u32, u32),
     path: PathBuf,
     buffer: Box<[u8]>,
-    stop: &'s Stop,
+    stop: &'s CancelToken,
 }
 
 impl<'s> TreeSink<'s> {
     /// Makes the directory that holds the tree.
-    pub fn create(tree: &Path, mtime: u64, stop: &'s Stop) -> Result<Self, DatasetError> {
+    pub fn create(tree: &Path, mtime: u64, stop: &'s CancelToken) -> Result<Self, DatasetError> {
         fs::mkdir(tree, Mode::RWXU)
             .map_err(|errno| DatasetError::io("make directory", tree, errno))?;
         let directory = open_directory(CWD, tree)

@@ -42,8 +42,8 @@ pub(crate) use error::shown;
 pub use error::{DatasetError, Refusal};
 pub use generated::{Generator, Shape};
 
-use crate::ground::Ground;
-use fsdyno_model::{Bytes, DatasetChoice, Stop, Warning};
+use crate::work_dir::WorkDir;
+use fsdyno_model::{Bytes, CancelToken, DatasetChoice, Warning};
 
 /// All generated datasets, in the order they are listed.
 pub static ALL: &[&Generator] = &[
@@ -71,9 +71,9 @@ pub trait Dataset: Send + Sync {
     /// trees of the ground, or as the archive of the ground.
     fn lay(
         &self,
-        ground: &mut Ground,
+        work_dir: &mut WorkDir,
         form: Form,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Vec<Warning>, DatasetError>;
 }
 
@@ -148,7 +148,7 @@ pub fn open(
     seed: u64,
     scale: f64,
     room: Option<Bytes>,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<Box<dyn Dataset>, DatasetError> {
     Ok(match choice {
         DatasetChoice::Generated(name) => {

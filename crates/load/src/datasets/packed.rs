@@ -6,7 +6,7 @@
 
 use super::DatasetError;
 use super::member::{BadMember, Member};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const XZ_MEMORY: u64 = 256 << 20;
 /// The tar stream of an archive.
 pub struct Stream {
     from: Box<dyn Read + Send>,
-    stop: Stop,
+    stop: CancelToken,
     gauge: Arc<Gauge>,
 }
 
@@ -74,7 +74,7 @@ impl Read for Stream {
 }
 
 /// A reader that fails once a stop is requested: a decoder may read long before it returns a byte.
-struct Stopping<R>(R, Stop);
+struct Stopping<R>(R, CancelToken);
 
 impl<R: Read> Read for Stopping<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -84,7 +84,7 @@ impl<R: Read> Read for Stopping<R> {
 }
 
 /// Not `Interrupted`: readers try again after that.
-fn check(stop: &Stop) -> io::Result<()> {
+fn check(stop: &CancelToken) -> io::Result<()> {
     if stop.requested() {
         return Err(io::Error::other("stopped"));
     }
@@ -118,7 +118,7 @@ impl Packing {
         }
     }
 
-    fn decoder(self, file: File, stop: &Stop) -> io::Result<Box<dyn Read + Send>> {
+    fn decoder(self, file: File, stop: &CancelToken) -> io::Result<Box<dyn Read + Send>> {
         // Large reads pass the buffer by: only headers, and what is packed, go through it.
         let file = BufReader::with_capacity(1 << 16, Stopping(file, stop.clone()));
         Ok(match self {
@@ -139,7 +139,7 @@ impl Packing {
 }
 
 /// Opens the tar stream of an archive, which must be a regular file; at most `most` bytes are read.
-pub fn open(path: &Path, most: u64, stop: &Stop) -> Result<Stream, DatasetError> {
+pub fn open(path: &Path, most: u64, stop: &CancelToken) -> Result<Stream, DatasetError> {
     let io = |doing| move |error: io::Error| DatasetError::io(doing, path, error);
     let mut file = fsdyno_files::input::open(path).map_err(io("open"))?;
     let mut magic = Vec::new();
@@ -165,7 +165,7 @@ pub fn open(path: &Path, most: u64, stop: &Stop) -> Result<Stream, DatasetError>
 pub fn each_member<E: From<DatasetError>>(
     path: &Path,
     most: u64,
-    stop: &Stop,
+    stop: &CancelToken,
     mut each: impl FnMut(Member, &mut Entry<'_, &mut Stream>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut stream = open(path, most, stop)?;
@@ -214,7 +214,7 @@ pub fn damaged(
     path: &Path,
     member: Option<PathBuf>,
     source: io::Error,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> DatasetError {
     if stop.requested() {
         return DatasetError::Stopped;

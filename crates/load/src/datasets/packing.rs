@@ -8,7 +8,7 @@ use super::content::{BUFFER, Stream};
 use super::generated::{File, Sink};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tar::{Builder, EntryType, Header};
@@ -20,12 +20,12 @@ pub struct ArchiveSink<'s> {
     /// The path of the directory that began last, inside the archive.
     inside: PathBuf,
     buffer: Box<[u8]>,
-    stop: &'s Stop,
+    stop: &'s CancelToken,
 }
 
 impl<'s> ArchiveSink<'s> {
     /// Makes the archive file.
-    pub fn create(archive: &Path, stop: &'s Stop) -> Result<Self, DatasetError> {
+    pub fn create(archive: &Path, stop: &'s CancelToken) -> Result<Self, DatasetError> {
         let file = std::fs::File::create_new(archive)
             .map_err(|error| DatasetError::io("make", archive, error))?;
         // 255: the field that names the operating system says "unknown".

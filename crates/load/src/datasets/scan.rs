@@ -2,7 +2,7 @@
 
 use super::member::{Member, MemberKind};
 use super::{DatasetError, Facts, packed};
-use fsdyno_model::{Bytes, Stop};
+use fsdyno_model::{Bytes, CancelToken};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -14,7 +14,7 @@ const STREAM_FACTOR: u64 = 4;
 
 /// Reads the headers of all members, and the archive to its end. It stops at the first member that
 /// does not fit into `room`.
-pub fn scan(path: &Path, room: Option<Bytes>, stop: &Stop) -> Result<Facts, DatasetError> {
+pub fn scan(path: &Path, room: Option<Bytes>, stop: &CancelToken) -> Result<Facts, DatasetError> {
     let stored = std::fs::metadata(path)
         .map_err(|error| DatasetError::io("examine", path, error))?
         .len();

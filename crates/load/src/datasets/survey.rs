@@ -2,7 +2,7 @@
 
 use super::{DatasetError, Facts, Refusal};
 use crate::trees::entry::{self, DEEPEST};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -27,7 +27,7 @@ pub struct Survey {
 }
 
 /// Walks the tree. Entries that cannot be read, or made by this user, refuse it.
-pub fn survey(root: &Path, stop: &Stop) -> Result<Survey, DatasetError> {
+pub fn survey(root: &Path, stop: &CancelToken) -> Result<Survey, DatasetError> {
     let directory = open_root(root)?;
     let stat = fs::fstat(&directory).map_err(|errno| DatasetError::io("examine", root, errno))?;
     let mut surveyor = Surveyor {
@@ -74,7 +74,7 @@ fn may_make_devices() -> bool {
 }
 
 struct Surveyor<'a> {
-    stop: &'a Stop,
+    stop: &'a CancelToken,
     path: PathBuf,
     device: u64,
     may_make_devices: bool,

@@ -7,8 +7,8 @@ use super::attributes::{Attributes, Lost};
 use super::copying::Copier;
 use super::survey::{self, Survey};
 use super::{Dataset, DatasetError, Facts, Form, shown};
-use crate::ground::{Ground, SOURCE};
-use fsdyno_model::{Stop, Warning, WarningKind};
+use crate::work_dir::{SOURCE, WorkDir};
+use fsdyno_model::{CancelToken, Warning, WarningKind};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, Mode, OFlags};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Tree {
 
 impl Tree {
     /// Examines the whole tree.
-    pub fn open(root: &Path, stop: &Stop) -> Result<Self, DatasetError> {
+    pub fn open(root: &Path, stop: &CancelToken) -> Result<Self, DatasetError> {
         let mut survey = survey::survey(root, stop)?;
         survey.facts.about = format!("the tree {}", shown(root));
         Ok(Self {
@@ -57,20 +57,20 @@ impl Dataset for Tree {
 
     fn lay(
         &self,
-        ground: &mut Ground,
+        work_dir: &mut WorkDir,
         form: Form,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Vec<Warning>, DatasetError> {
         if form == Form::Archive {
             return Err(DatasetError::NoArchive {
                 name: format!("tree:{}", shown(&self.root)),
             });
         }
-        refuse_inside(&self.root, &ground.root)?;
+        refuse_inside(&self.root, &work_dir.root)?;
         let from = survey::open_root(&self.root)?;
         let stat =
             fs::fstat(&from).map_err(|errno| DatasetError::io("examine", &self.root, errno))?;
-        let to = ground.root.join(SOURCE);
+        let to = work_dir.root.join(SOURCE);
         let directory = make_root(&to)?;
         let copy_root = directory
             .try_clone()
@@ -83,7 +83,7 @@ impl Dataset for Tree {
         attributes
             .apply(directory.as_fd(), c".", &mut lost)
             .map_err(|(doing, errno)| DatasetError::io(doing, &to, errno))?;
-        ground.trees.push(to);
+        work_dir.trees.push(to);
         Ok(self.warnings(lost))
     }
 }
@@ -120,7 +120,7 @@ pub(super) fn lost_warnings(lost: Lost) -> Vec<Warning> {
 }
 
 /// A tree cannot be copied into itself: the copy would grow while it is walked.
-fn refuse_inside(tree: &Path, ground: &Path) -> Result<(), DatasetError> {
+fn refuse_inside(tree: &Path, work_dir: &Path) -> Result<(), DatasetError> {
     let whole = |path: &Path| {
         path.canonicalize()
             .map_err(|error| DatasetError::io("find", path, error))
@@ -131,10 +131,10 @@ fn refuse_inside(tree: &Path, ground: &Path) -> Result<(), DatasetError> {
             .map_err(|errno| DatasetError::io("examine", path, errno))
     };
     // A ground on another file system is not entered, wherever it is mounted.
-    if whole(ground)?.starts_with(whole(tree)?) && device(ground)? == device(tree)? {
+    if whole(work_dir)?.starts_with(whole(tree)?) && device(work_dir)? == device(tree)? {
         return Err(DatasetError::Inside {
             tree: tree.into(),
-            ground: ground.into(),
+            work_dir: work_dir.into(),
         });
     }
     Ok(())

@@ -44,14 +44,16 @@ fn odd_tree(at: &Path) {
 }
 
 fn lay(from: &Path, place: &Path) -> (PathBuf, Vec<Warning>) {
-    let dataset = Tree::open(from, &Stop::new()).unwrap();
-    let mut ground = Ground::new(place);
-    let warnings = dataset.lay(&mut ground, Form::Tree, &Stop::new()).unwrap();
-    (ground.newest().unwrap().clone(), warnings)
+    let dataset = Tree::open(from, &CancelToken::new()).unwrap();
+    let mut work_dir = WorkDir::new(place);
+    let warnings = dataset
+        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+        .unwrap();
+    (work_dir.newest().unwrap().clone(), warnings)
 }
 
 fn compared(a: &Path, b: &Path) -> Comparison {
-    compare(a, b, &Stop::new()).unwrap()
+    compare(a, b, &CancelToken::new()).unwrap()
 }
 
 #[test]
@@ -67,9 +69,9 @@ fn an_odd_tree_is_laid_as_by_cp() {
         .status()
         .unwrap();
     assert!(status.success());
-    let ground = place.path().join("ground");
-    files::create_dir(&ground).unwrap();
-    let (laid, warnings) = lay(&odd, &ground);
+    let work_dir = place.path().join("ground");
+    files::create_dir(&work_dir).unwrap();
+    let (laid, warnings) = lay(&odd, &work_dir);
     assert!(warnings.is_empty(), "{warnings:?}");
     for (a, b) in [(&odd, &laid), (&by_cp, &laid), (&odd, &by_cp)] {
         let found = compared(a, b);
@@ -95,7 +97,7 @@ fn an_odd_tree_is_laid_as_by_cp() {
 fn facts_count_links_once_and_holes_as_no_space() {
     let place = tempfile::tempdir().unwrap();
     odd_tree(place.path());
-    let dataset = Tree::open(place.path(), &Stop::new()).unwrap();
+    let dataset = Tree::open(place.path(), &CancelToken::new()).unwrap();
     let facts = dataset.facts();
     assert_eq!((facts.files, facts.directories), (11, 2));
     assert_eq!(facts.bytes.0, (1 << 26) + 3);
@@ -122,9 +124,9 @@ fn device_nodes_are_laid_by_root() {
         return;
     }
     std::os::unix::fs::chown(&null, Some(4321), Some(1234)).unwrap();
-    let ground = place.path().join("ground");
-    files::create_dir(&ground).unwrap();
-    let (laid, _) = lay(&odd, &ground);
+    let work_dir = place.path().join("ground");
+    files::create_dir(&work_dir).unwrap();
+    let (laid, _) = lay(&odd, &work_dir);
     let found = compared(&odd, &laid);
     assert!(found.equal(), "{:?}", found.differences);
     assert_eq!(laid.join("null").metadata().unwrap().rdev(), device);
@@ -135,26 +137,30 @@ fn what_is_not_a_tree_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     files::write(&file, "").unwrap();
-    let error = Tree::open(&file, &Stop::new()).unwrap_err();
+    let error = Tree::open(&file, &CancelToken::new()).unwrap_err();
     assert!(
         error.to_string().contains("no directory, not a tree"),
         "{error}"
     );
-    let error = Tree::open(&place.path().join("missing"), &Stop::new()).unwrap_err();
+    let error = Tree::open(&place.path().join("missing"), &CancelToken::new()).unwrap_err();
     assert_eq!(error.errno(), Some(2), "{error}");
 }
 
 #[test]
 fn a_tree_is_not_copied_into_itself() {
     let place = tempfile::tempdir().unwrap();
-    let ground = place.path().join("work/ground");
-    files::create_dir_all(&ground).unwrap();
-    let dataset = Tree::open(place.path(), &Stop::new()).unwrap();
+    let work_dir = place.path().join("work/ground");
+    files::create_dir_all(&work_dir).unwrap();
+    let dataset = Tree::open(place.path(), &CancelToken::new()).unwrap();
     let error = dataset
-        .lay(&mut Ground::new(&ground), Form::Tree, &Stop::new())
+        .lay(
+            &mut WorkDir::new(&work_dir),
+            Form::Tree,
+            &CancelToken::new(),
+        )
         .unwrap_err();
     assert!(matches!(error, DatasetError::Inside { .. }), "{error}");
-    assert!(files::read_dir(&ground).unwrap().next().is_none());
+    assert!(files::read_dir(&work_dir).unwrap().next().is_none());
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn a_tree_nested_too_deep_is_refused_by_name() {
         deep.push("d");
     }
     files::create_dir_all(&deep).unwrap();
-    let error = Tree::open(place.path(), &Stop::new()).unwrap_err();
+    let error = Tree::open(place.path(), &CancelToken::new()).unwrap_err();
     assert!(error.to_string().contains("nested too deep"), "{error}");
 }
 
@@ -212,7 +218,9 @@ fn what_a_user_cannot_read_is_refused_before_anything_is_made() {
     let nobody = rustix::fs::Uid::from_raw(65_534);
     let error = std::thread::spawn(move || {
         rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-        Tree::open(&tree, &Stop::new()).unwrap_err().to_string()
+        Tree::open(&tree, &CancelToken::new())
+            .unwrap_err()
+            .to_string()
     })
     .join()
     .unwrap();
@@ -230,7 +238,7 @@ fn another_file_system_is_left_out_by_name() {
         println!("SKIP mounts below /dev: another_file_system_is_left_out_by_name");
         return;
     }
-    let Ok(dataset) = Tree::open(dev, &Stop::new()) else {
+    let Ok(dataset) = Tree::open(dev, &CancelToken::new()) else {
         println!("SKIP root: another_file_system_is_left_out_by_name");
         return;
     };

@@ -5,7 +5,7 @@ use super::attributes::{Attributes, Lost};
 use super::member::{Member, MemberKind};
 use super::{DatasetError, packed};
 use crate::trees::entry;
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Timespec};
 use rustix::io::Errno;
@@ -18,7 +18,12 @@ use std::path::{Path, PathBuf};
 const HOLE: usize = 4096;
 
 /// Unpacks `archive` into the directory `to`, open as `root`.
-pub fn unpack(archive: &Path, to: &Path, root: &OwnedFd, stop: &Stop) -> Result<(), DatasetError> {
+pub fn unpack(
+    archive: &Path,
+    to: &Path,
+    root: &OwnedFd,
+    stop: &CancelToken,
+) -> Result<(), DatasetError> {
     let mut unpacker = Unpacker {
         to,
         root,
@@ -55,7 +60,7 @@ struct Unpacker<'a> {
     /// Directories get their mode and dates when all is in them.
     directories: Vec<(Vec<u8>, Attributes)>,
     buffer: Box<[u8]>,
-    stop: &'a Stop,
+    stop: &'a CancelToken,
 }
 
 impl Unpacker<'_> {

@@ -4,11 +4,11 @@
 //! A page that the kernel cannot give ends no program: what becomes of it is the affair of `missed`.
 //! Which block comes next is the caller's.
 
-mod missed;
+mod fault;
 
 use super::LoadError;
 use super::sync::path_of;
-use missed::Watched;
+use fault::Watched;
 use rustix::fd::OwnedFd;
 use rustix::fs::{fstat, fstatvfs};
 use rustix::io::Errno;
@@ -120,7 +120,7 @@ impl<'f> Mapping<'f> {
     /// Whether all pages were there so far.
     #[inline]
     fn looked(&self, what: &'static str) -> Result<(), LoadError> {
-        match self.watched.as_ref().and_then(Watched::missed) {
+        match self.watched.as_ref().and_then(Watched::fault) {
             None => Ok(()),
             Some(at) => Err(self.told(what, at)),
         }

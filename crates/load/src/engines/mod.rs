@@ -206,7 +206,7 @@ pub trait Engine: Sized {
     fn archive(
         &mut self,
         path: &Path,
-        stop: &fsdyno_model::Stop,
+        stop: &fsdyno_model::CancelToken,
     ) -> Result<Box<dyn Read + Send>, LoadError>;
 }
 

@@ -427,7 +427,7 @@ impl Engine for Null {
     fn archive(
         &mut self,
         _path: &Path,
-        _stop: &fsdyno_model::Stop,
+        _stop: &fsdyno_model::CancelToken,
     ) -> Result<Box<dyn Read + Send>, LoadError> {
         let archive = NullArchive::new(self.facts);
         self.done(Box::new(archive))

@@ -585,7 +585,7 @@ impl Engine for Sync {
     fn archive(
         &mut self,
         path: &Path,
-        stop: &fsdyno_model::Stop,
+        stop: &fsdyno_model::CancelToken,
     ) -> Result<Box<dyn Read + Send>, LoadError> {
         let stream = packed::open(path, u64::MAX, stop).map_err(|error| LoadError::Archive {
             path: path.to_owned(),

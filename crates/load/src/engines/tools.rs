@@ -7,8 +7,8 @@ pub(crate) use guardian::Guardian;
 
 use super::LoadError;
 use crate::workloads::ToolRun;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::search_path::search_path_variable;
-use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -69,7 +69,7 @@ pub(crate) struct Ended {
 }
 
 /// Runs a program to its end.
-pub(crate) fn run(tool: &ToolRun, stop: &Stop) -> Result<Ended, LoadError> {
+pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError> {
     adopt_orphans();
     let start = Instant::now();
     let mut child = command(tool)
@@ -222,7 +222,7 @@ fn watch(
     mut stdout: Option<ChildStdout>,
     mut stderr: Option<ChildStderr>,
     keeps: usize,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<Printed, LoadError> {
     let refused = |operation: &'static str| {
         move |errno: rustix::io::Errno| LoadError::io(operation, "(a child)", errno.into())
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_program_and_what_it_started_are_ended_when_asked_to_stop() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let wish = stop.clone();
         let thread = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(100));
@@ -431,7 +431,7 @@ mod tests {
     fn a_failure_tells_status_message_and_error_number() {
         let script = "echo 1 >&2; echo 2 >&2; echo 'x: No space left on device' >&2; exit 3";
         let tool = ToolRun::new("", ["sh", "-c", script]);
-        let error = run(&tool, &Stop::new()).unwrap_err();
+        let error = run(&tool, &CancelToken::new()).unwrap_err();
         assert_eq!(error.errno(), Some(libc::ENOSPC));
         let text = error.to_string();
         assert!(
@@ -445,11 +445,11 @@ mod tests {
         for (fails_by_words, script) in [(true, "true"), (false, "echo x >&2")] {
             let mut tool = ToolRun::new("", ["sh", "-c", script]);
             tool.fails_by_words = fails_by_words;
-            run(&tool, &Stop::new()).unwrap();
+            run(&tool, &CancelToken::new()).unwrap();
         }
         let mut tool = ToolRun::new("", ["sh", "-c", "echo 'cannot open' >&2"]);
         tool.fails_by_words = true;
-        let error = run(&tool, &Stop::new()).unwrap_err().to_string();
+        let error = run(&tool, &CancelToken::new()).unwrap_err().to_string();
         assert!(error.contains("status: 0: cannot open"), "{error}");
     }
 
@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named_with_its_package() {
         let tool = ToolRun::new("", ["fsdyno-no-such-program"]);
-        let error = run(&tool, &Stop::new()).unwrap_err();
+        let error = run(&tool, &CancelToken::new()).unwrap_err();
         assert!(matches!(error, LoadError::MissingTool { .. }), "{error}");
         let missing = cannot_start(&"find".into(), io::ErrorKind::NotFound.into());
         assert!(missing.to_string().contains("findutils"));
@@ -497,7 +497,7 @@ mod tests {
     fn what_a_program_leaves_behind_in_its_group_is_counted_and_ended() {
         let mut tool = ToolRun::new("", ["sh", "-c", "sleep 1000 & sleep 1000 & echo $$"]);
         tool.keeps = 100;
-        let ended = run(&tool, &Stop::new()).unwrap();
+        let ended = run(&tool, &CancelToken::new()).unwrap();
         assert_eq!(ended.left_running, 2);
         let group = ended.command.stdout.trim().parse().unwrap();
         let group = Pid::from_raw(group).unwrap();
@@ -508,7 +508,7 @@ mod tests {
     fn what_orphans_used_is_counted() {
         let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
         let tool = ToolRun::new("", ["sh", "-c"]).arg(format!("({busy} &); sleep 1"));
-        let ended = run(&tool, &Stop::new()).unwrap();
+        let ended = run(&tool, &CancelToken::new()).unwrap();
         assert!(ended.user.0 > 20_000_000, "{}", ended.user);
     }
 
@@ -517,7 +517,7 @@ mod tests {
         let mut tool = ToolRun::new("", ["cat"]);
         tool.input = Some(b"0123456789".to_vec());
         tool.keeps = 4;
-        let ended = run(&tool, &Stop::new()).unwrap();
+        let ended = run(&tool, &CancelToken::new()).unwrap();
         assert_eq!(ended.command.stdout, "6789");
     }
 
@@ -525,6 +525,6 @@ mod tests {
     fn lines_are_counted_and_what_is_printed_is_read_to_its_end() {
         let mut tool = ToolRun::new("", ["seq", "300000"]);
         tool.counts_lines = true;
-        assert_eq!(run(&tool, &Stop::new()).unwrap().lines, 300_000);
+        assert_eq!(run(&tool, &CancelToken::new()).unwrap().lines, 300_000);
     }
 }

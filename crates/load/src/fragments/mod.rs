@@ -16,7 +16,7 @@ mod runs;
 use crate::engines::LoadError;
 use crate::trees::entry::{DEEPEST, kind, size};
 use extents::Map;
-use fsdyno_model::{Bytes, Fragmentation, Stop};
+use fsdyno_model::{Bytes, CancelToken, Fragmentation};
 use runs::Runs;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, RawDir};
@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// Where the user wishes to stop, and for nothing else.
-pub fn count(root: &Path, floor: Bytes, stop: &Stop) -> Result<Fragmentation, LoadError> {
+pub fn count(root: &Path, floor: Bytes, stop: &CancelToken) -> Result<Fragmentation, LoadError> {
     let mut counter = Counter {
         floor: floor.0,
         device: 0,
@@ -67,7 +67,7 @@ struct Counter<'s> {
     at: PathBuf,
     map: Map,
     found: Fragmentation,
-    stop: &'s Stop,
+    stop: &'s CancelToken,
 }
 
 impl Counter<'_> {
@@ -185,29 +185,29 @@ mod tests {
 
     #[test]
     fn a_wish_to_stop_is_heard_and_what_cannot_be_counted_has_its_reason() {
-        let ground = tempfile::tempdir().unwrap();
-        std::fs::write(ground.path().join("file"), "x").unwrap();
-        let stop = Stop::new();
-        let missing = count(&ground.path().join("none"), Bytes(0), &stop).unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
+        std::fs::write(work_dir.path().join("file"), "x").unwrap();
+        let stop = CancelToken::new();
+        let missing = count(&work_dir.path().join("none"), Bytes(0), &stop).unwrap();
         let reason = missing.unavailable.unwrap();
         assert!(
             reason.contains("none") && reason.contains("No such file"),
             "{reason}"
         );
         stop.request();
-        let stopped = count(ground.path(), Bytes(0), &stop);
+        let stopped = count(work_dir.path(), Bytes(0), &stop);
         assert!(matches!(stopped, Err(LoadError::Stopped)), "{stopped:?}");
     }
 
     #[test]
     fn directories_too_deep_to_hold_open_are_told_of() {
-        let ground = tempfile::tempdir().unwrap();
-        let mut directory = open(CWD, ground.path(), OFlags::DIRECTORY).unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
+        let mut directory = open(CWD, work_dir.path(), OFlags::DIRECTORY).unwrap();
         for _ in 0..DEEPEST + 2 {
             fs::mkdirat(&directory, "d", Mode::RWXU).unwrap();
             directory = open(&directory, "d", OFlags::DIRECTORY).unwrap();
         }
-        let reason = count(ground.path(), Bytes(0), &Stop::new())
+        let reason = count(work_dir.path(), Bytes(0), &CancelToken::new())
             .unwrap()
             .unavailable;
         assert!(reason.unwrap().contains("deeper"));

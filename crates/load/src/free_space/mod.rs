@@ -8,7 +8,7 @@
 mod search;
 
 use fsdyno_model::units::three_digits;
-use fsdyno_model::{Bytes, Stop};
+use fsdyno_model::{Bytes, CancelToken};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, fstatvfs, openat, syncfs};
 use rustix::io::Errno;
@@ -54,7 +54,7 @@ pub enum FreeSpaceError {
 
 /// The free extents of the file system mounted at `path`, by size and by what their block group
 /// holds, as text.
-pub fn free_space(path: &Path, stop: &Stop) -> Result<String, FreeSpaceError> {
+pub fn free_space(path: &Path, stop: &CancelToken) -> Result<String, FreeSpaceError> {
     let failed = |doing| {
         move |errno: Errno| FreeSpaceError::Io {
             doing,
@@ -281,8 +281,8 @@ mod tests {
 
     #[test]
     fn what_has_no_such_trees_says_so() {
-        let ground = tempfile::tempdir_in("/dev/shm").unwrap();
-        let error = free_space(ground.path(), &Stop::new())
+        let work_dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let error = free_space(work_dir.path(), &CancelToken::new())
             .unwrap_err()
             .to_string();
         assert!(error.contains("chunks"), "{error}");

@@ -4,22 +4,26 @@ use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_lim
 use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
-use crate::ground::Ground;
+use crate::work_dir::WorkDir;
 use crate::workloads::PhaseKind;
 use crate::workloads::bonnie::{self, Bonnie, Done, Phase, Place};
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::PhasePlan;
-use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Nanos;
 
 /// Makes, untimed, what the phase finds, where it is one of bonnie; whether it is one.
-pub(super) fn prepare(phase: &PhasePlan, ground: &Ground, stop: &Stop) -> Result<bool, LoadError> {
+pub(super) fn prepare(
+    phase: &PhasePlan,
+    work_dir: &WorkDir,
+    stop: &CancelToken,
+) -> Result<bool, LoadError> {
     let Some(found) = Phase::find(&phase.kind) else {
         return Ok(false);
     };
     let place = Place {
-        root: &ground.root,
+        root: &work_dir.root,
         stop,
     };
     raise_descriptor_limit();
@@ -39,7 +43,7 @@ pub(super) fn run(
     let may_repeat = request.phase.cache != CacheState::Cold && !imagined;
     let mut bonnie = Bonnie::new(phase, &request.phase.parameters, may_repeat);
     let place = Place {
-        root: &request.ground.root,
+        root: &request.work_dir.root,
         stop: request.stop,
     };
     if imagined {
@@ -72,8 +76,8 @@ fn measured(done: Done, durable_ns: Option<Nanos>, engine: &'static str, method:
         method: method.to_owned(),
         engine,
         figures: done.figures,
-        latencies: done.course.latencies,
-        progress: done.course.progress,
+        latencies: done.timeline.latencies,
+        progress: done.timeline.progress,
         commands: Vec::new(),
         warnings: done.warnings,
     }

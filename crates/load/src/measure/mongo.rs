@@ -19,7 +19,7 @@ pub(super) fn run(
     let mut mongo = Mongo::new(Parameters::read(&request.phase.parameters));
     let job = Job {
         each_file: request.each_file,
-        ..Job::bare(&request.ground.root, request.stop)
+        ..Job::bare(&request.work_dir.root, request.stop)
     };
     let imagined = engine == null::NAME;
     let handle = if imagined {
@@ -42,7 +42,7 @@ pub(super) fn run(
     } else {
         durable(handle.as_ref(), job.root, watch)?
     };
-    let course = mongo.course().told(workloads::FILE, used.wall);
+    let timeline = mongo.timeline().told(workloads::FILE, used.wall);
     Ok(Measured {
         return_ns: used.wall,
         durable_ns,
@@ -52,8 +52,8 @@ pub(super) fn run(
         method: phase.method().to_owned(),
         engine: if imagined { null::NAME } else { sync::NAME },
         figures: of_workers(&mongo),
-        latencies: course.latencies,
-        progress: course.progress,
+        latencies: timeline.latencies,
+        progress: timeline.progress,
         commands: Vec::new(),
         warnings: Vec::new(),
     })

@@ -5,21 +5,25 @@ use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
 use crate::engines::{mmap, uring};
-use crate::ground::Ground;
+use crate::work_dir::WorkDir;
 use crate::workloads::op::{self, Op, Parameters, Phase, Way};
 use crate::workloads::{Job, PhaseKind};
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::PhasePlan;
-use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Nanos;
 
 /// Makes, untimed, what the phase finds, where it is one of operations; whether it is one.
-pub(super) fn prepare(phase: &PhasePlan, ground: &Ground, stop: &Stop) -> Result<bool, LoadError> {
+pub(super) fn prepare(
+    phase: &PhasePlan,
+    work_dir: &WorkDir,
+    stop: &CancelToken,
+) -> Result<bool, LoadError> {
     let Some(found) = Phase::find(&phase.kind) else {
         return Ok(false);
     };
     let parameters = Parameters::read(found, &phase.parameters);
-    op::prepare(found, &parameters, &Job::bare(&ground.root, stop))?;
+    op::prepare(found, &parameters, &Job::bare(&work_dir.root, stop))?;
     Ok(true)
 }
 
@@ -41,7 +45,7 @@ pub(super) fn run(
         reason: reason.to_owned(),
     })?;
     let mut op = Op::by(way, phase, parameters);
-    let job = Job::bare(&request.ground.root, request.stop);
+    let job = Job::bare(&request.work_dir.root, request.stop);
     let imagined = engine == null::NAME;
     let handle = if imagined {
         None
@@ -80,8 +84,8 @@ pub(super) fn run(
         method: method.to_owned(),
         engine,
         figures: done.figures,
-        latencies: done.course.latencies,
-        progress: done.course.progress,
+        latencies: done.timeline.latencies,
+        progress: done.timeline.progress,
         commands: Vec::new(),
         warnings: Vec::new(),
     })

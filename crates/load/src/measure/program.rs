@@ -4,38 +4,39 @@ use super::watch::Watch;
 use super::{Measured, Request, durable, open_ground};
 use crate::engines::LoadError;
 use crate::engines::tools::{self, Ended, KEPT, ToolCommand};
-use crate::ground::Ground;
 use crate::tools::{Planned, Strays};
+use crate::work_dir::WorkDir;
 use crate::workloads::ToolRun;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::Tally;
-use fsdyno_model::stop::Stop;
 use fsdyno_model::warning::{Warning, WarningKind};
 
 /// How much of what a program prints is kept to be read: more than any of them prints.
 const READABLE: usize = 16 << 20;
 
 /// What is run for a phase, where it is one of a program.
-pub(super) fn planned(phase: &PhasePlan, ground: &Ground) -> Result<Option<Planned>, LoadError> {
-    let tree = ground.newest().map(std::path::PathBuf::as_path);
-    Planned::of(phase, &ground.root, tree)
+pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Planned>, LoadError> {
+    let tree = work_dir.newest().map(std::path::PathBuf::as_path);
+    Planned::of(phase, &work_dir.root, tree)
 }
 
 /// Does, untimed, what a phase wants done before the state of the caches is brought about. Only
 /// phases of programs want anything.
 pub fn prepare(
     phase: &PhasePlan,
-    ground: &Ground,
-    stop: &Stop,
+    work_dir: &WorkDir,
+    stop: &CancelToken,
 ) -> Result<Vec<ToolCommand>, LoadError> {
-    if super::bonnie::prepare(phase, ground, stop)? || super::op::prepare(phase, ground, stop)? {
+    if super::bonnie::prepare(phase, work_dir, stop)? || super::op::prepare(phase, work_dir, stop)?
+    {
         return Ok(Vec::new());
     }
-    let Some(planned) = planned(phase, ground)? else {
+    let Some(planned) = planned(phase, work_dir)? else {
         return Ok(Vec::new());
     };
-    if planned.directory != ground.root {
+    if planned.directory != work_dir.root {
         std::fs::create_dir(&planned.directory)
             .map_err(|source| LoadError::io("mkdir", &planned.directory, source))?;
     }
@@ -54,7 +55,7 @@ fn under_mark(
     mut tool: ToolRun,
     keeps: usize,
     strays: &Strays,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<Ended, LoadError> {
     let (name, value) = strays.variable();
     tool.mark = Some((name, value.to_owned()));
@@ -68,8 +69,8 @@ fn under_mark(
 
 /// Runs the timed command of a phase.
 pub(super) fn run(mut planned: Planned, request: &mut Request<'_>) -> Result<Measured, LoadError> {
-    let (phase, ground) = (request.phase, &*request.ground);
-    let handle = open_ground(&planned.program.kind, &ground.root, request.durable)?;
+    let (phase, work_dir) = (request.phase, &*request.work_dir);
+    let handle = open_ground(&planned.program.kind, &work_dir.root, request.durable)?;
     let nothing = ToolRun::new("", []);
     let tool = std::mem::replace(&mut planned.commands.timed, nothing);
     let strays = Strays::guarded()?;
@@ -79,7 +80,7 @@ pub(super) fn run(mut planned: Planned, request: &mut Request<'_>) -> Result<Mea
     let used = watch.read();
     (request.mark)(Point::Returned);
     let ended = ended?;
-    let durable_ns = durable(handle.as_ref(), &ground.root, watch)?;
+    let durable_ns = durable(handle.as_ref(), &work_dir.root, watch)?;
     let left = ended.left_running + strays.end();
     let task = planned.task(phase);
     let text = String::from_utf8_lossy(&ended.stdout);

@@ -5,7 +5,7 @@ use crate::engines::null::{Facts, Null};
 use crate::engines::{LoadError, mmap, null, sync, tools, uring};
 use crate::workloads::op::{Op, Parameters, Phase};
 use crate::workloads::{self, Job, Scratch};
-use fsdyno_model::stop::Stop;
+use fsdyno_model::cancel::CancelToken;
 use rustix::time::{ClockId, clock_getres};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -79,7 +79,7 @@ fn side_by_side(workers: usize) -> Result<(f64, u64), LoadError> {
     ];
     let given = given.map(|(name, value)| (name.to_owned(), value.to_string()));
     let parameters = Parameters::read(Phase::Stat, &given.into());
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let job = Job::bare(Path::new("/"), &stop);
     let (mut least_ns, mut least_sleeps) = (f64::MAX, u64::MAX);
     for _ in 0..REPEATS {
@@ -154,7 +154,7 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
         directories: 1_000,
         bytes: 30_000_000,
     };
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let untimed = Job::bare(Path::new("/"), &stop);
     let timed = Job {
         each_file: true,

@@ -194,15 +194,15 @@ mod tests {
 
     /// A ground on which so many operations were done and acknowledged.
     fn cut_after(count: u64) -> TempDir {
-        let ground = tempfile::tempdir().unwrap();
-        let ended = write(ground.path(), SEED, &mut |done| {
+        let work_dir = tempfile::tempdir().unwrap();
+        let ended = write(work_dir.path(), SEED, &mut |done| {
             if done < count {
                 return Ok(());
             }
             Err(io::Error::from(io::ErrorKind::Interrupted))
         });
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::Interrupted);
-        ground
+        work_dir
     }
 
     /// Files that stand after so many operations, none of which the next ones touch.
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn what_was_acknowledged_and_what_was_under_way_is_no_loss() {
         for count in [1, 10, 100, 300] {
-            let ground = cut_after(count);
+            let work_dir = cut_after(count);
             // The word of up to two operations may not have been heard.
             for heard in count.saturating_sub(UNDER_WAY as u64)..=count {
-                let judgement = judge(ground.path(), SEED, heard);
+                let judgement = judge(work_dir.path(), SEED, heard);
                 assert_eq!(judgement.losses(), 0, "{count} {heard}: {judgement:?}");
             }
         }
@@ -236,40 +236,42 @@ mod tests {
         let files = quiet_files(count);
         let (file, state) = files[files.len() / 2];
         assert!(state.length > 1);
-        let at = |ground: &TempDir| path(ground.path(), state.directory, file);
-        let flipped = |ground: &TempDir| {
-            let mut bytes = fs::read(at(ground)).unwrap();
+        let at = |work_dir: &TempDir| path(work_dir.path(), state.directory, file);
+        let flipped = |work_dir: &TempDir| {
+            let mut bytes = fs::read(at(work_dir)).unwrap();
             bytes[0] ^= 1;
-            fs::write(at(ground), bytes).unwrap();
+            fs::write(at(work_dir), bytes).unwrap();
         };
-        let shorter = |ground: &TempDir| {
-            let bytes = fs::read(at(ground)).unwrap();
-            fs::write(at(ground), &bytes[..bytes.len() - 1]).unwrap();
+        let shorter = |work_dir: &TempDir| {
+            let bytes = fs::read(at(work_dir)).unwrap();
+            fs::write(at(work_dir), &bytes[..bytes.len() - 1]).unwrap();
         };
         let harms: [(Loss, Harm<'_>); 4] = [
-            (Loss::Missing, &|ground| {
-                fs::remove_file(at(ground)).unwrap();
+            (Loss::Missing, &|work_dir| {
+                fs::remove_file(at(work_dir)).unwrap();
             }),
-            (Loss::Empty, &|ground| fs::write(at(ground), "").unwrap()),
+            (Loss::Empty, &|work_dir| {
+                fs::write(at(work_dir), "").unwrap();
+            }),
             (Loss::Torn, &flipped),
             (Loss::Stale, &shorter),
         ];
         for (loss, harm) in harms {
-            let ground = cut_after(count);
-            harm(&ground);
-            let judgement = judge(ground.path(), SEED, count);
+            let work_dir = cut_after(count);
+            harm(&work_dir);
+            let judgement = judge(work_dir.path(), SEED, count);
             assert_eq!(judgement.lost, BTreeMap::from([(loss, 1)]), "{judgement:?}");
             assert!(judgement.told[0].contains(loss.name()), "{judgement:?}");
         }
-        let ground = cut_after(count);
+        let work_dir = cut_after(count);
         let mut script = Script::new(SEED);
         (0..count).for_each(|_| {
             script.next();
         });
         let live = script.live();
         let gone = (1..=script.made()).find(|file| !live.contains_key(file));
-        fs::write(path(ground.path(), 0, gone.unwrap()), "back").unwrap();
-        let judgement = judge(ground.path(), SEED, count);
+        fs::write(path(work_dir.path(), 0, gone.unwrap()), "back").unwrap();
+        let judgement = judge(work_dir.path(), SEED, count);
         assert_eq!(judgement.lost, BTreeMap::from([(Loss::Returned, 1)]));
     }
 
@@ -283,15 +285,15 @@ mod tests {
             })
         };
         let (number, operation) = next(&mut script).unwrap();
-        let ground = cut_after(number - 1);
+        let work_dir = cut_after(number - 1);
         let before = operation.before.unwrap();
-        let at = path(ground.path(), before.directory, operation.file);
+        let at = path(work_dir.path(), before.directory, operation.file);
         let mut bytes = fs::read(&at).unwrap();
         bytes.extend([0; 1]);
         fs::write(&at, &bytes).unwrap();
-        assert_eq!(judge(ground.path(), SEED, number - 1).losses(), 0);
+        assert_eq!(judge(work_dir.path(), SEED, number - 1).losses(), 0);
         bytes[0] ^= 1;
         fs::write(&at, &bytes).unwrap();
-        assert_eq!(judge(ground.path(), SEED, number - 1).losses(), 1);
+        assert_eq!(judge(work_dir.path(), SEED, number - 1).losses(), 1);
     }
 }

@@ -8,7 +8,7 @@ use super::space::Space;
 use crate::datasets::content::{BUFFER, Content, Stream};
 use crate::datasets::seed::Seed;
 use crate::fragments;
-use fsdyno_model::{Bytes, Fragmentation, Stop};
+use fsdyno_model::{Bytes, CancelToken, Fragmentation};
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, write};
@@ -28,7 +28,7 @@ pub(super) struct Files<'a> {
     directories: Vec<OwnedFd>,
     buffer: Box<[u8]>,
     seed: Seed,
-    stop: &'a Stop,
+    stop: &'a CancelToken,
     progress: Teller<'a>,
     /// Written since the file system was last told to write everything.
     unwritten: u64,
@@ -43,7 +43,7 @@ impl<'a> Files<'a> {
     pub(super) fn make(
         root: &Path,
         seed: Seed,
-        stop: &'a Stop,
+        stop: &'a CancelToken,
         progress: Teller<'a>,
     ) -> Result<Self, StateError> {
         let made = |path: &Path| {
@@ -254,7 +254,7 @@ mod tests {
     fn files_are_made_grown_cut_and_removed_and_counted() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("state");
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let mut ignored = |_| {};
         let teller = Teller::new(&mut ignored);
         let mut files = Files::make(&root, Seed::new(1), &stop, teller).unwrap();

@@ -3,7 +3,7 @@
 //! What brings a state about is a [`Manner`]: one file in this folder and one line in [`ALL`]. All
 //! of them write numbered files of incompressible content below [`DIRECTORY`], through our own
 //! system calls, untimed and unverified, until the utilisation asked for is reached (see
-//! [`GroundState`] for what that is). They approach it from below, and take what the file system
+//! [`InitialState`] for what that is). They approach it from below, and take what the file system
 //! itself says (statfs after syncfs), so that metadata counts.
 
 mod aged;
@@ -22,7 +22,7 @@ pub use space::Space;
 use crate::datasets::seed::Seed;
 use files::Files;
 use fsdyno_model::units::three_digits;
-use fsdyno_model::{Bytes, Fragmentation, GroundState, Nanos, Stop};
+use fsdyno_model::{Bytes, CancelToken, Fragmentation, InitialState, Nanos};
 use progress::Teller;
 use std::fmt;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub struct Manner {
     /// What it does, in one line.
     pub title: &'static str,
     /// Whether it is the one for a state.
-    applies: fn(&GroundState) -> bool,
+    applies: fn(&InitialState) -> bool,
     /// Brings the state about.
     run: fn(&mut Work<'_>) -> Result<String, StateError>,
 }
@@ -83,9 +83,9 @@ pub struct Reached {
 /// The same seed on a file system of the same size gives the same files and the same sequence.
 pub fn bring_about(
     root: &Path,
-    state: &GroundState,
+    state: &InitialState,
     seed: u64,
-    stop: &Stop,
+    stop: &CancelToken,
     told: &mut dyn FnMut(Progress),
 ) -> Result<Option<Reached>, StateError> {
     let Some(permille) = state.fill_permille else {

@@ -3,7 +3,7 @@
 
 use super::entry::{self, DEEPEST};
 use super::{Comparison, TreeError};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -38,7 +38,7 @@ impl Default for Options {
 }
 
 /// Compares two trees in everything a copy is to keep.
-pub fn compare(a: &Path, b: &Path, stop: &Stop) -> Result<Comparison, TreeError> {
+pub fn compare(a: &Path, b: &Path, stop: &CancelToken) -> Result<Comparison, TreeError> {
     compare_with(a, b, Options::default(), stop)
 }
 
@@ -47,7 +47,7 @@ pub fn compare_with(
     a: &Path,
     b: &Path,
     options: Options,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<Comparison, TreeError> {
     let sides = [Root::open(a)?, Root::open(b)?];
     let mut comparer = Comparer {
@@ -97,7 +97,7 @@ struct Comparer<'s> {
     links: [HashMap<Inode, Inode>; 2],
     buffers: [Box<[u8]>; 2],
     options: Options,
-    stop: &'s Stop,
+    stop: &'s CancelToken,
     found: Comparison,
 }
 

@@ -35,7 +35,7 @@ fn differences(change: impl FnOnce(&Path)) -> Vec<String> {
             directory_times: false,
             ..Options::default()
         },
-        &Stop::new(),
+        &CancelToken::new(),
     )
     .unwrap();
     assert_eq!(found.total, found.differences.len() as u64);
@@ -57,7 +57,7 @@ fn keep_date(path: &Path, change: impl FnOnce(&Path)) {
 #[test]
 fn a_copy_compares_equal() {
     let (_place, a, b) = pair();
-    let found = compare(&a, &b, &Stop::new()).unwrap();
+    let found = compare(&a, &b, &CancelToken::new()).unwrap();
     assert!(found.equal(), "{:?}", found.differences);
     assert_eq!(
         (found.files, found.directories, found.bytes.0),
@@ -143,13 +143,17 @@ fn times_of_directories_are_compared_unless_told_not_to() {
     let (_place, a, b) = pair();
     files::write(b.join("d/new"), "").unwrap();
     files::remove_file(b.join("d/new")).unwrap();
-    let whole = compare(&a, &b, &Stop::new()).unwrap();
+    let whole = compare(&a, &b, &CancelToken::new()).unwrap();
     assert_eq!(whole.total, 1, "{:?}", whole.differences);
     let options = Options {
         directory_times: false,
         ..Options::default()
     };
-    assert!(compare_with(&a, &b, options, &Stop::new()).unwrap().equal());
+    assert!(
+        compare_with(&a, &b, options, &CancelToken::new())
+            .unwrap()
+            .equal()
+    );
 }
 
 #[test]
@@ -162,6 +166,6 @@ fn only_the_first_differences_are_kept_and_all_are_counted() {
         directory_times: false,
         ..Options::default()
     };
-    let found = compare_with(&a, &b, options, &Stop::new()).unwrap();
+    let found = compare_with(&a, &b, options, &CancelToken::new()).unwrap();
     assert_eq!((found.total, found.differences.len()), (50, 20));
 }

@@ -4,12 +4,12 @@
 //! Compared are type, mode, owner, size, content, time of last change, target of symbolic links,
 //! structure of hard links, device numbers and extended attributes. Holes are not.
 
-mod against_archive;
+mod archive_comparison;
 mod compare;
 pub(crate) mod entry;
 mod error;
 
-pub use against_archive::{compare_archive, compare_archive_with};
+pub use archive_comparison::{compare_archive, compare_archive_with};
 pub use compare::{Options, compare, compare_with};
 pub use error::TreeError;
 

@@ -17,15 +17,15 @@ mod source;
 
 pub use kinds::KINDS;
 
-use super::course::{Course, Told};
+use super::timeline::{TimelineRecorder, Told};
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch::{self, Watch};
 use data::Data;
 use files::Files;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::{Better, Figure, Tally};
-use fsdyno_model::stop::Stop;
 use fsdyno_model::units::{Bytes, Nanos};
 use fsdyno_model::warning::{Warning, WarningKind};
 use parameters::{DataParameters, FileParameters};
@@ -152,15 +152,15 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
 pub(crate) struct Place<'a> {
     /// The ground.
     pub root: &'a Path,
-    pub stop: &'a Stop,
+    pub stop: &'a CancelToken,
 }
 
 impl Place<'_> {
     /// The directory of all phases.
     fn open<E: Engine>(&self, engine: &mut E) -> Result<E::Dir, LoadError> {
-        let ground = engine.open_ground(self.root)?;
-        let home = engine.open_dir(&ground, HOME)?;
-        engine.close_dir(ground);
+        let work_dir = engine.open_ground(self.root)?;
+        let home = engine.open_dir(&work_dir, HOME)?;
+        engine.close_dir(work_dir);
         Ok(home)
     }
 }
@@ -256,7 +256,7 @@ pub(crate) struct Done {
     pub tally: Tally,
     pub figures: Vec<Figure>,
     /// How long operations took in all passes, and what was done when in the first.
-    pub course: Told,
+    pub timeline: Told,
     pub warnings: Vec<Warning>,
 }
 
@@ -324,7 +324,7 @@ impl Bonnie {
             passes += 1;
             if passes == 1 {
                 first = pass.returned;
-                self.courses_mut().for_each(Course::repeat);
+                self.courses_mut().for_each(TimelineRecorder::repeat);
             }
             returned += pass.returned;
             elapsed += pass.elapsed;
@@ -336,9 +336,9 @@ impl Bonnie {
                 break pass.tally;
             }
         };
-        let course = Course::joined(self.courses());
+        let timeline = TimelineRecorder::joined(self.courses());
         let figures = figures(
-            &course,
+            &timeline,
             &Sums {
                 bytes: all.bytes.0,
                 operations,
@@ -357,7 +357,7 @@ impl Bonnie {
                 ..tally
             },
             figures,
-            course: course.told(self.phase.operation(), Nanos(first)),
+            timeline: timeline.told(self.phase.operation(), Nanos(first)),
             warnings: self.doubts(elapsed),
         })
     }
@@ -381,21 +381,22 @@ impl Bonnie {
     }
 
     /// The courses of its workers.
-    fn courses(&self) -> impl Iterator<Item = &Course> {
+    fn courses(&self) -> impl Iterator<Item = &TimelineRecorder> {
         let (one, many) = match &self.room {
             Room::Data(data) => (None, &data.rooms[..]),
-            Room::Files(files) => (Some(&files.course), &[][..]),
-        };
-        one.into_iter().chain(many.iter().map(|room| &room.course))
-    }
-
-    fn courses_mut(&mut self) -> impl Iterator<Item = &mut Course> {
-        let (one, many) = match &mut self.room {
-            Room::Data(data) => (None, &mut data.rooms[..]),
-            Room::Files(files) => (Some(&mut files.course), &mut [][..]),
+            Room::Files(files) => (Some(&files.timeline), &[][..]),
         };
         one.into_iter()
-            .chain(many.iter_mut().map(|room| &mut room.course))
+            .chain(many.iter().map(|room| &room.timeline))
+    }
+
+    fn courses_mut(&mut self) -> impl Iterator<Item = &mut TimelineRecorder> {
+        let (one, many) = match &mut self.room {
+            Room::Data(data) => (None, &mut data.rooms[..]),
+            Room::Files(files) => (Some(&mut files.timeline), &mut [][..]),
+        };
+        one.into_iter()
+            .chain(many.iter_mut().map(|room| &mut room.timeline))
     }
 
     fn doubts(&self, elapsed: u64) -> Vec<Warning> {
@@ -424,14 +425,14 @@ impl Bonnie {
     }
 }
 
-fn figures(course: &Course, sums: &Sums) -> Vec<Figure> {
+fn figures(timeline: &TimelineRecorder, sums: &Sums) -> Vec<Figure> {
     let mut figures = vec![sums.rate("rate", sums.elapsed)];
     if sums.returned < sums.elapsed {
         figures.push(sums.rate("rate until return", sums.returned));
     }
     let share = 100.0 * sums.busy as f64 / sums.elapsed.max(1) as f64;
     figures.push(Figure::new("cpu", share, "%", Better::Lower));
-    figures.extend(course.latencies.figures());
+    figures.extend(timeline.latencies.figures());
     figures
 }
 

@@ -3,7 +3,7 @@
 
 use super::attributes::{Creation, Keeper};
 use super::data::Mover;
-use super::together::{Hand, Shared, walk_together};
+use super::parallel_walk::{Hand, Shared, walk_together};
 use super::walk::{Above, Left, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::{Kind, Meta};
@@ -90,7 +90,7 @@ fn run<E: Engine + Send>(
              symlink,
              trail,
              keeper,
-             course,
+             timeline,
              ..
          }| {
             let visitor = Copy::<E> {
@@ -112,7 +112,7 @@ fn run<E: Engine + Send>(
             Hand {
                 visitor,
                 trail,
-                course,
+                timeline,
             }
         },
     );

@@ -2,8 +2,8 @@
 
 use crate::engines::meta::Meta;
 use crate::engines::{Engine, LoadError};
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::CopyMethod;
-use fsdyno_model::stop::Stop;
 
 /// The size of a buffer for data: large enough for one call a small file, small enough for the
 /// second-level cache.
@@ -14,7 +14,7 @@ pub const BUFFER: usize = 128 * 1024;
 pub struct Mover<'a> {
     pub method: CopyMethod,
     pub buffer: &'a mut [u8],
-    pub stop: &'a Stop,
+    pub stop: &'a CancelToken,
 }
 
 impl Mover<'_> {

@@ -1,7 +1,7 @@
 //! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed. By the
 //! numbers of their inodes it takes a tenth more on a file system that lists as files were made.
 
-use super::together::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Hand, Shared, walk_ground_together};
 use super::walk::{Above, Left, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
@@ -45,14 +45,18 @@ fn run<E: Engine + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(|Scratch { trail, course, .. }| {
-        let visitor = Delete::default();
-        Hand {
-            visitor,
-            trail,
-            course,
-        }
-    });
+    let hands = rooms.iter_mut().map(
+        |Scratch {
+             trail, timeline, ..
+         }| {
+            let visitor = Delete::default();
+            Hand {
+                visitor,
+                trail,
+                timeline,
+            }
+        },
+    );
     let mut hands: Vec<_> = hands.collect();
     let calls = walk_ground_together(engine, job, &mut hands)?;
     Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))

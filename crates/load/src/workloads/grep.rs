@@ -1,13 +1,13 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
 //! lines `grep -r` would print: of a file with zero bytes in it, one line that says it matches.
 
-use super::together::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Hand, Shared, walk_ground_together};
 use super::walk::{Above, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
-use fsdyno_model::stop::Stop;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use std::ffi::CStr;
@@ -104,7 +104,7 @@ impl Sink for Count {
 
 struct GrepAll<'a> {
     search: &'a mut Search,
-    stop: &'a Stop,
+    stop: &'a CancelToken,
     tally: Tally,
 }
 
@@ -118,7 +118,7 @@ fn run<E: Engine + Send>(
         |Scratch {
              search,
              trail,
-             course,
+             timeline,
              ..
          }| {
             let visitor = GrepAll {
@@ -129,7 +129,7 @@ fn run<E: Engine + Send>(
             Some(Hand {
                 visitor,
                 trail,
-                course,
+                timeline,
             })
         },
     );

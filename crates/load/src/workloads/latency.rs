@@ -2,8 +2,8 @@
 //! laid out before. What an operation is, the phase says.
 
 use crate::measure::watch;
-use fsdyno_model::course::LatencyDistribution;
 use fsdyno_model::sample::{Better, Figure};
+use fsdyno_model::timeline::LatencyDistribution;
 use hdrhistogram::Histogram;
 
 /// The longest that is told apart, nanoseconds: an hour.

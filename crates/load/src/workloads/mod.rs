@@ -1,39 +1,39 @@
 //! Workloads: what is done with the files, one file for each kind of phase, written once for all
 //! engines. How a call reaches the kernel is the affair of `engines`; the clock, of `measure`.
 
-mod apart;
 mod attributes;
+mod barrier;
 pub mod bonnie;
 mod buffer;
 pub mod copy;
-pub(crate) mod course;
 mod data;
 pub mod delete;
 pub mod grep;
 mod latency;
 pub mod mongo;
 pub mod op;
+mod parallel_walk;
 pub mod read;
 mod ready;
-mod side_by_side;
 pub mod stat_walk;
-mod together;
+pub(crate) mod timeline;
 pub mod untar;
 mod walk;
+mod worker_process;
 
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
 use crate::measure::watch;
 use crate::tools::{self, Form, Given, Parameter};
 use attributes::Keeper;
-use course::Course;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::Tally;
-use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::Warning;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use timeline::TimelineRecorder;
 use walk::Trail;
 
 /// What one operation is called where it is the work on one file.
@@ -154,12 +154,12 @@ pub(crate) struct Job<'a> {
     pub workers: usize,
     /// Whether the clock is read for every file, by phases that need not.
     pub each_file: bool,
-    pub stop: &'a Stop,
+    pub stop: &'a CancelToken,
 }
 
 impl<'a> Job<'a> {
     /// A job on the ground alone: no tree, no archive, nothing to search for, no file timed.
-    pub fn bare(root: &'a Path, stop: &'a Stop) -> Self {
+    pub fn bare(root: &'a Path, stop: &'a CancelToken) -> Self {
         Self {
             root,
             source: CString::default(),
@@ -194,7 +194,7 @@ pub(crate) struct Scratch {
     pub search: Option<grep::Search>,
     pub trail: Trail,
     pub keeper: Keeper,
-    pub course: Course,
+    pub timeline: TimelineRecorder,
 }
 
 impl Scratch {
@@ -222,7 +222,7 @@ impl Scratch {
             symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
             trail: Trail::default(),
             keeper: Keeper::default(),
-            course: Course::new(),
+            timeline: TimelineRecorder::new(),
         })
     }
 
@@ -231,14 +231,14 @@ impl Scratch {
         if job.each_file {
             let now = watch::now();
             for one in all {
-                one.course.begin_at(now);
+                one.timeline.begin_at(now);
             }
         }
     }
 
     /// The course of all workers together.
-    pub fn course(all: &[Self]) -> Course {
-        Course::joined(all.iter().map(|one| &one.course))
+    pub fn timeline(all: &[Self]) -> TimelineRecorder {
+        TimelineRecorder::joined(all.iter().map(|one| &one.timeline))
     }
 
     /// Doubts that came up during the phase, of all workers.

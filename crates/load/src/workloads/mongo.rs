@@ -134,8 +134,8 @@ mod tests {
     use crate::engines::sync::Sync;
     use crate::trees;
     use crate::workloads::Job;
+    use fsdyno_model::cancel::CancelToken;
     use fsdyno_model::sample::Tally;
-    use fsdyno_model::stop::Stop;
     use std::fs;
     use std::path::Path;
     use workers::{Mongo, Worker};
@@ -144,7 +144,7 @@ mod tests {
 
     /// Does a phase in a directory.
     fn phase(mongo: &mut Mongo, root: &Path, work: Work) -> Tally {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let job = Job::bare(root, &stop);
         mongo.run(&mut Sync::default(), &job, work).unwrap()
     }
@@ -183,7 +183,7 @@ mod tests {
             );
             phase(&mut mongo, root, copy::copy);
             assert_eq!(names(root).len() as u64, 2 * trees);
-            let stop = Stop::new();
+            let stop = CancelToken::new();
             let same = |a: &str, b: &str| {
                 trees::compare(&root.join(a), &root.join(b), &stop)
                     .unwrap()

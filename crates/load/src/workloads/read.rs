@@ -1,12 +1,12 @@
 //! `read`: reads every byte of every file of the newest tree.
 
-use super::together::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Hand, Shared, walk_ground_together};
 use super::walk::{Above, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
-use fsdyno_model::stop::Stop;
 use std::ffi::CStr;
 
 /// The kind `read`.
@@ -36,12 +36,12 @@ fn tools(job: &Job<'_>) -> ToolRun {
 /// Reads every regular file it meets, a buffer at a time.
 pub(super) struct ReadAll<'a> {
     buffer: &'a mut [u8],
-    stop: &'a Stop,
+    stop: &'a CancelToken,
     pub tally: Tally,
 }
 
 impl<'a> ReadAll<'a> {
-    pub fn new(buffer: &'a mut [u8], stop: &'a Stop) -> Self {
+    pub fn new(buffer: &'a mut [u8], stop: &'a CancelToken) -> Self {
         Self {
             buffer,
             stop,
@@ -59,14 +59,14 @@ fn run<E: Engine + Send>(
         |Scratch {
              data,
              trail,
-             course,
+             timeline,
              ..
          }| {
             let visitor = ReadAll::new(data, job.stop);
             Hand {
                 visitor,
                 trail,
-                course,
+                timeline,
             }
         },
     );

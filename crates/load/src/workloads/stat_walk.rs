@@ -1,6 +1,6 @@
 //! `stat-walk`: walks the newest tree and stats everything in it, following nothing.
 
-use super::together::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Hand, Shared, walk_ground_together};
 use super::walk::{Above, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, summed};
 use crate::engines::meta::Kind;
@@ -41,15 +41,19 @@ fn run<E: Engine + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(|Scratch { trail, course, .. }| {
-        let tally = Tally::default();
-        let visitor = StatAll { tally };
-        Hand {
-            visitor,
-            trail,
-            course,
-        }
-    });
+    let hands = rooms.iter_mut().map(
+        |Scratch {
+             trail, timeline, ..
+         }| {
+            let tally = Tally::default();
+            let visitor = StatAll { tally };
+            Hand {
+                visitor,
+                trail,
+                timeline,
+            }
+        },
+    );
     let mut hands: Vec<_> = hands.collect();
     let calls = walk_ground_together(engine, job, &mut hands)?;
     Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))

@@ -79,7 +79,7 @@ fn run<E: Engine>(
         ..Tally::default()
     };
     let refused = |broken| broken_archive(job.archive, broken);
-    let course = &mut scratch.course;
+    let timeline = &mut scratch.timeline;
     while members.next(&mut stream, &mut member).map_err(refused)? {
         if job.stop.requested() {
             return Err(LoadError::Stopped);
@@ -87,13 +87,13 @@ fn run<E: Engine>(
         let stored = member.stored;
         let Some(name) = place.go_to_parent(engine, job.archive, &member.path)? else {
             place.root_is(member.meta);
-            course.resume();
+            timeline.resume();
             continue;
         };
         match member.meta.kind {
             Kind::Directory => {
                 done.directories += u64::from(place.directory(engine, &name, member.meta)?);
-                course.resume();
+                timeline.resume();
             }
             _ if member.hard_link => {
                 place.hard_link(engine, job.archive, &name, &member)?;
@@ -115,7 +115,7 @@ fn run<E: Engine>(
         stream
             .skip(padding)
             .map_err(|error| refused(error.into()))?;
-        course.follow(&done);
+        timeline.follow(&done);
     }
     place.finish(engine)?;
     engine.close_dir(base);

@@ -2,12 +2,12 @@
 //! What is done on the way is the visitor's affair.
 
 use super::Job;
-use super::course::Course;
+use super::timeline::TimelineRecorder;
 use crate::engines::listing::{Entry, Listing};
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target};
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
-use fsdyno_model::stop::Stop;
 use std::ffi::CStr;
 
 /// Buffers laid out beforehand: deeper trees are rare, and get theirs when they come.
@@ -97,11 +97,11 @@ pub fn walk_ground<E: Engine, V: Visitor<E>>(
     engine: &mut E,
     job: &Job<'_>,
     root: &CStr,
-    (trail, course): (&mut Trail, &mut Course),
+    (trail, timeline): (&mut Trail, &mut TimelineRecorder),
     visitor: &mut V,
 ) -> Result<(), LoadError> {
     let base = engine.open_ground(job.root)?;
-    walk(engine, &base, root, (trail, course), job.stop, visitor)?;
+    walk(engine, &base, root, (trail, timeline), job.stop, visitor)?;
     engine.close_dir(base);
     Ok(())
 }
@@ -112,8 +112,8 @@ pub fn walk<E: Engine, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
     root: &CStr,
-    (trail, course): (&mut Trail, &mut Course),
-    stop: &Stop,
+    (trail, timeline): (&mut Trail, &mut TimelineRecorder),
+    stop: &CancelToken,
     visitor: &mut V,
 ) -> Result<(), LoadError> {
     let listings = &mut trail.listings;
@@ -147,11 +147,11 @@ pub fn walk<E: Engine, V: Visitor<E>>(
         };
         if kind != Kind::Directory {
             if between {
-                course.resume();
+                timeline.resume();
                 between = false;
             }
             visitor.entry(engine, dir, level, name, kind)?;
-            course.follow(visitor.tally());
+            timeline.follow(visitor.tally());
             continue;
         }
         between = true;
@@ -217,7 +217,7 @@ mod tests {
     /// Asks to stop at the tenth file.
     struct Tenth {
         seen: Tally,
-        stop: Stop,
+        stop: CancelToken,
     }
 
     impl<E: Engine> Visitor<E> for Tenth {
@@ -261,19 +261,19 @@ mod tests {
             bytes: 0,
         });
         let base = engine.open_ground("/".as_ref()).unwrap();
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let mut tenth = Tenth {
             seen: Tally::default(),
             stop: stop.clone(),
         };
         let mut trail = Trail::default();
-        let mut course = Course::new();
-        course.begin();
-        let room = (&mut trail, &mut course);
+        let mut timeline = TimelineRecorder::new();
+        timeline.begin();
+        let room = (&mut trail, &mut timeline);
         let end = walk(&mut engine, &base, c"tree", room, &stop, &mut tenth);
         assert!(matches!(end, Err(LoadError::Stopped)));
         assert_eq!(tenth.seen.files, 10);
         // Each file that was done is in the course.
-        assert_eq!(course.latencies.count(), 10);
+        assert_eq!(timeline.latencies.count(), 10);
     }
 }

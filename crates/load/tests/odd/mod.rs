@@ -1,6 +1,6 @@
 //! A tree with everything odd in it, and a description of a tree to compare by.
 
-use fsdyno_load::ground::Ground;
+use fsdyno_load::work_dir::WorkDir;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,13 +11,13 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symli
 use std::path::{Path, PathBuf};
 
 /// A directory that goes away, with a ground in it and the odd tree on the ground.
-pub fn ground() -> (tempfile::TempDir, Ground) {
+pub fn work_dir() -> (tempfile::TempDir, WorkDir) {
     let home = tempfile::tempdir().unwrap();
-    let mut ground = Ground::new(home.path());
+    let mut work_dir = WorkDir::new(home.path());
     let tree = home.path().join("tree");
     make(&tree);
-    ground.trees.push(tree);
-    (home, ground)
+    work_dir.trees.push(tree);
+    (home, work_dir)
 }
 
 fn times(path: &Path, seconds: i64, nanos: i64) {

@@ -1,11 +1,11 @@
 //! Running a phase on a ground.
 
-use fsdyno_load::ground::Ground;
 use fsdyno_load::measure::{self, LoadError, Measured, Request};
+use fsdyno_load::work_dir::WorkDir;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::evidence::CacheState;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
-use fsdyno_model::stop::Stop;
 
 /// A phase of that kind.
 pub fn phase(kind: &str) -> PhasePlan {
@@ -19,13 +19,13 @@ pub fn phase(kind: &str) -> PhasePlan {
 }
 
 /// Runs a phase on a ground.
-pub fn run(ground: &mut Ground, engine: &str, phase: &PhasePlan) -> Result<Measured, LoadError> {
-    run_by(ground, engine, phase, CopyMethod::ReadWrite)
+pub fn run(work_dir: &mut WorkDir, engine: &str, phase: &PhasePlan) -> Result<Measured, LoadError> {
+    run_by(work_dir, engine, phase, CopyMethod::ReadWrite)
 }
 
 /// Runs a phase on a ground, with a copy method.
 pub fn run_by(
-    ground: &mut Ground,
+    work_dir: &mut WorkDir,
     engine: &str,
     phase: &PhasePlan,
     copy_method: CopyMethod,
@@ -35,12 +35,12 @@ pub fn run_by(
         phase,
         engine,
         copy_method,
-        ground,
+        work_dir,
         facts: None,
         durable: true,
         handicap_permille: 0,
         each_file: true,
-        stop: &Stop::new(),
+        stop: &CancelToken::new(),
         mark: &mut |point| marks.push(point),
     })?;
     assert_eq!(marks, [Point::Begins, Point::Returned], "{}", phase.kind);

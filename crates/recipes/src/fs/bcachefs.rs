@@ -1,7 +1,7 @@
 //! bcachefs, on one device or over several.
 
 use super::{Check, Filesystem, block_requirements, on_directory, on_first};
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;

@@ -16,7 +16,7 @@
 //!   to be checked.
 
 use super::{Check, Filesystem, mount_first, on_directory, on_first};
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::step::OURSELVES;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
 use std::path::Path;

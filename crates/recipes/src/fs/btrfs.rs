@@ -1,7 +1,7 @@
 //! Btrfs, on one device or as a pool of several.
 
 use super::{Check, Filesystem, block_requirements, mount_first, on_directory, on_first};
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use crate::options;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;

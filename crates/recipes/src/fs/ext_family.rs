@@ -5,7 +5,7 @@
 //! is written with backspaces.
 
 use super::{Check, Filesystem, block_requirements, mount_first, on_first};
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! F2FS, a log for flash.
 
 use super::plain_data::Plain;
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::Bytes;
 
 /// F2FS, as mkfs.f2fs makes it.

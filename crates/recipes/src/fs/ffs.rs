@@ -5,7 +5,7 @@
 //! `DragonFly`.
 
 use super::{Check, Filesystem, make_first, mount_first, on_first};
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! JFS, of AIX and OS/2.
 
 use super::plain_data::Plain;
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::Bytes;
 
 /// JFS, as mkfs.jfs makes it.

@@ -21,7 +21,7 @@ mod ufs2;
 mod xfs;
 mod zfs;
 
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step};
 use std::path::Path;
 

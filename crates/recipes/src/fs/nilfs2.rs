@@ -2,7 +2,7 @@
 //! daemon of mount.nilfs2, does not run: what is written over is not given back within a cell.
 
 use super::plain_data::Plain;
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::Bytes;
 
 /// NILFS2, as mkfs.nilfs2 makes it.

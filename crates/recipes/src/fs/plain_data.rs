@@ -2,7 +2,7 @@
 //! takes options and then the device, mounted under their own names.
 
 use super::{Check, Filesystem, block_requirements, make_first, mount_first, on_first};
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! `ReiserFS` (version 3), which left the kernel with Linux 6.13.
 
 use super::plain_data::Plain;
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::Bytes;
 
 /// `ReiserFS`, as mkfs.reiserfs makes it.

@@ -3,7 +3,7 @@
 use super::{
     Check, Filesystem, block_requirements, make_first, mount_first, on_directory, on_first,
 };
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 

@@ -9,7 +9,7 @@
 mod properties;
 
 use super::{Check, Filesystem};
-use crate::mkfs_words::MkfsGrammar;
+use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step};
 use std::path::{Path, PathBuf};
 

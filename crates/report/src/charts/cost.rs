@@ -118,7 +118,7 @@ fn in_words(figure: f64, unit: Unit) -> String {
     match unit {
         Unit::Nanoseconds => time(figure),
         Unit::Bytes => format!("{sign}{}", Bytes(whole)),
-        _ if figure.fract() != 0.0 => crate::words::significant(figure),
+        _ if figure.fract() != 0.0 => crate::terms::significant(figure),
         _ => format!("{sign}{}", grouped(whole)),
     }
 }

@@ -7,7 +7,7 @@ use super::of_run::Place;
 use super::samples::time;
 use super::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
 use crate::table::PhaseTable;
-use crate::words;
+use crate::terms;
 use fsdyno_model::{LatencyDistribution, Sample};
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub(super) fn chart(
             }),
         });
         chart.panels.push(Panel {
-            title: words::printable(operation),
+            title: terms::printable(operation),
             x: Axis::of("operations no longer than that", Unit::Part, Scale::Nines),
             y: Some(Axis::of("latency", Unit::Nanoseconds, Scale::Log)),
             rows: Vec::new(),

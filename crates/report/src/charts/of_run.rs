@@ -2,7 +2,7 @@
 
 use super::{Chart, Kind, cost, latency, ratios, repeats, samples, throughput};
 use crate::table::{Comparison, Comparisons, Lab, PhaseTable, labs};
-use crate::words;
+use crate::terms;
 use fsdyno_model::ResultSet;
 
 /// What is drawn of a run; everything where nothing is said.
@@ -86,7 +86,7 @@ impl Place<'_> {
 
     /// What a phase is called in titles.
     pub(super) fn name(&self, workload: &str, phase: &str) -> String {
-        words::phase(self.comparison.workloads.len(), workload, phase)
+        terms::phase(self.comparison.workloads.len(), workload, phase)
     }
 }
 
@@ -163,7 +163,7 @@ pub fn choose(run: &str, charts: Vec<Chart>, names: &[String]) -> Result<Vec<Cha
                 run: run.to_owned(),
                 what: "chart",
                 typed: typed.clone(),
-                known: words::list(&known),
+                known: terms::list(&known),
             });
         }
     }
@@ -198,7 +198,7 @@ fn check(set: &ResultSet, filter: &Filter) -> Result<(), NoChart> {
     for (what, typed, known) in asked {
         let mut known: Vec<String> = known
             .into_iter()
-            .map(|name| words::printable(name))
+            .map(|name| terms::printable(name))
             .collect();
         known.dedup();
         if let Some(typed) = typed.into_iter().find(|name| !known.contains(name)) {
@@ -206,7 +206,7 @@ fn check(set: &ResultSet, filter: &Filter) -> Result<(), NoChart> {
                 run: set.run.id.clone(),
                 what,
                 typed: typed.clone(),
-                known: words::list(&known),
+                known: terms::list(&known),
             });
         }
     }

@@ -4,7 +4,7 @@ use super::of_run::{Filter, Place};
 use super::samples::ratio_axis;
 use super::{Chart, Kind, Mark, Panel, Row, Series};
 use crate::table::{Comparison, Line, Standing};
-use crate::words;
+use crate::terms;
 use fsdyno_stats::PairedRatio;
 use std::fmt::Write as _;
 
@@ -127,7 +127,7 @@ impl<'a> Rows<'a> {
         self.open |= mark == "? ";
         let value = match ratio {
             Some(_) if at == 0 => "base".to_owned(),
-            Some(ratio) => format!("{mark}{}\u{d7}", words::ratio(ratio.middle)),
+            Some(ratio) => format!("{mark}{}\u{d7}", terms::ratio(ratio.middle)),
             None => "\u{2013}".to_owned(),
         };
         self.panel.rows.push(Row {
@@ -150,12 +150,12 @@ fn told(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing) ->
     if baseline {
         return format!("{label}: the baseline");
     }
-    let mut told = format!("{label}: {} times", words::ratio(ratio.middle));
+    let mut told = format!("{label}: {} times", terms::ratio(ratio.middle));
     if let Some(interval) = ratio.interval {
-        let (low, high) = (words::ratio(interval.low), words::ratio(interval.high));
+        let (low, high) = (terms::ratio(interval.low), terms::ratio(interval.high));
         let _ = write!(told, ", interval {low} to {high}");
     }
-    let _ = write!(told, ", {}", words::count(ratio.pairs, "pair"));
+    let _ = write!(told, ", {}", terms::count(ratio.pairs, "pair"));
     match standing {
         Standing::Plain => {}
         Standing::Level => told.push_str(", indistinguishable"),
@@ -168,7 +168,7 @@ fn told(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing) ->
 fn marks(ratio: &PairedRatio, y: f64, baseline: bool, told: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     if ratio.high > ratio.low && !baseline {
-        let (low, high) = (words::ratio(ratio.low), words::ratio(ratio.high));
+        let (low, high) = (terms::ratio(ratio.low), terms::ratio(ratio.high));
         marks.push(Mark::Range {
             low: ratio.low,
             high: ratio.high,

@@ -4,7 +4,7 @@ use super::of_run::Place;
 use super::samples::time;
 use super::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
 use crate::table::{Line, PhaseTable};
-use crate::words;
+use crate::terms;
 use fsdyno_stats::Summary;
 use std::fmt::Write as _;
 
@@ -89,7 +89,7 @@ fn marks(times: &[(u32, f64)], label: &str, drift: Option<f64>) -> Vec<Mark> {
     }
     if let Some(drift) = drift {
         let way = if drift > 0.0 { "rises" } else { "falls" };
-        let _ = write!(told, ", {way} by {}", words::percent(drift.abs()));
+        let _ = write!(told, ", {way} by {}", terms::percent(drift.abs()));
     }
     let mut marks = vec![Mark::Line {
         points: points.iter().map(|(x, y, _)| (*x, *y)).collect(),

@@ -4,7 +4,7 @@
 use super::of_run::Place;
 use super::{Axis, Chart, Kind, Mark, Panel, Row, Scale, Series, Unit, ratios};
 use crate::table::{Line, PhaseTable, Value};
-use crate::words;
+use crate::terms;
 use fsdyno_model::Nanos;
 use fsdyno_stats::median_interval;
 
@@ -158,7 +158,7 @@ fn bins(value: &Value, foot: f64, scale: Scale) -> Vec<Mark> {
             back(low + width * f64::from(at)),
             back(low + width * f64::from(at + 1)),
         );
-        let samples = words::count(count, "sample");
+        let samples = terms::count(count, "sample");
         Mark::Bin {
             label: format!("{} to {}: {samples}", time(low), time(high)),
             part: count as f64 / tallest,

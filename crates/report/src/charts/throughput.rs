@@ -5,7 +5,7 @@ use super::of_run::Place;
 use super::samples::time;
 use super::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
 use crate::table::PhaseTable;
-use crate::words;
+use crate::terms;
 use fsdyno_model::{Bytes, Progress, Sample, Slice};
 
 /// More slices than this are drawn together: a file counts where it ended, so that narrow slices
@@ -147,5 +147,5 @@ fn rate(value: f64, unit: Unit) -> String {
     if unit == Unit::BytesPerSecond {
         return format!("{}/s", Bytes(value.round() as u64));
     }
-    format!("{}/s", words::significant(value))
+    format!("{}/s", terms::significant(value))
 }

@@ -1,11 +1,11 @@
 //! The formats, one module each. A new one is a new file and a line in [`Format::ALL`].
 
-pub mod across;
+mod ablation;
 pub mod bencher;
 pub mod bonnie;
+pub mod compare;
 pub mod csv;
 pub mod html;
-mod inquiry;
 pub mod json;
 pub mod markdown;
 pub mod openmetrics;
@@ -13,7 +13,7 @@ mod published;
 pub mod terminal;
 pub mod why;
 
-pub use inquiry::write as inquiry;
+pub use ablation::write as ablation;
 pub use published::{against, published};
 
 use crate::{Options, ReportError};

@@ -2,7 +2,7 @@
 
 use super::csv::safe;
 use super::{Format, html, markdown, terminal};
-use crate::published::{Against, Published};
+use crate::published::{Published, PublishedComparison};
 use crate::{Options, ReportError};
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ pub fn published(
 
 /// Writes a run beside a published table: lab by lab, where it has several. JSON is an array then.
 pub fn against(
-    against: &[Against],
+    against: &[PublishedComparison],
     format: Format,
     options: &Options,
 ) -> Result<Vec<u8>, ReportError> {
@@ -72,7 +72,7 @@ pub fn against(
         format,
         why,
     };
-    let one_by_one = |write: &dyn Fn(&Against) -> Vec<u8>| {
+    let one_by_one = |write: &dyn Fn(&PublishedComparison) -> Vec<u8>| {
         let pages: Vec<Vec<u8>> = against.iter().map(write).collect();
         pages.join(&b"\n\n"[..])
     };
@@ -100,7 +100,7 @@ fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     Ok(bytes)
 }
 
-fn csv(all: &[Against]) -> Result<Vec<u8>, ::csv::Error> {
+fn csv(all: &[PublishedComparison]) -> Result<Vec<u8>, ::csv::Error> {
     let mut writer = ::csv::WriterBuilder::new()
         .terminator(::csv::Terminator::CRLF)
         .from_writer(Vec::new());

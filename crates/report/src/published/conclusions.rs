@@ -1,11 +1,11 @@
 //! What became of what was concluded: judged by the figures of today, pair by pair, with the same
 //! verdicts as every report.
 
-use super::against::{Beside, Entry, Paired};
+use super::comparison::{Beside, Entry, Paired};
 use super::judge::Judge;
 use super::{Conclusion, Table};
 use crate::reruns::Because;
-use crate::words;
+use crate::terms;
 use fsdyno_model::Better;
 use fsdyno_stats::Verdict;
 use serde::Serialize;
@@ -204,7 +204,7 @@ impl Told {
     pub fn today(&self) -> String {
         let made = self.compared.len();
         if made == 0 {
-            return format!("there are no figures of {}", words::list(&self.missing));
+            return format!("there are no figures of {}", terms::list(&self.missing));
         }
         let parts: Vec<String> = [
             Outcome::Ahead,
@@ -253,10 +253,10 @@ impl Told {
         let clause = |(ahead, others, phases): (Vec<String>, Vec<String>, Vec<&str>)| {
             format!(
                 "{} {} {} {} ({})",
-                words::list(&ahead),
+                terms::list(&ahead),
                 if ahead.len() > 1 { "are" } else { "is" },
                 outcome.words(),
-                words::list(&others),
+                terms::list(&others),
                 phases.join(", ")
             )
         };

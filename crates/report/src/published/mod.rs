@@ -6,16 +6,16 @@
 //! [`ALL`]. What lives here: their meaning. Characters and columns live in
 //! [`formats`](crate::formats).
 
-mod against;
+mod comparison;
 mod conclusions;
 mod judge;
 mod read;
 #[cfg(test)]
 mod sound_tests;
-pub(crate) mod telling;
+pub(crate) mod text;
 
-pub(crate) use against::place;
-pub use against::{Against, Apart, Beside, Entry, NothingShared, Paired};
+pub(crate) use comparison::place;
+pub use comparison::{Apart, Beside, Entry, NothingShared, Paired, PublishedComparison};
 pub use conclusions::{Compared, Holding, Outcome, Told};
 pub use read::PublishedError;
 

@@ -4,15 +4,15 @@
 //! A rerun is a file in `data/reruns/` that bears the name of its table, and a line in [`ALL`]. How
 //! a plan is made of it is not said here; what a report tells of it is (`told`).
 
-mod inquiry;
+mod ablation;
 mod read;
 #[cfg(test)]
 mod sound_tests;
-pub(crate) mod told;
+pub(crate) mod summary;
 
-pub use inquiry::{InquiryTold, OnDisk, Part, Ran, Row};
+pub use ablation::{AblationSummary, OnDisk, Part, Ran, Row};
 pub use read::RerunError;
-pub use told::{Because, Departure, NotRun, RerunTold};
+pub use summary::{Because, Departure, NotRun, RerunSummary};
 
 use crate::published::{PublishedError, Table};
 use fsdyno_model::{Bytes, Plan};
@@ -112,7 +112,7 @@ pub struct Setting {
     /// What is known of figures that come out otherwise.
     pub because: Vec<Known>,
     /// A question that is looked into beside.
-    pub inquiry: Option<Inquiry>,
+    pub inquiry: Option<Ablation>,
 }
 
 /// What a guest of today takes of its memory before any file of the workload lies in it: kernel,
@@ -206,7 +206,7 @@ pub struct Shown {
 /// A question that is looked into beside: the same work by contenders that differ in one thing, on
 /// disks that differ in one thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Inquiry {
+pub struct Ablation {
     /// What it is called: a word.
     pub name: String,
     /// The question.

@@ -1,6 +1,6 @@
 //! From the file of a rerun to a [`Setting`] in which every reference to its table is resolved.
 
-use super::{Asked, Inquiry, Known, LeftOut, Measure, Rerun, Setting, Shown};
+use super::{Ablation, Asked, Known, LeftOut, Measure, Rerun, Setting, Shown};
 use crate::published::Table;
 use fsdyno_model::Bytes;
 use serde::Deserialize;
@@ -42,7 +42,7 @@ struct Text {
     left_out: Vec<LeftOutText>,
     #[serde(default)]
     because: Vec<KnownText>,
-    inquiry: Option<InquiryText>,
+    inquiry: Option<AblationText>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,7 +75,7 @@ struct ShownText {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct InquiryText {
+struct AblationText {
     name: String,
     asks: String,
     workloads: Vec<String>,
@@ -101,7 +101,7 @@ fn assemble(text: Text, table: &Table) -> Result<Setting, String> {
     });
     let because = text.because.into_iter().map(|one| known(table, one));
     let inquiry = text.inquiry.map(|one| {
-        Ok::<_, String>(Inquiry {
+        Ok::<_, String>(Ablation {
             beside: contender(table, &one.beside)?,
             name: one.name,
             asks: one.asks,

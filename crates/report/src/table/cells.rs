@@ -1,6 +1,6 @@
 //! How the cells of a plan ended, counted.
 
-use crate::words;
+use crate::terms;
 use fsdyno_model::{Outcome, ResultSet, StopReason};
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ impl CellCounts {
 
     /// In words: `5 cells measured, 1 failed, 2 of 8 not run`.
     pub fn in_words(self) -> String {
-        let mut text = format!("{} measured", words::count(self.measured, "cell"));
+        let mut text = format!("{} measured", terms::count(self.measured, "cell"));
         if self.failed > 0 {
             let _ = write!(text, ", {} failed", self.failed);
         }

@@ -3,7 +3,7 @@
 use super::phases::{Place, in_words};
 use super::verdicts::Judged;
 use crate::figures::{Blocked, FEWEST, INTERVALS_FROM};
-use crate::words;
+use crate::terms;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, ratio_paired};
 
@@ -59,7 +59,7 @@ pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<St
                     "It ended before its figures were to be looked at, first after {} repeats: \
                      `fsdyno run --resume {}` goes on.",
                     looks.least,
-                    words::printable(&set.run.id)
+                    terms::printable(&set.run.id)
                 )
             },
         );
@@ -102,10 +102,10 @@ fn findings(set: &ResultSet, judged: &Judged) -> (Vec<Finding>, usize) {
             }
             times.sort_by(|a, b| a.2.total_cmp(&b.2));
             let several = plan.workloads.len() > 1;
-            let named = several.then(|| words::printable(&workload.name));
+            let named = several.then(|| terms::printable(&workload.name));
             let place = Place {
                 workload: named.unwrap_or_default(),
-                label: words::printable(&phase.label),
+                label: terms::printable(&phase.label),
             };
             let verdicts = judged.whole(w, p);
             findings.extend(judge(&times, &verdicts).map(|(said, unjudged)| Finding {
@@ -151,7 +151,7 @@ fn one(finding: &Finding, labels: &[String]) -> String {
     let until = if finding.writes { " to durable" } else { "" };
     let names = |of: &[usize]| {
         let names: Vec<String> = of.iter().map(|c| labels[*c].clone()).collect();
-        words::list(&names)
+        terms::list(&names)
     };
     let unjudged = if finding.unjudged.is_empty() {
         String::new()
@@ -170,7 +170,7 @@ fn one(finding: &Finding, labels: &[String]) -> String {
             let the_next = if labels.len() > 2 { "the next, " } else { "" };
             let (leader, next) = (&labels[*leader], &labels[*next]);
             let less = format!("took {}{until} than {the_next}{next}", less_time(ratio));
-            let (blocks, pairs) = (words::in_all_blocks(ratio.pairs), ratio.pairs);
+            let (blocks, pairs) = (terms::in_all_blocks(ratio.pairs), ratio.pairs);
             if ratio.interval.is_some() {
                 format!("{phase}: {leader} {less} (a 95 % interval, of {pairs} blocks).")
             } else {
@@ -273,7 +273,7 @@ fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     if !level.is_empty() {
         sentences.push(format!(
             "In {} no fastest can be named, because the figures do not set the leaders apart ({}).",
-            words::count(level.len(), "phase"),
+            terms::count(level.len(), "phase"),
             named(&level)
         ));
     }

@@ -1,6 +1,6 @@
 //! What a phase cost beside time: processors, devices, space; and what it did for it.
 
-use crate::words;
+use crate::terms;
 use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample, Tally};
 
 /// Medians over the samples of one contender at one phase. Sums and ratios are computed for each
@@ -131,7 +131,7 @@ pub(super) fn how(samples: &[Vec<(u32, &Sample)>], planned: &str) -> String {
             .into_iter()
             .filter(|part| !part.is_empty())
             .collect();
-        let text = words::printable(&parts.join(", "));
+        let text = terms::printable(&parts.join(", "));
         if !text.is_empty() && !met.contains(&text) {
             met.push(text);
         }

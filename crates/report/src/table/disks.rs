@@ -2,7 +2,7 @@
 //! where their time went, and what was written to the medium.
 
 use super::costs::grouped;
-use crate::words;
+use crate::terms;
 use fsdyno_model::disk_use::{Causes, Tallied};
 use fsdyno_model::{Bytes, DiskUse, Nanos, ResultSet, Sample};
 
@@ -97,7 +97,7 @@ const REQUESTS: [Column; 15] = [
     column("apart", 1, |row| row.did.mean_jump().map(short)),
     column("x data", 3, |row| {
         let of = row.did.write_amplification(row.stored?)?;
-        Some((format!("{}x", words::ratio(of)), of))
+        Some((format!("{}x", terms::ratio(of)), of))
     }),
     column("read", 6, |row| Some(size(row.did.reads.bytes))),
     column("written", 5, |row| Some(size(row.did.writes.bytes))),
@@ -169,7 +169,7 @@ impl Disks {
     pub(super) fn of(set: &ResultSet) -> Self {
         let phases = phases(set);
         let profile = set.run.plan.disk.as_ref();
-        let profile = profile.map_or_else(String::new, |disk| words::printable(&disk.profile));
+        let profile = profile.map_or_else(String::new, |disk| terms::printable(&disk.profile));
         let heading = format!("On the model disk {profile}");
         Self {
             heading: heading.trim_end().to_owned(),
@@ -210,10 +210,10 @@ fn phases(set: &ResultSet) -> Vec<OnDisks> {
             if rows.is_empty() {
                 continue;
             }
-            let place = words::phase(
+            let place = terms::phase(
                 plan.workloads.len(),
-                &words::printable(&workload.name),
-                &words::printable(&phase.label),
+                &terms::printable(&workload.name),
+                &terms::printable(&phase.label),
             );
             all.push(OnDisks { place, rows });
         }

@@ -1,6 +1,6 @@
 //! Where the figures come from, as names and texts: run, plan, machine, devices, programs.
 
-use crate::words;
+use crate::terms;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo, Vary};
@@ -21,7 +21,7 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     }
     facts.push(("command", shell_line(&set.run.command_line)));
     for (_, text) in &mut facts {
-        *text = words::printable_lines(text.trim());
+        *text = terms::printable_lines(text.trim());
     }
     facts.retain(|(_, text)| !text.is_empty());
     facts
@@ -68,7 +68,7 @@ fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
 fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
     let plan = &run.plan;
     let ended = match (run.ended_unix_ns, run.stop) {
-        (Some(at), Some(why)) => format!(", ended {} ({why})", words::date(at)),
+        (Some(at), Some(why)) => format!(", ended {} ({why})", terms::date(at)),
         _ => ", not ended".to_owned(),
     };
     let budget = plan.budget.map(|b| format!(", budget {b}"));
@@ -76,7 +76,7 @@ fn of_run(run: &RunInfo) -> Vec<(&'static str, String)> {
     let not = |done| if done { "" } else { "not " };
     vec![
         ("run", run.id.clone()),
-        ("date", words::date(run.started_unix_ns) + &ended),
+        ("date", terms::date(run.started_unix_ns) + &ended),
         (
             "plan",
             format!(
@@ -132,7 +132,7 @@ fn of_machine(machine: &Provenance) -> Vec<(&'static str, String)> {
             format!(
                 "{}, {}, {} memory, virtualisation: {}{}",
                 machine.processor,
-                words::count(machine.processors as usize, "processor"),
+                terms::count(machine.processors as usize, "processor"),
                 Bytes(machine.memory_bytes),
                 machine.virtualisation,
                 governor.unwrap_or_default(),
@@ -152,7 +152,7 @@ fn on(choice: &DeviceChoice) -> String {
         }
         DeviceChoice::Block { paths } => {
             let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-            words::list(&paths)
+            terms::list(&paths)
         }
         DeviceChoice::None => "no device of its own".to_owned(),
     }
@@ -206,12 +206,12 @@ fn varies(plan: &Plan) -> &'static str {
 /// How often all was to be repeated, with what decides it.
 fn repeats(plan: &Plan) -> String {
     let Some(adaptive) = plan.adaptive else {
-        return words::count(plan.repeats as usize, "repeat");
+        return terms::count(plan.repeats as usize, "repeat");
     };
     format!(
         "{} to {} repeats, until a ratio is known to {}",
         plan.repeats,
         adaptive.most,
-        words::percent(adaptive.precision)
+        terms::percent(adaptive.precision)
     )
 }

@@ -1,6 +1,6 @@
 //! How files lay on the devices after phases that write, where that was counted.
 
-use crate::words;
+use crate::terms;
 use fsdyno_model::{Bytes, CacheState, Fragmentation, ResultSet, Sample};
 
 /// All that was counted.
@@ -82,10 +82,10 @@ fn counted(set: &ResultSet) -> Vec<Counted> {
             if contenders.is_empty() {
                 continue;
             }
-            let place = words::phase(
+            let place = terms::phase(
                 plan.workloads.len(),
-                &words::printable(&workload.name),
-                &words::printable(&phase.label),
+                &terms::printable(&workload.name),
+                &terms::printable(&phase.label),
             );
             all.push(Counted {
                 place,
@@ -105,7 +105,7 @@ impl Found {
             .filter_map(|(_, sample)| sample.fragmentation.as_ref())
             .collect();
         if let Some(reason) = counts.iter().find_map(|c| c.unavailable.as_ref()) {
-            return Some(Self::Unavailable(words::printable(reason)));
+            return Some(Self::Unavailable(terms::printable(reason)));
         }
         let per_file = |count: &Fragmentation| count.per_file().unwrap_or(0.0);
         counts.sort_by(|a, b| per_file(a).total_cmp(&per_file(b)));
@@ -139,7 +139,7 @@ impl Told {
     pub fn per_file_in_words(&self) -> String {
         self.per_file.map_or_else(dash, |of| match of {
             of if of < 9.9995 => format!("{of:.3}"),
-            of => words::ratio(of),
+            of => terms::ratio(of),
         })
     }
 

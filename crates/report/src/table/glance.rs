@@ -2,7 +2,7 @@
 //! which comparisons have been published. Spreads, amounts and methods stand in the long tables.
 
 use super::{Comparison, Cost, Line, Measure, WorkloadTable, fragments::Found};
-use crate::words::Scale;
+use crate::terms::Scale;
 
 /// From so many phases on, the long tables of a workload no longer show it at a glance.
 const MANY: usize = 4;

@@ -1,8 +1,8 @@
 //! Which contenders are compared with each other: those of one lab and kernel. Whatever compares is
 //! given one share of a run, and cannot see the others; nowhere else is anything told apart by lab.
 
-use super::{CellCounts, Comparison, Doubt, Unmeasured, doubts, series, surroundings};
-use crate::words;
+use super::{CellCounts, Comparison, Doubt, Unmeasured, series, surroundings, warnings};
+use crate::terms;
 use fsdyno_model::{LabShare, ResultSet};
 use std::borrow::Cow;
 
@@ -56,8 +56,8 @@ impl Lab {
         ];
         let about: Vec<String> = about.into_iter().flatten().collect();
         Self {
-            name: words::printable(&share.lab.to_string()),
-            about: words::printable(&about.join(", ")),
+            name: terms::printable(&share.lab.to_string()),
+            about: terms::printable(&about.join(", ")),
         }
     }
 
@@ -93,7 +93,7 @@ impl Comparisons {
                 ..Comparison::of(&share)
             })
             .collect();
-        let mut doubts = doubts::doubts(set);
+        let mut doubts = warnings::doubts(set);
         for one in &labs {
             doubts.extend(series::doubts(&one.workloads, &one.contenders));
         }
@@ -101,7 +101,7 @@ impl Comparisons {
         Self {
             labs,
             doubts,
-            unmeasured: doubts::unmeasured(set),
+            unmeasured: warnings::unmeasured(set),
             faulty: has_faults(set),
             cells: CellCounts::of(set),
         }

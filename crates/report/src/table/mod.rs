@@ -8,7 +8,6 @@ pub mod cells;
 pub mod conclusion;
 pub mod costs;
 pub mod disks;
-pub mod doubts;
 pub mod facts;
 pub mod fragments;
 pub mod glance;
@@ -17,33 +16,34 @@ pub mod overview;
 mod phases;
 mod precision;
 pub mod proof;
+pub mod reported;
 pub mod scaling;
 mod series;
 pub mod speed;
 pub mod states;
 mod surroundings;
-pub mod told;
 pub mod verdicts;
+pub mod warnings;
 
 pub use cells::CellCounts;
 pub use conclusion::conclusion;
 pub use costs::Cost;
 pub use disks::Disks;
-pub use doubts::{Doubt, Unmeasured};
 pub use fragments::Fragments;
 pub use labs::{Comparisons, Lab};
 pub use proof::Proof;
+pub use reported::{Told, ToldValue};
 pub use scaling::Scaling;
 pub use speed::{Line, Measure, Rank, Standing, Value};
 pub use states::State;
-pub use told::{Told, ToldValue};
+pub use warnings::{Doubt, Unmeasured};
 
 use crate::figures::{FEWEST, INTERVALS_FROM};
-use crate::words;
+use crate::terms;
 use fsdyno_model::{CacheState, Contender, ResultSet};
 use fsdyno_stats::{PairedRatio, geometric_ratio};
+use terms::Scale;
 use verdicts::Judged;
-use words::Scale;
 
 /// What heads the tiers.
 pub const TIERS: &str = "Tiers: the fastest with all that are not told apart from it, then the \
@@ -124,7 +124,7 @@ impl Comparison {
         let plan = &set.run.plan;
         let named = |name: fn(&Contender) -> &String| -> Vec<String> {
             let contenders = plan.contenders.iter();
-            contenders.map(|c| words::printable(name(c))).collect()
+            contenders.map(|c| terms::printable(name(c))).collect()
         };
         let contenders = named(|contender| &contender.label);
         let judged = Judged::of(set);
@@ -155,7 +155,7 @@ impl Comparison {
             repeats,
             overall,
             overall_phases,
-            told: told::told(set),
+            told: reported::told(set),
             scaling: scaling::scaling(set),
             states: states::states(&proofs, workloads.len(), contenders.len()),
             proofs,
@@ -223,7 +223,7 @@ impl Comparison {
         format!(
             "Faster and slower mean by more than {}; all such verdicts of a table together are \
              wrong in 1 of 20 tables at most{}.",
-            words::percent(self.rule.margin),
+            terms::percent(self.rule.margin),
             if self.rule.looks.is_some() {
                 ", although repeats ended when enough was known"
             } else if self.repeats.0 < INTERVALS_FROM {
@@ -275,7 +275,7 @@ impl Comparison {
                 let Some(ranks) = ranks.filter(|ranks| ranks.iter().flatten().count() > 2) else {
                     continue;
                 };
-                let name = words::phase(self.workloads.len(), &workload.name, &phase.label);
+                let name = terms::phase(self.workloads.len(), &workload.name, &phase.label);
                 all.push((name, self.tiers_in_words(&ranks)));
             }
         }
@@ -315,11 +315,11 @@ impl WorkloadTable {
     fn of(set: &ResultSet, workload: usize, judged: &Judged) -> Self {
         let planned = &set.run.plan.workloads[workload];
         Self {
-            name: words::printable(&planned.name),
+            name: terms::printable(&planned.name),
             dataset: if planned.dataset.is_none() {
-                words::printable(&planned.name)
+                terms::printable(&planned.name)
             } else {
-                words::printable(&planned.dataset.to_string())
+                terms::printable(&planned.dataset.to_string())
             },
             phases: (0..planned.phases.len())
                 .map(|phase| PhaseTable::of(set, workload, phase, judged))
@@ -338,7 +338,7 @@ impl PhaseTable {
         let planned = &set.run.plan.workloads[workload].phases[phase];
         let samples = set.samples_of_all(workload, phase);
         Self {
-            label: words::printable(&planned.label),
+            label: terms::printable(&planned.label),
             cache: match planned.cache {
                 CacheState::Cold => "cache cold",
                 CacheState::Warm => "cache warm",

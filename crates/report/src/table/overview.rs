@@ -3,7 +3,7 @@
 //! as many devices joined in the same way.
 
 use super::{Comparison, Line, Rank};
-use crate::words;
+use crate::terms;
 use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio, rank_intervals, ratio_paired, tiers};
 
 /// The ratios of some contenders over all phases.
@@ -99,7 +99,7 @@ impl Comparison {
                 let entries = entries(line, among);
                 if entries.iter().any(Option::is_some) {
                     rows.push(Row {
-                        place: words::phase(self.workloads.len(), &workload.name, &phase.label),
+                        place: terms::phase(self.workloads.len(), &workload.name, &phase.label),
                         workload: &workload.name,
                         phase: &phase.label,
                         cache: phase.cache,

@@ -1,7 +1,7 @@
 //! What precision was asked of a run that repeats until it knows enough, and what was reached.
 
 use super::{Comparison, Standing};
-use crate::words;
+use crate::terms;
 use fsdyno_model::Adaptive;
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -
                 widths.extend(interval.map(|of| (of.high / of.low).sqrt() - 1.0));
                 if matches!(value.standing, Standing::Open | Standing::TooFew) {
                     let name =
-                        words::phase(comparison.workloads.len(), &workload.name, &phase.label);
+                        terms::phase(comparison.workloads.len(), &workload.name, &phase.label);
                     open.push(format!("{name} at {label}"));
                 }
             }
@@ -33,13 +33,13 @@ pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -
     let mut text = format!(
         "Asked: each ratio to {} decided, or known to {} either way, by {least} to {} blocks.",
         comparison.contenders[0],
-        words::percent(adaptive.precision),
+        terms::percent(adaptive.precision),
         adaptive.most,
     );
     let narrowest = widths.iter().copied().min_by(f64::total_cmp);
     let widest = widths.iter().copied().max_by(f64::total_cmp);
     if let (Some(narrowest), Some(widest)) = (narrowest, widest) {
-        let (narrowest, widest) = (words::percent(narrowest), words::percent(widest));
+        let (narrowest, widest) = (terms::percent(narrowest), terms::percent(widest));
         let _ = write!(
             text,
             " Reached: intervals of {narrowest} to {widest} either way."

@@ -1,6 +1,6 @@
 //! Whether phases began in the cache state asked for, summed up per phase.
 
-use crate::words;
+use crate::terms;
 use fsdyno_model::{Bytes, CacheState, ResultSet, Sample};
 
 /// What is known of the caches at one phase, all contenders and repeats together.
@@ -69,24 +69,24 @@ fn proof(
     let mut unproven: Vec<(String, String)> = Vec::new();
     for (contender, sample) in samples {
         let evidence = &sample.cache;
-        let mut how = words::printable(&evidence.method);
+        let mut how = terms::printable(&evidence.method);
         if !evidence.checked_by.is_empty() {
             how = format!(
                 "{how}; checked by {}",
-                words::printable(&evidence.checked_by)
+                terms::printable(&evidence.checked_by)
             );
         }
         let counts = evidence.proven || !any_proven;
         if counts && !how.is_empty() && !hows.contains(&how) {
             hows.push(how);
         }
-        let label = words::printable(&set.run.plan.contenders[*contender].label);
+        let label = terms::printable(&set.run.plan.contenders[*contender].label);
         if !evidence.proven && !unproven.iter().any(|(known, _)| *known == label) {
             let doubt = evidence
                 .doubt
                 .as_deref()
                 .unwrap_or("no reason was recorded");
-            unproven.push((label, words::printable(doubt)));
+            unproven.push((label, terms::printable(doubt)));
         }
     }
     let read = samples
@@ -99,10 +99,10 @@ fn proof(
         .filter_map(|(c, s)| Some((c, s.device?.read_bytes, s.tally.bytes)))
         .filter(|(_, read, data)| read < data)
         .min_by_key(|(_, read, _)| *read)
-        .map(|(c, read, _)| (words::printable(&set.run.plan.contenders[*c].label), read));
+        .map(|(c, read, _)| (terms::printable(&set.run.plan.contenders[*c].label), read));
     Proof {
-        workload: words::printable(workload),
-        phase: words::printable(phase),
+        workload: terms::printable(workload),
+        phase: terms::printable(phase),
         asked,
         proven: samples.iter().filter(|(_, s)| s.cache.proven).count(),
         samples: samples.len(),

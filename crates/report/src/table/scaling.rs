@@ -1,7 +1,7 @@
 //! How phases scale: operations a second by the number of workers, over workloads that differ in
 //! nothing else.
 
-use crate::words;
+use crate::terms;
 use fsdyno_model::scaling::{alike, workers};
 use fsdyno_model::{ResultSet, units::three_digits};
 use fsdyno_stats::Summary;
@@ -67,7 +67,7 @@ impl Reached {
     /// How many times that of the fewest: `1.93x`; nothing for these.
     pub fn speedup_in_words(&self) -> String {
         self.speedup
-            .map_or_else(String::new, |times| format!("{}x", words::ratio(times)))
+            .map_or_else(String::new, |times| format!("{}x", terms::ratio(times)))
     }
 }
 
@@ -130,7 +130,7 @@ fn of_phase(set: &ResultSet, numbers: &[(u32, usize)], phase: usize) -> Option<S
         .collect();
     let measured = rows.iter().flat_map(|row| &row.values).flatten().count() > 0;
     measured.then(|| Scaling {
-        phase: words::printable(&set.run.plan.workloads[numbers[0].1].phases[phase].label),
+        phase: terms::printable(&set.run.plan.workloads[numbers[0].1].phases[phase].label),
         rows,
     })
 }

@@ -3,9 +3,9 @@
 
 use super::{Doubt, Line, PhaseTable, Value, WorkloadTable};
 use crate::figures::{INTERVALS_FROM, MATTERS};
-use crate::words;
+use crate::terms;
 use fsdyno_model::WarningKind;
-use fsdyno_stats::{Verdict, dependence, humps};
+use fsdyno_stats::{Verdict, dependence, modes};
 
 /// The p-value below which repeats are said to hang together.
 const RARE: f64 = 0.005;
@@ -46,7 +46,7 @@ impl Figures<'_> {
     fn phases(&self) -> impl Iterator<Item = (String, &PhaseTable)> {
         self.workloads.iter().flat_map(move |workload| {
             workload.phases.iter().map(move |phase| {
-                let name = words::phase(self.workloads.len(), &workload.name, &phase.label);
+                let name = terms::phase(self.workloads.len(), &workload.name, &phase.label);
                 (name, phase)
             })
         })
@@ -191,22 +191,22 @@ impl Figures<'_> {
             &Value,
         )| {
             let times: Vec<f64> = value.times.iter().map(|(_, time)| *time).collect();
-            let humps = humps(&times).filter(|of| of.high > (1.0 + MATTERS) * of.low)?;
+            let modes = modes(&times).filter(|of| of.high > (1.0 + MATTERS) * of.low)?;
             let scale = table.scale(false);
             Some(Seen {
                 message: format!(
                     "{phase} at {label}: {} of {} times to {} lie near {} {unit}, the others near \
                      {} {unit}",
-                    humps.above,
+                    modes.above,
                     times.len(),
                     line.measure.name(),
-                    scale.show(humps.high),
-                    scale.show(humps.low),
+                    scale.show(modes.high),
+                    scale.show(modes.low),
                     unit = scale.unit(),
                 ),
                 place: format!("{label} {phase}"),
                 block: None,
-                weight: humps.high / humps.low,
+                weight: modes.high / modes.low,
             })
         };
         told(

@@ -1,6 +1,6 @@
 //! Times: per phase one line to return, and one to durable where it writes.
 
-use super::doubts::not_warm;
+use super::warnings::not_warm;
 use crate::figures::{Blocked, FEWEST, astray, leading, trend};
 use fsdyno_model::Sample;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, rank_intervals, ratio_paired, tiers};

@@ -2,7 +2,7 @@
 //! stands once, and what is not as it should be stands alone.
 
 use super::Proof;
-use crate::words;
+use crate::terms;
 use fsdyno_model::CacheState;
 
 /// One cache state, all phases that asked for it together.
@@ -39,7 +39,7 @@ fn summary(asked: CacheState, proofs: &[&Proof]) -> String {
     let of = if proven == samples {
         format!("proven in all {samples} samples")
     } else {
-        format!("proven in {proven} of {}", words::count(samples, "sample"))
+        format!("proven in {proven} of {}", terms::count(samples, "sample"))
     };
     let resident = proofs.iter().filter_map(|p| p.resident_pages).max();
     let resident = match resident {
@@ -60,7 +60,7 @@ fn summary(asked: CacheState, proofs: &[&Proof]) -> String {
 fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<String> {
     let mut each: Vec<(&str, &str, Vec<String>)> = Vec::new();
     for proof in proofs {
-        let phase = words::phase(workloads, &proof.workload, &proof.phase);
+        let phase = terms::phase(workloads, &proof.workload, &proof.phase);
         for (contender, reason) in &proof.unproven {
             let mut known = each.iter_mut();
             match known.find(|(why, who, _)| why == reason && who == contender) {
@@ -81,12 +81,12 @@ fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<Strin
         let who = if who.len() == contenders && contenders > 1 {
             format!("all {contenders} contenders")
         } else {
-            words::list(&who)
+            terms::list(&who)
         };
         let at = if places.len() == proofs.len() && places.len() > 1 {
             format!("all {} phases", places.len())
         } else {
-            words::list(&places)
+            terms::list(&places)
         };
         format!("not proven for {who} at {at}: {reason}")
     };
@@ -99,7 +99,7 @@ fn read_too_little(proofs: &[&Proof], workloads: usize) -> Vec<String> {
         .iter()
         .filter_map(|proof| {
             let (contender, least) = proof.read_less.as_ref()?;
-            let phase = words::phase(workloads, &proof.workload, &proof.phase);
+            let phase = terms::phase(workloads, &proof.workload, &proof.phase);
             let data = proof.data;
             Some(format!(
                 "{contender} at {phase}: only {least} of {data} were read at the device: \

@@ -2,7 +2,7 @@
 //! speed, image files on no disk. They have no place but the whole run.
 
 use super::Doubt;
-use crate::words;
+use crate::terms;
 use fsdyno_model::{Bytes, CacheState, DeviceChoice, ResultSet, WarningKind};
 
 /// The doubts about the surroundings of a run, one of a kind; none of a kind `known` already.
@@ -23,7 +23,7 @@ fn of_run(kind: WarningKind, message: &str, advice: &str) -> Doubt {
         kind,
         count: 1,
         places: Vec::new(),
-        message: words::printable(message),
+        message: terms::printable(message),
         varies: false,
         advice: advice.to_owned(),
     }

@@ -3,7 +3,7 @@
 
 use super::Measure;
 use fsdyno_model::ResultSet;
-use fsdyno_stats::{Looks, Rule, Verdict, Verdicts, judge_table};
+use fsdyno_stats::{InterimAnalyses, Rule, Verdict, Verdicts, judge_table};
 use std::collections::BTreeMap;
 
 /// The verdicts of all lines of times.
@@ -18,7 +18,7 @@ pub fn rule(set: &ResultSet) -> Rule {
     let plan = &set.run.plan;
     Rule {
         margin: plan.margin,
-        looks: plan.adaptive.map(|adaptive| Looks {
+        looks: plan.adaptive.map(|adaptive| InterimAnalyses {
             least: plan.repeats,
             most: adaptive.most,
         }),

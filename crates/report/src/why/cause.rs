@@ -5,7 +5,7 @@ use super::Advice;
 use super::parts::{Anatomy, Part};
 use super::rows::{Asked, fragments};
 use crate::table::costs::grouped;
-use crate::words;
+use crate::terms;
 use fsdyno_model::{Bytes, Contender, Nanos, Sample};
 use serde::Serialize;
 
@@ -189,7 +189,7 @@ impl Told<'_> {
 
     /// What is said of the phase.
     pub fn sentence(&self, found: Result<Found, String>, advice: Advice<'_>) -> String {
-        let [slow, fast] = self.both(|at| words::printable(&self.contenders[at].label));
+        let [slow, fast] = self.both(|at| terms::printable(&self.contenders[at].label));
         let [long, short] = self.both(|at| self.anatomies[at].whole_ns);
         let times = |ns| Nanos(ns).to_string();
         let found = match found {
@@ -203,7 +203,7 @@ impl Told<'_> {
             }
         };
         let cause = self.closer(found.cause);
-        let ratio = words::ratio(long as f64 / short.max(1) as f64);
+        let ratio = terms::ratio(long as f64 / short.max(1) as f64);
         let mut text = format!(
             "{slow} took {} and {fast} {} ({ratio}x); {} of the difference is {}",
             times(long),
@@ -213,7 +213,7 @@ impl Told<'_> {
         );
         if let Some(advice) = advice(self.both(|at| self.contenders[at]), cause) {
             text += "; to try: ";
-            text += &words::printable(&advice);
+            text += &terms::printable(&advice);
         }
         if self.virtual_time {
             text += "; in virtual time, where computing takes none";
@@ -267,7 +267,7 @@ impl Told<'_> {
             let each: Vec<String> = [size, time].into_iter().flatten().collect();
             match &each[..] {
                 [] => grouped(n),
-                each => format!("{} of {}", grouped(n), words::list(each)),
+                each => format!("{} of {}", grouped(n), terms::list(each)),
             }
         };
         let reads = |of: &Asked| each(of.reads, of.read_bytes, of, Part::Reads);
@@ -293,7 +293,7 @@ impl Told<'_> {
             ),
             Cause::Fragments => {
                 let [more, fewer] = self
-                    .both(|at| fragments(self.samples[at]).map_or_else(String::new, words::ratio));
+                    .both(|at| fragments(self.samples[at]).map_or_else(String::new, terms::ratio));
                 format!(
                     "time in which the device served reads, {} against {}{}, with files in {more} fragments \
                      each against {fewer}",

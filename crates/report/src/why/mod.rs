@@ -10,7 +10,7 @@ pub mod rows;
 
 use crate::table::labs;
 use crate::table::verdicts::Judged;
-use crate::words;
+use crate::terms;
 use cause::Cause;
 use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};
 use fsdyno_stats::Verdict;
@@ -122,7 +122,7 @@ impl Why {
         judged: &Judged,
     ) -> Result<Self, WhyError> {
         let places = [place(set, labels[0])?, place(set, labels[1])?];
-        let shown = labels.map(words::printable);
+        let shown = labels.map(terms::printable);
         if places[0] == places[1] {
             return Err(WhyError::Twice(shown[0].clone()));
         }
@@ -169,11 +169,11 @@ fn place(set: &ResultSet, label: &str) -> Result<usize, WhyError> {
     let found = contenders.iter().position(|one| one.label == label);
     found.ok_or_else(|| WhyError::NoContender {
         run: set.run.id.clone(),
-        asked: words::printable(label),
-        known: words::list(
+        asked: terms::printable(label),
+        known: terms::list(
             &contenders
                 .iter()
-                .map(|one| words::printable(&one.label))
+                .map(|one| terms::printable(&one.label))
                 .collect::<Vec<_>>(),
         ),
     })
@@ -190,8 +190,8 @@ fn phases(
     let (mut all, mut known, mut found) = (Vec::new(), Vec::new(), asked.is_none());
     for (w, workload) in plan.workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
-            let heading = words::phase(plan.workloads.len(), &workload.name, &phase.label);
-            known.push(words::printable(&heading));
+            let heading = terms::phase(plan.workloads.len(), &workload.name, &phase.label);
+            known.push(terms::printable(&heading));
             if asked.is_some_and(|asked| asked != heading && asked != phase.label) {
                 continue;
             }
@@ -205,14 +205,14 @@ fn phases(
                 verdict: pair.judged.whole(w, p).of(pair.among[0], pair.among[1]),
                 margin: pair.judged.rule().margin,
             };
-            all.extend(one.why(words::printable(&heading), advice));
+            all.extend(one.why(terms::printable(&heading), advice));
         }
     }
     if !found {
         return Err(WhyError::NoPhase {
             run: set.run.id.clone(),
-            asked: words::printable(asked.unwrap_or_default()),
-            known: words::list(&known),
+            asked: terms::printable(asked.unwrap_or_default()),
+            known: terms::list(&known),
         });
     }
     Ok(all)
@@ -269,7 +269,7 @@ impl Compared<'_> {
     /// Why there is no difference to explain, by the verdict of the report. Of too few repeats there
     /// is none: what there is is explained.
     fn doubt(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
-        let margin = words::percent(self.margin);
+        let margin = terms::percent(self.margin);
         let middles = if a.whole_ns > b.whole_ns {
             Verdict::Slower
         } else {
@@ -280,7 +280,7 @@ impl Compared<'_> {
                 "the two are equivalent within the margin of {margin}, so there is nothing to explain"
             )),
             Some(Verdict::Open) => {
-                let blocks = words::count(blocks_of_both(self.samples), "block");
+                let blocks = terms::count(blocks_of_both(self.samples), "block");
                 Some(format!(
                     "inconclusive: {blocks} do not show whether the two differ by more than {margin}, \
                      so there is nothing to explain"
@@ -295,7 +295,7 @@ impl Compared<'_> {
             None => {
                 let apart = a.whole_ns.abs_diff(b.whole_ns) as f64;
                 let least = a.whole_ns.min(b.whole_ns) as f64;
-                let blocks = words::count(blocks_of_both(self.samples), "block");
+                let blocks = terms::count(blocks_of_both(self.samples), "block");
                 (apart <= self.margin * least).then(|| {
                     format!(
                         "they differ by at most the margin of {margin} in {blocks}, which are too few \
@@ -422,7 +422,7 @@ fn unobserved(set: &ResultSet, places: [usize; 2]) -> Vec<String> {
         .filter_map(|sample| sample.observed.as_ref());
     let mut told: Vec<String> = Vec::new();
     for why in observed.flat_map(|of| &of.unobserved) {
-        let why = words::printable(why);
+        let why = terms::printable(why);
         if !told.contains(&why) {
             told.push(why);
         }

@@ -3,7 +3,7 @@
 
 use super::parts::{Anatomy, Part};
 use crate::table::costs::grouped;
-use crate::words;
+use crate::terms;
 use fsdyno_model::disk_use::Causes;
 use fsdyno_model::{Bytes, Nanos, Observed, Pressure, Sample, Traced, Waits};
 use serde::Serialize;
@@ -158,7 +158,7 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     rows.extend(waited(samples));
     rows.push(Row {
         name: FRAGMENTS,
-        texts: samples.map(|of| fragments(of).map(words::ratio)),
+        texts: samples.map(|of| fragments(of).map(terms::ratio)),
     });
     rows.retain(|row| row.texts.iter().any(Option::is_some));
     rows
@@ -194,7 +194,7 @@ fn surroundings(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
                 format!(
                     "{} ({})",
                     other.busiest_ns,
-                    words::printable(&other.busiest)
+                    terms::printable(&other.busiest)
                 )
             })
         }),
@@ -242,7 +242,7 @@ fn requests(samples: [&Sample; 2]) -> Vec<Row> {
         |of: &Sample| (of.durable_ns.is_some() && of.tally.bytes.0 > 0).then_some(of.tally.bytes.0);
     let read =
         |of: &Sample| (of.durable_ns.is_none() && of.tally.bytes.0 > 0).then_some(of.tally.bytes.0);
-    let times = |of: u64, data: u64| format!("{}x", words::ratio(of as f64 / data as f64));
+    let times = |of: u64, data: u64| format!("{}x", terms::ratio(of as f64 / data as f64));
     vec![
         row("reads", &|_, of| Some(grouped(of.reads))),
         row("size of a read", &|_, of| {

@@ -4,9 +4,9 @@
 use crate::fixture::{self, mixed_labs};
 use crate::{text, wide};
 use fsdyno_model::{Contender, FilesystemKind, LabChoice, ResultSet};
-use fsdyno_report::published::{Against, find};
+use fsdyno_report::published::{PublishedComparison, find};
 use fsdyno_report::table::{Comparison, Comparisons};
-use fsdyno_report::{Format, Options, render, render_against};
+use fsdyno_report::{Format, Options, render, render_comparison};
 
 #[test]
 fn every_format_shows_labs_apart_character_by_character() {
@@ -140,7 +140,7 @@ fn beside() -> ResultSet {
 #[test]
 fn each_lab_is_laid_beside_a_table_by_itself() {
     let table = find("btrfs-2008").unwrap().read().unwrap();
-    let against = Against::in_each_lab(&beside(), &table).unwrap();
+    let against = PublishedComparison::in_each_lab(&beside(), &table).unwrap();
     let ratios: Vec<Vec<Option<f64>>> = against
         .iter()
         .map(|of| {
@@ -156,7 +156,7 @@ fn each_lab_is_laid_beside_a_table_by_itself() {
         [[Some(1.0), Some(1.5)], [Some(1.0), Some(4000.0 / 6000.0)]]
     );
     // What was concluded is asked of each lab, and may hold in one alone.
-    let holding = |of: &Against| {
+    let holding = |of: &PublishedComparison| {
         of.conclusions
             .iter()
             .map(|told| told.holding)
@@ -164,7 +164,7 @@ fn each_lab_is_laid_beside_a_table_by_itself() {
     };
     assert_ne!(holding(&against[0]), holding(&against[1]));
     let shown = |format| {
-        let bytes = render_against(&against, format, &Options::default()).unwrap();
+        let bytes = render_comparison(&against, format, &Options::default()).unwrap();
         String::from_utf8(bytes).unwrap()
     };
     insta::assert_snapshot!("labs_against_terminal", shown(Format::Terminal));
@@ -187,7 +187,7 @@ fn each_lab_is_laid_beside_a_table_by_itself() {
     for contender in &mut set.run.plan.contenders[2..] {
         contender.filesystem = "jfs".into();
     }
-    let against = Against::in_each_lab(&set, &table).unwrap();
+    let against = PublishedComparison::in_each_lab(&set, &table).unwrap();
     assert_eq!(against.len(), 1);
     let only_now = &against[0].only_now.contenders;
     assert!(

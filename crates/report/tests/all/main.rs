@@ -1,12 +1,11 @@
 //! The formats on fixed runs: what a reader would see, or could be harmed by.
 
-mod across;
-mod against;
 mod charts;
+mod compare;
+mod comparison;
 mod conclusion;
 mod data;
 mod disks;
-mod doubts;
 mod faults;
 mod fixture;
 mod fragments;
@@ -15,11 +14,12 @@ mod goldens;
 mod labs;
 mod page;
 mod renders;
+mod reported;
 mod reruns;
 mod scaling;
 mod schemas;
 mod terminal;
-mod told;
+mod warnings;
 mod why;
 
 use fsdyno_model::ResultSet;

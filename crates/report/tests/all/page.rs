@@ -97,7 +97,7 @@ fn a_run_of_the_suite_of_a_published_table_has_the_figures_of_then_on_its_page()
     let heading = "<h2>Then and now</h2>";
     let page = text(&fixture::run(), Format::Html, &wide(80));
     assert!(!page.contains(heading));
-    let page = text(&crate::against::classic(), Format::Html, &wide(80));
+    let page = text(&crate::comparison::classic(), Format::Html, &wide(80));
     assert!(page.contains(heading));
     assert!(page.contains("<b>btrfs-2008</b>"));
     assert!(!page.contains("Figures of another order"));

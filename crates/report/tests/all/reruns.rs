@@ -6,9 +6,9 @@ use fsdyno_model::{
     Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, ModelDisk,
     Nanos, PhasePlan, ResultSet, Workload,
 };
-use fsdyno_report::published::{Against, Holding};
-use fsdyno_report::reruns::{InquiryTold, find};
-use fsdyno_report::{Format, render_against, render_inquiry};
+use fsdyno_report::published::{Holding, PublishedComparison};
+use fsdyno_report::reruns::{AblationSummary, find};
+use fsdyno_report::{Format, render_ablation, render_comparison};
 
 fn phase(kind: &str) -> PhasePlan {
     PhasePlan {
@@ -72,20 +72,20 @@ fn rerun() -> ResultSet {
     )
 }
 
-fn against(set: &ResultSet) -> Against {
+fn against(set: &ResultSet) -> PublishedComparison {
     against_table(set, "btrfs-2008")
 }
 
-fn against_table(set: &ResultSet, table: &str) -> Against {
+fn against_table(set: &ResultSet, table: &str) -> PublishedComparison {
     let table = find(table).unwrap().table().unwrap();
-    let mut against = Against::in_each_lab(set, &table).unwrap();
+    let mut against = PublishedComparison::in_each_lab(set, &table).unwrap();
     assert_eq!(against.len(), 1);
     against.remove(0)
 }
 
-fn terminal(against: &Against) -> String {
+fn terminal(against: &PublishedComparison) -> String {
     let all = std::slice::from_ref(against);
-    String::from_utf8(render_against(all, Format::Terminal, &wide(80)).unwrap()).unwrap()
+    String::from_utf8(render_comparison(all, Format::Terminal, &wide(80)).unwrap()).unwrap()
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_rerun_fits_its_page() {
     );
     for format in [Format::Markdown, Format::Html, Format::Json] {
         let told = against(&rerun());
-        let bytes = render_against(std::slice::from_ref(&told), format, &wide(80)).unwrap();
+        let bytes = render_comparison(std::slice::from_ref(&told), format, &wide(80)).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains("not asked for (--fs)"), "{format:?}");
         assert!(text.contains("3 flushes"), "{format:?}");
@@ -200,7 +200,7 @@ fn what_flushes_cost_is_read_off_two_runs() {
         &[3, 40_000],
     );
     let ran = [("as it is", &here), ("that ignores flushes", &there)];
-    let told = InquiryTold::of(&setting, &inquiry, &table, &ran);
+    let told = AblationSummary::of(&setting, &inquiry, &table, &ran);
     assert_eq!(told.parts.len(), 2);
     assert_eq!(told.parts[0].then, Some(1013.0));
     assert_eq!(told.parts[0].rows.len(), 4);
@@ -213,7 +213,7 @@ fn what_flushes_cost_is_read_off_two_runs() {
         waits.contains("95 % of it is what 40,000 flushes cost, 9.50 ms each"),
         "{waits}"
     );
-    let bytes = render_inquiry(&told, Format::Terminal, &wide(80)).unwrap();
+    let bytes = render_ablation(&told, Format::Terminal, &wide(80)).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
@@ -221,7 +221,7 @@ fn what_flushes_cost_is_read_off_two_runs() {
     );
     assert!(text.contains("portage copy (then 1013 s)"), "{text}");
     for format in [Format::Markdown, Format::Json] {
-        assert!(render_inquiry(&told, format, &wide(80)).is_ok());
+        assert!(render_ablation(&told, format, &wide(80)).is_ok());
     }
-    assert!(render_inquiry(&told, Format::Csv, &wide(80)).is_err());
+    assert!(render_ablation(&told, Format::Csv, &wide(80)).is_err());
 }

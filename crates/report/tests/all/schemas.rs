@@ -3,11 +3,11 @@
 use crate::fixture::{self, empty, many, mixed_labs, repeated, single};
 use crate::{text, wide};
 use fsdyno_model::{
-    CacheLoss, Contender, Cut, Judgement, Loss, ModelDisk, Nanos, Recovery, ResultSet, Series,
+    CacheLoss, Contender, Judgement, Loss, ModelDisk, Nanos, PowerCut, Recovery, ResultSet, Series,
     SeriesInfo, Vary,
 };
-use fsdyno_report::across::{Across, check};
-use fsdyno_report::formats::across;
+use fsdyno_report::compare::{RunComparison, check};
+use fsdyno_report::formats::compare;
 use fsdyno_report::why::Why;
 use fsdyno_report::{Format, render_why, schemas};
 use serde_json::{Value, json};
@@ -112,14 +112,14 @@ fn why_and_compare_print_what_their_schemas_say() {
     let was = set.clone();
     set.run.id = "another".into();
     set.run.plan.seed += 1;
-    let beside = Across::of(&was, &set, 0.02);
+    let beside = RunComparison::of(&was, &set, 0.02);
     let thresholds = ["*.return > 0.9", "*.durable > 1.5"].map(|t| t.parse().unwrap());
     let checked = check(&beside, &thresholds).unwrap();
-    let told = checked.iter().map(across::threshold).collect();
+    let told = checked.iter().map(compare::threshold).collect();
     let mut beside = beside.clone();
-    beside.differences = fsdyno_report::across::differences(&was, &set);
+    beside.differences = fsdyno_report::compare::differences(&was, &set);
     assert!(!beside.differences.is_empty() && !beside.lines.is_empty());
-    assert_eq!(wrong("compare", &across::json(&[(beside, told)])), NOTHING);
+    assert_eq!(wrong("compare", &compare::json(&[(beside, told)])), NOTHING);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn cuts_are_what_their_schemas_say() {
         lost: [(Loss::Missing, 1)].into(),
         told: vec!["a: missing".into()],
     };
-    let cut = Cut {
+    let cut = PowerCut {
         contender: "ext4".into(),
         number: 1,
         seed: 1,
@@ -144,7 +144,7 @@ fn cuts_are_what_their_schemas_say() {
         },
         images: vec!["/somewhere".into()],
     };
-    let whole = Cut {
+    let whole = PowerCut {
         disk: None,
         recovery: Recovery::default(),
         ..cut.clone()

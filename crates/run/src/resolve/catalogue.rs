@@ -1,6 +1,6 @@
 //! The names a plan may use, and what they stand for: told by who knows the load.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::parameters::ParameterEntry;
 use fsdyno_model::{DatasetChoice, KernelChoice};
 
@@ -79,13 +79,13 @@ pub enum DatasetForm {
 
 impl Catalogue {
     /// The kind of phase of that name.
-    pub(super) fn kind(&self, name: &str) -> Result<&KindEntry, Complaint> {
+    pub(super) fn kind(&self, name: &str) -> Result<&KindEntry, ConfigError> {
         self.kinds
             .iter()
             .find(|kind| kind.name == name)
             .ok_or_else(|| {
                 let names = self.kinds.iter().map(|kind| kind.name.as_str());
-                Complaint::unknown("kind of phase", name, names)
+                ConfigError::unknown("kind of phase", name, names)
             })
     }
 
@@ -97,16 +97,16 @@ impl Catalogue {
     }
 
     /// The engine of that name.
-    pub(super) fn engine(&self, name: &str) -> Result<String, Complaint> {
+    pub(super) fn engine(&self, name: &str) -> Result<String, ConfigError> {
         if self.engines.iter().any(|engine| engine == name) {
             return Ok(name.to_owned());
         }
         let names = self.engines.iter().map(String::as_str);
-        Err(Complaint::unknown("engine", name, names))
+        Err(ConfigError::unknown("engine", name, names))
     }
 
     /// What a dataset comes as, where it is known.
-    pub(super) fn form(&self, dataset: &DatasetChoice) -> Result<DatasetForm, Complaint> {
+    pub(super) fn form(&self, dataset: &DatasetChoice) -> Result<DatasetForm, ConfigError> {
         match dataset {
             DatasetChoice::Tree(_) => Ok(DatasetForm::Tree),
             DatasetChoice::Tar(_) => Ok(DatasetForm::Archive),
@@ -120,7 +120,7 @@ impl Catalogue {
                     // `tre:/usr/src` is a slip in what stands before the colon.
                     let own = ["tree:DIR", "tar:FILE", "file:FILE"];
                     let generated = self.datasets.iter().map(|entry| entry.name.as_str());
-                    let known = Complaint::unknown("dataset", name, generated.chain(own));
+                    let known = ConfigError::unknown("dataset", name, generated.chain(own));
                     match name.split_once(':') {
                         Some((prefix, _)) => known.or_near(prefix, &["tree", "tar", "file"]),
                         None => known,

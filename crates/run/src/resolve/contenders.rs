@@ -1,12 +1,12 @@
 //! Contenders: read, judged by the recipes, and told apart.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::entry::ContenderTable;
 use super::labs;
 use super::planfile::named;
 use super::states;
 use fsdyno_model::{
-    Contender, DeviceChoice, FilesystemKind, GrammarError, LabChoice, LayoutChoice, Typed,
+    Contender, ContenderSpec, DeviceChoice, FilesystemKind, GrammarError, LabChoice, LayoutChoice,
 };
 use fsdyno_recipes as recipes;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,12 @@ pub struct Judge<'a> {
 
 impl Judge<'_> {
     /// Contenders in short form.
-    pub fn list(&self, text: &str) -> Result<Vec<Typed>, Complaint> {
-        let typed = Typed::parse_list(text, &recipes::kind_of).map_err(|error| match error {
-            GrammarError::UnknownFilesystem { name } => of_nothing(&name),
-            error => Complaint::from(error),
-        })?;
+    pub fn list(&self, text: &str) -> Result<Vec<ContenderSpec>, ConfigError> {
+        let typed =
+            ContenderSpec::parse_list(text, &recipes::kind_of).map_err(|error| match error {
+                GrammarError::UnknownFilesystem { name } => of_nothing(&name),
+                error => ConfigError::from(error),
+            })?;
         let typed = typed.into_iter();
         typed
             .map(|typed| self.judged(typed.contender, typed.lab))
@@ -34,7 +35,7 @@ impl Judge<'_> {
     }
 
     /// A contender in long form. Without a label it is called by its short form.
-    pub fn table(&self, table: ContenderTable) -> Result<Typed, Complaint> {
+    pub fn table(&self, table: ContenderTable) -> Result<ContenderSpec, ConfigError> {
         let mut contender = Contender::plain(table.filesystem.get_ref());
         contender.mkfs = table.mkfs;
         contender.mount = table.mount;
@@ -51,11 +52,11 @@ impl Judge<'_> {
         if let Some(label) = table.label {
             contender.label = named("contender", &label)?;
         }
-        Ok(Typed { contender, ..typed })
+        Ok(ContenderSpec { contender, ..typed })
     }
 
     /// A directory as a contender.
-    pub fn directory(&self, path: &Path) -> Result<Typed, Complaint> {
+    pub fn directory(&self, path: &Path) -> Result<ContenderSpec, ConfigError> {
         let name = recipes::fs::ALL
             .iter()
             .find(|fs| fs.kind() == FilesystemKind::Directory)
@@ -66,10 +67,14 @@ impl Judge<'_> {
     }
 
     /// The contender with its directory made absolute, where the recipes find nothing wrong.
-    fn judged(&self, mut contender: Contender, lab: Option<LabChoice>) -> Result<Typed, Complaint> {
+    fn judged(
+        &self,
+        mut contender: Contender,
+        lab: Option<LabChoice>,
+    ) -> Result<ContenderSpec, ConfigError> {
         if recipes::find(&contender.filesystem).is_none() {
             let names = recipes::names().into_iter();
-            return Err(Complaint::unknown(
+            return Err(ConfigError::unknown(
                 "file system",
                 &contender.filesystem,
                 names,
@@ -82,17 +87,17 @@ impl Judge<'_> {
         if let Some(directory) = &contender.directory {
             contender.directory = Some(absolute(self.base, directory));
         }
-        Ok(Typed::new(contender, lab))
+        Ok(ContenderSpec::new(contender, lab))
     }
 }
 
 /// What is wrong with a name that is that of no file system: it is, or what stands before it is no
 /// lab.
-fn of_nothing(name: &str) -> Complaint {
+fn of_nothing(name: &str) -> ConfigError {
     let split = name.split_once('/');
     match split.filter(|(_, rest)| recipes::kind_of(rest).is_some()) {
         Some((lab, _)) => labs::no_lab(lab),
-        None => Complaint::unknown("file system", name, recipes::names().into_iter()),
+        None => ConfigError::unknown("file system", name, recipes::names().into_iter()),
     }
 }
 
@@ -103,23 +108,23 @@ pub fn absolute(base: &Path, path: &Path) -> PathBuf {
 }
 
 /// Whether every contender has a label of its own; else the place of the second of two.
-pub fn told_apart(contenders: &[Typed]) -> Result<(), (usize, Complaint)> {
-    let label = |typed: &Typed| typed.contender.label.clone();
+pub fn told_apart(contenders: &[ContenderSpec]) -> Result<(), (usize, ConfigError)> {
+    let label = |typed: &ContenderSpec| typed.contender.label.clone();
     for (place, typed) in contenders.iter().enumerate() {
         let mut before = contenders[..place].iter();
         if before.any(|other| label(other) == label(typed)) {
-            let complaint = Complaint::wrong(
+            let config_error = ConfigError::wrong(
                 format!("the contender `{}` is named twice", label(typed)),
                 "to run one twice, write both in a plan file, each with a `label` of its own",
             );
-            return Err((place, complaint));
+            return Err((place, config_error));
         }
     }
     Ok(())
 }
 
 /// Whether there are as many devices as each contender is made of.
-pub fn have_devices(contenders: &[Contender], device: &DeviceChoice) -> Result<(), Complaint> {
+pub fn have_devices(contenders: &[Contender], device: &DeviceChoice) -> Result<(), ConfigError> {
     let DeviceChoice::Block { paths } = device else {
         return Ok(());
     };
@@ -129,7 +134,7 @@ pub fn have_devices(contenders: &[Contender], device: &DeviceChoice) -> Result<(
         .find(|contender| contender.layout.devices as usize > paths.len());
     match short {
         None => Ok(()),
-        Some(contender) => Err(Complaint::wrong(
+        Some(contender) => Err(ConfigError::wrong(
             format!(
                 "contender `{}` is made of {} devices, and {} named",
                 contender.label,

@@ -1,7 +1,7 @@
 //! Of which files fragments are counted: `true`, `false` or `{ above = "16K" }` in a plan file, and
 //! what follows from it for the plan. Counting itself lives in `load`.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use fsdyno_model::Bytes;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -21,7 +21,7 @@ pub enum Counting {
 
 impl Counting {
     /// What a plan file says.
-    pub(super) fn written(text: &CountingText) -> Result<Self, Complaint> {
+    pub(super) fn written(text: &CountingText) -> Result<Self, ConfigError> {
         Ok(match text {
             CountingText::Whether(false) => Self::None,
             CountingText::Whether(true) => Self::All,

@@ -1,11 +1,11 @@
 //! The model disk under all contenders: its profile, the faults it is told to have, and its time.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use fsdyno_model::{Contender, DeviceChoice, DiskTime, LabChoice, ModelDisk};
 use std::path::Path;
 
 /// The model disk of that name; a path is seen from `base`.
-pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, Complaint> {
+pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, ConfigError> {
     // No profile that comes along has a dot in its name.
     let is_file = name.components().count() > 1 || name.extension().is_some();
     let name = if is_file {
@@ -14,13 +14,13 @@ pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, Complaint> {
         name.to_owned()
     };
     fsdyno_lab::model_disk(&name)
-        .map_err(|error| Complaint::wrong(error, "fsdyno disk list tells what there is"))
+        .map_err(|error| ConfigError::wrong(error, "fsdyno disk list tells what there is"))
 }
 
 /// The faults of that file, seen from `base`, where they can be had.
-pub fn faults(file: &Path, base: &Path) -> Result<String, Complaint> {
+pub fn faults(file: &Path, base: &Path) -> Result<String, ConfigError> {
     fsdyno_lab::disk_faults(&base.join(file)).map_err(|error| {
-        Complaint::wrong(
+        ConfigError::wrong(
             error,
             "docs/model-disks.md of fsdyno shows a file of faults whole",
         )
@@ -31,11 +31,11 @@ pub fn faults(file: &Path, base: &Path) -> Result<String, Complaint> {
 pub fn with_faults(
     disk: Option<ModelDisk>,
     faults: Option<String>,
-) -> Result<Option<ModelDisk>, Complaint> {
+) -> Result<Option<ModelDisk>, ConfigError> {
     match (disk, faults) {
         (disk, None) => Ok(disk),
         (Some(disk), faults) => Ok(Some(ModelDisk { faults, ..disk })),
-        (None, Some(_)) => Err(Complaint::wrong(
+        (None, Some(_)) => Err(ConfigError::wrong(
             "only a model disk can be told to have faults",
             "name one with --disk (fsdyno disk list), or leave out the faults",
         )),
@@ -43,10 +43,10 @@ pub fn with_faults(
 }
 
 /// The time of that name.
-pub fn time(name: &str) -> Result<DiskTime, Complaint> {
+pub fn time(name: &str) -> Result<DiskTime, ConfigError> {
     let names = DiskTime::ALL.into_iter().map(DiskTime::name);
     name.parse()
-        .map_err(|_| Complaint::unknown("time", name, names))
+        .map_err(|_| ConfigError::unknown("time", name, names))
 }
 
 /// The disk in the time that was asked for, or else in virtual time where all contenders are in
@@ -57,8 +57,8 @@ pub fn in_time(
     disk: Option<ModelDisk>,
     asked: Option<DiskTime>,
     contenders: &[Contender],
-) -> Result<Option<ModelDisk>, (&'static str, Complaint)> {
-    let wrong = |argument, what: String, way: &str| Err((argument, Complaint::wrong(what, way)));
+) -> Result<Option<ModelDisk>, (&'static str, ConfigError)> {
+    let wrong = |argument, what: String, way: &str| Err((argument, ConfigError::wrong(what, way)));
     let Some(disk) = disk else {
         return match asked {
             None => Ok(None),
@@ -104,9 +104,9 @@ pub fn in_time(
 }
 
 /// Refuses a model disk on devices of the user's: what is on it lies in files of fsdyno's.
-pub fn on_files(disk: Option<&ModelDisk>, device: &DeviceChoice) -> Result<(), Complaint> {
+pub fn on_files(disk: Option<&ModelDisk>, device: &DeviceChoice) -> Result<(), ConfigError> {
     match (disk, device) {
-        (Some(_), DeviceChoice::Block { .. }) => Err(Complaint::wrong(
+        (Some(_), DeviceChoice::Block { .. }) => Err(ConfigError::wrong(
             "a model disk lies in a file of fsdyno's, and a device is named",
             "say with loop:SIZE how large it is, or leave out the disk",
         )),

@@ -1,6 +1,6 @@
 //! Contenders on another machine: what works there are the programs of that machine.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use fsdyno_model::Contender;
 
 /// The engine that works there: its own programs.
@@ -11,12 +11,12 @@ pub fn engine(
     contenders: &[Contender],
     asked: Option<&str>,
     resolved: String,
-) -> Result<String, Complaint> {
+) -> Result<String, ConfigError> {
     let Some(far) = contenders.iter().find(|c| c.lab.is_elsewhere()) else {
         return Ok(resolved);
     };
     match asked {
-        Some(engine) if engine != PROGRAMS => Err(Complaint::wrong(
+        Some(engine) if engine != PROGRAMS => Err(ConfigError::wrong(
             format!(
                 "on {} only its own programs work, and not the engine {engine}",
                 far.lab

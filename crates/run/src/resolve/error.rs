@@ -1,6 +1,6 @@
 //! Why no plan could be made: always something the user wrote, and where.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// An argument is wrong.
-    #[error("{argument}: {complaint}{}", help_in_brackets(complaint.help().as_deref()))]
+    #[error("{argument}: {config_error}{}", help_in_brackets(config_error.help().as_deref()))]
     Argument {
         /// The argument, as it is typed (`--fs`).
         argument: &'static str,
         /// What is wrong with it.
         #[source]
-        complaint: Complaint,
+        config_error: ConfigError,
     },
     /// A plan file could not be read.
     #[error("cannot read the plan {}: {source}", path.display())]
@@ -32,10 +32,10 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// An argument and what is wrong with it, for `map_err`.
-    pub fn argument<E: Into<Complaint>>(argument: &'static str) -> impl Fn(E) -> Self {
+    pub fn argument<E: Into<ConfigError>>(argument: &'static str) -> impl Fn(E) -> Self {
         move |error| Self::Argument {
             argument,
-            complaint: error.into(),
+            config_error: error.into(),
         }
     }
 }

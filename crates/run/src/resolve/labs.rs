@@ -2,10 +2,12 @@
 //! another kernel or another user could, all of whom nothing is said in a guest.
 
 use super::catalogue::Catalogue;
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::place::Place;
 use fsdyno_model::typed::in_lab;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, GuestSize, KernelChoice, LabChoice, Typed};
+use fsdyno_model::{
+    Bytes, Contender, ContenderSpec, FilesystemKind, GuestSize, KernelChoice, LabChoice,
+};
 use fsdyno_recipes as recipes;
 use std::path::Path;
 
@@ -23,40 +25,40 @@ pub struct Said {
 }
 
 /// The lab of that name.
-pub fn lab(name: &str) -> Result<LabChoice, Complaint> {
+pub fn lab(name: &str) -> Result<LabChoice, ConfigError> {
     name.parse().map_err(|_| no_lab(name))
 }
 
 /// What is wrong with a name of no lab.
-pub fn no_lab(name: &str) -> Complaint {
-    Complaint::unknown("lab", name, LabChoice::FORMS.into_iter())
+pub fn no_lab(name: &str) -> ConfigError {
+    ConfigError::unknown("lab", name, LabChoice::FORMS.into_iter())
 }
 
 /// The memory of a guest, where a kernel starts in it.
-pub fn memory(size: Bytes) -> Result<Bytes, Complaint> {
+pub fn memory(size: Bytes) -> Result<Bytes, ConfigError> {
     if size >= GuestSize::LEAST {
         return Ok(size);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         format!("a guest does not start in {size}"),
         format!("the least is {}", GuestSize::LEAST),
     ))
 }
 
 /// The processors of a guest.
-pub fn processors(n: u32) -> Result<u32, Complaint> {
+pub fn processors(n: u32) -> Result<u32, ConfigError> {
     if n > 0 {
         return Ok(n);
     }
-    Err(Complaint::wrong("a guest has a processor", "1 or more"))
+    Err(ConfigError::wrong("a guest has a processor", "1 or more"))
 }
 
 /// The kernel of a guest; a path is seen from `base`.
-pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, Complaint> {
+pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, ConfigError> {
     match KernelChoice::from_text(text) {
         Some(KernelChoice::File(path)) => Ok(KernelChoice::File(base.join(path))),
         Some(choice) => Ok(choice),
-        None => Err(Complaint::wrong(
+        None => Err(ConfigError::wrong(
             format!("there is no kernel `{text}` for guests"),
             "packaged, lab (the one `fsdyno lab setup` builds), or the path of one, as ./linux",
         )),
@@ -68,17 +70,17 @@ pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, Complaint> {
 /// Those of whom nothing is said go into one lab, because figures of two kernels are not compared:
 /// nobody gets them apart without having asked.
 pub fn assign(
-    typed: Vec<Typed>,
+    typed: Vec<ContenderSpec>,
     mut said: Said,
     place: Option<&Place>,
     catalogue: &Catalogue,
-) -> Result<(Vec<Contender>, Option<GuestSize>), Complaint> {
+) -> Result<(Vec<Contender>, Option<GuestSize>), ConfigError> {
     let others = said
         .lab
         .take()
         .unwrap_or_else(|| fitting(&typed, place, catalogue));
     let mut contenders = Vec::new();
-    for Typed { contender, lab } in typed {
+    for ContenderSpec { contender, lab } in typed {
         let lab = lab.unwrap_or_else(|| others.clone());
         contenders.push(Contender { lab, ..contender });
     }
@@ -92,20 +94,20 @@ pub fn assign(
 }
 
 /// Refuses a contender whose lab has not what it is to work on.
-fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), Complaint> {
+fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), ConfigError> {
     let Contender { lab, label, .. } = contender;
     if !lab.is_guest() {
         // What is named is named as that machine knows it.
         return Ok(());
     }
     if matches!(place, Some(Place::Block(_))) {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             format!("a guest works on image files, and for `{label}` a device is named"),
             "leave out the device, or the lab",
         ));
     }
     if is_directory(contender) {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             format!("`{label}` is a directory of this machine, and a guest works on its own disks"),
             "leave out the directory, or the lab",
         ));
@@ -114,7 +116,7 @@ fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), Complaint> 
 }
 
 /// Refuses a device that would have to be one of two machines.
-fn one_machine(contenders: &[Contender], place: Option<&Place>) -> Result<(), Complaint> {
+fn one_machine(contenders: &[Contender], place: Option<&Place>) -> Result<(), ConfigError> {
     if !matches!(place, Some(Place::Block(_))) {
         return Ok(());
     }
@@ -124,7 +126,7 @@ fn one_machine(contenders: &[Contender], place: Option<&Place>) -> Result<(), Co
     };
     match on_it.find(|other| other.lab != first.lab) {
         None => Ok(()),
-        Some(other) => Err(Complaint::wrong(
+        Some(other) => Err(ConfigError::wrong(
             format!(
                 "a device is named, which is one of {} or of {}, and not of both",
                 first.lab, other.lab
@@ -136,13 +138,13 @@ fn one_machine(contenders: &[Contender], place: Option<&Place>) -> Result<(), Co
 
 /// Refuses a contender that is there twice: once in the lab of the plan, and once in the same lab by
 /// name.
-fn once_in_each(contenders: &[Contender]) -> Result<(), Complaint> {
+fn once_in_each(contenders: &[Contender]) -> Result<(), ConfigError> {
     for one in contenders {
         let by_name = in_lab(&one.lab, &one.label);
         let mut others = contenders.iter();
         if others.any(|other| other.lab == one.lab && other.label == by_name) {
             let Contender { label, lab, .. } = one;
-            return Err(Complaint::wrong(
+            return Err(ConfigError::wrong(
                 format!("`{label}` runs in the lab {lab}, and is `{by_name}` over again"),
                 format!(
                     "say where it is to run (`{}`), or leave one out",
@@ -159,7 +161,7 @@ fn guest(
     contenders: &[Contender],
     said: Said,
     catalogue: &Catalogue,
-) -> Result<Option<GuestSize>, Complaint> {
+) -> Result<Option<GuestSize>, ConfigError> {
     let any = |test: fn(&LabChoice) -> bool| contenders.iter().any(|one| test(&one.lab));
     let (guests, uml) = (any(LabChoice::is_guest), any(|lab| *lab == LabChoice::Uml));
     let Said {
@@ -169,25 +171,25 @@ fn guest(
         ..
     } = said;
     if memory.is_some() && !guests {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             "nothing of this plan runs in a guest, so that no memory can be given to one",
             "leave the memory out, or ask for guests: --lab uml",
         ));
     }
     if processors.is_some() && !guests {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             "nothing of this plan runs in a guest, so that no processors can be given to one",
             "leave the processors out, or ask for guests: --lab qemu",
         ));
     }
     if let Some(n) = processors.filter(|n| *n > 1 && uml) {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             format!("a guest of User-mode Linux has one processor, and not {n}"),
             "leave the processors out, or ask for guests that can have them: --lab qemu",
         ));
     }
     if kernel.is_some() && !uml {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             "nothing of this plan runs in a guest of User-mode Linux, so that no kernel can be given to one",
             "leave the kernel out, or ask for such guests: --lab uml",
         ));
@@ -205,7 +207,7 @@ fn guest(
 
 /// The lab of those of whom nothing is said: the host, unless some of them can only run in a guest,
 /// and all of them can.
-fn fitting(typed: &[Typed], place: Option<&Place>, catalogue: &Catalogue) -> LabChoice {
+fn fitting(typed: &[ContenderSpec], place: Option<&Place>, catalogue: &Catalogue) -> LabChoice {
     let unsaid = typed.iter().filter(|typed| typed.lab.is_none());
     let mut unsaid = unsaid.map(|typed| &typed.contender);
     let lacking = |contender: &Contender| {

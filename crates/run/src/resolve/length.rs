@@ -1,7 +1,7 @@
 //! How often a plan repeats: a number fixed before, or as its figures decide; what the repeats do
 //! differently, and how long all may take.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::planfile;
 use super::request::{Layers, Request};
@@ -50,11 +50,11 @@ pub fn of(
     let most = planfile::repeats(most.unwrap_or(DEFAULT_MOST.max(repeats)))
         .map_err(ResolveError::argument("--max-repeats"))?;
     if most < repeats {
-        let complaint = Complaint::wrong(
+        let config_error = ConfigError::wrong(
             format!("{most} repeats at most, and {repeats} at least, cannot both be"),
             "--repeats is the least number, --max-repeats the most",
         );
-        return Err(ResolveError::argument("--max-repeats")(complaint));
+        return Err(ResolveError::argument("--max-repeats")(config_error));
     }
     Ok((repeats, Some(Adaptive { precision, most }), margin))
 }
@@ -72,24 +72,24 @@ pub fn varies(
     };
     match (vary, workloads.iter().find(fixed)) {
         (Some(Vary::DatasetSeed), Some(workload)) => {
-            let complaint = Complaint::wrong(
+            let config_error = ConfigError::wrong(
                 format!(
                     "workload {} works on the dataset {}, which no seed changes",
                     workload.name, workload.dataset
                 ),
                 "choose one that is generated from a seed: --dataset portage",
             );
-            Err(ResolveError::argument("--vary")(complaint))
+            Err(ResolveError::argument("--vary")(config_error))
         }
         (vary, _) => Ok(vary),
     }
 }
 
 /// What can vary, by name.
-pub fn vary(name: &str) -> Result<Vary, Complaint> {
+pub fn vary(name: &str) -> Result<Vary, ConfigError> {
     Vary::from_name(name).ok_or_else(|| {
         let names = Vary::ALL.map(Vary::name);
-        Complaint::unknown("thing that can vary", name, names.into_iter())
+        ConfigError::unknown("thing that can vary", name, names.into_iter())
     })
 }
 
@@ -109,11 +109,11 @@ pub fn budgets(
 }
 
 /// The time after which a cell is ended.
-pub fn cell_budget(time: Nanos) -> Result<Nanos, Complaint> {
+pub fn cell_budget(time: Nanos) -> Result<Nanos, ConfigError> {
     if time > Nanos(0) {
         return Ok(time);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         "in no time no cell gets anywhere",
         "write for example 2m, or leave it out",
     ))

@@ -6,7 +6,7 @@
 //! in it is absolute. Nothing is probed here: whether a device exists is the host's to say.
 
 mod catalogue;
-mod complaint;
+mod config_error;
 mod contenders;
 mod counting;
 mod disks;
@@ -26,7 +26,7 @@ mod work;
 mod workers;
 
 pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
-pub use complaint::Complaint;
+pub use config_error::ConfigError;
 pub use contenders::Judge;
 pub use counting::Counting;
 pub use error::{PlanFileError, ResolveError};

@@ -2,11 +2,11 @@
 //! it is where nobody says.
 
 use super::catalogue::{Catalogue, KindEntry, Needs};
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::contenders::absolute;
 use super::error::ResolveError;
 use fsdyno_model::{Bytes, Workload};
-use fsdyno_recipes::nearest;
+use fsdyno_recipes::closest_name;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -50,7 +50,7 @@ pub enum ParameterGiven {
 }
 
 /// Whether a kind takes something of that name.
-pub(super) fn known(name: &str, kind: Result<&KindEntry, Complaint>) -> Result<(), Complaint> {
+pub(super) fn known(name: &str, kind: Result<&KindEntry, ConfigError>) -> Result<(), ConfigError> {
     let kind = kind?;
     let names = kind.parameters.iter().map(|one| one.name.as_str());
     if names.clone().any(|known| known == name) {
@@ -58,9 +58,9 @@ pub(super) fn known(name: &str, kind: Result<&KindEntry, Complaint>) -> Result<(
     }
     let keys = ["kind", "cache", "label", "pattern"];
     let all: Vec<&str> = keys.into_iter().chain(names).collect();
-    let near = nearest(name, all.iter().copied());
+    let near = closest_name(name, all.iter().copied());
     let listed: Vec<String> = all.iter().map(|key| format!("`{key}`")).collect();
-    Err(Complaint::Wrong {
+    Err(ConfigError::Wrong {
         message: format!(
             "unknown field `{name}` of `{}`, expected one of {}",
             kind.name,
@@ -71,13 +71,13 @@ pub(super) fn known(name: &str, kind: Result<&KindEntry, Complaint>) -> Result<(
 }
 
 /// A value of a plan file as text.
-pub(super) fn text_of(value: toml::Value) -> Result<String, Complaint> {
+pub(super) fn text_of(value: toml::Value) -> Result<String, ConfigError> {
     match value {
         toml::Value::String(text) => Ok(text),
         toml::Value::Integer(number) => Ok(number.to_string()),
         toml::Value::Float(number) => Ok(number.to_string()),
         toml::Value::Boolean(truth) => Ok(truth.to_string()),
-        other => Err(Complaint::wrong(
+        other => Err(ConfigError::wrong(
             format!("a parameter is no {}", other.type_str()),
             "write a text or a number",
         )),
@@ -91,7 +91,7 @@ pub(super) fn read(
     text: &str,
     base: &Path,
     catalogue: &Catalogue,
-) -> Result<String, Complaint> {
+) -> Result<String, ConfigError> {
     let entry = catalogue.kind(kind)?;
     known(name, Ok(entry))?;
     let Some(parameter) = entry.parameters.iter().find(|one| one.name == name) else {
@@ -101,7 +101,7 @@ pub(super) fn read(
         ParameterForm::Text | ParameterForm::File
             if text.trim().is_empty() || text.contains('\0') =>
         {
-            Err(Complaint::wrong(
+            Err(ConfigError::wrong(
                 format!("{name} of `{kind}` is empty, or holds a zero byte"),
                 "write it, or leave it out",
             ))
@@ -111,19 +111,19 @@ pub(super) fn read(
             let size: Bytes = text.parse()?;
             if size.0 == 0 {
                 let message = format!("{name} of `{kind}` is nothing");
-                return Err(Complaint::wrong(message, "write a size such as 64M"));
+                return Err(ConfigError::wrong(message, "write a size such as 64M"));
             }
             Ok(size.0.to_string())
         }
         ParameterForm::Number(least, most) => match text.parse::<u64>() {
             Ok(number) if (*least..=*most).contains(&number) => Ok(number.to_string()),
-            _ => Err(Complaint::wrong(
+            _ => Err(ConfigError::wrong(
                 format!("`{text}` cannot be {name} of `{kind}`"),
                 format!("write a whole number from {least} to {most}"),
             )),
         },
         ParameterForm::OneOf(words) if words.iter().any(|word| word == text) => Ok(text.to_owned()),
-        ParameterForm::OneOf(words) => Err(Complaint::unknown(
+        ParameterForm::OneOf(words) => Err(ConfigError::unknown(
             "value of it",
             text,
             words.iter().map(String::as_str),
@@ -140,14 +140,14 @@ pub(super) fn read(
 pub(super) fn complete(
     kind: &KindEntry,
     given: &BTreeMap<String, String>,
-) -> Result<(), Complaint> {
+) -> Result<(), ConfigError> {
     let missing = kind
         .parameters
         .iter()
         .find(|one| one.given == ParameterGiven::Required && !given.contains_key(&one.name));
     match missing {
         None => Ok(()),
-        Some(ParameterEntry { name, .. }) => Err(Complaint::wrong(
+        Some(ParameterEntry { name, .. }) => Err(ConfigError::wrong(
             format!("phase `{0}` needs a {name}", kind.name),
             format!(
                 "in a plan: {{ kind = \"{0}\", {name} = \"...\" }}; to be typed: --{0} '...'",
@@ -171,7 +171,7 @@ pub(super) fn fill_in(
     workloads: &mut [Workload],
     scale: f64,
     catalogue: &Catalogue,
-) -> Result<(), Complaint> {
+) -> Result<(), ConfigError> {
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
         for one in &catalogue.kind(&phase.kind)?.parameters {
             let said = phase.parameters.get(&one.name).cloned();
@@ -215,7 +215,7 @@ pub fn parameters_of(
 ) -> Result<BTreeMap<String, String>, ResolveError> {
     let read_one = |one: &String| {
         let (name, value) = one.split_once('=').ok_or_else(|| {
-            Complaint::wrong(
+            ConfigError::wrong(
                 format!("`{one}` sets nothing"),
                 "write NAME=VALUE, for example size=64M",
             )
@@ -225,7 +225,7 @@ pub fn parameters_of(
     };
     let given = typed.iter().map(read_one);
     given
-        .collect::<Result<_, Complaint>>()
+        .collect::<Result<_, ConfigError>>()
         .map_err(ResolveError::argument("--set"))
 }
 
@@ -241,7 +241,7 @@ fn kinds_of<'a>(
     word: &'a str,
     name: &str,
     catalogue: &'a Catalogue,
-) -> Result<Vec<&'a str>, Complaint> {
+) -> Result<Vec<&'a str>, ConfigError> {
     let own = catalogue.kind(word);
     if let Ok(kind) = own {
         return Ok(vec![&kind.name]);
@@ -268,12 +268,12 @@ pub(super) fn set(
     typed: &str,
     base: &Path,
     catalogue: &Catalogue,
-) -> Result<(), Complaint> {
+) -> Result<(), ConfigError> {
     let parts = typed
         .split_once('=')
         .and_then(|(place, value)| Some((place.split_once('.')?, value)));
     let Some(((kind, name), value)) = parts else {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             format!("`{typed}` sets nothing"),
             "write KIND.NAME=VALUE, for example fio.size=64M",
         ));
@@ -290,7 +290,7 @@ pub(super) fn set(
     if set {
         return Ok(());
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         format!("no phase is of the kind `{kind}`"),
         format!("add one with --workload {}", kinds.first().unwrap_or(&kind)),
     ))

@@ -1,10 +1,10 @@
 //! Phases: how they are written, what they are called, whether each finds something to work on.
 
 use super::catalogue::{Catalogue, DatasetForm, Needs};
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::parameters;
 use fsdyno_model::{CacheState, PhasePlan};
-use fsdyno_recipes::nearest;
+use fsdyno_recipes::closest_name;
 use std::collections::{BTreeMap, HashMap};
 
 /// A phase as written: its label may be open still.
@@ -31,11 +31,11 @@ impl Draft {
         pattern: Option<String>,
         parameters: BTreeMap<String, String>,
         catalogue: &Catalogue,
-    ) -> Result<Self, Complaint> {
+    ) -> Result<Self, ConfigError> {
         let entry = catalogue.kind(kind)?;
         parameters::complete(entry, &parameters)?;
         if let (false, Some(pattern)) = (entry.searches, &pattern) {
-            return Err(Complaint::wrong(
+            return Err(ConfigError::wrong(
                 format!("phase `{kind}` searches for nothing, so it takes no pattern `{pattern}`"),
                 "write KIND or KIND CACHE",
             ));
@@ -50,7 +50,7 @@ impl Draft {
     }
 
     /// Reads `KIND`, `KIND CACHE` or, where the kind searches, `KIND CACHE PATTERN`.
-    pub fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, Complaint> {
+    pub fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ConfigError> {
         let (kind, rest) = next_word(text);
         let (cache, pattern) = next_word(rest);
         let cache = match cache {
@@ -72,21 +72,21 @@ fn next_word(text: &str) -> (&str, &str) {
 }
 
 /// The state of the caches of that name.
-pub fn cache_state(name: &str) -> Result<CacheState, Complaint> {
+pub fn cache_state(name: &str) -> Result<CacheState, ConfigError> {
     CacheState::from_name(name).ok_or_else(|| {
         let names = CacheState::ALL.map(CacheState::name);
-        Complaint::unknown("state of the caches", name, names.into_iter())
+        ConfigError::unknown("state of the caches", name, names.into_iter())
     })
 }
 
 /// Reads a list as typed: phases separated by commas. A comma goes on with the pattern of the
 /// phase before it where no kind of phase (nor a slip of one) follows.
-pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, Complaint> {
+pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, ConfigError> {
     let mut parts: Vec<String> = Vec::new();
     for part in text.split(',') {
         let (word, _) = next_word(part);
         let names = || catalogue.kinds.iter().map(|kind| kind.name.as_str());
-        let begins = names().any(|name| name == word) || !nearest(word, names()).is_empty();
+        let begins = names().any(|name| name == word) || !closest_name(word, names()).is_empty();
         let patterned = parts
             .last()
             .is_some_and(|before| before.split_whitespace().count() > 2);
@@ -105,13 +105,13 @@ pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, Compl
 }
 
 /// What is done with a dataset where nobody says.
-pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft>, Complaint> {
+pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft>, ConfigError> {
     let kinds: &[&str] = match form {
         DatasetForm::Archive => &["untar", "copy", "stat-walk", "grep", "read", "delete"],
         DatasetForm::Tree => &["copy", "stat-walk", "grep", "read", "delete"],
         DatasetForm::File => &["copy", "read", "delete"],
         DatasetForm::Nothing => {
-            return Err(Complaint::wrong(
+            return Err(ConfigError::wrong(
                 "a dataset of no files leaves nothing to be done",
                 "name a command with --exec, or a program with --workload",
             ));
@@ -125,7 +125,7 @@ pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft
 
 /// Gives every phase its label: the kind where it is the only one of its kind, else the kind and
 /// the cache state, else these and a number. Fails with the place of the phase at fault.
-pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, Complaint)> {
+pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, ConfigError)> {
     let mut of_kind: HashMap<String, usize> = HashMap::new();
     let mut of_pair: HashMap<String, usize> = HashMap::new();
     let pair = |draft: &Draft| format!("{} {}", draft.kind, draft.cache);
@@ -149,11 +149,11 @@ pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, Complaint)
             }
         });
         if phases.iter().any(|phase| phase.label == label) {
-            let complaint = Complaint::wrong(
+            let config_error = ConfigError::wrong(
                 format!("two phases are labelled `{label}`"),
                 "labels tell the phases of a workload apart: give one another label",
             );
-            return Err((place, complaint));
+            return Err((place, config_error));
         }
         phases.push(PhasePlan {
             label,
@@ -174,7 +174,7 @@ pub fn find_their_ground(
     drafts: &[Draft],
     form: DatasetForm,
     catalogue: &Catalogue,
-) -> Result<(), (usize, Complaint)> {
+) -> Result<(), (usize, ConfigError)> {
     let mut kinds = Vec::with_capacity(drafts.len());
     for (place, draft) in drafts.iter().enumerate() {
         kinds.push(catalogue.kind(&draft.kind).map_err(|c| (place, c))?);
@@ -186,18 +186,18 @@ pub fn find_their_ground(
         let name = &kind.name;
         let needs = parameters::needs(kind, &draft.parameters);
         if needs == Needs::Archive && form != DatasetForm::Archive {
-            let complaint = Complaint::wrong(
+            let config_error = ConfigError::wrong(
                 format!("phase `{name}` needs an archive, and the dataset is none"),
                 "take a dataset that comes as one (tar:FILE), or leave the phase out",
             );
-            return Err((place, complaint));
+            return Err((place, config_error));
         }
         if needs == Needs::Tree && trees == 0 {
-            let complaint = Complaint::wrong(
+            let config_error = ConfigError::wrong(
                 format!("phase `{name}` finds no tree: none is made before it, or it is deleted"),
                 "put a phase that makes one (copy, untar) before it, or choose a dataset with --dataset",
             );
-            return Err((place, complaint));
+            return Err((place, config_error));
         }
         trees = trees + u32::from(kind.makes_tree) - u32::from(kind.removes_tree);
     }

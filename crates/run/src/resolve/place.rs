@@ -1,6 +1,6 @@
 //! Where a plan takes place, as `--on` and the key `device` say it.
 
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::contenders::absolute;
 use fsdyno_model::Bytes;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl Place {
     ///
     /// In a list of directories a comma separates where `/` or `dir:` follows; else it is part of
     /// a name.
-    pub fn parse(text: &str) -> Result<Self, Complaint> {
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
         if text == "loop" {
             return Ok(Self::Loop(None));
         }
@@ -34,14 +34,14 @@ impl Place {
         let devices: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
         if devices.iter().all(|path| path.is_absolute()) {
             if let Some(twice) = (1..devices.len()).find(|&n| devices[..n].contains(&devices[n])) {
-                return Err(Complaint::wrong(
+                return Err(ConfigError::wrong(
                     format!("the device {} is named twice", devices[twice].display()),
                     "each device once",
                 ));
             }
             return Ok(Self::Block(devices));
         }
-        Err(Complaint::wrong(
+        Err(ConfigError::wrong(
             format!("`{text}` is no place to measure"),
             "write loop, loop:SIZE, /dev/NAME (several with commas) or dir:PATH",
         ))
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-fn directories(list: &str) -> Result<Place, Complaint> {
+fn directories(list: &str) -> Result<Place, ConfigError> {
     let mut paths: Vec<String> = Vec::new();
     for part in list.split(',') {
         match (part.strip_prefix("dir:"), paths.last_mut()) {
@@ -71,7 +71,7 @@ fn directories(list: &str) -> Result<Place, Complaint> {
         }
     }
     if paths.iter().any(String::is_empty) {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             "a directory has no name",
             "write for example dir:/mnt/data",
         ));

@@ -14,7 +14,7 @@
 //! ```
 
 use super::catalogue::{Catalogue, DatasetForm};
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::contenders::{Judge, absolute, told_apart};
 use super::counting::Counting;
 use super::disks;
@@ -28,8 +28,8 @@ use super::place::Place;
 use super::states;
 use fsdyno_model::units::percent;
 use fsdyno_model::{
-    Bytes, CopyMethod, DatasetChoice, DiskTime, Fill, KernelChoice, LabChoice, ModelDisk, Nanos,
-    Typed, Vary, Workload,
+    Bytes, ContenderSpec, CopyMethod, DatasetChoice, DiskTime, Fill, KernelChoice, LabChoice,
+    ModelDisk, Nanos, Vary, Workload,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -104,7 +104,7 @@ pub struct PlanFile {
     /// With how many workers.
     pub workers: Vec<u32>,
     /// Who competes, and where, as far as that is said of each.
-    pub contenders: Vec<Typed>,
+    pub contenders: Vec<ContenderSpec>,
     /// What they do.
     pub workloads: Vec<Workload>,
 }
@@ -167,17 +167,17 @@ type Understood<T> = Result<T, PlanFileError>;
 impl Reader<'_> {
     fn plan(&self, written: PlanText) -> Understood<PlanFile> {
         let (contenders, places) = self.contenders(written.contenders)?;
-        told_apart(&contenders).map_err(|(n, c)| self.complaint(places[n].clone(), &c))?;
+        told_apart(&contenders).map_err(|(n, c)| self.config_error(places[n].clone(), &c))?;
         let device = written.device.as_ref();
         let place = self.each(device, |text| Place::parse(text))?;
         if let (Some(device), Some(Place::Directories(_)), false) =
             (device, &place, contenders.is_empty())
         {
-            let complaint = Complaint::wrong(
+            let config_error = ConfigError::wrong(
                 "directories are contenders themselves, so no others may stand beside them",
                 "leave out `contenders`, or name the directories there as dir:PATH",
             );
-            return Err(self.complaint(device.span(), &complaint));
+            return Err(self.config_error(device.span(), &config_error));
         }
         Ok(PlanFile {
             name: self.each(written.name.as_ref(), |name| named("plan", name))?,
@@ -239,7 +239,7 @@ impl Reader<'_> {
     fn contenders(
         &self,
         written: Vec<Spanned<ShortOr<super::entry::ContenderTable>>>,
-    ) -> Understood<(Vec<Typed>, Vec<Range<usize>>)> {
+    ) -> Understood<(Vec<ContenderSpec>, Vec<Range<usize>>)> {
         let (mut contenders, mut places) = (Vec::new(), Vec::new());
         for entry in written {
             let span = entry.span();
@@ -257,7 +257,7 @@ impl Reader<'_> {
                     self.judge.table(table).map(|contender| vec![contender])
                 }
             };
-            for contender in read.map_err(|c| self.complaint(at, &c))? {
+            for contender in read.map_err(|c| self.config_error(at, &c))? {
                 contenders.push(contender);
                 places.push(span.clone());
             }
@@ -271,11 +271,11 @@ impl Reader<'_> {
             let table = entry.into_inner();
             let name = self.at(&table.name, |name| named("workload", name))?;
             if workloads.iter().any(|before| before.name == name) {
-                let complaint = Complaint::wrong(
+                let config_error = ConfigError::wrong(
                     format!("two workloads are named `{name}`"),
                     "names tell workloads apart: give one another name",
                 );
-                return Err(self.complaint(table.name.span(), &complaint));
+                return Err(self.config_error(table.name.span(), &config_error));
             }
             let said = self.each(table.dataset.as_ref(), |text| {
                 let dataset = dataset(text, self.judge.base)?;
@@ -286,8 +286,8 @@ impl Reader<'_> {
                 (Some(said), _) => said,
                 (None, Some(none)) => (none, DatasetForm::Nothing),
                 (None, None) => {
-                    let complaint = Complaint::wrong("there is no dataset", "name one");
-                    return Err(self.complaint(table.name.span(), &complaint));
+                    let config_error = ConfigError::wrong("there is no dataset", "name one");
+                    return Err(self.config_error(table.name.span(), &config_error));
                 }
             };
             let places: Vec<_> = table.phases.get_ref().iter().map(Spanned::span).collect();
@@ -297,13 +297,13 @@ impl Reader<'_> {
                 drafts.push(self.phase(phase)?);
             }
             if drafts.is_empty() {
-                let complaint = Complaint::wrong(
+                let config_error = ConfigError::wrong(
                     format!("workload `{name}` has no phases"),
                     "name at least one, for example \"copy\"",
                 );
-                return Err(self.complaint(whole, &complaint));
+                return Err(self.config_error(whole, &config_error));
             }
-            let at_phase = |(n, c): (usize, Complaint)| self.complaint(places[n].clone(), &c);
+            let at_phase = |(n, c): (usize, ConfigError)| self.config_error(places[n].clone(), &c);
             phases::find_their_ground(&drafts, form, self.catalogue).map_err(at_phase)?;
             workloads.push(Workload {
                 name,
@@ -318,7 +318,8 @@ impl Reader<'_> {
         let span = entry.span();
         let table = match entry.into_inner() {
             ShortOr::Short(text) => {
-                return Draft::parse(&text, self.catalogue).map_err(|c| self.complaint(span, &c));
+                return Draft::parse(&text, self.catalogue)
+                    .map_err(|c| self.config_error(span, &c));
             }
             ShortOr::Long(table) => table,
         };
@@ -326,7 +327,7 @@ impl Reader<'_> {
         let cache = self.each(table.cache.as_ref(), |name| phases::cache_state(name))?;
         let label = match table.label {
             Some(label) => {
-                Some(named("phase", &label).map_err(|c| self.complaint(span.clone(), &c))?)
+                Some(named("phase", &label).map_err(|c| self.config_error(span.clone(), &c))?)
             }
             None => None,
         };
@@ -335,12 +336,12 @@ impl Reader<'_> {
         for (key, value) in table.parameters {
             let (name, at) = (key.get_ref().clone(), value.span());
             parameters::known(&name, self.catalogue.kind(kind))
-                .map_err(|c| self.complaint(key.span(), &c))?;
+                .map_err(|c| self.config_error(key.span(), &c))?;
             let text = parameters::text_of(value.into_inner())
                 .and_then(|text| {
                     parameters::read(kind, &name, &text, self.judge.base, self.catalogue)
                 })
-                .map_err(|c| self.complaint(at, &c))?;
+                .map_err(|c| self.config_error(at, &c))?;
             given.insert(name, text);
         }
         Draft::new(
@@ -351,29 +352,29 @@ impl Reader<'_> {
             given,
             self.catalogue,
         )
-        .map_err(|c| self.complaint(span, &c))
+        .map_err(|c| self.config_error(span, &c))
     }
 
     /// Reads a value at its place.
     fn at<T, U>(
         &self,
         value: &Spanned<T>,
-        read: impl FnOnce(&T) -> Result<U, Complaint>,
+        read: impl FnOnce(&T) -> Result<U, ConfigError>,
     ) -> Understood<U> {
-        read(value.get_ref()).map_err(|c| self.complaint(value.span(), &c))
+        read(value.get_ref()).map_err(|c| self.config_error(value.span(), &c))
     }
 
     /// Reads a value at its place, where there is one.
     fn each<T, U>(
         &self,
         value: Option<&Spanned<T>>,
-        read: impl FnOnce(&T) -> Result<U, Complaint>,
+        read: impl FnOnce(&T) -> Result<U, ConfigError>,
     ) -> Understood<Option<U>> {
         value.map(|value| self.at(value, read)).transpose()
     }
 
-    fn complaint(&self, span: Range<usize>, complaint: &Complaint) -> PlanFileError {
-        self.error(span, complaint.to_string(), complaint.help())
+    fn config_error(&self, span: Range<usize>, config_error: &ConfigError) -> PlanFileError {
+        self.error(span, config_error.to_string(), config_error.help())
     }
 
     fn error(&self, span: Range<usize>, message: String, help: Option<String>) -> PlanFileError {
@@ -388,31 +389,34 @@ impl Reader<'_> {
 }
 
 /// A name that shows.
-pub fn named(what: &str, name: &str) -> Result<String, Complaint> {
+pub fn named(what: &str, name: &str) -> Result<String, ConfigError> {
     if name.trim().is_empty() || name.contains(char::is_control) {
         let message = format!("the name of a {what} is empty or holds control characters");
-        return Err(Complaint::wrong(message, "write a short name in one line"));
+        return Err(ConfigError::wrong(
+            message,
+            "write a short name in one line",
+        ));
     }
     Ok(name.to_owned())
 }
 
 /// How many blocks.
-pub fn repeats(n: u32) -> Result<u32, Complaint> {
+pub fn repeats(n: u32) -> Result<u32, ConfigError> {
     if (1..=10_000).contains(&n) {
         return Ok(n);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         format!("{n} repeats cannot be made"),
         "write 1 to 10000; three is the least that shows a spread",
     ))
 }
 
 /// How narrow intervals need be.
-pub fn precision(part: f64) -> Result<f64, Complaint> {
+pub fn precision(part: f64) -> Result<f64, ConfigError> {
     if part > 0.0 && part < 1.0 {
         return Ok(part);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         format!(
             "intervals cannot be asked to be as narrow as {} %",
             part * 100.0
@@ -422,54 +426,54 @@ pub fn precision(part: f64) -> Result<f64, Complaint> {
 }
 
 /// The difference that matters.
-pub fn margin(part: f64) -> Result<f64, Complaint> {
+pub fn margin(part: f64) -> Result<f64, ConfigError> {
     if (0.0..1.0).contains(&part) {
         return Ok(part);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         format!("{} % is no margin", part * 100.0),
         "write 0 % or more, and less than 100 %, as 2%",
     ))
 }
 
 /// The time after which no block begins.
-pub fn budget(time: Nanos) -> Result<Nanos, Complaint> {
+pub fn budget(time: Nanos) -> Result<Nanos, ConfigError> {
     if time > Nanos(0) {
         return Ok(time);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         "a budget of no time lets nothing begin",
         "write for example 20m, or leave it out",
     ))
 }
 
 /// The scale of generated datasets.
-pub fn scale(scale: f64) -> Result<f64, Complaint> {
+pub fn scale(scale: f64) -> Result<f64, ConfigError> {
     if scale > 0.0 && scale <= 1000.0 {
         return Ok(scale);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         format!("datasets cannot be scaled by {scale}"),
         "write a number above 0 and up to 1000; 1 is the published size",
     ))
 }
 
 /// The way of copying of that name.
-pub fn copy_method(name: &str) -> Result<CopyMethod, Complaint> {
+pub fn copy_method(name: &str) -> Result<CopyMethod, ConfigError> {
     CopyMethod::from_name(name).ok_or_else(|| {
         let names = CopyMethod::ALL.map(CopyMethod::name);
-        Complaint::unknown("way of copying", name, names.into_iter())
+        ConfigError::unknown("way of copying", name, names.into_iter())
     })
 }
 
 /// The dataset of that name, its path seen from `base`.
-pub fn dataset(text: &str, base: &Path) -> Result<DatasetChoice, Complaint> {
+pub fn dataset(text: &str, base: &Path) -> Result<DatasetChoice, ConfigError> {
     let mut choice = DatasetChoice::parse(text);
     match &mut choice {
         DatasetChoice::Generated(_) => {}
         DatasetChoice::Tree(path) | DatasetChoice::Tar(path) | DatasetChoice::File(path) => {
             if path.as_os_str().is_empty() {
-                return Err(Complaint::wrong(
+                return Err(ConfigError::wrong(
                     format!("dataset `{text}` names no path"),
                     "write for example tree:/usr/src/linux",
                 ));

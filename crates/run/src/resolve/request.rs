@@ -1,7 +1,7 @@
 //! What the arguments ask for, and how a plan is made of it.
 
 use super::catalogue::Catalogue;
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::contenders::{Judge, absolute, have_devices, told_apart};
 use super::counting::Counting;
 use super::disks;
@@ -17,8 +17,8 @@ use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use super::workers;
 use fsdyno_model::{
-    Bytes, Contender, CopyMethod, DeviceChoice, DiskRecord, DiskTime, GuestSize, KernelChoice,
-    LabChoice, ModelDisk, Nanos, Plan, Typed, Vary, Workload,
+    Bytes, Contender, ContenderSpec, CopyMethod, DeviceChoice, DiskRecord, DiskTime, GuestSize,
+    KernelChoice, LabChoice, ModelDisk, Nanos, Plan, Vary, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -247,7 +247,7 @@ impl Layers {
         let named = match request.suite.as_deref() {
             Some(name) => Some(suite::find(name).ok_or_else(|| {
                 let names = suite::ALL.iter().map(|suite| suite.name);
-                ResolveError::argument("the suite")(Complaint::unknown("suite", name, names))
+                ResolveError::argument("the suite")(ConfigError::unknown("suite", name, names))
             })?),
             None if has_workloads || request.dataset.is_some() => None,
             None if stands_alone(request, catalogue) => None,
@@ -320,10 +320,10 @@ fn runs_programs(
     engine: &str,
     workloads: &[Workload],
     catalogue: &Catalogue,
-) -> Result<(), Complaint> {
+) -> Result<(), ConfigError> {
     for phase in workloads.iter().flat_map(|w| &w.phases) {
         if engine == "null" && catalogue.kind(&phase.kind)?.program {
-            return Err(Complaint::wrong(
+            return Err(ConfigError::wrong(
                 format!(
                     "the engine null touches no file, and `{}` runs a program that would",
                     phase.label
@@ -349,12 +349,12 @@ fn place(
         None => layers.pick(|layer| layer.place.clone()),
     };
     if matches!(place, Some(Place::Directories(_))) && !request.fs.is_empty() {
-        let complaint = Complaint::wrong(
+        let config_error = ConfigError::wrong(
             "directories are contenders themselves: nothing is made in them, so no file system \
              can be chosen",
             "leave out --fs, or name directories among the contenders: --fs dir:PATH",
         );
-        return Err(ResolveError::argument("--fs")(complaint));
+        return Err(ResolveError::argument("--fs")(config_error));
     }
     Ok(place)
 }
@@ -365,7 +365,7 @@ fn contenders(
     place: Option<&Place>,
     judge: Judge<'_>,
     catalogue: &Catalogue,
-) -> Result<Vec<Typed>, ResolveError> {
+) -> Result<Vec<ContenderSpec>, ResolveError> {
     let (argument, contenders) = if let Some(Place::Directories(paths)) = place {
         let directories = paths.iter().map(|path| judge.directory(path));
         let directories = directories.collect::<Result<_, _>>();
@@ -418,8 +418,8 @@ fn disk_record(
     here: &Path,
 ) -> Result<Option<DiskRecord>, ResolveError> {
     let wrong = |what: &str, way_out: &str| {
-        let complaint = Complaint::wrong(what, way_out);
-        Err(ResolveError::argument("--disk-record")(complaint))
+        let config_error = ConfigError::wrong(what, way_out);
+        Err(ResolveError::argument("--disk-record")(config_error))
     };
     let asked = request.disk_record.as_deref().map(|path| here.join(path));
     let directory = asked.or(layers.pick(|layer| layer.disk_record.clone()));
@@ -454,7 +454,7 @@ fn in_time(
 ) -> Result<Option<ModelDisk>, ResolveError> {
     let time = request.time.or(layers.pick(|layer| layer.time));
     let disk = disks::in_time(disk, time, contenders)
-        .map_err(|(argument, complaint)| ResolveError::argument(argument)(complaint))?;
+        .map_err(|(argument, config_error)| ResolveError::argument(argument)(config_error))?;
     disks::on_files(disk.as_ref(), device).map_err(ResolveError::argument("--on"))?;
     Ok(disk)
 }
@@ -463,7 +463,7 @@ fn in_time(
 fn in_labs(
     request: &Request,
     layers: &Layers,
-    (typed, disk): (Vec<Typed>, Option<&ModelDisk>),
+    (typed, disk): (Vec<ContenderSpec>, Option<&ModelDisk>),
     place: Option<&Place>,
     catalogue: &Catalogue,
 ) -> Result<(Vec<Contender>, Option<GuestSize>), ResolveError> {
@@ -507,8 +507,8 @@ fn in_labs(
 fn in_states(
     request: &Request,
     layers: &Layers,
-    contenders: Vec<Typed>,
-) -> Result<Vec<Typed>, ResolveError> {
+    contenders: Vec<ContenderSpec>,
+) -> Result<Vec<ContenderSpec>, ResolveError> {
     let fills = if request.fill.is_empty() {
         layers.pick(|layer| (!layer.fills.is_empty()).then(|| layer.fills.clone()))
     } else {

@@ -1,28 +1,28 @@
 //! States before the workload as axes of a plan: every contender in every state.
 
-use super::complaint::Complaint;
-use fsdyno_model::{Contender, FilesystemKind, Fill, GroundState, Typed};
+use super::config_error::ConfigError;
+use fsdyno_model::{Contender, ContenderSpec, FilesystemKind, Fill, InitialState};
 use fsdyno_recipes as recipes;
 
 /// A fill as it is written.
-pub fn fill(text: &str) -> Result<Fill, Complaint> {
+pub fn fill(text: &str) -> Result<Fill, ConfigError> {
     text.parse().map_err(|e: fsdyno_model::FillError| {
-        Complaint::wrong(e.to_string(), "a part of its space")
+        ConfigError::wrong(e.to_string(), "a part of its space")
     })
 }
 
 /// The state of that fill and age.
-pub fn state(fill: Option<Fill>, age: u32) -> Result<GroundState, Complaint> {
-    GroundState::of(fill, age).map_err(|(message, way_out)| Complaint::wrong(message, way_out))
+pub fn state(fill: Option<Fill>, age: u32) -> Result<InitialState, ConfigError> {
+    InitialState::of(fill, age).map_err(|(message, way_out)| ConfigError::wrong(message, way_out))
 }
 
 /// Each contender in each state, told by its label; those that have a state of their own stay
 /// as they are.
 pub fn multiply(
-    contenders: Vec<Typed>,
+    contenders: Vec<ContenderSpec>,
     fills: &[Fill],
     ages: &[u32],
-) -> Result<Vec<Typed>, Complaint> {
+) -> Result<Vec<ContenderSpec>, ConfigError> {
     if fills.is_empty() && ages.is_empty() {
         return Ok(contenders);
     }
@@ -46,14 +46,14 @@ pub fn multiply(
         for state in &states {
             let contender = in_state(typed.contender.clone(), state.clone())?;
             let lab = typed.lab.clone();
-            all.push(Typed { contender, lab });
+            all.push(ContenderSpec { contender, lab });
         }
     }
     Ok(all)
 }
 
 /// The contender in that state, where it can be brought into it.
-pub fn in_state(mut contender: Contender, state: GroundState) -> Result<Contender, Complaint> {
+pub fn in_state(mut contender: Contender, state: InitialState) -> Result<Contender, ConfigError> {
     if state.is_fresh() {
         return Ok(contender);
     }
@@ -65,7 +65,7 @@ pub fn in_state(mut contender: Contender, state: GroundState) -> Result<Contende
                 contender.label
             );
             let way_out = "leave the fill and the age out, or compare file systems that are made";
-            return Err(Complaint::wrong(message, way_out));
+            return Err(ConfigError::wrong(message, way_out));
         }
         Some(FilesystemKind::Memory) if !has_size(&contender) => {
             let message = format!(
@@ -73,7 +73,7 @@ pub fn in_state(mut contender: Contender, state: GroundState) -> Result<Contende
                 contender.label
             );
             let way_out = format!("give it one: {}:size=512M", contender.filesystem);
-            return Err(Complaint::wrong(message, way_out));
+            return Err(ConfigError::wrong(message, way_out));
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! The workloads of a plan: those of the plan file or the suite, as the arguments change them.
 
 use super::catalogue::{Catalogue, DatasetForm, Needs};
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::parameters;
 use super::phases::{self, Draft};
@@ -86,11 +86,11 @@ fn typed(
         typed.extend(list.map_err(ResolveError::argument("--workload"))?);
     }
     if let (true, Some(prepare)) = (request.exec.is_empty(), &request.prepare) {
-        let complaint = Complaint::wrong(
+        let config_error = ConfigError::wrong(
             format!("nothing follows what `{prepare}` prepares"),
             "name a command with --exec",
         );
-        return Err(ResolveError::argument("--prepare")(complaint));
+        return Err(ResolveError::argument("--prepare")(config_error));
     }
     for (number, command) in request.exec.iter().enumerate() {
         let mut given = BTreeMap::new();
@@ -200,7 +200,7 @@ fn set_pattern(
     workloads: &mut [Workload],
     pattern: &str,
     catalogue: &Catalogue,
-) -> Result<(), Complaint> {
+) -> Result<(), ConfigError> {
     let mut set = 0;
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
         if catalogue.kind(&phase.kind)?.searches {
@@ -209,7 +209,7 @@ fn set_pattern(
         }
     }
     if set == 0 {
-        return Err(Complaint::wrong(
+        return Err(ConfigError::wrong(
             "no phase searches for anything",
             "add a phase that does with --workload, or leave the pattern out",
         ));
@@ -218,7 +218,7 @@ fn set_pattern(
 }
 
 /// Whether the phases find what they work on, now that dataset and phases may have changed.
-fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), Complaint> {
+fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), ConfigError> {
     let form = catalogue.form(&workload.dataset)?;
     let drafts: Vec<Draft> = workload
         .phases
@@ -232,7 +232,7 @@ fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), Compla
         })
         .collect();
     phases::find_their_ground(&drafts, form, catalogue).map_err(|(_, c)| match c {
-        Complaint::Wrong { message, help } => Complaint::Wrong {
+        ConfigError::Wrong { message, help } => ConfigError::Wrong {
             message: format!("in workload `{}`: {message}", workload.name),
             help,
         },

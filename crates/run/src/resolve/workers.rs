@@ -1,7 +1,7 @@
 //! Numbers of workers as an axis of a plan: every workload that has workers, with each of them.
 
 use super::catalogue::Catalogue;
-use super::complaint::Complaint;
+use super::config_error::ConfigError;
 use super::parameters;
 use fsdyno_model::{Workload, scaling::WORKERS};
 use std::path::Path;
@@ -12,13 +12,13 @@ pub fn spread(
     workloads: Vec<Workload>,
     numbers: &[u32],
     catalogue: &Catalogue,
-) -> Result<Vec<Workload>, Complaint> {
+) -> Result<Vec<Workload>, ConfigError> {
     if numbers.is_empty() {
         return Ok(workloads);
     }
     for (place, number) in numbers.iter().enumerate() {
         if numbers[..place].contains(number) {
-            return Err(Complaint::wrong(
+            return Err(ConfigError::wrong(
                 format!("{number} workers are named twice"),
                 "name each number once: a plan repeats by its repeats",
             ));
@@ -55,7 +55,7 @@ pub fn spread(
     if spread {
         return Ok(all);
     }
-    Err(Complaint::wrong(
+    Err(ConfigError::wrong(
         "no phase has workers",
         "choose one that has, as --workload op-create or copy, or leave the numbers out",
     ))
@@ -110,7 +110,7 @@ mod tests {
 
     fn spread_of(kinds: &[&str], numbers: &[u32]) -> Result<Vec<Workload>, String> {
         let all = vec![workload(kinds), workload(&["look"])];
-        spread(all, numbers, &catalogue()).map_err(|complaint| format!("{complaint:?}"))
+        spread(all, numbers, &catalogue()).map_err(|config_error| format!("{config_error:?}"))
     }
 
     #[test]

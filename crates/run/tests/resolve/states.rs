@@ -1,7 +1,7 @@
 //! States before the workload: axes of a plan.
 
 use crate::asking::*;
-use fsdyno_model::GroundState;
+use fsdyno_model::InitialState;
 use fsdyno_run::resolve::Request;
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ fn a_state_that_cannot_be_is_told_with_the_way_out() {
         ),
         ("ext4", &["0%", "90%"], &[3], "--fill 50%,95%"),
         ("ext4", &["90%:fragmented"], &[3], "leave out `:fragmented`"),
-        ("ext4", &[], &[GroundState::OLDEST + 1], "--age: age 1001"),
+        ("ext4", &[], &[InitialState::OLDEST + 1], "--age: age 1001"),
         ("tmpfs", &["90%"], &[], "tmpfs:size=512M"),
         (
             "dir:/srv",

@@ -1,7 +1,7 @@
 //! Stores, and files beside them, that another user wrote: nothing of them is executed, and nothing
 //! outside is changed.
 
-use super::{Ground, specimen};
+use super::{WorkDir, specimen};
 use crate::{SCHEMA_VERSION, Store, StoreError};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -17,22 +17,22 @@ fn root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn beside(ground: &Ground, ending: &str) -> PathBuf {
-    ground.directory.path().join(format!("runs.db{ending}"))
+fn beside(work_dir: &WorkDir, ending: &str) -> PathBuf {
+    work_dir.directory.path().join(format!("runs.db{ending}"))
 }
 
 /// A store with one run and one cell, closed.
-fn filled() -> Ground {
-    let ground = Ground::new();
-    let mut store = ground.open();
+fn filled() -> WorkDir {
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(0)).unwrap();
-    ground
+    work_dir
 }
 
 /// Changes a closed store as its owner could.
-fn change(ground: &Ground, sql: &str) {
-    let connection = Connection::open(ground.path()).unwrap();
+fn change(work_dir: &WorkDir, sql: &str) {
+    let connection = Connection::open(work_dir.path()).unwrap();
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)
         .unwrap();
@@ -46,12 +46,12 @@ fn change(ground: &Ground, sql: &str) {
 }
 
 /// Gives a store to another way of reading: others could change it from now on.
-fn give_away(ground: &Ground) {
-    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o666)).unwrap();
+fn give_away(work_dir: &WorkDir) {
+    fs::set_permissions(work_dir.path(), fs::Permissions::from_mode(0o666)).unwrap();
 }
 
-fn names(ground: &Ground) -> Vec<String> {
-    let entries = fs::read_dir(ground.directory.path()).unwrap();
+fn names(work_dir: &WorkDir) -> Vec<String> {
+    let entries = fs::read_dir(work_dir.directory.path()).unwrap();
     let mut names: Vec<_> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -60,14 +60,14 @@ fn names(ground: &Ground) -> Vec<String> {
 }
 
 /// Why both ways to open refuse the store, which stays as it is.
-fn refused(ground: &Ground) -> [String; 2] {
-    let before = fs::read(ground.path()).unwrap();
+fn refused(work_dir: &WorkDir) -> [String; 2] {
+    let before = fs::read(work_dir.path()).unwrap();
     let errors = [
-        Store::open(&ground.path()).unwrap_err(),
-        Store::open_existing_read_only(&ground.path()).unwrap_err(),
+        Store::open(&work_dir.path()).unwrap_err(),
+        Store::open_existing_read_only(&work_dir.path()).unwrap_err(),
     ];
     assert!(
-        before == fs::read(ground.path()).unwrap(),
+        before == fs::read(work_dir.path()).unwrap(),
         "the file changed"
     );
     errors.map(|error| error.to_string())
@@ -78,22 +78,22 @@ fn a_truncated_store_is_refused_and_not_taken_for_none() {
     let whole = fs::read(filled().path()).unwrap();
     assert!(whole.len() > 3 * 4096);
     for length in [0, 1, 100, 600, 4096, whole.len() / 2, whole.len() - 1] {
-        let ground = Ground::new();
-        fs::write(ground.path(), &whole[..length]).unwrap();
-        for why in refused(&ground) {
+        let work_dir = WorkDir::new();
+        fs::write(work_dir.path(), &whole[..length]).unwrap();
+        for why in refused(&work_dir) {
             assert!(why.contains("runs.db"), "{length}: {why}");
         }
-        give_away(&ground);
-        refused(&ground);
+        give_away(&work_dir);
+        refused(&work_dir);
     }
 }
 
 #[test]
 fn a_schema_version_that_never_was_is_refused() {
     for version in [-1, 0, i64::from(i32::MIN)] {
-        let ground = filled();
-        change(&ground, &format!("PRAGMA user_version = {version}"));
-        for why in refused(&ground) {
+        let work_dir = filled();
+        change(&work_dir, &format!("PRAGMA user_version = {version}"));
+        for why in refused(&work_dir) {
             assert!(why.contains(&format!("version is {version}")), "{why}");
         }
     }
@@ -109,13 +109,13 @@ fn what_a_schema_could_execute_is_refused() {
         "DROP TABLE progress",
         "CREATE INDEX mine ON run (abs(started_unix_ns))",
     ] {
-        let ground = filled();
-        change(&ground, sql);
-        for why in refused(&ground) {
+        let work_dir = filled();
+        change(&work_dir, sql);
+        for why in refused(&work_dir) {
             assert!(why.contains("not as fsdyno makes it"), "{sql}: {why}");
         }
-        give_away(&ground);
-        for why in refused(&ground) {
+        give_away(&work_dir);
+        for why in refused(&work_dir) {
             assert!(
                 why.contains("not as") || why.contains("writable by"),
                 "{why}"
@@ -123,9 +123,9 @@ fn what_a_schema_could_execute_is_refused() {
         }
     }
     // What ANALYZE gathers is no code.
-    let ground = filled();
-    change(&ground, "ANALYZE");
-    ground.open();
+    let work_dir = filled();
+    change(&work_dir, "ANALYZE");
+    work_dir.open();
 }
 
 #[test]
@@ -139,13 +139,13 @@ fn rows_that_fsdyno_does_not_write_are_an_error_and_no_panic() {
         "UPDATE run SET plan = '{' || printf('%.*c', 60000000, ' ') || '}'",
         "UPDATE latency SET sample = sample + 9000000000",
     ] {
-        let ground = filled();
-        change(&ground, sql);
+        let work_dir = filled();
+        change(&work_dir, sql);
         for own in [true, false] {
             if !own {
-                give_away(&ground);
+                give_away(&work_dir);
             }
-            let store = Store::open_existing_read_only(&ground.path()).unwrap();
+            let store = Store::open_existing_read_only(&work_dir.path()).unwrap();
             let error = store.load("r").unwrap_err();
             assert!(
                 matches!(error, StoreError::Corrupt { .. }),
@@ -153,20 +153,20 @@ fn rows_that_fsdyno_does_not_write_are_an_error_and_no_panic() {
             );
         }
     }
-    let ground = filled();
+    let work_dir = filled();
     change(
-        &ground,
+        &work_dir,
         "UPDATE run SET name = printf('%.*c', 80000000, 'x')",
     );
-    let store = Store::open_existing_read_only(&ground.path()).unwrap();
+    let store = Store::open_existing_read_only(&work_dir.path()).unwrap();
     let error = store.runs().unwrap_err().to_string();
     assert!(error.contains("too big"), "{error}");
 }
 
 #[test]
 fn a_store_and_what_is_beside_it_are_private() {
-    let ground = Ground::new();
-    let path = ground.directory.path().join("new/runs.db");
+    let work_dir = WorkDir::new();
+    let path = work_dir.directory.path().join("new/runs.db");
     let mut store = Store::open(&path).unwrap();
     store.begin(&specimen::run("r", 1)).unwrap();
     let _claim = store.claim("r").unwrap();
@@ -184,32 +184,32 @@ fn a_store_and_what_is_beside_it_are_private() {
 
 #[test]
 fn a_store_that_others_can_change_is_read_from_a_copy_and_not_written() {
-    let ground = filled();
+    let work_dir = filled();
     let chmod = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     let check = || {
-        let error = Store::open(&ground.path()).unwrap_err();
+        let error = Store::open(&work_dir.path()).unwrap_err();
         assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
-        let store = Store::open_existing_read_only(&ground.path()).unwrap();
+        let store = Store::open_existing_read_only(&work_dir.path()).unwrap();
         assert_eq!(store.load("r").unwrap().cells, [specimen::measured(0)]);
-        assert_eq!(names(&ground), ["runs.db"]);
+        assert_eq!(names(&work_dir), ["runs.db"]);
     };
-    chmod(&ground.path(), 0o606);
+    chmod(&work_dir.path(), 0o606);
     check();
-    chmod(&ground.path(), 0o600);
-    chmod(ground.directory.path(), 0o1777);
+    chmod(&work_dir.path(), 0o600);
+    chmod(work_dir.directory.path(), 0o1777);
     check();
-    chmod(ground.directory.path(), 0o700);
+    chmod(work_dir.directory.path(), 0o700);
     if root() {
-        chown(ground.path(), Some(NOBODY), None).unwrap();
+        chown(work_dir.path(), Some(NOBODY), None).unwrap();
         check();
         // A log or journal of that user is not part of the store, and is never replayed.
         for ending in ["-wal", "-journal"] {
-            fs::write(beside(&ground, ending), "planted").unwrap();
-            let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
+            fs::write(beside(&work_dir, ending), "planted").unwrap();
+            let error = Store::open_existing_read_only(&work_dir.path()).unwrap_err();
             assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
-            fs::remove_file(beside(&ground, ending)).unwrap();
+            fs::remove_file(beside(&work_dir, ending)).unwrap();
         }
     }
 }
@@ -243,16 +243,16 @@ fn journal(store: &[u8], super_journal: &Path) -> Vec<u8> {
 
 #[test]
 fn a_planted_journal_deletes_no_file_of_the_reader() {
-    let ground = filled();
-    change(&ground, "PRAGMA journal_mode = DELETE");
-    let victim = ground.directory.path().join("victim");
+    let work_dir = filled();
+    change(&work_dir, "PRAGMA journal_mode = DELETE");
+    let victim = work_dir.directory.path().join("victim");
     fs::write(&victim, "precious").unwrap();
-    let store = fs::read(ground.path()).unwrap();
-    let planted = beside(&ground, "-journal");
+    let store = fs::read(work_dir.path()).unwrap();
+    let planted = beside(&work_dir, "-journal");
     fs::write(&planted, journal(&store, &victim)).unwrap();
     // The attack works where SQLite opens the file itself.
-    let copy = Ground::new();
-    fs::copy(ground.path(), copy.path()).unwrap();
+    let copy = WorkDir::new();
+    fs::copy(work_dir.path(), copy.path()).unwrap();
     let other = copy.directory.path().join("victim");
     fs::write(&other, "precious").unwrap();
     fs::write(beside(&copy, "-journal"), journal(&store, &other)).unwrap();
@@ -261,7 +261,7 @@ fn a_planted_journal_deletes_no_file_of_the_reader() {
     assert_eq!((count.unwrap(), other.exists()), (1, false));
 
     fs::set_permissions(&planted, fs::Permissions::from_mode(0o666)).unwrap();
-    for why in refused(&ground) {
+    for why in refused(&work_dir) {
         assert!(why.contains("-journal"), "{why}");
     }
     assert!(victim.exists());
@@ -269,35 +269,35 @@ fn a_planted_journal_deletes_no_file_of_the_reader() {
 
 #[test]
 fn planted_names_are_never_written_through() {
-    let ground = filled();
-    let target = ground.directory.path().join("target");
+    let work_dir = filled();
+    let target = work_dir.directory.path().join("target");
     for ending in ["-wal", "-shm", "-journal"] {
         fs::write(&target, "precious").unwrap();
-        symlink(&target, beside(&ground, ending)).unwrap();
-        let error = Store::open(&ground.path()).unwrap_err();
+        symlink(&target, beside(&work_dir, ending)).unwrap();
+        let error = Store::open(&work_dir.path()).unwrap_err();
         assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
-        let _ = Store::open_existing_read_only(&ground.path());
+        let _ = Store::open_existing_read_only(&work_dir.path());
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
-        fs::remove_file(beside(&ground, ending)).unwrap();
+        fs::remove_file(beside(&work_dir, ending)).unwrap();
     }
     fs::remove_file(&target).unwrap();
-    let link = ground.directory.path().join("link.db");
+    let link = work_dir.directory.path().join("link.db");
     symlink(&target, &link).unwrap();
     let error = Store::open(&link).unwrap_err();
     assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
     assert!(!target.exists());
     // One that leads to a store is its name.
     fs::remove_file(&link).unwrap();
-    symlink(ground.path(), &link).unwrap();
-    assert_eq!(Store::open(&link).unwrap().path(), ground.path());
+    symlink(work_dir.path(), &link).unwrap();
+    assert_eq!(Store::open(&link).unwrap().path(), work_dir.path());
 }
 
 #[test]
 fn a_planted_lock_is_refused_at_once_and_its_target_is_not_touched() {
-    let ground = filled();
-    let store = ground.open();
-    let lock = beside(&ground, ".r.lock");
-    let target = ground.directory.path().join("target");
+    let work_dir = filled();
+    let store = work_dir.open();
+    let lock = beside(&work_dir, ".r.lock");
+    let target = work_dir.directory.path().join("target");
     fs::write(&target, "precious").unwrap();
     let check = || {
         let error = store.claim("r").unwrap_err();
@@ -324,9 +324,9 @@ fn the_lock_of_another_user_keeps_us_out_only_while_a_process_holds_it() {
         println!("SKIP root: the_lock_of_another_user_keeps_us_out_only_while_a_process_holds_it");
         return;
     }
-    let ground = filled();
-    let store = ground.open();
-    let lock = beside(&ground, ".r.lock");
+    let work_dir = filled();
+    let store = work_dir.open();
+    let lock = beside(&work_dir, ".r.lock");
     let mut theirs = fs::File::create(&lock).unwrap();
     theirs.write_all(b"4194303\n").unwrap();
     chown(&lock, Some(NOBODY), None).unwrap();
@@ -349,7 +349,7 @@ fn the_runs_of_a_store_that_others_could_change_are_its_owners() {
         &format!("UPDATE run SET provenance = json_set(provenance, '$.uid', {us})"),
     );
     let merge = || {
-        let mut ours = Ground::new().open();
+        let mut ours = WorkDir::new().open();
         assert_eq!(ours.merge(&theirs.path()).unwrap().taken, ["r"]);
         assert_eq!(ours.merge(&theirs.path()).unwrap().known, ["r"]);
         id(&ours)

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A store in a directory of its own.
-struct Ground {
+struct WorkDir {
     directory: TempDir,
 }
 
-impl Ground {
+impl WorkDir {
     fn new() -> Self {
         Self {
             directory: TempDir::new().unwrap(),

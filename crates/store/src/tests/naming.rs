@@ -1,6 +1,6 @@
 //! Names of runs.
 
-use super::{Ground, specimen};
+use super::{WorkDir, specimen};
 use crate::StoreError;
 
 /// 2026-11-21 17:30:59 UTC.
@@ -8,8 +8,8 @@ const EVENING: u64 = 1_795_282_259_000_000_000;
 
 #[test]
 fn an_id_tells_start_and_suite_and_is_never_taken_twice() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     for expected in ["quick", "quick-2", "quick-3"] {
         let mut run = specimen::run("", EVENING);
         store.begin_named(&mut run).unwrap();
@@ -30,8 +30,8 @@ fn an_id_tells_start_and_suite_and_is_never_taken_twice() {
 
 #[test]
 fn an_id_that_could_not_be_typed_is_refused() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let long = "x".repeat(101);
     for id in ["", "a b", "../x", "a\0", "last", &long] {
         let error = store.begin(&specimen::run(id, 1)).unwrap_err();
@@ -45,8 +45,8 @@ fn an_id_that_could_not_be_typed_is_refused() {
 
 #[test]
 fn a_run_is_found_by_any_name_that_fits_it_alone() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let error = store.resolve("last").unwrap_err().to_string();
     assert!(error.contains("fsdyno run"), "{error}");
     for (start, id) in [

@@ -1,6 +1,6 @@
 //! What is opened, what is refused, and that a refusal touches nothing.
 
-use super::{Ground, specimen};
+use super::{WorkDir, specimen};
 use crate::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError};
 use rusqlite::Connection;
 use std::ffi::OsStr;
@@ -22,25 +22,25 @@ fn bytes_below(directory: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
 }
 
 /// Both ways to open refuse the file, and it stays as it is, byte for byte.
-fn check_refused(ground: &Ground, expected: impl Fn(&StoreError) -> bool) {
-    let before = bytes_below(ground.directory.path());
+fn check_refused(work_dir: &WorkDir, expected: impl Fn(&StoreError) -> bool) {
+    let before = bytes_below(work_dir.directory.path());
     for error in [
-        Store::open(&ground.path()).unwrap_err(),
-        Store::open_existing_read_only(&ground.path()).unwrap_err(),
+        Store::open(&work_dir.path()).unwrap_err(),
+        Store::open_existing_read_only(&work_dir.path()).unwrap_err(),
     ] {
         assert!(expected(&error), "{error}");
         assert!(error.to_string().contains("runs.db"), "{error}");
     }
     assert!(
-        before == bytes_below(ground.directory.path()),
+        before == bytes_below(work_dir.directory.path()),
         "a file changed"
     );
 }
 
 #[test]
 fn a_store_is_made_with_its_directory() {
-    let ground = Ground::new();
-    let path = ground.directory.path().join("a/b c/runs.db");
+    let work_dir = WorkDir::new();
+    let path = work_dir.directory.path().join("a/b c/runs.db");
     let store = Store::open(&path).unwrap();
     assert!(store.runs().unwrap().is_empty());
     let pragma = |name: &str| -> i64 {
@@ -57,13 +57,13 @@ fn a_store_is_made_with_its_directory() {
 
 #[test]
 fn any_name_a_file_can_have_will_do() {
-    let ground = Ground::new();
+    let work_dir = WorkDir::new();
     for name in [
         &b"file:x?mode=memory"[..],
         b":memory:",
         b"\xff\xfe %41?#.db",
     ] {
-        let path = ground.directory.path().join(OsStr::from_bytes(name));
+        let path = work_dir.directory.path().join(OsStr::from_bytes(name));
         let mut store = Store::open(&path).unwrap();
         store.begin(&specimen::run("r", 1)).unwrap();
         drop(store);
@@ -75,22 +75,22 @@ fn any_name_a_file_can_have_will_do() {
 
 #[test]
 fn reading_makes_no_file() {
-    let ground = Ground::new();
-    let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
+    let work_dir = WorkDir::new();
+    let error = Store::open_existing_read_only(&work_dir.path()).unwrap_err();
     assert!(matches!(error, StoreError::NoStore { .. }), "{error}");
-    assert!(bytes_below(ground.directory.path()).is_empty());
+    assert!(bytes_below(work_dir.directory.path()).is_empty());
 }
 
 #[test]
 fn a_newer_schema_is_refused_untouched() {
-    let ground = Ground::new();
-    let store = ground.open();
+    let work_dir = WorkDir::new();
+    let store = work_dir.open();
     store
         .connection
         .pragma_update(None, "user_version", SCHEMA_VERSION + 1)
         .unwrap();
     drop(store);
-    check_refused(&ground, |error| {
+    check_refused(&work_dir, |error| {
         matches!(error, StoreError::Newer { found, known, .. }
             if (*found, *known) == (SCHEMA_VERSION + 1, SCHEMA_VERSION))
     });
@@ -98,7 +98,7 @@ fn a_newer_schema_is_refused_untouched() {
 
 #[test]
 fn a_file_of_another_kind_is_refused_untouched() {
-    let ground = Ground::new();
+    let work_dir = WorkDir::new();
     for bytes in [
         &b"my thesis"[..],
         &[0; 8192],
@@ -107,8 +107,8 @@ fn a_file_of_another_kind_is_refused_untouched() {
         &[b' '; 512],
         b"",
     ] {
-        fs::write(ground.path(), bytes).unwrap();
-        check_refused(&ground, |error| {
+        fs::write(work_dir.path(), bytes).unwrap();
+        check_refused(&work_dir, |error| {
             matches!(error, StoreError::NotAStore { .. })
         });
     }
@@ -122,11 +122,11 @@ fn a_database_of_another_program_is_refused_untouched() {
         "PRAGMA user_version = 1",
         "PRAGMA journal_mode = WAL; CREATE TABLE thesis (chapter TEXT)",
     ] {
-        let ground = Ground::new();
-        let foreign = Connection::open(ground.path()).unwrap();
+        let work_dir = WorkDir::new();
+        let foreign = Connection::open(work_dir.path()).unwrap();
         foreign.execute_batch(setup).unwrap();
         drop(foreign);
-        check_refused(&ground, |error| {
+        check_refused(&work_dir, |error| {
             matches!(error, StoreError::NotAStore { .. })
         });
     }
@@ -134,8 +134,8 @@ fn a_database_of_another_program_is_refused_untouched() {
 
 #[test]
 fn what_is_no_file_is_refused() {
-    let ground = Ground::new();
-    for path in [ground.directory.path(), Path::new("/dev/null")] {
+    let work_dir = WorkDir::new();
+    for path in [work_dir.directory.path(), Path::new("/dev/null")] {
         for error in [
             Store::open(path).unwrap_err(),
             Store::open_existing_read_only(path).unwrap_err(),
@@ -153,13 +153,13 @@ fn what_is_no_file_is_refused() {
 
 #[test]
 fn reading_sees_what_a_killed_writer_left_in_the_log() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(0)).unwrap();
     // A copy of the files as they lie now is what a kill would leave.
-    let after = Ground::new();
-    for (name, bytes) in bytes_below(ground.directory.path()) {
+    let after = WorkDir::new();
+    for (name, bytes) in bytes_below(work_dir.directory.path()) {
         if !name.to_string_lossy().ends_with("-shm") {
             fs::write(after.directory.path().join(name), bytes).unwrap();
         }
@@ -179,26 +179,26 @@ fn reading_sees_what_a_killed_writer_left_in_the_log() {
 
 #[test]
 fn reading_leaves_nothing_beside_the_store() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     drop(store);
-    let before = bytes_below(ground.directory.path());
+    let before = bytes_below(work_dir.directory.path());
     assert_eq!(before.len(), 1);
-    let reader = Store::open_existing_read_only(&ground.path()).unwrap();
+    let reader = Store::open_existing_read_only(&work_dir.path()).unwrap();
     assert_eq!(reader.runs().unwrap().len(), 1);
     drop(reader);
     assert!(
-        before == bytes_below(ground.directory.path()),
+        before == bytes_below(work_dir.directory.path()),
         "a file changed"
     );
 }
 
 #[test]
 fn writing_to_a_store_opened_for_reading_is_refused() {
-    let ground = Ground::new();
-    drop(ground.open());
-    let mut reader = Store::open_existing_read_only(&ground.path()).unwrap();
+    let work_dir = WorkDir::new();
+    drop(work_dir.open());
+    let mut reader = Store::open_existing_read_only(&work_dir.path()).unwrap();
     let error = reader
         .begin(&specimen::run("r", 1))
         .unwrap_err()
@@ -211,8 +211,8 @@ fn writing_to_a_store_opened_for_reading_is_refused() {
 
 #[test]
 fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     let cell = specimen::measured(0);
     store.record("r", &cell).unwrap();
@@ -221,7 +221,7 @@ fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
                       PRAGMA user_version = 6";
     store.connection.execute_batch(made_older).unwrap();
     drop(store);
-    let error = Store::open_existing_read_only(&ground.path()).unwrap_err();
+    let error = Store::open_existing_read_only(&work_dir.path()).unwrap_err();
     assert!(matches!(error, StoreError::Older { .. }), "{error}");
     let mut without = cell;
     for sample in &mut without.samples {
@@ -229,7 +229,7 @@ fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
         sample.progress = None;
         sample.observed = None;
     }
-    let mut store = ground.open();
+    let mut store = work_dir.open();
     assert_eq!(store.load("r").unwrap().cells, [without]);
     // And what is measured now is kept beside it.
     store.record("r", &specimen::measured(4)).unwrap();

@@ -1,14 +1,14 @@
 //! What goes in comes out, exactly; and what was refused left nothing behind.
 
-use super::{Ground, specimen};
+use super::{WorkDir, specimen};
 use crate::StoreError;
 use fsdyno_model::{Outcome, ResultSet, StopReason};
 use std::collections::BTreeSet;
 
 #[test]
 fn a_run_with_every_field_and_variant_comes_back_as_it_went_in() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let run = specimen::run("r", u64::MAX);
     let cells = specimen::cells();
     store.begin(&run).unwrap();
@@ -23,14 +23,14 @@ fn a_run_with_every_field_and_variant_comes_back_as_it_went_in() {
     assert_eq!(store.load("r").unwrap(), whole);
     // And from another process's view, by the file alone.
     drop(store);
-    let reader = crate::Store::open_existing_read_only(&ground.path()).unwrap();
+    let reader = crate::Store::open_existing_read_only(&work_dir.path()).unwrap();
     assert_eq!(reader.load("r").unwrap(), whole);
 }
 
 #[test]
 fn runs_do_not_see_each_others_cells() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     for id in ["a", "b"] {
         store.begin(&specimen::run(id, 1)).unwrap();
     }
@@ -55,8 +55,8 @@ fn runs_do_not_see_each_others_cells() {
 
 #[test]
 fn a_cell_is_recorded_once() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(3)).unwrap();
     let again = specimen::bare(3, Outcome::Measured);
@@ -70,8 +70,8 @@ fn a_cell_is_recorded_once() {
 
 #[test]
 fn a_run_that_is_not_there_is_refused_by_name() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let refused = [
         store.record("x", &specimen::measured(0)).unwrap_err(),
         store.end("x", StopReason::Complete, 1).unwrap_err(),
@@ -88,8 +88,8 @@ fn a_run_that_is_not_there_is_refused_by_name() {
 
 #[test]
 fn a_run_ends_and_goes_on() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     for reason in [
         StopReason::Interrupted,
@@ -106,8 +106,8 @@ fn a_run_ends_and_goes_on() {
 
 #[test]
 fn the_list_of_runs_counts_what_there_is() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::ended("old", 1)).unwrap();
     store.begin(&specimen::run("new", 2)).unwrap();
     for cell in specimen::cells() {
@@ -132,8 +132,8 @@ fn the_list_of_runs_counts_what_there_is() {
 #[test]
 fn a_plan_that_json_cannot_hold_is_refused_not_changed() {
     use std::os::unix::ffi::OsStrExt as _;
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let mut run = specimen::run("r", 1);
     run.plan.scale = f64::INFINITY;
     let error = store.begin(&run).unwrap_err();
@@ -147,8 +147,8 @@ fn a_plan_that_json_cannot_hold_is_refused_not_changed() {
 
 #[test]
 fn a_full_disk_loses_no_recorded_cell_and_says_what_to_do() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(0)).unwrap();
     // SQLite meets this limit as it meets a full disk.
@@ -176,8 +176,8 @@ fn a_full_disk_loses_no_recorded_cell_and_says_what_to_do() {
 
 #[test]
 fn what_fsdyno_never_writes_is_named_when_it_is_read() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(0)).unwrap();
     store
@@ -191,8 +191,8 @@ fn what_fsdyno_never_writes_is_named_when_it_is_read() {
 
 #[test]
 fn the_view_for_people_names_contenders_and_workloads() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     store.record("r", &specimen::measured(0)).unwrap();
     let plan = specimen::plan();

@@ -1,6 +1,6 @@
 //! How long a large run takes to write and to read: printed, never asserted.
 
-use super::{Ground, specimen};
+use super::{WorkDir, specimen};
 use fsdyno_model::CellRecord;
 use std::time::Instant;
 
@@ -8,8 +8,8 @@ use std::time::Instant;
 #[ignore = "a measurement: cargo test --release -p fsdyno-store -- --ignored --nocapture"]
 fn a_run_of_100_000_samples() {
     const CELLS: u32 = 10_000;
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     store.begin(&specimen::run("r", 1)).unwrap();
     let record = |index| CellRecord {
         samples: (0..10).map(specimen::sample).collect(),

@@ -1,12 +1,12 @@
 //! `schema.md` and the schema say the same.
 
-use super::Ground;
+use super::WorkDir;
 use std::collections::BTreeSet;
 
 /// Every table and view with its columns, as `table.column`, as the store has them.
 fn in_the_store() -> BTreeSet<String> {
-    let ground = Ground::new();
-    let store = ground.open();
+    let work_dir = WorkDir::new();
+    let store = work_dir.open();
     let mut statement = store
         .connection
         .prepare(

@@ -1,9 +1,9 @@
 //! Series of cuts: what goes in comes out, beside runs and apart from them.
 
-use super::{Ground, specimen};
+use super::{WorkDir, specimen};
 use crate::{Named, Store, StoreError};
 use fsdyno_model::{
-    Bytes, CacheLoss, Contender, Cut, GuestSize, Judgement, LabChoice, Loss, ModelDisk, Nanos,
+    Bytes, CacheLoss, Contender, GuestSize, Judgement, LabChoice, Loss, ModelDisk, Nanos, PowerCut,
     Provenance, Recovery, Series, SeriesInfo, StopReason,
 };
 use std::os::unix::ffi::OsStringExt as _;
@@ -38,8 +38,8 @@ fn info(started_unix_ns: u64) -> SeriesInfo {
     }
 }
 
-fn whole(contender: &str, number: u32) -> Cut {
-    Cut {
+fn whole(contender: &str, number: u32) -> PowerCut {
+    PowerCut {
         contender: contender.into(),
         number,
         seed: 7,
@@ -61,7 +61,7 @@ fn whole(contender: &str, number: u32) -> Cut {
 }
 
 /// Everything that can be told of a cut.
-fn lossy(contender: &str, number: u32) -> Cut {
+fn lossy(contender: &str, number: u32) -> PowerCut {
     let mut cut = whole(contender, number);
     let judgement = Judgement {
         files: 30,
@@ -89,7 +89,7 @@ fn lossy(contender: &str, number: u32) -> Cut {
     cut
 }
 
-fn hopeless(contender: &str, number: u32) -> Cut {
+fn hopeless(contender: &str, number: u32) -> PowerCut {
     let mut cut = whole(contender, number);
     cut.recovery = Recovery {
         beyond_repair: Some("the guest died".into()),
@@ -100,8 +100,8 @@ fn hopeless(contender: &str, number: u32) -> Cut {
 
 #[test]
 fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let mut begun = info(u64::MAX);
     begun.disk = Some(ModelDisk {
         profile: "mine".into(),
@@ -135,25 +135,25 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
     let counts = (summary.cuts_recorded, summary.cuts_planned, summary.losing);
     assert_eq!(counts, (4, 4, 2));
     // Taken over whole, and once.
-    let other = Ground::new();
+    let other = WorkDir::new();
     let mut taker = other.open();
     assert_eq!(
-        taker.merge(&ground.path()).unwrap().taken,
+        taker.merge(&work_dir.path()).unwrap().taken,
         [begun.id.clone()]
     );
     assert_eq!(taker.load_series(&begun.id).unwrap(), series);
     assert_eq!(
-        taker.merge(&ground.path()).unwrap().known,
+        taker.merge(&work_dir.path()).unwrap().known,
         [begun.id.clone()]
     );
     taker.record_cut(&begun.id, &whole("xfs", 3)).unwrap();
-    assert_eq!(taker.merge(&ground.path()).unwrap().differing, [begun.id]);
+    assert_eq!(taker.merge(&work_dir.path()).unwrap().differing, [begun.id]);
 }
 
 #[test]
 fn a_cut_of_nobody_and_one_that_was_recorded_are_refused_and_leave_nothing() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let mut begun = info(1);
     store.begin_series(&mut begun).unwrap();
     store.record_cut(&begun.id, &whole("xfs", 1)).unwrap();
@@ -172,8 +172,8 @@ fn a_cut_of_nobody_and_one_that_was_recorded_are_refused_and_leave_nothing() {
 
 #[test]
 fn runs_and_series_have_names_apart_and_last_is_what_was_begun_last_of_both() {
-    let ground = Ground::new();
-    let mut store = ground.open();
+    let work_dir = WorkDir::new();
+    let mut store = work_dir.open();
     let mut run = specimen::run("", 1);
     run.plan.name = Series::NAME.into();
     run.started_unix_ns = 60_000_000_000;

@@ -1,6 +1,6 @@
 //! Several writers, several stores, and the lock of a live run.
 
-use super::{Ground, specimen};
+use super::{WorkDir, specimen};
 use crate::{Store, StoreError};
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,8 +9,8 @@ use std::thread;
 #[test]
 fn writers_that_begin_at_once_on_a_store_not_yet_made_get_runs_of_their_own() {
     const WRITERS: usize = 4;
-    let ground = Ground::new();
-    let path = ground.path();
+    let work_dir = WorkDir::new();
+    let path = work_dir.path();
     let work = || {
         let mut store = Store::open(&path).unwrap();
         let mut run = specimen::run("", 1);
@@ -25,7 +25,7 @@ fn writers_that_begin_at_once_on_a_store_not_yet_made_get_runs_of_their_own() {
         writers.into_iter().map(|w| w.join().unwrap()).collect()
     });
     assert_eq!(ids.len(), WRITERS);
-    let store = ground.open();
+    let store = work_dir.open();
     for id in ids {
         assert_eq!(store.recorded(&id).unwrap().len(), 3);
     }
@@ -33,8 +33,8 @@ fn writers_that_begin_at_once_on_a_store_not_yet_made_get_runs_of_their_own() {
 
 #[test]
 fn a_run_is_worked_on_once_at_a_time() {
-    let ground = Ground::new();
-    let (ours, theirs) = (ground.open(), ground.open());
+    let work_dir = WorkDir::new();
+    let (ours, theirs) = (work_dir.open(), work_dir.open());
     let claim = ours.claim("r").unwrap();
     let error = theirs.claim("r").unwrap_err();
     let pid = std::process::id();
@@ -46,7 +46,7 @@ fn a_run_is_worked_on_once_at_a_time() {
     drop(claim);
     let again = theirs.claim("r").unwrap();
     drop((again, other));
-    let left: Vec<_> = fs::read_dir(ground.directory.path())
+    let left: Vec<_> = fs::read_dir(work_dir.directory.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .filter(|name| name.to_string_lossy().ends_with(".lock"))
@@ -56,9 +56,9 @@ fn a_run_is_worked_on_once_at_a_time() {
 
 #[test]
 fn a_lock_file_left_by_a_killed_process_keeps_nobody_out() {
-    let ground = Ground::new();
-    let store = ground.open();
-    let file = ground.directory.path().join("runs.db.r.lock");
+    let work_dir = WorkDir::new();
+    let store = work_dir.open();
+    let file = work_dir.directory.path().join("runs.db.r.lock");
     fs::write(&file, "4194303 and more text than a number\n").unwrap();
     let claim = store.claim("r").unwrap();
     let text = fs::read_to_string(&file).unwrap();
@@ -69,8 +69,8 @@ fn a_lock_file_left_by_a_killed_process_keeps_nobody_out() {
 
 #[test]
 fn a_live_run_is_not_removed() {
-    let ground = Ground::new();
-    let (ours, mut theirs) = (ground.open(), ground.open());
+    let work_dir = WorkDir::new();
+    let (ours, mut theirs) = (work_dir.open(), work_dir.open());
     theirs.begin(&specimen::run("r", 1)).unwrap();
     let _claim = ours.claim("r").unwrap();
     let error = theirs.remove("r").unwrap_err();
@@ -81,12 +81,12 @@ fn a_live_run_is_not_removed() {
 #[test]
 fn claims_in_a_race_are_held_by_one_at_a_time() {
     use std::sync::atomic::{AtomicU32, Ordering};
-    let ground = Ground::new();
-    drop(ground.open());
+    let work_dir = WorkDir::new();
+    drop(work_dir.open());
     let holders = AtomicU32::new(0);
     let held = AtomicU32::new(0);
     let work = || {
-        let store = ground.open();
+        let store = work_dir.open();
         for _ in 0..200 {
             if let Ok(claim) = store.claim("r") {
                 assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
@@ -106,7 +106,7 @@ fn claims_in_a_race_are_held_by_one_at_a_time() {
 
 #[test]
 fn the_runs_of_another_store_are_taken_over_once() {
-    let (here, there) = (Ground::new(), Ground::new());
+    let (here, there) = (WorkDir::new(), WorkDir::new());
     let (mut ours, mut theirs) = (here.open(), there.open());
     for store in [&mut ours, &mut theirs] {
         store.begin(&specimen::run("same", 1)).unwrap();

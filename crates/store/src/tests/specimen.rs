@@ -5,7 +5,7 @@ use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
     Better, Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender,
     CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse, Effective,
-    Failure, Figure, Fragmentation, Frequency, GroundState, LatencyDistribution, LayoutChoice,
+    Failure, Figure, Fragmentation, Frequency, InitialState, LatencyDistribution, LayoutChoice,
     Nanos, Observed, OtherIo, Outcome, PhasePlan, Plan, Pressure, Progress, Provenance, RunInfo,
     Sample, Slice, Stage, StopReason, Tally, Traced, Waits, Warning, WarningKind, Workload,
 };
@@ -72,7 +72,7 @@ pub(crate) fn plan() -> Plan {
                     devices: 2,
                 },
                 directory: None,
-                state: GroundState {
+                state: InitialState {
                     fill_permille: Some(950),
                     fragmented: false,
                     age: 3,

@@ -12,7 +12,7 @@ mod many;
 mod programs;
 mod trees;
 
-use crate::took::By;
+use crate::measure::By;
 
 /// One work on one file system.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::args::CheckArgs;
 use super::profile;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_disk::check::curve::{CurveError, Fit, Measured};
 use fsdyno_disk::check::{self, Check, Figure, TOLERANCE};
@@ -29,9 +29,9 @@ struct Curve {
     fits: Vec<Fit>,
 }
 
-pub fn check(args: &CheckArgs) -> Result<Code, Trouble> {
+pub fn check(args: &CheckArgs) -> Result<Code, CliError> {
     let check = match &args.profile {
-        Some(name) => Some(check::check(&profile(name)?).map_err(Trouble::failure)?),
+        Some(name) => Some(check::check(&profile(name)?).map_err(CliError::failure)?),
         None => None,
     };
     let curve = args.seek_curve.as_deref().map(curve).transpose()?;
@@ -45,10 +45,10 @@ pub fn check(args: &CheckArgs) -> Result<Code, Trouble> {
     Ok(if agrees { Code::Ok } else { Code::Failure })
 }
 
-fn curve(path: &Path) -> Result<Curve, Trouble> {
+fn curve(path: &Path) -> Result<Curve, CliError> {
     let measured = Measured::read(path).map_err(|error| match error {
-        CurveError::Unreadable { .. } => Trouble::failure(error),
-        CurveError::TooFew(_) => Trouble::usage(error),
+        CurveError::Unreadable { .. } => CliError::failure(error),
+        CurveError::TooFew(_) => CliError::usage(error),
     })?;
     Ok(Curve {
         points: measured.len(),
@@ -57,7 +57,7 @@ fn curve(path: &Path) -> Result<Curve, Trouble> {
     })
 }
 
-fn print(checked: &Checked) -> Result<(), Trouble> {
+fn print(checked: &Checked) -> Result<(), CliError> {
     if let Some(check) = &checked.check {
         output::rows(&figures(check), output::width())?;
         output::bytes(reads(check).as_bytes())?;

@@ -1,6 +1,6 @@
 //! `disk list`: the profiles that come along.
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_disk::profiles;
 use fsdyno_model::Bytes;
@@ -16,10 +16,10 @@ struct Row {
     source: String,
 }
 
-pub fn list(json: bool) -> Result<Code, Trouble> {
+pub fn list(json: bool) -> Result<Code, CliError> {
     let mut rows = Vec::new();
     for shipped in &profiles::ALL {
-        let profile = shipped.profile().map_err(Trouble::failure)?;
+        let profile = shipped.profile().map_err(CliError::failure)?;
         rows.push(Row {
             model: profile.timing.name(),
             name: profile.name,

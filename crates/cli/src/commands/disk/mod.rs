@@ -10,22 +10,22 @@ mod show;
 
 pub use args::DiskArgs;
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use args::DiskCommand;
 use fsdyno_disk::{Profile, ProfileError};
-use fsdyno_lab::BehindError;
+use fsdyno_lab::FuseServerError;
 use std::path::Path;
 
-pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
+pub fn disk(command: &DiskCommand) -> Result<Code, CliError> {
     match command {
         DiskCommand::List(args) => list::list(args.json),
         DiskCommand::Show(args) => show::show(&args.profile, args.json),
         DiskCommand::Check(args) => check::check(args),
         DiskCommand::Serve(args) => serve::serve(args),
         DiskCommand::Requests(args) => requests::requests(args),
-        DiskCommand::Behind { .. } => match fsdyno_lab::behind() {
+        DiskCommand::Behind { .. } => match fsdyno_lab::serve_by_fuse() {
             Ok(()) => Ok(Code::Ok),
-            Err(error @ BehindError::NoOwner) => Err(Trouble::usage(error)),
+            Err(error @ FuseServerError::NoOwner) => Err(CliError::usage(error)),
             // Its owner has heard it.
             Err(_) => Ok(Code::Failure),
         },
@@ -33,11 +33,11 @@ pub fn disk(command: &DiskCommand) -> Result<Code, Trouble> {
 }
 
 /// The profile of a name, or of a file.
-pub fn profile(name: &Path) -> Result<Profile, Trouble> {
+pub fn profile(name: &Path) -> Result<Profile, CliError> {
     Profile::named(name).map_err(|error| match error {
-        ProfileError::Unreadable { .. } => Trouble::failure(error),
+        ProfileError::Unreadable { .. } => CliError::failure(error),
         ProfileError::Unknown { .. }
         | ProfileError::Form { .. }
-        | ProfileError::Impossible { .. } => Trouble::usage(error),
+        | ProfileError::Impossible { .. } => CliError::usage(error),
     })
 }

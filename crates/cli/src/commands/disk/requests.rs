@@ -1,7 +1,7 @@
 //! `disk requests`: the record of a disk, entry by entry, to be read or to be calculated with.
 
 use super::args::RequestsArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_disk::record::{Record, Records};
 use fsdyno_disk::{Causes, Failure};
@@ -12,11 +12,11 @@ use std::io::{self, BufReader, Write};
 /// The columns of CSV; the causes stand behind them.
 const COLUMNS: &str = "at_ns,what,order,kind,sector,sectors,fua,hash,took_ns,failed_sector,text";
 
-pub fn requests(args: &RequestsArgs) -> Result<Code, Trouble> {
+pub fn requests(args: &RequestsArgs) -> Result<Code, CliError> {
     let path = args.file.display();
     let file = fsdyno_files::input::open(&args.file)
-        .map_err(|error| Trouble::usage(format!("cannot open {path}: {error}")))?;
-    let broken = |error| Trouble::failure(format!("{path}: {error}"));
+        .map_err(|error| CliError::usage(format!("cannot open {path}: {error}")))?;
+    let broken = |error| CliError::failure(format!("{path}: {error}"));
     let records = Records::new(BufReader::new(file)).map_err(broken)?;
     let mut trouble = None;
     let print = |out: &mut dyn Write| -> io::Result<()> {

@@ -2,14 +2,14 @@
 
 use super::args::{ServeArgs, Time};
 use super::profile;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_disk::fronts::calendar::{self, CalendarError, Passed, Seat, Setting};
-use fsdyno_disk::fronts::real::{Happening, Real};
-use fsdyno_disk::fronts::vhost::Served;
+use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::transports::real::{Happening, Real};
+use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, FaultPlan, Faults, Memory, Profile, SparseFile, Store};
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, Stop};
+use fsdyno_model::{Bytes, CancelToken};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -19,15 +19,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-pub fn serve(args: &ServeArgs) -> Result<Code, Trouble> {
+pub fn serve(args: &ServeArgs) -> Result<Code, CliError> {
     let profile = profile(&args.profile)?;
     if !args.images.is_empty() && args.images.len() != args.sockets.len() {
         let (images, sockets) = (args.images.len(), args.sockets.len());
         let what = format!("{images} images for {sockets} disks; name one for each, or none");
-        return Err(Trouble::usage(what));
+        return Err(CliError::usage(what));
     }
     let faults = args.faults.as_deref().map(FaultPlan::read).transpose();
-    let faults = faults.map_err(Trouble::usage)?;
+    let faults = faults.map_err(CliError::usage)?;
     let mut disks = Vec::new();
     for (number, socket) in args.sockets.iter().enumerate() {
         let image = args.images.get(number).map(PathBuf::as_path);
@@ -40,7 +40,7 @@ pub fn serve(args: &ServeArgs) -> Result<Code, Trouble> {
         disks.push((name, disk, Socket::bind(socket)?));
     }
     let calendar = args.calendar.as_deref().map(Socket::bind).transpose()?;
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     output::bytes(attach(args, &profile, &disks)?.as_bytes())?;
     match calendar {
@@ -60,12 +60,12 @@ fn disk(
     image: Option<&Path>,
     size: Option<Bytes>,
     faults: Faults,
-) -> Result<Disk, Trouble> {
+) -> Result<Disk, CliError> {
     let made = |store: Box<dyn Store>, capacity| Disk::new(profile, capacity, store, faults);
     let Some(image) = image else {
         return Ok(made(Box::new(Memory::new()), size));
     };
-    let failed = |error: io::Error| Trouble::failure(format!("{}: {error}", image.display()));
+    let failed = |error: io::Error| CliError::failure(format!("{}: {error}", image.display()));
     let length = match fs::metadata(image) {
         Ok(found) if found.is_file() => found.len(),
         Ok(_) => {
@@ -73,7 +73,7 @@ fn disk(
                 "{} is no file; a model disk lies in a file",
                 image.display()
             );
-            return Err(Trouble::usage(what));
+            return Err(CliError::usage(what));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let capacity = size.unwrap_or(profile.capacity);
@@ -94,7 +94,7 @@ struct Socket {
 }
 
 impl Socket {
-    fn bind(path: &Path) -> Result<Self, Trouble> {
+    fn bind(path: &Path) -> Result<Self, CliError> {
         // Kernels and QEMU would take the rest for words of their own.
         if path
             .as_os_str()
@@ -102,7 +102,7 @@ impl Socket {
             .iter()
             .any(|byte| b" ,:\t\n".contains(byte))
         {
-            return Err(Trouble::usage(format!(
+            return Err(CliError::usage(format!(
                 "{} holds a blank, a comma or a colon, which no guest's command line can carry; \
                  choose another",
                 path.display()
@@ -118,7 +118,7 @@ impl Socket {
             Ok(listener) => Ok(Self { listener, path }),
             Err(error) => {
                 let what = format!("cannot listen at {}: {error}", path.display());
-                Err(Trouble::failure(what))
+                Err(CliError::failure(what))
             }
         }
     }
@@ -171,7 +171,11 @@ fn attach(args: &ServeArgs, profile: &Profile, disks: &[Offered]) -> Result<Stri
     Ok(text)
 }
 
-fn in_real_time(profile: &Profile, disks: Vec<Offered>, stop: &Stop) -> Result<Code, Trouble> {
+fn in_real_time(
+    profile: &Profile,
+    disks: Vec<Offered>,
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
     let discards = profile.timing.discards();
     thread::scope(|threads| {
         let serving = disks.into_iter().map(|(name, mut disk, socket)| {
@@ -190,8 +194,8 @@ fn in_real_time(profile: &Profile, disks: Vec<Offered>, stop: &Stop) -> Result<C
         for one in serving {
             let served = one
                 .join()
-                .map_err(|_| Trouble::failure("a disk's thread died"))?;
-            served.map_err(Trouble::failure)?;
+                .map_err(|_| CliError::failure("a disk's thread died"))?;
+            served.map_err(CliError::failure)?;
         }
         Ok(Code::Ok)
     })
@@ -238,8 +242,8 @@ fn in_virtual_time(
     profile: &Profile,
     disks: Vec<Offered>,
     calendar: &Socket,
-    stop: &Stop,
-) -> Result<Code, Trouble> {
+    stop: &CancelToken,
+) -> Result<Code, CliError> {
     let discards = profile.timing.discards();
     let mut paths = Vec::new();
     let mut seats = Vec::new();
@@ -255,7 +259,7 @@ fn in_virtual_time(
             Ok(Code::Ok)
         }
         Err(CalendarError::Stopped) => Ok(Code::Interrupted),
-        Err(error) => Err(Trouble::failure(error)),
+        Err(error) => Err(CliError::failure(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `disk show`: a profile as its file has it, ready to be changed and named as one's own.
 
 use super::profile;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use serde::Serialize;
 use std::path::Path;
@@ -12,7 +12,7 @@ struct Shown<D: Serialize> {
     profile: D,
 }
 
-pub fn show(name: &Path, json: bool) -> Result<Code, Trouble> {
+pub fn show(name: &Path, json: bool) -> Result<Code, CliError> {
     let profile = profile(name)?;
     if json {
         output::json(&Shown {

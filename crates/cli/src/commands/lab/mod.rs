@@ -6,7 +6,7 @@ mod setup;
 pub use args::LabArgs;
 
 use crate::args::JsonArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::{output, places};
 use args::{LabCommand, ShellArgs};
 use fsdyno_host::guest::{self, GuestError, kernels};
@@ -15,8 +15,8 @@ use fsdyno_host::{provenance, signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_lab::{GuestLab, GuestLabError, Missing};
 use fsdyno_model::{
-    Availability, Bytes, Contender, CopyMethod, DeviceChoice, FilesystemKind, GuestSize,
-    KernelChoice, LabChoice, LayoutChoice, Plan, Stop,
+    Availability, Bytes, CancelToken, Contender, CopyMethod, DeviceChoice, FilesystemKind,
+    GuestSize, KernelChoice, LabChoice, LayoutChoice, Plan,
 };
 use fsdyno_recipes::fs::elsewhere_only;
 use fsdyno_recipes::layouts;
@@ -39,7 +39,7 @@ struct Lacking {
     remedy: String,
 }
 
-pub fn lab(command: &LabCommand) -> Result<Code, Trouble> {
+pub fn lab(command: &LabCommand) -> Result<Code, CliError> {
     match command {
         LabCommand::List(args) => list(args),
         LabCommand::Shell(args) => shell(args),
@@ -59,7 +59,7 @@ pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>)
 }
 
 /// A shell in a guest. Ctrl-C is the guest's.
-fn shell(args: &ShellArgs) -> Result<Code, Trouble> {
+fn shell(args: &ShellArgs) -> Result<Code, CliError> {
     let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let place = (std::path::absolute(&args.work_dir)?, args.disk_size);
@@ -68,7 +68,7 @@ fn shell(args: &ShellArgs) -> Result<Code, Trouble> {
 }
 
 /// What is wrong with guests, with its code.
-pub fn guest_trouble(error: GuestLabError) -> Trouble {
+pub fn guest_trouble(error: GuestLabError) -> CliError {
     let code = match &error {
         GuestLabError::Guest(
             GuestError::NoKernel | GuestError::NoLabKernel | GuestError::Qemu(_),
@@ -76,11 +76,11 @@ pub fn guest_trouble(error: GuestLabError) -> Trouble {
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
     };
-    Trouble::new(code, error)
+    CliError::new(code, error)
 }
 
-fn list(args: &JsonArgs) -> Result<Code, Trouble> {
-    let stop = Stop::new();
+fn list(args: &JsonArgs) -> Result<Code, CliError> {
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     let rows = [
         host(),
@@ -172,7 +172,11 @@ fn of_kernel(choice: &KernelChoice) -> (Availability, String) {
 }
 
 /// What guests have, with one of their kernels where there is a choice.
-fn guests(lab: LabChoice, kernel: Option<KernelChoice>, stop: &Stop) -> Result<Row, Trouble> {
+fn guests(
+    lab: LabChoice,
+    kernel: Option<KernelChoice>,
+    stop: &CancelToken,
+) -> Result<Row, CliError> {
     let (availability, of_kernel) = match &kernel {
         Some(choice) => of_kernel(choice),
         None => (guest::qemu::availability(), String::new()),

@@ -1,12 +1,12 @@
 //! `lab setup`: the lab kernel, built with its progress shown. How it is built is not decided here.
 
 use super::args::SetupArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::guest::kernels::{Kernels, Order, Progress, SetupError, set_up};
 use fsdyno_host::signals;
 use fsdyno_model::printable;
-use fsdyno_model::{Nanos, Stop};
+use fsdyno_model::{CancelToken, Nanos};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
@@ -19,10 +19,10 @@ const LINES: u64 = 10;
 /// How often the time that has passed is drawn anew.
 const TICK: Duration = Duration::from_secs(1);
 
-pub fn setup(args: &SetupArgs) -> Result<Code, Trouble> {
-    let stop = Stop::new();
+pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
+    let stop = CancelToken::new();
     signals::install(&stop)?;
-    let kernels = Kernels::of_user().map_err(Trouble::usage)?;
+    let kernels = Kernels::of_user().map_err(CliError::usage)?;
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let order = Order {
         source: args.source.clone(),
@@ -54,16 +54,16 @@ pub fn setup(args: &SetupArgs) -> Result<Code, Trouble> {
 }
 
 /// What went wrong, with its code.
-fn trouble(error: &SetupError, stop: &Stop) -> Trouble {
+fn trouble(error: &SetupError, stop: &CancelToken) -> CliError {
     if stop.requested() {
         let text = "interrupted; what was done is kept: fsdyno lab setup goes on with it";
-        return Trouble::new(Code::Interrupted, text);
+        return CliError::new(Code::Interrupted, text);
     }
     let code = match error {
         SetupError::Tools { .. } | SetupError::Sources(_) => Code::Missing,
         _ => Code::Failure,
     };
-    Trouble::new(code, error)
+    CliError::new(code, error)
 }
 
 /// Progress on standard error; off a terminal, a line for each step and some for what is compiled.

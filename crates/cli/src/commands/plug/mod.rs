@@ -2,33 +2,33 @@
 //! in the store before anybody hears of it.
 
 mod args;
-mod told;
+mod summary;
 
 pub use args::PlugArgs;
-pub use told::{again, came_back, lost_by_disk, table};
+pub use summary::{again, came_back, lost_by_disk, table};
 
 use super::lab::{guest_size, guest_trouble};
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::{output, places};
 use fsdyno_disk::Profile;
 use fsdyno_disk::profiles::Timing;
 use fsdyno_host::{provenance, signals};
 use fsdyno_lab::{GuestLab, GuestLabError, Pull};
 use fsdyno_model::{
-    Contender, Cut, GuestSize, LabChoice, ModelDisk, Recovery, SeriesInfo, Step, Stop, StopReason,
-    Typed,
+    CancelToken, Contender, ContenderSpec, GuestSize, LabChoice, ModelDisk, PowerCut, Recovery,
+    SeriesInfo, Step, StopReason,
 };
 use fsdyno_recipes as recipes;
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::resolve::{Judge, ResolveError};
 use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
-use told::tell;
+use summary::tell;
 
-pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
+pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &args.lab)?;
     let disk = model_disk(args)?;
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
@@ -40,7 +40,7 @@ pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
         return pull(args, &lab, (contenders, size, disk, work), &mut store);
     }
     let [contender] = contenders.as_slice() else {
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "--again is of one contender: name it with --fs",
         ));
     };
@@ -59,22 +59,22 @@ pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, Trouble> {
 }
 
 /// The model disk that was asked for. On one that takes no time, no moment would ever come.
-fn model_disk(args: &PlugArgs) -> Result<Option<ModelDisk>, Trouble> {
+fn model_disk(args: &PlugArgs) -> Result<Option<ModelDisk>, CliError> {
     let Some(name) = &args.disk else {
         return Ok(None);
     };
     if args.lab != LabChoice::Uml {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "--disk: guests of {} do not travel in time; say --lab uml",
             args.lab
         )));
     }
-    let mut model = fsdyno_lab::model_disk(name).map_err(Trouble::usage)?;
+    let mut model = fsdyno_lab::model_disk(name).map_err(CliError::usage)?;
     let faults = args.disk_faults.as_deref().map(fsdyno_lab::disk_faults);
-    model.faults = faults.transpose().map_err(Trouble::usage)?;
-    let profile = Profile::parse(&model.profile, &model.text).map_err(Trouble::usage)?;
+    model.faults = faults.transpose().map_err(CliError::usage)?;
+    let profile = Profile::parse(&model.profile, &model.text).map_err(CliError::usage)?;
     if matches!(profile.timing, Timing::Null) {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "--disk {}: nothing takes time on it, and the plug is pulled after some time; \
              fsdyno disk list tells others",
             model.profile
@@ -89,7 +89,7 @@ fn pull(
     lab: &GuestLab,
     (contenders, size, disk, work_dir): (Vec<Contender>, GuestSize, Option<ModelDisk>, PathBuf),
     store: &mut Store,
-) -> Result<Code, Trouble> {
+) -> Result<Code, CliError> {
     let mut info = info(args, contenders, (size, disk), work_dir);
     store.begin_series(&mut info)?;
     output::note(format_args!("series {} begins", info.id));
@@ -100,7 +100,7 @@ fn pull(
         work_dir,
         ..
     } = &info;
-    let mut cuts: Vec<Cut> = Vec::new();
+    let mut cuts: Vec<PowerCut> = Vec::new();
     let mut ended = Ok(());
     // One of each, then the next of each: what drifts drifts for all.
     'all: for number in 1..=args.cuts {
@@ -187,7 +187,7 @@ fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
     }
 }
 
-fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Trouble> {
+fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliError> {
     let here = std::env::current_dir()?;
     let judge = Judge {
         base: &here,
@@ -196,10 +196,10 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Troub
     let mut all = Vec::new();
     for list in lists {
         let list = judge.list(list).map_err(ResolveError::argument("--fs"));
-        all.extend(list.map_err(Trouble::usage)?);
+        all.extend(list.map_err(CliError::usage)?);
     }
     if let Some((said, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "{label}: the plug is pulled on guests of {lab} here, and {said} was said of it; \
              say --lab"
         )));
@@ -215,7 +215,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Troub
             "{} is named twice; --cuts N pulls the plug more often",
             label(twice)
         );
-        return Err(Trouble::usage(message));
+        return Err(CliError::usage(message));
     }
     let joined = |contender: &Contender| {
         recipes::layouts::find(&contender.layout.name).is_some_and(|layout| layout.below)
@@ -225,7 +225,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Troub
         .find(|one| !recipes::on_blocks(one) || joined(one))
     {
         None => Ok(all),
-        Some(contender) => Err(Trouble::usage(format!(
+        Some(contender) => Err(CliError::usage(format!(
             "{}: the plug is pulled on file systems that lie on disks themselves",
             contender.label
         ))),
@@ -233,7 +233,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, Troub
 }
 
 /// Another lab that was said of a contender.
-fn no_cuts_in<'a>(typed: &'a Typed, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
+fn no_cuts_in<'a>(typed: &'a ContenderSpec, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
     let said = typed.lab.as_ref().filter(|said| *said != lab)?;
     Some((said, &typed.contender.label))
 }

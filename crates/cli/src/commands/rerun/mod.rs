@@ -1,33 +1,33 @@
 //! `rerun`: published comparisons, done again on the disks of their time. A rerun is made into a
 //! request as a user would type it, and then runs as any other; what lies here is only that.
 
+mod ablation;
 mod args;
-mod inquiry;
 
+use ablation::Inquired;
 pub use args::RerunArgs;
-use inquiry::Inquired;
 
-use super::run::{self, Wishes};
+use super::run::{self, RunOptions};
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
-use fsdyno_model::{Bytes, Plan, Stop};
-use fsdyno_recipes::nearest;
+use fsdyno_model::{Bytes, CancelToken, Plan};
+use fsdyno_recipes::closest_name;
 use fsdyno_report::published::Table;
 use fsdyno_report::reruns::{self, Rerun, Setting};
 use fsdyno_run::resolve::{Request, resolve};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, Trouble> {
+pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     let Some(name) = &args.name else {
         return list(args);
     };
     let rerun = find(name)?;
     let (table, setting) = understood(rerun)?;
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     signals::install(&stop)?;
     // A run takes long; its report must have a place at the end.
     output::check(args.output.as_deref(), output::existing(args.force))?;
@@ -54,33 +54,33 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, Trouble> {
         }
         None if args.inquiry => {
             let what = format!("nothing is looked into beside {name}");
-            Err(Trouble::usage(what))
+            Err(CliError::usage(what))
         }
         _ => Ok(code),
     }
 }
 
-fn find(name: &str) -> Result<&'static Rerun, Trouble> {
+fn find(name: &str) -> Result<&'static Rerun, CliError> {
     reruns::find(name).ok_or_else(|| {
         let names = reruns::ALL.iter().map(|one| one.name);
-        let near = nearest(name, names.clone());
+        let near = closest_name(name, names.clone());
         let way = if near.is_empty() {
             format!("there are {}", names.collect::<Vec<_>>().join(", "))
         } else {
             format!("did you mean {}?", near.join(" or "))
         };
-        Trouble::usage(format!("`{name}` cannot be rerun ({way})"))
+        CliError::usage(format!("`{name}` cannot be rerun ({way})"))
     })
 }
 
-fn understood(rerun: &Rerun) -> Result<(Table, Setting), Trouble> {
-    let table = rerun.table().map_err(Trouble::failure)?;
-    let setting = rerun.read(&table).map_err(Trouble::failure)?;
+fn understood(rerun: &Rerun) -> Result<(Table, Setting), CliError> {
+    let table = rerun.table().map_err(CliError::failure)?;
+    let setting = rerun.read(&table).map_err(CliError::failure)?;
     Ok((table, setting))
 }
 
-fn wishes(args: &RerunArgs) -> Wishes {
-    Wishes {
+fn wishes(args: &RerunArgs) -> RunOptions {
+    RunOptions {
         erase: Erase::default(),
         dry_run: args.dry_run,
         format: args.format,
@@ -119,7 +119,7 @@ fn plan(
     rerun: &Rerun,
     table: &Table,
     setting: &Setting,
-) -> Result<Plan, Trouble> {
+) -> Result<Plan, CliError> {
     let mut request = request(args, table, setting);
     if !args.contenders.is_empty() {
         request.fs = fewer(&args.contenders, setting)?;
@@ -137,7 +137,7 @@ fn plan(
 
 /// Those asked for, as the rerun has them: by their short form, or by the part before the options
 /// where that leaves one.
-fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, Trouble> {
+fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, CliError> {
     let mut taken = Vec::new();
     for word in asked.iter().flat_map(|list| list.split(',')) {
         let word = word.trim();
@@ -151,7 +151,7 @@ fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, Trouble> {
         if found.is_empty() {
             // Options hold commas as well: such a word goes on with the one before it.
             let all = setting.contenders.join(" ");
-            return Err(Trouble::usage(format!(
+            return Err(CliError::usage(format!(
                 "--fs: `{word}` is none of this rerun, which has {all}; others run by themselves: \
                  fsdyno run --disk {}",
                 setting.disk
@@ -181,7 +181,7 @@ struct Listed {
     inquiry: Option<String>,
 }
 
-fn list(args: &RerunArgs) -> Result<Code, Trouble> {
+fn list(args: &RerunArgs) -> Result<Code, CliError> {
     let mut listed = Vec::new();
     for rerun in reruns::ALL {
         let (table, setting) = understood(rerun)?;

@@ -1,7 +1,7 @@
 //! What a run begins with: the request as typed, the names there are, the programs to name.
 
 use super::args::RunArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
 use fsdyno_run::resolve::{Counting, Request, ResolveError};
@@ -92,9 +92,9 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
 }
 
 /// A request that cannot be resolved; a plan file is pointed into.
-pub fn plan_trouble(error: ResolveError) -> Trouble {
+pub fn plan_trouble(error: ResolveError) -> CliError {
     let ResolveError::Plan(file) = error else {
-        return Trouble::usage(error);
+        return CliError::usage(error);
     };
     let place = format!("{}:{}:{}", file.path, file.line(), file.column());
     let mut diagnostic = MietteDiagnostic::new(format!("{place}: {}", file.message))
@@ -109,5 +109,5 @@ pub fn plan_trouble(error: ResolveError) -> Trouble {
         Box::new(MietteHandlerOpts::new().color(false).build())
     }));
     let report = Report::new(diagnostic).with_source_code(source);
-    Trouble::new(Code::Usage, format!("{report:?}"))
+    CliError::new(Code::Usage, format!("{report:?}"))
 }

@@ -1,11 +1,11 @@
 //! The content of the user's own inputs: read once before a run, recorded in its plan, and compared
 //! with that plan when the run is resumed.
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_load::datasets::DatasetError;
 use fsdyno_load::datasets::identity::{self, Identity};
-use fsdyno_model::{Bytes, DatasetContent, GuestSize, KernelChoice, Plan, RunInfo, Stop};
+use fsdyno_model::{Bytes, CancelToken, DatasetContent, GuestSize, KernelChoice, Plan, RunInfo};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub struct Read {
 }
 
 /// Reads all inputs of a plan that are the user's, each once.
-pub fn read(plan: &Plan, stop: &Stop) -> Result<Read, Trouble> {
+pub fn read(plan: &Plan, stop: &CancelToken) -> Result<Read, CliError> {
     let (mut contents, mut datasets) = (BTreeMap::new(), Vec::new());
     for workload in &plan.workloads {
         let name = workload.dataset.to_string();
@@ -56,15 +56,15 @@ pub fn read(plan: &Plan, stop: &Stop) -> Result<Read, Trouble> {
     Ok(Read { contents, datasets })
 }
 
-fn trouble(error: DatasetError) -> Trouble {
+fn trouble(error: DatasetError) -> CliError {
     match error {
-        DatasetError::Stopped => Trouble::new(Code::Interrupted, "interrupted"),
-        error => Trouble::usage(error),
+        DatasetError::Stopped => CliError::new(Code::Interrupted, "interrupted"),
+        error => CliError::usage(error),
     }
 }
 
 /// Refuses to resume a run whose inputs changed since it began.
-pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(), Trouble> {
+pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(), CliError> {
     let mut changed = String::new();
     for (name, now) in now {
         match info.plan.contents.get(name) {
@@ -82,7 +82,7 @@ pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(
     if changed.is_empty() {
         return Ok(());
     }
-    Err(Trouble::usage(format!(
+    Err(CliError::usage(format!(
         "cannot resume {}: its inputs changed since it began, and figures of the two cannot be \
          compared within one run:{changed}\nrestore them, or begin a new run",
         info.id

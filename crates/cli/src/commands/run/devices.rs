@@ -1,7 +1,7 @@
 //! The devices of a run: what must be there, and what the guard releases.
 
 use crate::args::Erase;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use crate::places;
 use fsdyno_host::guard::{self, Released};
@@ -12,7 +12,7 @@ use fsdyno_recipes as recipes;
 use std::path::PathBuf;
 
 /// Refuses a plan whose kind of device is not to be had here.
-pub fn require(plan: &Plan) -> Result<(), Trouble> {
+pub fn require(plan: &Plan) -> Result<(), CliError> {
     // Other labs make their own, and what lies on none needs none.
     let here = |contender: &Contender| contender.lab.is_host() && recipes::on_blocks(contender);
     if !plan.contenders.iter().any(here) {
@@ -31,22 +31,22 @@ pub fn require(plan: &Plan) -> Result<(), Trouble> {
     }
     for need in needs {
         if let Availability::Missing { reason, remedy } = probe(&need) {
-            return Err(Trouble::new(Code::Missing, format!("{reason}; {remedy}")));
+            return Err(CliError::new(Code::Missing, format!("{reason}; {remedy}")));
         }
     }
     Ok(())
 }
 
 /// Has the guard release the devices that the user named; none where images are made.
-pub fn release(plan: &Plan, erase: &Erase, need: Bytes) -> Result<Vec<Released>, Trouble> {
-    if super::elsewhere::devices(plan, &erase.erase)? {
+pub fn release(plan: &Plan, erase: &Erase, need: Bytes) -> Result<Vec<Released>, CliError> {
+    if super::remote::devices(plan, &erase.erase)? {
         return Ok(Vec::new());
     }
     let DeviceChoice::Block { paths } = &plan.device else {
         if erase.erase.is_empty() && erase.erase_fstab.is_empty() {
             return Ok(Vec::new());
         }
-        return Err(Trouble::usage(
+        return Err(CliError::usage(
             "--erase and --erase-fstab need --on /dev/...: no device is named",
         ));
     };
@@ -57,13 +57,13 @@ pub fn release(plan: &Plan, erase: &Erase, need: Bytes) -> Result<Vec<Released>,
         .max()
         .unwrap_or(1) as usize;
     if paths.len() < most {
-        return Err(Trouble::usage(format!(
+        return Err(CliError::usage(format!(
             "a contender is made of {most} devices, but --on names {}; separate them by commas",
             paths.len()
         )));
     }
     let released = guard::release(&paths[..most], &erase.consents()?, need)
-        .map_err(|refusal| Trouble::new(Code::Refused, refusal))?;
+        .map_err(|refusal| CliError::new(Code::Refused, refusal))?;
     for device in &released {
         save_signatures(device)?;
     }
@@ -71,10 +71,10 @@ pub fn release(plan: &Plan, erase: &Erase, need: Bytes) -> Result<Vec<Released>,
 }
 
 /// Keeps a copy of what identifies the contents of a device or file, before it is overwritten.
-pub fn save_signatures(released: &Released) -> Result<(), Trouble> {
+pub fn save_signatures(released: &Released) -> Result<(), CliError> {
     let kept = released
         .save_signatures(&places::signatures()?)
-        .map_err(Trouble::failure)?;
+        .map_err(CliError::failure)?;
     output::note(format_args!(
         "fsdyno: {} will be overwritten; a copy of its signatures is in {}",
         released.device().display(),

@@ -4,14 +4,14 @@ mod args;
 pub mod begin;
 mod contents;
 pub mod devices;
-mod elsewhere;
 mod listener;
+mod remote;
 
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::commands::measuring::{LockArgs, Measuring};
 use crate::commands::published;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::{output, places};
 pub use args::RunArgs;
 use begin::programs_to_name;
@@ -23,7 +23,7 @@ use fsdyno_lab::missing::Lack;
 use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
 
 use fsdyno_model::{
-    Availability, CellRecord, LabChoice, Outcome, Plan, ResultSet, RunInfo, Stop, StopReason,
+    Availability, CancelToken, CellRecord, LabChoice, Outcome, Plan, ResultSet, RunInfo, StopReason,
 };
 use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 
 /// What is asked of a run beside its plan.
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct RunOptions {
     /// Devices that may be erased.
     pub erase: Erase,
     /// Nothing is to be done but to say what would be.
@@ -55,7 +55,7 @@ pub struct Wishes {
     pub lock: LockArgs,
 }
 
-impl Wishes {
+impl RunOptions {
     fn of(args: &RunArgs) -> Self {
         Self {
             erase: args.erase.clone(),
@@ -85,10 +85,10 @@ pub struct Ended {
     pub complete: bool,
 }
 
-pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, Trouble> {
-    let stop = Stop::new();
+pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
+    let stop = CancelToken::new();
     signals::install(&stop)?;
-    let wishes = Wishes::of(args);
+    let wishes = RunOptions::of(args);
     let ended = if let Some(name) = &args.resume {
         resume(&wishes, name, store_path, &stop)
     } else {
@@ -101,10 +101,10 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, Trouble> {
 /// Runs a plan that was never begun.
 pub fn fresh(
     mut plan: Plan,
-    wishes: &Wishes,
+    wishes: &RunOptions,
     store_path: &Path,
-    stop: &Stop,
-) -> Result<Ended, Trouble> {
+    stop: &CancelToken,
+) -> Result<Ended, CliError> {
     let preflight = preflight(&plan, stop)?;
     if wishes.dry_run {
         plan.contents = contents::read(&plan, stop)?.contents;
@@ -132,7 +132,12 @@ pub fn fresh(
     go(wishes, &measuring, lab, store, &info, &[])
 }
 
-fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result<Ended, Trouble> {
+fn resume(
+    wishes: &RunOptions,
+    name: &str,
+    store_path: &Path,
+    stop: &CancelToken,
+) -> Result<Ended, CliError> {
     // A name of no run must not leave an empty store behind. An older store is brought up to date
     // by being opened.
     match Store::open_existing_read_only(store_path) {
@@ -177,7 +182,7 @@ fn resume(wishes: &Wishes, name: &str, store_path: &Path, stop: &Stop) -> Result
 }
 
 /// Refuses to go on with guests of another kernel than those before.
-fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), Trouble> {
+fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
     let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
     for share in set.labs() {
         let (Some(then), Some(now)) = (share.guest, labs.guest(&share.lab)) else {
@@ -198,21 +203,21 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), Trouble> {
 
 /// Refuses the run of another user: its plan names commands and paths, and may have been written
 /// to be executed by this one.
-fn same_user(info: &RunInfo) -> Result<(), Trouble> {
+fn same_user(info: &RunInfo) -> Result<(), CliError> {
     let us = provenance::uid();
     let by = match info.provenance.uid {
         Some(uid) if uid == us => return Ok(()),
         Some(uid) => format!("uid {uid}"),
         None => "an unknown user".to_owned(),
     };
-    Err(Trouble::usage(format!(
+    Err(CliError::usage(format!(
         "cannot resume {}: {by} recorded it, and its plan would run as uid {us}; begin a new run",
         info.id
     )))
 }
 
 /// Refuses to go on elsewhere: cells of one run are compared with each other.
-fn same_machine(info: &RunInfo) -> Result<(), Trouble> {
+fn same_machine(info: &RunInfo) -> Result<(), CliError> {
     let here = provenance::collect(&programs_to_name(&info.plan), &[]);
     let then = &info.provenance;
     let mut facts = vec![
@@ -232,8 +237,8 @@ fn same_machine(info: &RunInfo) -> Result<(), Trouble> {
     }
 }
 
-fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> Trouble {
-    Trouble::usage(format!(
+fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> CliError {
+    CliError::usage(format!(
         "{} was begun on another {what} ({then}; this is {here}); figures of the two cannot be \
          compared within one run: begin a new one",
         info.id
@@ -242,13 +247,13 @@ fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> Troubl
 
 /// Conducts the run into the store, and reports it.
 fn go(
-    wishes: &Wishes,
+    wishes: &RunOptions,
     measuring: &Measuring,
     mut lab: Labs,
     mut store: Store,
     info: &RunInfo,
     before: &[CellRecord],
-) -> Result<Ended, Trouble> {
+) -> Result<Ended, CliError> {
     // Held until the end: no other process goes on with this run meanwhile.
     let _claim = store.claim(&info.id)?;
     store.reopen(&info.id)?;
@@ -283,14 +288,14 @@ fn go(
     }
 }
 
-fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> Trouble {
-    Trouble::failure(format!(
+fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> CliError {
+    CliError::failure(format!(
         "{error}\nall cells recorded before are kept; go on with: fsdyno run --resume {id}"
     ))
 }
 
 /// The report, and the code that tells how the cells ended.
-fn finish(wishes: &Wishes, store: &Store, id: &str) -> Result<Code, Trouble> {
+fn finish(wishes: &RunOptions, store: &Store, id: &str) -> Result<Code, CliError> {
     let set = store.load(id)?;
     let options = Options {
         width: output::width(),
@@ -313,23 +318,23 @@ fn finish(wishes: &Wishes, store: &Store, id: &str) -> Result<Code, Trouble> {
 }
 
 /// The report of a run; of a rerun, laid beside its table.
-fn told(set: &ResultSet, wishes: &Wishes, options: &Options) -> Result<Vec<u8>, Trouble> {
+fn told(set: &ResultSet, wishes: &RunOptions, options: &Options) -> Result<Vec<u8>, CliError> {
     if let Some((rerun, None)) = reruns::of_plan(&set.run.plan)
         && let Ok(beside) = published::against(set, rerun.name, wishes.format, options)
     {
         return Ok(beside);
     }
     // Where nothing was measured that the table has, it tells why.
-    fsdyno_report::render(set, wishes.format, options).map_err(Trouble::failure)
+    fsdyno_report::render(set, wishes.format, options).map_err(CliError::failure)
 }
 
 /// Everything that can be known of a plan before anything is made.
-pub fn preflight(plan: &Plan, stop: &Stop) -> Result<Preflight, Trouble> {
+pub fn preflight(plan: &Plan, stop: &CancelToken) -> Result<Preflight, CliError> {
     Preflight::of(plan, stop).map_err(|error| {
         if stop.requested() {
-            Trouble::new(Code::Interrupted, "interrupted; nothing was made")
+            CliError::new(Code::Interrupted, "interrupted; nothing was made")
         } else {
-            Trouble::usage(error)
+            CliError::usage(error)
         }
     })
 }
@@ -341,12 +346,12 @@ pub fn lab(
     plan: &Plan,
     preflight: Preflight,
     before: Option<&[CellRecord]>,
-    stop: &Stop,
-) -> Result<Labs, Trouble> {
+    stop: &CancelToken,
+) -> Result<Labs, CliError> {
     devices::require(plan)?;
-    preflight.check_places(plan).map_err(Trouble::usage)?;
+    preflight.check_places(plan).map_err(CliError::usage)?;
     if let Some(record) = &plan.disk_record {
-        fsdyno_lab::record_place(record, before.is_none()).map_err(Trouble::usage)?;
+        fsdyno_lab::record_place(record, before.is_none()).map_err(CliError::usage)?;
     }
     let released = devices::release(plan, erase, preflight.smallest_device(plan))?;
     let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
@@ -369,7 +374,7 @@ pub fn lab(
     for choice in plan.labs() {
         if let LabChoice::Ssh(destination) = choice {
             let parts = (preflight.clone(), journal.clone(), stop.clone());
-            let lab = elsewhere::lab(plan, destination, parts, before)?;
+            let lab = remote::lab(plan, destination, parts, before)?;
             labs.add(choice.clone(), lab);
         }
     }
@@ -382,7 +387,7 @@ pub fn lab(
 }
 
 /// Refuses a run in which every cell would be skipped.
-fn nobody_can_run(labs: &Labs, plan: &Plan) -> Result<(), Trouble> {
+fn nobody_can_run(labs: &Labs, plan: &Plan) -> Result<(), CliError> {
     let missing = labs.missing(plan);
     if missing.contenders.iter().any(Option::is_none) {
         return no_program(&missing.workloads, plan);
@@ -394,11 +399,11 @@ fn nobody_can_run(labs: &Labs, plan: &Plan) -> Result<(), Trouble> {
         }
     }
     lines.push("without root and mkfs, directories can be compared: --on dir:PATH".to_owned());
-    Err(Trouble::new(Code::Missing, lines.join("\n")))
+    Err(CliError::new(Code::Missing, lines.join("\n")))
 }
 
 /// Refuses a run in which every workload is a program that is missing.
-fn no_program(missing: &[Lack], plan: &Plan) -> Result<(), Trouble> {
+fn no_program(missing: &[Lack], plan: &Plan) -> Result<(), CliError> {
     if missing.is_empty() || missing.iter().any(Option::is_none) {
         return Ok(());
     }
@@ -408,11 +413,11 @@ fn no_program(missing: &[Lack], plan: &Plan) -> Result<(), Trouble> {
             lines.push(format!("  {}: {reason}; {remedy}", workload.name));
         }
     }
-    Err(Trouble::new(Code::Missing, lines.join("\n")))
+    Err(CliError::new(Code::Missing, lines.join("\n")))
 }
 
 /// The dry run.
-fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, Trouble> {
+fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, CliError> {
     let varies = plan
         .vary
         .map_or("", |_| " (datasets: the next one in each block)");

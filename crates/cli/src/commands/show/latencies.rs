@@ -1,6 +1,6 @@
 //! `show --latencies`: how long single operations took, phase by phase.
 
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{Effective, LatencyDistribution, Nanos, ResultSet};
 use serde::Serialize;
@@ -20,7 +20,7 @@ struct Latency<'a> {
     distribution: LatencyDistribution,
 }
 
-pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, Trouble> {
+pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, CliError> {
     let all = of_run(set);
     if json {
         output::json(&all)?;

@@ -4,19 +4,19 @@ mod latencies;
 
 use super::series;
 use crate::args::ShowArgs;
-use crate::exit::{Code, Trouble};
+use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CellRecord, Effective, Outcome, ResultSet, RunInfo};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 
-pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, Trouble> {
+pub fn show(args: &ShowArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let set = match store.resolve_any(&args.run)? {
         Named::Run(id) => store.load(&id)?,
         Named::Series(id) if args.commands.is_some() || args.latencies => {
-            return Err(Trouble::usage(format!(
+            return Err(CliError::usage(format!(
                 "{id} is a series of cuts, and has no cells"
             )));
         }
@@ -157,13 +157,13 @@ fn row(run: &RunInfo, record: &CellRecord) -> Vec<String> {
     ]
 }
 
-fn commands(set: &ResultSet, index: u32, json: bool) -> Result<Code, Trouble> {
+fn commands(set: &ResultSet, index: u32, json: bool) -> Result<Code, CliError> {
     let record = set
         .cells
         .iter()
         .find(|record| record.cell.index == index)
         .ok_or_else(|| {
-            Trouble::usage(format!(
+            CliError::usage(format!(
                 "{} has no recorded cell {index}; see: fsdyno show",
                 set.run.id
             ))

@@ -4,7 +4,7 @@
 use crate::command::{die_with_parent, end_group, last_lines};
 use crate::guest::running::hand_down;
 use crate::probe::search_path;
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
@@ -76,7 +76,7 @@ impl Tree<'_> {
     pub fn make(
         &self,
         targets: &[String],
-        stop: &Stop,
+        stop: &CancelToken,
         hear: &mut dyn FnMut(&str),
     ) -> Result<(), BuildError> {
         let run = |cause| BuildError::Run {
@@ -107,7 +107,7 @@ impl Tree<'_> {
     }
 
     /// How many objects are still to be compiled.
-    pub fn left(&self, targets: &[String], stop: &Stop) -> Result<u64, BuildError> {
+    pub fn left(&self, targets: &[String], stop: &CancelToken) -> Result<u64, BuildError> {
         let run = |cause| BuildError::Run {
             log: self.log.to_owned(),
             cause,
@@ -169,7 +169,7 @@ impl Tree<'_> {
 fn watch(
     child: &mut Child,
     log: &mut impl BufRead,
-    stop: &Stop,
+    stop: &CancelToken,
     hear: &mut dyn FnMut(&str),
 ) -> io::Result<Option<ExitStatus>> {
     let mut line = Vec::new();
@@ -222,8 +222,8 @@ mod tests {
 
     /// A tree whose Makefile is that.
     fn with(makefile: &str, test: impl FnOnce(&Tree<'_>)) {
-        let ground = tempfile::tempdir().unwrap();
-        let sources = ground.path();
+        let work_dir = tempfile::tempdir().unwrap();
+        let sources = work_dir.path();
         fs::write(sources.join("Makefile"), makefile).unwrap();
         let claim = File::create(sources.join("claim")).unwrap().into();
         test(&Tree {
@@ -244,7 +244,7 @@ mod tests {
     fn objects_are_counted_before_and_told_as_they_come() {
         let makefile = "all: a.o b.o\na.o b.o:\n\t@echo '  CC      $@'\n\t@: cc -c -o $@\n";
         with(makefile, |tree| {
-            let stop = Stop::new();
+            let stop = CancelToken::new();
             assert_eq!(tree.left(&targets(&["all"]), &stop).unwrap(), 2);
             let mut heard = Vec::new();
             let all = targets(&["all"]);
@@ -258,7 +258,7 @@ mod tests {
     fn a_failure_tells_its_last_lines_and_where_the_log_is() {
         let makefile = "all:\n\t@echo one\n\t@echo 'x.c:1: error: no such thing' >&2; exit 1\n";
         with(makefile, |tree| {
-            let told = tree.make(&targets(&["all"]), &Stop::new(), &mut |_| {});
+            let told = tree.make(&targets(&["all"]), &CancelToken::new(), &mut |_| {});
             let told = told.unwrap_err().to_string();
             for word in ["no such thing", "make all", "status 2", "/log"] {
                 assert!(told.contains(word), "{word}: {told}");
@@ -270,7 +270,7 @@ mod tests {
     fn a_wish_to_stop_ends_all_that_was_started() {
         let makefile = "all:\n\t@echo $$$$ > shell; echo '  CC      a.o'; sleep 600\n";
         with(makefile, |tree| {
-            let stop = Stop::new();
+            let stop = CancelToken::new();
             let wish = stop.clone();
             let told = tree.make(&targets(&["all"]), &stop, &mut |_| wish.request());
             assert!(matches!(told, Err(BuildError::Stopped)), "{told:?}");

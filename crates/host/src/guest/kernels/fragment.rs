@@ -246,12 +246,15 @@ CONFIG_THIRD_FS=y
 
     #[test]
     fn options_are_found_where_the_sources_define_them() {
-        let ground = tempfile::tempdir().unwrap();
-        let folder = ground.path().join("fs/one");
+        let work_dir = tempfile::tempdir().unwrap();
+        let folder = work_dir.path().join("fs/one");
         fs::create_dir_all(&folder).unwrap();
         let text = "menuconfig ONE_FS\n\tbool \"one\"\nconfig\tONE_ACL\n\tdepends on ONE_FS\n";
         fs::write(folder.join("Kconfig"), text).unwrap();
         fs::write(folder.join("Makefile"), "config NO_SUCH\n").unwrap();
-        assert_eq!(known(ground.path()).unwrap(), names(&["ONE_ACL", "ONE_FS"]));
+        assert_eq!(
+            known(work_dir.path()).unwrap(),
+            names(&["ONE_ACL", "ONE_FS"])
+        );
     }
 }

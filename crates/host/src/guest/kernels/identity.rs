@@ -1,7 +1,7 @@
 //! What a lab kernel was built from, kept beside it: the same sources, options and compiler give
 //! the same program.
 
-use super::amendments;
+use super::patches;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::names::short_hash;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ pub(super) fn of_fragment(text: &str) -> String {
         !line.is_empty() && !remark
     };
     let mut lines: Vec<&str> = text.lines().filter(says).collect();
-    let amended = amendments::told();
+    let amended = patches::told();
     lines.push(&amended);
     short_hash(&lines.join("\n"))
 }
@@ -159,18 +159,18 @@ mod tests {
 
     #[test]
     fn an_identity_comes_back_as_it_was_written() {
-        let ground = tempfile::tempdir().unwrap();
-        let folder = TrustedDir::open(ground.path()).unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
+        let folder = TrustedDir::open(work_dir.path()).unwrap();
         let read = || Identity::read(&folder).unwrap();
         assert_eq!(read(), None);
         let lacks = ["old".to_owned()];
         let one = Identity::of("s", "f", "c").built("6.12", "00ff", &lacks);
-        one.write(ground.path()).unwrap();
+        one.write(work_dir.path()).unwrap();
         assert_eq!(read(), Some(one));
-        std::fs::write(ground.path().join(FILE), "{}").unwrap();
+        std::fs::write(work_dir.path().join(FILE), "{}").unwrap();
         assert_eq!(read(), None);
-        std::fs::write(ground.path().join(FILE), "abc").unwrap();
-        let digest = sha256(&File::open(ground.path().join(FILE)).unwrap()).unwrap();
+        std::fs::write(work_dir.path().join(FILE), "abc").unwrap();
+        let digest = sha256(&File::open(work_dir.path().join(FILE)).unwrap()).unwrap();
         assert!(
             digest.starts_with("ba7816bf8f01cfea") && digest.len() == 64,
             "{digest}"

@@ -7,19 +7,19 @@
 //! The cache is reached through [`TrustedDir`], and a kernel is executed only by the descriptor whose
 //! content was compared with the recorded hash.
 
-mod amendments;
+mod build;
 mod building;
 mod fragment;
 mod identity;
-mod making;
+mod patches;
 mod sources;
 mod tools;
 mod verified;
 
-pub use amendments::{HOST_REFUSES_PAGES, has_amx, known_end};
+pub use build::{Made, Order, Progress, SetupError, set_up};
 pub use fragment::NotUnderstood;
 pub use identity::Identity;
-pub use making::{Made, Order, Progress, SetupError, set_up};
+pub use patches::{HOST_REFUSES_PAGES, has_amx, known_end};
 pub use verified::NotVerified;
 
 use super::GuestError;
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn the_newest_of_our_fragment_is_taken_and_nothing_that_is_half_done() {
-        let ground = tempfile::tempdir().unwrap();
-        let kernels = Kernels::in_folder(ground.path().join("kernels"));
+        let work_dir = tempfile::tempdir().unwrap();
+        let kernels = Kernels::in_folder(work_dir.path().join("kernels"));
         assert_eq!(kernels.first().unwrap(), None);
         let folder = kernels.folder();
         kernel(folder, "older", fragment::TEXT, 100);
@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn a_kernel_that_others_could_have_written_is_refused() {
         use std::os::unix::fs::{PermissionsExt, chown};
-        let ground = tempfile::tempdir().unwrap();
-        let kernels = Kernels::in_folder(ground.path().join("kernels"));
+        let work_dir = tempfile::tempdir().unwrap();
+        let kernels = Kernels::in_folder(work_dir.path().join("kernels"));
         kernel(kernels.folder(), "one", fragment::TEXT, 0);
         let one = kernels.folder().join("one");
         assert!(kernels.ready().is_ok());

@@ -5,7 +5,7 @@ use super::identity::sha256;
 use super::tools::{self, words};
 use crate::command::{self, CommandError};
 use crate::probe;
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -68,7 +68,7 @@ pub enum SourcesError {
 }
 
 /// Finds sources: those named, else the best of the distribution's, here before elsewhere.
-pub(super) fn find(named: Option<&Path>, stop: &Stop) -> Result<Sources, SourcesError> {
+pub(super) fn find(named: Option<&Path>, stop: &CancelToken) -> Result<Sources, SourcesError> {
     if let Some(path) = named {
         return of_file(path);
     }
@@ -129,7 +129,7 @@ fn of_file(path: &Path) -> Result<Sources, SourcesError> {
 }
 
 /// An archive that lies where a package puts it; of another origin it goes by its digest.
-fn of_package(package: &str, archive: &Path, stop: &Stop) -> Result<Sources, SourcesError> {
+fn of_package(package: &str, archive: &Path, stop: &CancelToken) -> Result<Sources, SourcesError> {
     let Some(version) = installed(package, stop)? else {
         return of_file(archive);
     };
@@ -140,7 +140,7 @@ fn of_package(package: &str, archive: &Path, stop: &Stop) -> Result<Sources, Sou
 }
 
 /// The version of a package that is installed.
-fn installed(package: &str, stop: &Stop) -> Result<Option<String>, CommandError> {
+fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
     if probe::program("dpkg-query").is_none() {
         return Ok(None);
     }
@@ -151,7 +151,7 @@ fn installed(package: &str, stop: &Stop) -> Result<Option<String>, CommandError>
 }
 
 /// The version of a package that could be fetched.
-fn candidate(package: &str, stop: &Stop) -> Result<Option<String>, CommandError> {
+fn candidate(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
     if probe::program("apt-cache").is_none() {
         return Ok(None);
     }
@@ -170,7 +170,7 @@ fn candidate_of(policy: &str) -> Option<String> {
 pub(super) fn archive(
     sources: &Sources,
     folder: &Path,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<PathBuf, SourcesError> {
     let package = match &sources.from {
         From::Archive(path) => return Ok(path.clone()),
@@ -207,7 +207,11 @@ pub(super) fn archive(
 }
 
 /// Fetches a package as an ordinary user, and unpacks it; what was said where that failed.
-fn download(package: &str, folder: &Path, stop: &Stop) -> Result<Result<(), String>, CommandError> {
+fn download(
+    package: &str,
+    folder: &Path,
+    stop: &CancelToken,
+) -> Result<Result<(), String>, CommandError> {
     // Where it goes is the working directory, which is handed over as a word, not as a text.
     let script = "cd -- \"$1\" && apt-get -q download \"$2\" && dpkg-deb -x \"$2\"_*.deb .";
     let Some(place) = folder.to_str() else {
@@ -228,7 +232,7 @@ mod tests {
 
     #[test]
     fn archives_are_told_by_their_names_and_the_newest_version_comes_first() {
-        let ground = tempfile::tempdir().unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
         for name in [
             "linux-source-6.1.tar.xz",
             "linux-source-6.12.tar.xz",
@@ -238,9 +242,9 @@ mod tests {
             "linux-source-mine.tar.xz",
             "gcc-12.tar.xz",
         ] {
-            fs::write(ground.path().join(name), "").unwrap();
+            fs::write(work_dir.path().join(name), "").unwrap();
         }
-        let found = archives(ground.path());
+        let found = archives(work_dir.path());
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
@@ -258,9 +262,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_named_goes_by_its_digest_and_one_that_is_not_there_is_named() {
-        let ground = tempfile::tempdir().unwrap();
-        let path = ground.path().join("linux-6.6.tar.xz");
-        let stop = Stop::new();
+        let work_dir = tempfile::tempdir().unwrap();
+        let path = work_dir.path().join("linux-6.6.tar.xz");
+        let stop = CancelToken::new();
         let error = find(Some(&path), &stop).unwrap_err().to_string();
         assert!(error.contains("linux-6.6.tar.xz"), "{error}");
         fs::write(&path, "abc").unwrap();

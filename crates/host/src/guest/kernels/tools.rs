@@ -3,7 +3,7 @@
 
 use crate::command::{self, CommandError};
 use crate::probe;
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use std::path::Path;
 
 /// Programs that the build runs, each with the Debian package that holds it.
@@ -54,7 +54,7 @@ pub(super) fn installs() -> bool {
 /// Installs packages; what apt-get said where it did not.
 pub(super) fn install(
     packages: &[String],
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<Result<(), String>, CommandError> {
     let mut argv = words(&[
         "env",
@@ -82,7 +82,7 @@ pub(super) fn install(
 }
 
 /// The compiler, as it names itself in its first line.
-pub(super) fn compiler(stop: &Stop) -> Result<String, CommandError> {
+pub(super) fn compiler(stop: &CancelToken) -> Result<String, CommandError> {
     let finished = command::run(&words(&["gcc", "--version"]), stop)?;
     let first = finished.stdout.lines().next().unwrap_or_default();
     Ok(first.trim().to_owned())

@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_program_without_the_recorded_content_is_not_executed() {
-        let ground = tempfile::tempdir().unwrap();
-        let folder = ground.path().canonicalize().unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
+        let folder = work_dir.path().canonicalize().unwrap();
         let program = folder.join(PROGRAM);
         std::fs::write(&program, "abc").unwrap();
         let of = |sha256: &str| LabKernel {

@@ -1,10 +1,10 @@
 //! Talking with one guest: what it says, how long it may be silent, and what it said last.
 
 use crate::missing::Missing;
-use crate::talk::{Ear, Mouth, Task, Word};
+use crate::protocol::{FrameReader, FrameWriter, GuestMessage, Task};
 use fsdyno_host::cache;
 use fsdyno_host::guest::{Guest, ended, kernels};
-use fsdyno_model::{Bytes, CellRecord, Event, Mark, Nanos, Recovery, Stop};
+use fsdyno_model::{Bytes, CancelToken, CellRecord, Event, Mark, Nanos, Recovery};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -49,39 +49,41 @@ impl From<io::Error> for Silence {
 /// A guest and the line to it.
 pub struct Conversation<'a> {
     // The line is closed before the guest is ended.
-    mouth: Mouth<UnixStream>,
-    ear: Ear<UnixStream, Word>,
+    writer: FrameWriter<UnixStream>,
+    reader: FrameReader<UnixStream, GuestMessage>,
     guest: Guest,
-    stop: &'a Stop,
+    stop: &'a CancelToken,
 }
 
 impl<'a> Conversation<'a> {
-    pub fn new(guest: Guest, line: UnixStream, stop: &'a Stop) -> io::Result<Self> {
+    pub fn new(guest: Guest, line: UnixStream, stop: &'a CancelToken) -> io::Result<Self> {
         line.set_read_timeout(Some(LOOK))?;
         Ok(Self {
-            mouth: Mouth(line.try_clone()?),
-            ear: Ear::new(line),
+            writer: FrameWriter(line.try_clone()?),
+            reader: FrameReader::new(line),
             guest,
             stop,
         })
     }
 
     pub fn say(&mut self, task: &Task) -> Result<(), Silence> {
-        Ok(self.mouth.say(task)?)
+        Ok(self.writer.say(task)?)
     }
 
     /// The next word that is not a beat.
-    fn next(&mut self, patience: Duration) -> Result<Word, Silence> {
+    fn next(&mut self, patience: Duration) -> Result<GuestMessage, Silence> {
         let patience = self.guest.patience(patience);
         let mut heard = Instant::now();
         loop {
             if self.stop.requested() {
                 return Err(Silence::Stopped);
             }
-            match self.ear.hear()? {
-                Some(Word::Beat { still }) if still > STILL => return Err(Silence::Stuck(still)),
-                Some(Word::Beat { .. }) => heard = Instant::now(),
-                Some(Word::Refused { reason }) => return Err(Silence::Refused(reason)),
+            match self.reader.hear()? {
+                Some(GuestMessage::Beat { still }) if still > STILL => {
+                    return Err(Silence::Stuck(still));
+                }
+                Some(GuestMessage::Beat { .. }) => heard = Instant::now(),
+                Some(GuestMessage::Refused { reason }) => return Err(Silence::Refused(reason)),
                 Some(word) => return Ok(word),
                 None if self.guest.wait(Duration::ZERO)?.is_some() => {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -95,7 +97,7 @@ impl<'a> Conversation<'a> {
     /// Waits until the guest has started; what it is, in words.
     pub fn ready(&mut self) -> Result<String, Silence> {
         match self.next(START)? {
-            Word::Ready {
+            GuestMessage::Ready {
                 kernel,
                 build,
                 processors,
@@ -113,7 +115,7 @@ impl<'a> Conversation<'a> {
     /// What it says is missing.
     pub fn missing(&mut self) -> Result<Missing, Silence> {
         match self.next(DEAF)? {
-            Word::Missing { missing } => Ok(missing),
+            GuestMessage::Missing { missing } => Ok(missing),
             other => Err(unexpected(&other)),
         }
     }
@@ -127,13 +129,13 @@ impl<'a> Conversation<'a> {
     ) -> Result<CellRecord, Silence> {
         loop {
             match self.next(DEAF)? {
-                Word::Happened { event } => hear(event),
-                Word::Marked { mark: at } => mark(at),
-                Word::DriveOut => {
+                GuestMessage::Happened { event } => hear(event),
+                GuestMessage::Marked { mark: at } => mark(at),
+                GuestMessage::DriveOut => {
                     let stayed = drive_out(disks, self.stop);
                     self.say(&Task::DrivenOut { stayed })?;
                 }
-                Word::Ended { record } => return Ok(*record),
+                GuestMessage::Ended { record } => return Ok(*record),
                 other => return Err(unexpected(&other)),
             }
         }
@@ -142,7 +144,7 @@ impl<'a> Conversation<'a> {
     /// Waits for the first word of what is durable.
     pub fn acknowledged(&mut self) -> Result<u64, Silence> {
         match self.next(START)? {
-            Word::Acknowledged { operations } => Ok(operations),
+            GuestMessage::Acknowledged { operations } => Ok(operations),
             other => Err(unexpected(&other)),
         }
     }
@@ -154,10 +156,10 @@ impl<'a> Conversation<'a> {
             if self.stop.requested() {
                 return Err(Silence::Stopped);
             }
-            match self.ear.hear()? {
-                Some(Word::Acknowledged { operations }) => last = Some(operations),
-                Some(Word::Refused { reason }) => return Err(Silence::Refused(reason)),
-                Some(Word::Beat { .. }) | None => {}
+            match self.reader.hear()? {
+                Some(GuestMessage::Acknowledged { operations }) => last = Some(operations),
+                Some(GuestMessage::Refused { reason }) => return Err(Silence::Refused(reason)),
+                Some(GuestMessage::Beat { .. }) | None => {}
                 Some(other) => return Err(unexpected(&other)),
             }
         }
@@ -167,17 +169,17 @@ impl<'a> Conversation<'a> {
     /// Pulls the plug; the last it had said of what is durable.
     pub fn cut(self) -> Option<u64> {
         let Self {
-            mut ear,
-            mouth,
+            mut reader,
+            writer,
             guest,
             ..
         } = self;
         guest.end(0);
-        drop(mouth);
+        drop(writer);
         let mut last = None;
         // The line ends where the guest did, perhaps in the midst of a word.
-        while let Ok(Some(word)) = ear.hear() {
-            if let Word::Acknowledged { operations } = word {
+        while let Ok(Some(word)) = reader.hear() {
+            if let GuestMessage::Acknowledged { operations } = word {
                 last = Some(operations);
             }
         }
@@ -187,7 +189,7 @@ impl<'a> Conversation<'a> {
     /// How a file system was brought back.
     pub fn recovered(&mut self) -> Result<Recovery, Silence> {
         match self.next(DEAF)? {
-            Word::Recovered { recovery } => Ok(*recovery),
+            GuestMessage::Recovered { recovery } => Ok(*recovery),
             other => Err(unexpected(&other)),
         }
     }
@@ -204,12 +206,12 @@ impl<'a> Conversation<'a> {
     /// How the guest ended, and the last lines of its console.
     pub fn last_words(self, silence: &Silence, lines: usize) -> String {
         let Self {
-            mouth,
-            ear,
+            writer,
+            reader,
             mut guest,
             ..
         } = self;
-        drop((mouth, ear));
+        drop((writer, reader));
         // A guest that panics ends at once: whether it did is seen a moment later.
         let status = guest.wait(Duration::from_secs(1)).ok().flatten();
         let what = match (silence, status) {
@@ -247,13 +249,13 @@ pub fn known_cause(last: &[String]) -> Option<String> {
     kernels::known_end(&last.join("\n")).map(|known| format!("; {known}"))
 }
 
-fn unexpected(word: &Word) -> Silence {
+fn unexpected(word: &GuestMessage) -> Silence {
     let what = format!("it said what was not asked: {word:?}");
     Silence::Broken(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
 /// Writes the images back and drives them out of memory; how many pages stayed.
-fn drive_out(disks: &[PathBuf], stop: &Stop) -> Result<u64, String> {
+fn drive_out(disks: &[PathBuf], stop: &CancelToken) -> Result<u64, String> {
     let mut stayed = 0;
     for disk in disks {
         let told = |error: &dyn std::fmt::Display| format!("{}: {error}", disk.display());

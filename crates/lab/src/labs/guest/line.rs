@@ -2,20 +2,20 @@
 //! said lies in it before the guest goes on. So a mark is taken out in its place among the
 //! requests, and every other word is passed on to whoever hears; stages of the cell are marks too.
 
-use crate::talk::{Ear, Word};
+use crate::protocol::{FrameReader, GuestMessage};
 use fsdyno_model::Event;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What the guest said, in order, as another thread hears it. After an error there is no more.
-pub(super) type Words = Receiver<io::Result<Word>>;
+pub(super) type Words = Receiver<io::Result<GuestMessage>>;
 
 /// The end at which a guest is heard.
 pub(super) struct Line {
-    ear: Ear<UnixStream, Word>,
+    reader: FrameReader<UnixStream, GuestMessage>,
     /// To whom words are passed on; none once the line has ended.
-    words: Option<Sender<io::Result<Word>>>,
+    words: Option<Sender<io::Result<GuestMessage>>>,
 }
 
 impl Line {
@@ -24,7 +24,7 @@ impl Line {
         line.set_nonblocking(true)?;
         let (sender, words) = channel();
         let line = Self {
-            ear: Ear::new(line),
+            reader: FrameReader::new(line),
             words: Some(sender),
         };
         Ok((line, words))
@@ -34,14 +34,14 @@ impl Line {
     pub fn marks(&mut self) -> Vec<String> {
         let mut marks = Vec::new();
         while let Some(words) = &self.words {
-            let heard = match self.ear.hear() {
+            let heard = match self.reader.hear() {
                 Ok(None) => break,
-                Ok(Some(Word::Marked { mark })) => {
+                Ok(Some(GuestMessage::Marked { mark })) => {
                     marks.push(mark.to_string());
                     continue;
                 }
                 Ok(Some(word)) => {
-                    if let Word::Happened {
+                    if let GuestMessage::Happened {
                         event: Event::StageEntered { stage, .. },
                     } = &word
                     {
@@ -64,7 +64,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::talk::Mouth;
+    use crate::protocol::FrameWriter;
     use fsdyno_model::{Mark, Point};
 
     #[test]
@@ -72,26 +72,28 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut line, words) = Line::new(ours).unwrap();
         assert!(line.marks().is_empty());
-        let mut guest = Mouth(theirs);
+        let mut guest = FrameWriter(theirs);
         let mark = |phase| Mark {
             phase,
             point: Point::Begins,
         };
         for phase in 0..3 {
             let mark = mark(phase);
-            guest.say(&Word::Marked { mark }).unwrap();
-            guest.say(&Word::Acknowledged { operations: 7 }).unwrap();
+            guest.say(&GuestMessage::Marked { mark }).unwrap();
+            guest
+                .say(&GuestMessage::Acknowledged { operations: 7 })
+                .unwrap();
         }
         let all: Vec<String> = (0..3).map(|phase| mark(phase).to_string()).collect();
         assert_eq!(line.marks(), all);
         assert_eq!(line.marks(), Vec::<String>::new());
-        guest.say(&Word::DriveOut).unwrap();
+        guest.say(&GuestMessage::DriveOut).unwrap();
         drop(guest);
         assert_eq!(line.marks(), Vec::<String>::new());
         drop(line);
         let heard: Vec<_> = words.iter().collect();
         assert_eq!(heard.len(), 5);
-        assert!(matches!(heard[3], Ok(Word::DriveOut)));
+        assert!(matches!(heard[3], Ok(GuestMessage::DriveOut)));
         assert!(heard[4].is_err());
     }
 }

@@ -3,11 +3,11 @@
 
 mod conversation;
 mod line;
-mod modelled;
+mod model_disk;
 mod plug;
+mod power_cut;
 pub(crate) mod recording;
-mod unpowered;
-mod virtually;
+mod virtual_time;
 
 pub use plug::Pull;
 pub use recording::record_place;
@@ -19,17 +19,17 @@ use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
 use crate::preflight::Preflight;
-use crate::procedure::Halt;
-use crate::talk::Task;
+use crate::procedure::CellEnd;
+use crate::protocol::Task;
 use conversation::{Conversation, Silence, known_cause};
 use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, Cell, CellRecord, Contender, Effective, Event, GuestSize, LabChoice, Mark, Outcome,
-    Plan, Stage, Step, Stop,
+    Bytes, CancelToken, Cell, CellRecord, Contender, Effective, Event, GuestSize, LabChoice, Mark,
+    Outcome, Plan, Stage, Step,
 };
-use modelled::Modelled;
+use model_disk::OnModelDisk;
 use recording::recorder;
 use std::ffi::OsString;
 use std::io;
@@ -76,7 +76,7 @@ pub struct GuestLab {
     scratch: PathBuf,
     image_bytes: Bytes,
     journal: Journal,
-    stop: Stop,
+    stop: CancelToken,
     /// What a guest told of itself; empty where none was asked.
     about: String,
     missing: Missing,
@@ -89,7 +89,7 @@ impl GuestLab {
         plan: &Plan,
         preflight: &Preflight,
         journal: Journal,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
         let place = (preflight.scratch.clone(), preflight.image_bytes);
         let size = plan.guest.clone().unwrap_or_default();
@@ -107,7 +107,7 @@ impl GuestLab {
         plan: &Plan,
         scratch: PathBuf,
         journal: Journal,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<(String, Missing), GuestLabError> {
         let size = plan.guest.clone().unwrap_or_default();
         let lab = Self::empty(lab, size, (scratch, Bytes(0)), journal, stop)?;
@@ -126,7 +126,7 @@ impl GuestLab {
         size: GuestSize,
         (scratch, image_bytes): (PathBuf, Bytes),
         journal: Journal,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
         let program = std::env::current_exe().map_err(GuestLabError::Program)?;
         Ok(Self {
@@ -150,7 +150,7 @@ impl GuestLab {
         disks: u32,
         journal: Journal,
     ) -> Result<(), GuestLabError> {
-        let lab = Self::empty(lab, size, (scratch, disk), journal, Stop::new())?;
+        let lab = Self::empty(lab, size, (scratch, disk), journal, CancelToken::new())?;
         let scratch = Scratch::create(&lab.place("shell"), &lab.journal)?;
         let images = lab.empty_disks(scratch.path(), disks)?;
         let [program, word] = &lab.init;
@@ -229,7 +229,12 @@ impl GuestLab {
     }
 
     /// Makes the disks, starts the guest, and hears it to its end.
-    fn in_guest(&self, notes: &mut Notes<'_>, plan: &Plan, cell: Cell) -> Result<CellRecord, Halt> {
+    fn in_guest(
+        &self,
+        notes: &mut Notes<'_>,
+        plan: &Plan,
+        cell: Cell,
+    ) -> Result<CellRecord, CellEnd> {
         notes.enter(Stage::Device);
         let place = self.place(&cell.index.to_string());
         let step = Step::MakeDirectory {
@@ -241,12 +246,12 @@ impl GuestLab {
             let count = devices_of(plan, cell);
             let recorder = |disk| recorder(plan.disk_record.as_ref(), cell, disk);
             let size = (count, self.image_bytes);
-            let begun = Modelled::begin(model, size, scratch.path(), recorder);
+            let begun = OnModelDisk::begin(model, size, scratch.path(), recorder);
             let disks = begun.map_err(|what| notes.halt(what, None))?;
             // Their contents lie in the memory of this machine or do not: it costs nothing.
             let mark = |mark| disks.mark(mark);
             let heard = self.hear_cell(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
-            return modelled::tell(notes, model, heard, disks);
+            return model_disk::tell(notes, model, heard, disks);
         }
         let images = self.images(notes, plan, cell, scratch.path())?;
         let disks = paths_of(&images);
@@ -262,7 +267,7 @@ impl GuestLab {
         cell: Cell,
         scratch: &Scratch,
         (disks, kept, mark): (&[PathBuf], &[PathBuf], &dyn Fn(Mark)),
-    ) -> Result<CellRecord, Halt> {
+    ) -> Result<CellRecord, CellEnd> {
         let served = plan.disk.is_some();
         let (guest, line) = self
             .start_on(scratch.path(), (disks, served))
@@ -281,12 +286,12 @@ impl GuestLab {
                 }
                 Ok(record)
             }
-            Err(Silence::Stopped) => Err(Halt::Stopped),
+            Err(Silence::Stopped) => Err(CellEnd::Stopped),
             Err(silence) => {
                 let words = conversation.last_words(&silence, LAST_LINES);
                 let mut failure = notes.failure(format!("the guest {words}"), None);
                 hint(&mut failure, plan);
-                Err(Halt::Failed(failure))
+                Err(CellEnd::Failed(failure))
             }
         }
     }
@@ -321,7 +326,7 @@ impl GuestLab {
         plan: &Plan,
         cell: Cell,
         scratch: &Path,
-    ) -> Result<Vec<Image>, Halt> {
+    ) -> Result<Vec<Image>, CellEnd> {
         let count = devices_of(plan, cell);
         if count > MOST_DISKS {
             let message = format!("a guest has at most {MOST_DISKS} disks, not {count}");

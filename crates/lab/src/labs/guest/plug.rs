@@ -4,12 +4,13 @@
 
 use super::conversation::{Conversation, Silence};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
-use crate::talk::Task;
+use crate::protocol::Task;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_load::datasets::seed::Seed;
 use fsdyno_model::{
-    Bytes, CacheLoss, Contender, Cut, GuestSize, LabChoice, ModelDisk, Nanos, Recovery, Stop,
+    Bytes, CacheLoss, CancelToken, Contender, GuestSize, LabChoice, ModelDisk, Nanos, PowerCut,
+    Recovery,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -60,7 +61,7 @@ impl GuestLab {
         size: GuestSize,
         scratch: PathBuf,
         journal: Journal,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<Self, GuestLabError> {
         Self::empty(lab, size, (scratch, DISK), journal, stop)
     }
@@ -72,7 +73,7 @@ impl GuestLab {
         number: u32,
         keep: &Path,
         always: bool,
-    ) -> Result<Cut, GuestLabError> {
+    ) -> Result<PowerCut, GuestLabError> {
         let Pull {
             contender, seed, ..
         } = pull;
@@ -94,7 +95,7 @@ impl GuestLab {
         } else {
             keep_all(images, contender, seed, keep)?
         };
-        Ok(Cut {
+        Ok(PowerCut {
             contender: contender.label.clone(),
             number,
             seed,
@@ -250,10 +251,10 @@ mod tests {
 
     #[test]
     fn an_image_that_is_kept_already_gives_way_to_no_other() {
-        let ground = tempfile::tempdir().unwrap();
+        let work_dir = tempfile::tempdir().unwrap();
         let mut names = Vec::new();
         for _ in 0..3 {
-            let name = free_name(ground.path(), "cut");
+            let name = free_name(work_dir.path(), "cut");
             std::fs::write(&name, "").unwrap();
             names.push(name.file_name().unwrap().to_string_lossy().into_owned());
         }

@@ -5,9 +5,9 @@
 //! it is followed by a second unmount, `drop_caches` and mount. Nothing reads data in between, so
 //! what was proven still holds.
 
-use super::doing::Doing;
+use super::executor::HostExecutor;
 use crate::job::Job;
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_host::cache::{self, Residency};
 use fsdyno_load::measure;
 use fsdyno_load::workloads::Needs;
@@ -19,11 +19,11 @@ use std::time::Duration;
 const STILL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(20));
 
 pub(super) fn bring_about(
-    hands: &mut Doing<'_, '_>,
+    executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     asked: CacheState,
     needs: Needs,
-) -> Result<CacheEvidence, Halt> {
+) -> Result<CacheEvidence, CellEnd> {
     let mut evidence = CacheEvidence {
         asked,
         ..CacheEvidence::default()
@@ -34,17 +34,17 @@ pub(super) fn bring_about(
     }
     match asked {
         CacheState::AsLeft => {
-            let left = if hands.counted {
+            let left = if executor.counted {
                 "none: as the phase before, and the count of fragments after it, left them"
             } else {
                 "none: as the phase before left them"
             };
             left.clone_into(&mut evidence.method);
         }
-        CacheState::Warm => warm(hands, needs, &mut evidence)?,
+        CacheState::Warm => warm(executor, needs, &mut evidence)?,
         CacheState::Cold => match job.recipe.kind() {
-            FilesystemKind::Block => cold_by_remount(hands, needs, &mut evidence)?,
-            FilesystemKind::Directory => cold_by_eviction(hands, needs, &mut evidence)?,
+            FilesystemKind::Block => cold_by_remount(executor, needs, &mut evidence)?,
+            FilesystemKind::Directory => cold_by_eviction(executor, needs, &mut evidence)?,
             FilesystemKind::Memory => {
                 "none".clone_into(&mut evidence.method);
                 evidence.doubt = Some("its files live in memory: nothing can be cold".to_owned());
@@ -53,7 +53,7 @@ pub(super) fn bring_about(
     }
     if asked == CacheState::Cold && !evidence.proven {
         let doubt = evidence.doubt.clone().unwrap_or_default();
-        hands.notes.warn(Warning::new(
+        executor.notes.warn(Warning::new(
             WarningKind::CacheUnproven,
             format!("a cold start could not be proven: {doubt}"),
             "do not read these figures as cold",
@@ -63,24 +63,28 @@ pub(super) fn bring_about(
 }
 
 /// What the next phase reads: the archive, the newest tree, or what a program finds.
-fn subject(hands: &Doing<'_, '_>, needs: Needs) -> Option<PathBuf> {
+fn subject(executor: &HostExecutor<'_, '_>, needs: Needs) -> Option<PathBuf> {
     match needs {
-        Needs::Archive => hands.ground.archive.clone(),
-        Needs::Tree => hands.ground.newest().cloned(),
+        Needs::Archive => executor.work_dir.archive.clone(),
+        Needs::Tree => executor.work_dir.newest().cloned(),
         // A program may read whatever lies there.
-        Needs::Nothing => Some(hands.ground.root.clone()),
+        Needs::Nothing => Some(executor.work_dir.root.clone()),
     }
 }
 
-fn warm(hands: &mut Doing<'_, '_>, needs: Needs, evidence: &mut CacheEvidence) -> Result<(), Halt> {
+fn warm(
+    executor: &mut HostExecutor<'_, '_>,
+    needs: Needs,
+    evidence: &mut CacheEvidence,
+) -> Result<(), CellEnd> {
     "a full pass over all metadata and data".clone_into(&mut evidence.method);
-    hands.sync()?;
-    let Some(subject) = subject(hands, needs) else {
+    executor.sync()?;
+    let Some(subject) = subject(executor, needs) else {
         return Ok(());
     };
-    measure::touch(&subject, hands.stop).map_err(|error| hands.load_failed(&error))?;
-    hands.settle(STILL.0, STILL.1)?;
-    let residency = residency(hands, &subject)?;
+    measure::touch(&subject, executor.stop).map_err(|error| executor.load_failed(&error))?;
+    executor.settle(STILL.0, STILL.1)?;
+    let residency = residency(executor, &subject)?;
     let wanted = residency.bytes / rustix::param::page_size() as u64;
     note(evidence, &residency);
     // Partly filled pages make more pages than bytes by pages, never fewer.
@@ -95,18 +99,18 @@ fn warm(hands: &mut Doing<'_, '_>, needs: Needs, evidence: &mut CacheEvidence) -
 }
 
 fn cold_by_remount(
-    hands: &mut Doing<'_, '_>,
+    executor: &mut HostExecutor<'_, '_>,
     needs: Needs,
     evidence: &mut CacheEvidence,
-) -> Result<(), Halt> {
+) -> Result<(), CellEnd> {
     "syncfs, unmount, mount, count pages, unmount, drop_caches, mount"
         .clone_into(&mut evidence.method);
-    hands.sync()?;
-    hands.unmount_now()?;
-    hands.mount_again()?;
-    let subject = subject(hands, needs);
+    executor.sync()?;
+    executor.unmount_now()?;
+    executor.mount_again()?;
+    let subject = subject(executor, needs);
     if let Some(subject) = &subject {
-        let residency = residency(hands, subject)?;
+        let residency = residency(executor, subject)?;
         note(evidence, &residency);
         evidence.proven = residency.resident_pages == 0 && residency.unopened == 0;
         evidence.doubt = match (residency.resident_pages, residency.unopened) {
@@ -115,23 +119,26 @@ fn cold_by_remount(
             (pages, _) => Some(format!("{pages} pages stayed in memory over an unmount")),
         };
     }
-    hands.unmount_now()?;
-    hands
+    executor.unmount_now()?;
+    executor
         .notes
         .by_call(&Step::DropCaches, cache::drop_caches)
         .map_err(|e| {
-            hands
+            executor
                 .notes
                 .halt(format!("drop_caches: {e}"), e.raw_os_error())
         })?;
-    drive_out_below(hands, evidence)?;
-    hands.mount_again()?;
-    hands.settle(STILL.0, STILL.1)
+    drive_out_below(executor, evidence)?;
+    executor.mount_again()?;
+    executor.settle(STILL.0, STILL.1)
 }
 
 /// Has what lies below the devices let go of their data, and holds it against the proof.
-fn drive_out_below(hands: &mut Doing<'_, '_>, evidence: &mut CacheEvidence) -> Result<(), Halt> {
-    let Some(below) = &mut hands.below else {
+fn drive_out_below(
+    executor: &mut HostExecutor<'_, '_>,
+    evidence: &mut CacheEvidence,
+) -> Result<(), CellEnd> {
+    let Some(below) = &mut executor.below else {
         return Ok(());
     };
     let stayed = below.drive_out();
@@ -144,7 +151,7 @@ fn drive_out_below(hands: &mut Doing<'_, '_>, evidence: &mut CacheEvidence) -> R
                 below.name()
             ));
         }
-        Err(reason) => return Err(hands.notes.halt(reason, None)),
+        Err(reason) => return Err(executor.notes.halt(reason, None)),
     }
     evidence.method.push_str(", disks driven out of ");
     evidence.method.push_str(below.name());
@@ -152,19 +159,19 @@ fn drive_out_below(hands: &mut Doing<'_, '_>, evidence: &mut CacheEvidence) -> R
 }
 
 fn cold_by_eviction(
-    hands: &mut Doing<'_, '_>,
+    executor: &mut HostExecutor<'_, '_>,
     needs: Needs,
     evidence: &mut CacheEvidence,
-) -> Result<(), Halt> {
+) -> Result<(), CellEnd> {
     "syncfs, fadvise(DONTNEED), count pages".clone_into(&mut evidence.method);
-    hands.sync()?;
-    let Some(subject) = subject(hands, needs) else {
+    executor.sync()?;
+    let Some(subject) = subject(executor, needs) else {
         return Ok(());
     };
-    cache::evict(&subject, hands.stop).map_err(|e| not_looked_at(hands, &e))?;
-    let residency = residency(hands, &subject)?;
+    cache::evict(&subject, executor.stop).map_err(|e| not_looked_at(executor, &e))?;
+    let residency = residency(executor, &subject)?;
     note(evidence, &residency);
-    let dropped = hands
+    let dropped = executor
         .notes
         .by_call(&Step::DropCaches, cache::drop_caches)
         .is_ok();
@@ -181,23 +188,26 @@ fn cold_by_eviction(
         ),
         (pages, _) => Some(format!("{pages} pages could not be driven out of memory")),
     };
-    hands.settle(STILL.0, STILL.1)
+    executor.settle(STILL.0, STILL.1)
 }
 
 fn not_opened(unopened: u64) -> String {
     format!("{unopened} files or directories could not be opened to count their pages")
 }
 
-fn residency(hands: &Doing<'_, '_>, subject: &std::path::Path) -> Result<Residency, Halt> {
-    cache::residency(subject, hands.stop).map_err(|e| not_looked_at(hands, &e))
+fn residency(
+    executor: &HostExecutor<'_, '_>,
+    subject: &std::path::Path,
+) -> Result<Residency, CellEnd> {
+    cache::residency(subject, executor.stop).map_err(|e| not_looked_at(executor, &e))
 }
 
 /// Why pages could not be driven out or counted.
-fn not_looked_at(hands: &Doing<'_, '_>, error: &dyn std::fmt::Display) -> Halt {
-    if hands.stop.requested() {
-        Halt::Stopped
+fn not_looked_at(executor: &HostExecutor<'_, '_>, error: &dyn std::fmt::Display) -> CellEnd {
+    if executor.stop.requested() {
+        CellEnd::Stopped
     } else {
-        hands.notes.halt(error.to_string(), None)
+        executor.notes.halt(error.to_string(), None)
     }
 }
 

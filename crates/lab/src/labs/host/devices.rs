@@ -1,11 +1,11 @@
 //! The devices of a cell: image files or model disks on loop devices, or those that the user named; joined below
 //! the file system where its layout asks for it.
 
-use super::doing::Doing;
+use super::executor::HostExecutor;
 use crate::disks::{self, Asked, DiskFile, Making};
 use crate::job::Job;
-use crate::procedure::Halt;
-use fsdyno_disk::fronts::vhost::Served;
+use crate::procedure::CellEnd;
+use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::loops::Loop;
@@ -13,10 +13,10 @@ use fsdyno_model::{Effective, Failure, FilesystemKind, ModelDisk, Step, Warning,
 use fsdyno_recipes::layouts;
 use std::path::{Path, PathBuf};
 
-impl Doing<'_, '_> {
+impl HostExecutor<'_, '_> {
     /// Provides the devices of a contender: made, or those that the guard released, joined where
     /// its layout does that.
-    pub(super) fn provide(&mut self, job: &Job<'_>) -> Result<Vec<String>, Halt> {
+    pub(super) fn provide(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
         if job.recipe.kind() == FilesystemKind::Directory {
             return Ok(Vec::new());
         }
@@ -57,7 +57,12 @@ impl Doing<'_, '_> {
     }
 
     /// Makes one image file.
-    fn image_file(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<PathBuf, Halt> {
+    fn image_file(
+        &mut self,
+        job: &Job<'_>,
+        scratch: &Path,
+        number: u32,
+    ) -> Result<PathBuf, CellEnd> {
         let path = scratch.join(format!("disk{number}.img"));
         let create = Step::CreateImage {
             path: path.clone(),
@@ -80,7 +85,7 @@ impl Doing<'_, '_> {
         model: &ModelDisk,
         scratch: &Path,
         number: usize,
-    ) -> Result<PathBuf, Halt> {
+    ) -> Result<PathBuf, CellEnd> {
         let size = job.image_bytes;
         let (path, step) = disks::step(model, scratch, number, size);
         let record = (job.plan.disk_record.as_ref(), job.cell);
@@ -110,7 +115,7 @@ impl Doing<'_, '_> {
     }
 
     /// Gives model disks back, and notes what they were asked for.
-    pub(super) fn give_back_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), Halt> {
+    pub(super) fn give_back_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), CellEnd> {
         let mut all = Vec::new();
         for disk in std::mem::take(&mut self.disks) {
             let step = Step::Unmount {
@@ -133,7 +138,7 @@ impl Doing<'_, '_> {
     }
 
     /// Makes what one device lies in, and attaches it.
-    fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, Halt> {
+    fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, CellEnd> {
         let modelled = job.plan.disk_in_real_time();
         let path = match modelled {
             Some(model) => self.model_disk(job, model, scratch, number as usize)?,
@@ -168,7 +173,7 @@ impl Doing<'_, '_> {
     }
 
     /// Joins the devices where their layout does that below the file system.
-    fn join(&mut self, job: &Job<'_>, devices: Vec<String>) -> Result<Vec<String>, Halt> {
+    fn join(&mut self, job: &Job<'_>, devices: Vec<String>) -> Result<Vec<String>, CellEnd> {
         let name = job.name(&self.tag);
         let Some(joined) = layouts::joined(&job.contender.layout, &devices, &name) else {
             return Ok(devices);
@@ -183,7 +188,7 @@ impl Doing<'_, '_> {
     }
 
     /// Parts what was joined.
-    pub(super) fn part(&mut self) -> Result<(), Halt> {
+    pub(super) fn part(&mut self) -> Result<(), CellEnd> {
         let Some((array, steps)) = self.array.take() else {
             return Ok(());
         };

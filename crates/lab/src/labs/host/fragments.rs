@@ -5,9 +5,9 @@
 //! has its state brought about afterwards; one that begins as left begins with these in memory as
 //! well, which its evidence tells.
 
-use super::doing::Doing;
+use super::executor::HostExecutor;
 use crate::job::Job;
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_host::command;
 use fsdyno_load::{fragments, free_space};
 use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
@@ -15,36 +15,42 @@ use std::path::Path;
 
 /// How the files lie after that phase, where the plan asks for it.
 pub(super) fn after(
-    hands: &mut Doing<'_, '_>,
+    executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     phase: &PhasePlan,
-) -> Result<Option<Fragmentation>, Halt> {
-    hands.counted = job.counts_fragments(phase);
-    if !hands.counted {
+) -> Result<Option<Fragmentation>, CellEnd> {
+    executor.counted = job.counts_fragments(phase);
+    if !executor.counted {
         return Ok(None);
     }
     let floor = job.plan.fragments_floor;
-    let counting = step(&hands.ground.root, floor);
-    let (root, stop) = (&hands.ground.root, hands.stop);
-    let counted = hands
+    let counting = step(&executor.work_dir.root, floor);
+    let (root, stop) = (&executor.work_dir.root, executor.stop);
+    let counted = executor
         .notes
         .by_call(&counting, || fragments::count(root, floor, stop));
-    counted.map(Some).map_err(|error| hands.load_failed(&error))
+    counted
+        .map(Some)
+        .map_err(|error| executor.load_failed(&error))
 }
 
 /// In what pieces the free space lies. Figures stand without it: where it cannot be told, the
 /// reason is kept.
-pub(super) fn free_space(hands: &mut Doing<'_, '_>, source: &str, step: &Step) -> Result<(), Halt> {
+pub(super) fn free_space(
+    executor: &mut HostExecutor<'_, '_>,
+    source: &str,
+    step: &Step,
+) -> Result<(), CellEnd> {
     let told = if let Step::ListFreeSpace { path, .. } = step {
-        let wish = hands.stop;
-        let listed = hands
+        let wish = executor.stop;
+        let listed = executor
             .notes
             .by_call(step, || free_space::free_space(path, wish));
         listed.map_err(|error| error.to_string())
     } else {
-        match command::run(&step.argv(), hands.stop) {
+        match command::run(&step.argv(), executor.stop) {
             Ok(finished) => {
-                hands.notes.program(&step.argv(), &finished);
+                executor.notes.program(&step.argv(), &finished);
                 if finished.success() {
                     Ok(finished.stdout)
                 } else {
@@ -54,11 +60,11 @@ pub(super) fn free_space(hands: &mut Doing<'_, '_>, source: &str, step: &Step) -
             Err(error) => Err(error.to_string()),
         }
     };
-    if hands.stop.requested() {
-        return Err(Halt::Stopped);
+    if executor.stop.requested() {
+        return Err(CellEnd::Stopped);
     }
     let text = told.unwrap_or_else(|reason| format!("not available: {reason}"));
-    hands.notes.effective(source, text);
+    executor.notes.effective(source, text);
     Ok(())
 }
 

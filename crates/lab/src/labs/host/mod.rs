@@ -2,14 +2,14 @@
 
 mod caches;
 mod devices;
-mod doing;
-mod doubts;
+mod executor;
 pub(crate) mod fragments;
 mod noise;
 mod programs;
 mod sampling;
 mod states;
 mod verified;
+mod warnings;
 
 use crate::disks;
 use crate::job::Job;
@@ -18,13 +18,13 @@ use crate::labs::notes::Notes;
 use crate::labs::{Below, Lab, Surveyed};
 use crate::missing::Missing;
 use crate::preflight::Preflight;
-use crate::procedure::{self, Halt};
-use doing::Doing;
+use crate::procedure::{self, CellEnd};
+use executor::HostExecutor;
 use fsdyno_host::counters::space_free;
 use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
-    Bytes, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome, Plan, Stop,
+    Bytes, CancelToken, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome, Plan,
 };
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ use std::path::PathBuf;
 pub struct HostLab {
     preflight: Preflight,
     journal: Journal,
-    stop: Stop,
+    stop: CancelToken,
     scratch: PathBuf,
     /// Block devices that the guard has released; empty where images are made.
     released: Vec<Released>,
@@ -50,7 +50,7 @@ impl HostLab {
         preflight: Preflight,
         journal: Journal,
         released: Vec<Released>,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Self {
         let scratch = preflight.scratch.clone();
         Self {
@@ -128,7 +128,7 @@ impl Lab for HostLab {
         disks::doubt(&mut notes, plan.disk.as_ref());
         let _limit = Limit::begin(plan.cell_budget, &self.stop);
         let job = Job::new(plan, &self.preflight, cell);
-        let mut hands = Doing::new(
+        let mut executor = HostExecutor::new(
             &mut notes,
             &self.journal,
             &self.stop,
@@ -137,14 +137,14 @@ impl Lab for HostLab {
             self.below.as_deref_mut(),
             &mut *self.marks,
         );
-        hands.virtual_time = self.virtual_time;
-        let mut result = procedure::run(&mut hands, &job);
-        if let Err(Halt::Failed(failure)) = &mut result {
+        executor.virtual_time = self.virtual_time;
+        let mut result = procedure::run(&mut executor, &job);
+        if let Err(CellEnd::Failed(failure)) = &mut result {
             hint(failure, plan);
-            hands.blame(failure);
+            executor.blame(failure);
         }
         // Undone now, so that what cannot be undone belongs to this cell.
-        let leftover = hands.undo();
+        let leftover = executor.undo();
         let outcome = match (result, leftover) {
             (Err(halt), _) => halted(halt, &notes, &self.stop, plan.cell_budget)?,
             (Ok(()), Some(failure)) => Outcome::Failed(failure),

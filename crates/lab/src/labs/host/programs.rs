@@ -1,15 +1,15 @@
 //! File systems that programs mount: pools that are held, the daemon behind them, and what makes
 //! durable that which `syncfs` does not reach.
 
-use super::doing::Doing;
-use crate::procedure::Halt;
+use super::executor::HostExecutor;
+use crate::procedure::CellEnd;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::pools::HeldPool;
 use fsdyno_model::{Daemon, Nanos, Pool, Step};
 
-impl Doing<'_, '_> {
+impl HostExecutor<'_, '_> {
     /// Sees to it that a daemon answers.
-    pub(super) fn start_daemon(&mut self, daemon: &Daemon) -> Result<(), Halt> {
+    pub(super) fn start_daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
         let step = Step::StartDaemon {
             daemon: daemon.clone(),
         };
@@ -22,7 +22,7 @@ impl Doing<'_, '_> {
     }
 
     /// Ends it, where nobody else uses it.
-    pub(super) fn end_daemon(&mut self) -> Result<(), Halt> {
+    pub(super) fn end_daemon(&mut self) -> Result<(), CellEnd> {
         let Some((running, daemon)) = self.daemon.take() else {
             return Ok(());
         };
@@ -33,7 +33,7 @@ impl Doing<'_, '_> {
     }
 
     /// Carries out a step that a program does.
-    pub(super) fn carry_out(&mut self, step: &Step) -> Result<(), Halt> {
+    pub(super) fn carry_out(&mut self, step: &Step) -> Result<(), CellEnd> {
         match step {
             Step::TakePool { argv, pool } => self.take_pool(argv, pool),
             Step::ReleasePool { .. } => self.release_pool(),
@@ -41,7 +41,7 @@ impl Doing<'_, '_> {
         }
     }
 
-    fn take_pool(&mut self, argv: &[String], pool: &Pool) -> Result<(), Halt> {
+    fn take_pool(&mut self, argv: &[String], pool: &Pool) -> Result<(), CellEnd> {
         let held = HeldPool::declare(pool, self.journal)
             .map_err(|e| self.notes.halt(e.to_string(), None))?;
         self.pool = Some(held);
@@ -49,7 +49,7 @@ impl Doing<'_, '_> {
     }
 
     /// Releases the pool that is held.
-    pub(super) fn release_pool(&mut self) -> Result<(), Halt> {
+    pub(super) fn release_pool(&mut self) -> Result<(), CellEnd> {
         let Some(held) = self.pool.take() else {
             return Ok(());
         };
@@ -64,7 +64,7 @@ impl Doing<'_, '_> {
     }
 
     /// Does what has to follow a `syncfs`; how long that took.
-    pub(super) fn make_durable(&mut self) -> Result<Nanos, Halt> {
+    pub(super) fn make_durable(&mut self) -> Result<Nanos, CellEnd> {
         let Some(step) = self.durable.clone() else {
             return Ok(Nanos::default());
         };

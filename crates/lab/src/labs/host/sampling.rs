@@ -1,9 +1,9 @@
 //! A phase between its counters: what it took, and what it cost.
 
-use super::doing::Doing;
-use super::{doubts, fragments};
+use super::executor::HostExecutor;
+use super::{fragments, warnings};
 use crate::job::Job;
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_host::counters::{self, BlockCounters, MachineCpu, Surroundings};
 use fsdyno_host::tracing;
 use fsdyno_load::measure::{self, Measured};
@@ -12,17 +12,17 @@ use std::path::Path;
 
 /// Runs a phase and keeps its sample.
 pub(super) fn measure(
-    hands: &mut Doing<'_, '_>,
+    executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     number: u32,
     evidence: CacheEvidence,
-) -> Result<(), Halt> {
+) -> Result<(), CellEnd> {
     let phase = &job.workload.phases[number as usize];
     let space = |root: &Path| counters::space_used(root).unwrap_or_default();
-    let space_before = space(&hands.ground.root);
-    let before = look(hands, job);
-    let (measured, machine, device) = timed(hands, job, number)?;
-    let observed = before.map(|before| observed(hands, &before));
+    let space_before = space(&executor.work_dir.root);
+    let before = look(executor, job);
+    let (measured, machine, device) = timed(executor, job, number)?;
+    let observed = before.map(|before| observed(executor, &before));
     let mut sample = Sample {
         phase: number,
         label: phase.label.clone(),
@@ -43,7 +43,7 @@ pub(super) fn measure(
         // Whoever keeps the disks adds them.
         disks: Vec::new(),
         space_before,
-        space_after: space(&hands.ground.root),
+        space_after: space(&executor.work_dir.root),
         fragmentation: None,
         figures: measured.figures,
         latencies: measured.latencies,
@@ -51,34 +51,34 @@ pub(super) fn measure(
         observed,
         warnings: measured.warnings,
     };
-    sample.fragmentation = fragments::after(hands, job, phase)?;
-    let doubts = doubts::about(&sample, job);
+    sample.fragmentation = fragments::after(executor, job, phase)?;
+    let doubts = warnings::about(&sample, job);
     sample.warnings.extend(doubts);
-    hands.notes.sample(sample);
+    executor.notes.sample(sample);
     Ok(())
 }
 
 /// Looks around before a phase, and lets the tracepoints speak where that was asked for. In virtual
 /// time nothing else goes on, and a look would change what the guest does.
-fn look(hands: &mut Doing<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
-    if hands.virtual_time {
+fn look(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
+    if executor.virtual_time {
         return None;
     }
     if job.plan.trace {
-        let tracing = match hands.tracing.take() {
-            None => tracing::start(&hands.watched, hands.journal),
+        let tracing = match executor.tracing.take() {
+            None => tracing::start(&executor.watched, executor.journal),
             Some(begun) => begun,
         };
         let begun = tracing.and_then(|tracing| tracing.begin().map(|()| tracing));
-        hands.tracing = Some(begun);
+        executor.tracing = Some(begun);
     }
     Some(counters::surroundings())
 }
 
 /// What was seen since, and what was not.
-fn observed(hands: &Doing<'_, '_>, before: &Surroundings) -> Observed {
-    let mut observed = counters::surroundings().since(before, &hands.watched);
-    let told = hands.tracing.as_ref().map(|tracing| match tracing {
+fn observed(executor: &HostExecutor<'_, '_>, before: &Surroundings) -> Observed {
+    let mut observed = counters::surroundings().since(before, &executor.watched);
+    let told = executor.tracing.as_ref().map(|tracing| match tracing {
         Ok(tracing) => tracing.end(),
         Err(why) => Err(why.clone()),
     });
@@ -94,8 +94,8 @@ fn observed(hands: &Doing<'_, '_>, before: &Surroundings) -> Observed {
 
 /// Whether the clock is read for every file; why not, where it is not, is noted. Phases that time
 /// every operation by what they are read it in any case.
-fn times_files(hands: &mut Doing<'_, '_>) -> bool {
-    let why_not = if hands.virtual_time {
+fn times_files(executor: &mut HostExecutor<'_, '_>) -> bool {
+    let why_not = if executor.virtual_time {
         // Of the kernel's own making: a program that waits by looking at the clock shall not wait
         // for ever (arch/um/kernel/time.c, timer_read).
         "files are not timed one by one: in virtual time each reading of the clock takes some of it"
@@ -104,23 +104,23 @@ fn times_files(hands: &mut Doing<'_, '_>) -> bool {
     } else {
         return true;
     };
-    hands.notes.effective_once(Effective::CLOCK, why_not);
+    executor.notes.effective_once(Effective::CLOCK, why_not);
     false
 }
 
 /// Runs the phase: what it told, and what machine and devices did meanwhile.
 fn timed(
-    hands: &mut Doing<'_, '_>,
+    executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
     number: u32,
-) -> Result<(Measured, MachineCpu, Option<DeviceUse>), Halt> {
+) -> Result<(Measured, MachineCpu, Option<DeviceUse>), CellEnd> {
     let phase = &job.workload.phases[number as usize];
-    let each_file = times_files(hands);
-    let (block_before, cpu_before) = counters(hands)?;
+    let each_file = times_files(executor);
+    let (block_before, cpu_before) = counters(executor)?;
     let dataset = job.dataset();
-    let dataset = dataset.map_err(|e| hands.notes.halt(e.to_string(), e.errno()))?;
+    let dataset = dataset.map_err(|e| executor.notes.halt(e.to_string(), e.errno()))?;
     let facts = dataset.facts();
-    let (marks, disks) = (&mut *hands.marks, &mut hands.disks);
+    let (marks, disks) = (&mut *executor.marks, &mut executor.disks);
     let mut mark = |point| {
         let mark = Mark {
             phase: number,
@@ -135,37 +135,37 @@ fn timed(
         phase,
         engine: &job.plan.engine,
         copy_method: job.plan.copy_method,
-        ground: &mut hands.ground,
+        work_dir: &mut executor.work_dir,
         facts: Some((facts.files, facts.directories, facts.bytes.0)),
         durable: true,
         handicap_permille: job.contender.handicap_permille,
         each_file,
-        stop: hands.stop,
+        stop: executor.stop,
         mark: &mut mark,
     };
-    let mut measured = measure::run(request).map_err(|error| hands.load_failed(&error))?;
+    let mut measured = measure::run(request).map_err(|error| executor.load_failed(&error))?;
     if let Some(durable) = &mut measured.durable_ns
         && job.touches_files()
     {
-        durable.0 = durable.0.saturating_add(hands.make_durable()?.0);
+        durable.0 = durable.0.saturating_add(executor.make_durable()?.0);
     }
-    let (_, cpu_after) = counters(hands)?;
+    let (_, cpu_after) = counters(executor)?;
     if measured.durable_ns.is_none() && job.touches_files() {
         // A phase that only reads may still write time stamps: they count as its traffic,
         // while its time ended with the reading.
-        hands.sync()?;
+        executor.sync()?;
     }
     let durable = Mark {
         phase: number,
         point: Point::Durable,
     };
-    (hands.marks)(durable);
-    for disk in &mut hands.disks {
+    (executor.marks)(durable);
+    for disk in &mut executor.disks {
         disk.mark(durable);
     }
-    let (block_after, _) = counters(hands)?;
+    let (block_after, _) = counters(executor)?;
     for tool in &measured.commands {
-        hands.notes.tool(tool);
+        executor.notes.tool(tool);
     }
     let machine = cpu_after.since(&cpu_before);
     let device = block_after
@@ -175,16 +175,18 @@ fn timed(
 }
 
 /// The counters that stand around a phase.
-fn counters(hands: &Doing<'_, '_>) -> Result<(Option<BlockCounters>, MachineCpu), Halt> {
+fn counters(
+    executor: &HostExecutor<'_, '_>,
+) -> Result<(Option<BlockCounters>, MachineCpu), CellEnd> {
     let failed = |e: std::io::Error| {
-        hands
+        executor
             .notes
             .halt(format!("cannot read the counters: {e}"), e.raw_os_error())
     };
-    let block = if hands.watched.is_empty() {
+    let block = if executor.watched.is_empty() {
         None
     } else {
-        Some(counters::block(&hands.watched).map_err(failed)?)
+        Some(counters::block(&executor.watched).map_err(failed)?)
     };
     Ok((block, counters::machine_cpu().map_err(failed)?))
 }

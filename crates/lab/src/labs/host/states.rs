@@ -1,14 +1,14 @@
 //! Bringing a file system into the state its contender asks for, before its workload.
 
-use super::doing::{Doing, SETTLED};
+use super::executor::{HostExecutor, SETTLED};
 use crate::job::Job;
-use crate::procedure::{Halt, Hands};
+use crate::procedure::{CellEnd, CellExecutor};
 use fsdyno_load::states::{self, Space, StateError};
 use fsdyno_model::{Bytes, Effective};
 use rustix::fs::{CWD, Mode, OFlags};
 
 /// Fills and ages as asked, keeps what was reached, and waits until deferred work has ended.
-pub(super) fn bring_about(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<(), Halt> {
+pub(super) fn bring_about(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let state = &job.contender.state;
     if state.is_fresh() || !job.touches_files() {
         return Ok(());
@@ -20,7 +20,7 @@ pub(super) fn bring_about(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<()
         notes.state_progress(now.done, now.of);
     })
     .map_err(|error| match error {
-        StateError::Stopped => Halt::Stopped,
+        StateError::Stopped => CellEnd::Stopped,
         other => doing.notes.halt(other.to_string(), other.errno()),
     })?;
     if let Some(reached) = reached {
@@ -31,7 +31,7 @@ pub(super) fn bring_about(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<()
 
 /// Refuses what the workload would not fit beside, now that the file system tells its size: no
 /// time is spent on filling it in vain.
-fn still_fits(doing: &mut Doing<'_, '_>, job: &Job<'_>) -> Result<(), Halt> {
+fn still_fits(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let root = doing.target();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let space = rustix::fs::openat(CWD, &root, flags, Mode::empty())

@@ -1,30 +1,34 @@
 //! Trees that a phase made, held against what they were made from; untimed.
 
-use super::doing::Doing;
+use super::executor::HostExecutor;
 use crate::job::Job;
 use crate::labs::notes::elapsed;
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_load::trees;
 use fsdyno_load::workloads::Needs;
 use std::time::Instant;
 
 /// Compares the newest tree with what it was made from.
-pub(super) fn compare(hands: &mut Doing<'_, '_>, job: &Job<'_>, needs: Needs) -> Result<(), Halt> {
+pub(super) fn compare(
+    executor: &mut HostExecutor<'_, '_>,
+    job: &Job<'_>,
+    needs: Needs,
+) -> Result<(), CellEnd> {
     let start = Instant::now();
-    let newest = hands.ground.newest().cloned().unwrap_or_default();
+    let newest = executor.work_dir.newest().cloned().unwrap_or_default();
     let (original, result) = if needs == Needs::Archive {
-        let archive = hands.ground.archive.clone().unwrap_or_default();
-        let result = trees::compare_archive(&archive, &newest, hands.stop);
+        let archive = executor.work_dir.archive.clone().unwrap_or_default();
+        let result = trees::compare_archive(&archive, &newest, executor.stop);
         (archive, result)
     } else {
-        let count = hands.ground.trees.len();
-        let original = hands.ground.trees[count.saturating_sub(2)].clone();
-        let result = trees::compare(&original, &newest, hands.stop);
+        let count = executor.work_dir.trees.len();
+        let original = executor.work_dir.trees[count.saturating_sub(2)].clone();
+        let result = trees::compare(&original, &newest, executor.stop);
         (original, result)
     };
     let comparison = match result {
-        Err(_) if hands.stop.requested() => return Err(Halt::Stopped),
-        Err(error) => return Err(hands.notes.halt(error.to_string(), None)),
+        Err(_) if executor.stop.requested() => return Err(CellEnd::Stopped),
+        Err(error) => return Err(executor.notes.halt(error.to_string(), None)),
         Ok(comparison) => comparison,
     };
     if comparison.total > 0 {
@@ -39,7 +43,7 @@ pub(super) fn compare(hands: &mut Doing<'_, '_>, job: &Job<'_>, needs: Needs) ->
                 .map(ToString::to_string)
                 .unwrap_or_default(),
         );
-        return Err(hands.notes.halt(message, None));
+        return Err(executor.notes.halt(message, None));
     }
     let text = format!(
         "{} in {}: {} files, {} directories, {} equal, compared in {}",
@@ -50,6 +54,6 @@ pub(super) fn compare(hands: &mut Doing<'_, '_>, job: &Job<'_>, needs: Needs) ->
         comparison.bytes,
         elapsed(start),
     );
-    hands.notes.effective("tree comparison", text);
+    executor.notes.effective("tree comparison", text);
     Ok(())
 }

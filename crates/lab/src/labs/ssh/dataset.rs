@@ -1,15 +1,15 @@
 //! The dataset of a cell: generated here from its seed, sent once, laid from there; and trees held
 //! against it.
 
-use super::doing::{Elsewhere, source_in, word};
+use super::executor::{SshExecutor, source_in, word};
 use super::phases::unpacking;
 use crate::job::Job;
 use crate::preflight::DEFAULT_SCRATCH;
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_host::image::Scratch;
 use fsdyno_host::ssh::{How, Parcel};
 use fsdyno_load::datasets::{DatasetError, Form};
-use fsdyno_load::ground::{Ground, SOURCE};
+use fsdyno_load::work_dir::{SOURCE, WorkDir};
 use fsdyno_load::workloads::Needs;
 use fsdyno_model::DatasetChoice;
 use std::path::{Path, PathBuf};
@@ -25,39 +25,39 @@ pub(super) struct Sent {
 }
 
 /// Lays the dataset of a cell in all forms that it needs.
-pub(super) fn lay(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>) -> Result<(), Halt> {
+pub(super) fn lay(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     for form in &job.prepared.forms {
-        let sent = send(hands, job, *form)?;
+        let sent = send(executor, job, *form)?;
         let name = sent.file_name().unwrap_or_default();
-        let laid = hands.ground.root.join(name);
+        let laid = executor.work_dir.root.join(name);
         let line = format!("cp -RPp {} {}", word(&sent), word(&laid));
-        hands.script(How::Job, &line)?;
+        executor.script(How::Job, &line)?;
         match form {
-            Form::Tree => hands.ground.trees.push(laid),
-            Form::Archive => hands.ground.archive = Some(laid),
+            Form::Tree => executor.work_dir.trees.push(laid),
+            Form::Archive => executor.work_dir.archive = Some(laid),
         }
     }
     Ok(())
 }
 
 /// Where a form of the dataset lies there; sent first, where it does not yet.
-fn send(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>, form: Form) -> Result<PathBuf, Halt> {
+fn send(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>, form: Form) -> Result<PathBuf, CellEnd> {
     let archive = form == Form::Archive;
-    let known = hands.sent.iter().find(|one| {
+    let known = executor.sent.iter().find(|one| {
         let same = one.dataset == job.workload.dataset && one.seed == job.dataset_seed();
         same && one.archive == archive
     });
     if let Some(known) = known {
         return Ok(known.path.clone());
     }
-    let place = PathBuf::from(&hands.directory).join(format!("dataset{}", hands.sent.len()));
-    hands.script(How::Here, &format!("mkdir {}", word(&place)))?;
-    let path = if hands.far.is_paper() {
-        on_paper(hands, job, form, &place)?
+    let place = PathBuf::from(&executor.directory).join(format!("dataset{}", executor.sent.len()));
+    executor.script(How::Here, &format!("mkdir {}", word(&place)))?;
+    let path = if executor.far.is_paper() {
+        on_paper(executor, job, form, &place)?
     } else {
-        really(hands, job, form, &place)?
+        really(executor, job, form, &place)?
     };
-    hands.sent.push(Sent {
+    executor.sent.push(Sent {
         dataset: job.workload.dataset.clone(),
         seed: job.dataset_seed(),
         archive,
@@ -75,11 +75,11 @@ fn taking(place: &Path, form: Form, path: &Path) -> String {
 }
 
 fn on_paper(
-    hands: &mut Elsewhere<'_, '_>,
+    executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,
     form: Form,
     place: &Path,
-) -> Result<PathBuf, Halt> {
+) -> Result<PathBuf, CellEnd> {
     let path = match form {
         Form::Tree => source_in(place),
         Form::Archive => place.join(format!("{SOURCE}.tar")),
@@ -91,19 +91,19 @@ fn on_paper(
         job.plan.scale,
         taking(place, form, &path)
     );
-    let sent = hands.far.send(Parcel::File(&path), &script);
-    sent.map_err(|error| hands.gone(&error))?;
+    let sent = executor.far.send(Parcel::File(&path), &script);
+    sent.map_err(|error| executor.gone(&error))?;
     Ok(path)
 }
 
 fn really(
-    hands: &mut Elsewhere<'_, '_>,
+    executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,
     form: Form,
     place: &Path,
-) -> Result<PathBuf, Halt> {
-    let Some(journal) = hands.journal else {
-        return Err(hands.notes.halt("there is no journal", None));
+) -> Result<PathBuf, CellEnd> {
+    let Some(journal) = executor.journal else {
+        return Err(executor.notes.halt("there is no journal", None));
     };
     let tag = journal
         .path()
@@ -113,19 +113,19 @@ fn really(
         .into_owned();
     let here = Path::new(DEFAULT_SCRATCH).join(format!("fsdyno-{tag}-sent"));
     let scratch = Scratch::create(&here, journal);
-    let scratch = scratch.map_err(|error| hands.notes.halt(error.to_string(), None))?;
-    let mut ground = Ground::new(scratch.path());
+    let scratch = scratch.map_err(|error| executor.notes.halt(error.to_string(), None))?;
+    let mut work_dir = WorkDir::new(scratch.path());
     let laid = job
         .dataset()
-        .and_then(|dataset| dataset.lay(&mut ground, form, hands.stop));
+        .and_then(|dataset| dataset.lay(&mut work_dir, form, executor.stop));
     let warnings = laid.map_err(|error| match error {
-        DatasetError::Stopped => Halt::Stopped,
-        other => hands.notes.halt(other.to_string(), other.errno()),
+        DatasetError::Stopped => CellEnd::Stopped,
+        other => executor.notes.halt(other.to_string(), other.errno()),
     })?;
     for warning in warnings {
-        hands.notes.warn(warning);
+        executor.notes.warn(warning);
     }
-    let archive = ground.archive.as_ref().filter(|_| form == Form::Archive);
+    let archive = work_dir.archive.as_ref().filter(|_| form == Form::Archive);
     let (parcel, path) = if let Some(archive) = archive {
         let name = archive.file_name().unwrap_or_default();
         (Parcel::File(archive), place.join(name))
@@ -136,8 +136,8 @@ fn really(
         };
         (tree, source_in(place))
     };
-    let sent = hands.far.send(parcel, &taking(place, form, &path));
-    sent.map_err(|error| hands.gone(&error))?;
+    let sent = executor.far.send(parcel, &taking(place, form, &path));
+    sent.map_err(|error| executor.gone(&error))?;
     Ok(path)
 }
 
@@ -145,15 +145,15 @@ fn really(
 ///
 /// What was unpacked is held against what the same tar makes beside it, off the contender.
 pub(super) fn verify(
-    hands: &mut Elsewhere<'_, '_>,
+    executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,
     needs: Needs,
-) -> Result<(), Halt> {
-    let trees = &hands.ground.trees;
+) -> Result<(), CellEnd> {
+    let trees = &executor.work_dir.trees;
     let newest = trees.last().cloned().unwrap_or_default();
-    let beside = Path::new(&hands.directory).join("original");
+    let beside = Path::new(&executor.directory).join("original");
     let (original, before, after) = if needs == Needs::Archive {
-        let archive = hands.ground.archive.clone().unwrap_or_default();
+        let archive = executor.work_dir.archive.clone().unwrap_or_default();
         let letters = unpacking(&archive.display().to_string());
         let (archive, place) = (word(&archive), word(&beside));
         let before = format!(
@@ -164,7 +164,7 @@ pub(super) fn verify(
         let original = trees.len().checked_sub(2).map(|at| trees[at].clone());
         (original.unwrap_or_default(), String::new(), String::new())
     };
-    let list = |name: &str| word(&Path::new(&hands.directory).join(name));
+    let list = |name: &str| word(&Path::new(&executor.directory).join(name));
     let (first, second) = (list("sums.first"), list("sums.second"));
     let sums = |tree: &Path, into: &str| {
         format!(
@@ -178,18 +178,20 @@ pub(super) fn verify(
         sums(&original, &first),
         sums(&newest, &second)
     );
-    let answer = hands.script(How::Job, &script).map_err(|halt| match halt {
-        Halt::Failed(failure) => hands.notes.halt(
-            format!(
-                "{} is not what it was made from ({}), or cannot be compared: {}",
-                newest.display(),
-                original.display(),
-                failure.message
+    let answer = executor
+        .script(How::Job, &script)
+        .map_err(|halt| match halt {
+            CellEnd::Failed(failure) => executor.notes.halt(
+                format!(
+                    "{} is not what it was made from ({}), or cannot be compared: {}",
+                    newest.display(),
+                    original.display(),
+                    failure.message
+                ),
+                None,
             ),
-            None,
-        ),
-        Halt::Stopped => Halt::Stopped,
-    })?;
+            CellEnd::Stopped => CellEnd::Stopped,
+        })?;
     let text = format!(
         "{} in {}: {} lines of names and sums equal to those of {}",
         job.contender.label,
@@ -197,6 +199,6 @@ pub(super) fn verify(
         answer.stdout.trim(),
         original.display(),
     );
-    hands.notes.effective("tree comparison", text);
+    executor.notes.effective("tree comparison", text);
     Ok(())
 }

@@ -2,33 +2,36 @@
 //! user named there and said may be erased.
 
 use super::dialects::Dialect;
-use super::doing::{Elsewhere, word};
+use super::executor::{SshExecutor, word};
 use crate::job::Job;
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_host::ssh::How;
 use fsdyno_model::{DeviceChoice, FilesystemKind};
 use fsdyno_recipes::layouts;
 use std::path::{Path, PathBuf};
 
 /// Provides the devices of a contender, as the steps of its recipe name them.
-pub(super) fn provide(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>) -> Result<Vec<String>, Halt> {
+pub(super) fn provide(
+    executor: &mut SshExecutor<'_, '_>,
+    job: &Job<'_>,
+) -> Result<Vec<String>, CellEnd> {
     let kind = job.recipe.kind();
     if kind == FilesystemKind::Directory {
         return Ok(Vec::new());
     }
-    let base = PathBuf::from(&hands.directory);
-    let tag = hands.tag();
+    let base = PathBuf::from(&executor.directory);
+    let tag = executor.tag();
     let scratch = job.scratch(&base, &tag);
-    hands.target = job.target(&base, &tag);
-    hands.durable = job.recipe.make_durable(&hands.target);
+    executor.target = job.target(&base, &tag);
+    executor.durable = job.recipe.make_durable(&executor.target);
     // What is still mounted, or stands on it, is not removed.
-    hands.far.undo(&format!(
+    executor.far.undo(&format!(
         "[ \"$R\" = 0 ] && rm -rf {} || R=1",
         word(&scratch)
     ));
-    let directories = format!("mkdir {} {}", word(&scratch), word(&hands.target));
-    hands.script(How::Here, &directories)?;
-    let Some(dialect) = hands
+    let directories = format!("mkdir {} {}", word(&scratch), word(&executor.target));
+    executor.script(How::Here, &directories)?;
+    let Some(dialect) = executor
         .machine
         .dialect
         .filter(|_| kind == FilesystemKind::Block)
@@ -39,12 +42,12 @@ pub(super) fn provide(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>) -> Result<Ve
     let mut devices = Vec::new();
     if let DeviceChoice::Block { paths } = &job.plan.device {
         for path in paths.iter().take(count as usize) {
-            unused(hands, dialect, path)?;
+            unused(executor, dialect, path)?;
             devices.push(path.display().to_string());
         }
     } else {
         for number in 0..count {
-            devices.push(image(hands, dialect, job, &scratch, number)?);
+            devices.push(image(executor, dialect, job, &scratch, number)?);
         }
     }
     let Some(joined) = layouts::joined(&job.contender.layout, &devices, &job.name(&tag)) else {
@@ -52,54 +55,58 @@ pub(super) fn provide(hands: &mut Elsewhere<'_, '_>, job: &Job<'_>) -> Result<Ve
     };
     // Parted in the order they are named: undone from the last noted.
     for step in joined.part.iter().rev() {
-        hands
+        executor
             .far
             .undo(&format!("[ \"$R\" = 0 ] && {} || R=1", step.shell()));
     }
     for step in &joined.join {
-        hands.script(How::Here, &step.shell())?;
+        executor.script(How::Here, &step.shell())?;
     }
     Ok(vec![joined.device])
 }
 
 /// Makes an image file and attaches it; the variable that names the device.
 fn image(
-    hands: &mut Elsewhere<'_, '_>,
+    executor: &mut SshExecutor<'_, '_>,
     dialect: &Dialect,
     job: &Job<'_>,
     scratch: &Path,
     number: u32,
-) -> Result<String, Halt> {
+) -> Result<String, CellEnd> {
     let path = word(&scratch.join(format!("disk{number}.img")));
     let variable = format!("LOOP{number}");
-    hands.script(
+    executor.script(
         How::Here,
         &format!("truncate -s {} {path}", job.image_bytes.0),
     )?;
     let detach = (dialect.detach)(&variable);
-    hands.far.undo(&format!(
+    executor.far.undo(&format!(
         "[ -z \"${variable}\" ] || {{ [ \"$R\" = 0 ] && {{ {detach}; }}; }} || R=1; {variable}="
     ));
-    hands.script(How::Here, &(dialect.attach)(&path, &variable))?;
+    executor.script(How::Here, &(dialect.attach)(&path, &variable))?;
     Ok(format!("${variable}"))
 }
 
 /// Refuses a device that the other machine uses, or has not.
-fn unused(hands: &mut Elsewhere<'_, '_>, dialect: &Dialect, path: &Path) -> Result<(), Halt> {
+fn unused(
+    executor: &mut SshExecutor<'_, '_>,
+    dialect: &Dialect,
+    path: &Path,
+) -> Result<(), CellEnd> {
     let device = word(path);
     let script = format!(
         "DEVICE={device}; [ -b \"$DEVICE\" ] || [ -c \"$DEVICE\" ] || exit 9\n\
          echo \"name $(readlink -f \"$DEVICE\" 2>/dev/null || echo \"$DEVICE\")\"\n{}",
         dialect.uses
     );
-    let answer = hands.far_ask(How::Job, &script)?;
-    hands.note(&script, &answer);
-    if hands.far.is_paper() {
+    let answer = executor.far_ask(How::Job, &script)?;
+    executor.note(&script, &answer);
+    if executor.far.is_paper() {
         return Ok(());
     }
     if answer.status == 9 {
         let message = format!("{device} is no device there");
-        return Err(hands.notes.halt(message, None));
+        return Err(executor.notes.halt(message, None));
     }
     let (name, shown) = answer.stdout.split_once('\n').unwrap_or_default();
     let name = name.strip_prefix("name ").unwrap_or_default();
@@ -110,7 +117,7 @@ fn unused(hands: &mut Elsewhere<'_, '_>, dialect: &Dialect, path: &Path) -> Resu
             "cannot tell whether {device} is in use there: {}",
             answer.stderr.trim()
         );
-        return Err(hands.notes.halt(message, None));
+        return Err(executor.notes.halt(message, None));
     }
     match found {
         None => Ok(()),
@@ -119,7 +126,7 @@ fn unused(hands: &mut Elsewhere<'_, '_>, dialect: &Dialect, path: &Path) -> Resu
                 "{device} is in use there (`{}`): it is left alone; unmount it, or name another",
                 line.trim()
             );
-            Err(hands.notes.halt(message, None))
+            Err(executor.notes.halt(message, None))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that is read of what another machine printed, for the fuzz targets.
 
 use super::clock::Clock;
-use super::{devices, doing, machine, phases};
+use super::{devices, executor, machine, phases};
 
 /// Reads a text by every reader; the bytes of what they return.
 pub fn read_far(printed: &str) -> usize {
@@ -10,7 +10,7 @@ pub fn read_far(printed: &str) -> usize {
         let _ = clock.read(printed, true);
     }
     for at in 0..5 {
-        let _ = doing::column(printed, at);
+        let _ = executor::column(printed, at);
     }
     let _ = (phases::matches(printed), phases::machine_busy(printed));
     length += machine::answer(printed, "kernel").map_or(0, |text| text.len());

@@ -3,7 +3,7 @@
 use super::SshLabError;
 use super::clock::Clock;
 use super::dialects::{self, Dialect};
-use super::far::Far;
+use super::remote::Far;
 use crate::missing::{Lack, Missing};
 use fsdyno_host::ssh::How;
 use fsdyno_model::step::shell_line;

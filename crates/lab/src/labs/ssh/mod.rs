@@ -5,13 +5,13 @@ mod clock;
 mod dataset;
 mod devices;
 mod dialects;
-mod doing;
-mod far;
+mod executor;
 #[doc(hidden)]
 pub mod fuzz;
 mod machine;
 mod phases;
 pub(crate) mod refused;
+mod remote;
 
 use crate::job::Job;
 use crate::labs::limit::{Limit, halted};
@@ -19,17 +19,17 @@ use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
 use crate::preflight::Preflight;
-use crate::procedure::{self, Halt};
+use crate::procedure::{self, CellEnd};
 use dataset::Sent;
-use doing::Elsewhere;
-use far::{Far, Line, Paper};
+use executor::SshExecutor;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{How, Session, Ssh, SshError};
-use fsdyno_load::ground::Ground;
+use fsdyno_load::work_dir::WorkDir;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Cell, CellRecord, Effective, Event, Outcome, Plan, Stop};
+use fsdyno_model::{CancelToken, Cell, CellRecord, Effective, Event, Outcome, Plan};
 use fsdyno_recipes::fs::elsewhere_only;
 use machine::Machine;
+use remote::{Far, Line, Paper};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ pub enum SshLabError {
 pub struct SshLab {
     preflight: Preflight,
     journal: Journal,
-    stop: Stop,
+    stop: CancelToken,
     ssh: Ssh,
     place: String,
     machine: Machine,
@@ -113,7 +113,7 @@ impl SshLab {
         destination: &str,
         preflight: Preflight,
         journal: Journal,
-        stop: Stop,
+        stop: CancelToken,
     ) -> Result<Self, SshLabError> {
         let ssh = Ssh::to(destination)?;
         let place = format!("ssh:{destination}");
@@ -174,9 +174,9 @@ impl SshLab {
     }
 
     /// Carries a cell out, and undoes what it left.
-    fn there(&mut self, notes: &mut Notes<'_>, plan: &Plan, cell: Cell) -> Result<(), Halt> {
+    fn there(&mut self, notes: &mut Notes<'_>, plan: &Plan, cell: Cell) -> Result<(), CellEnd> {
         self.connected().map_err(|error| match error {
-            SshLabError::Ssh(SshError::Stopped) => Halt::Stopped,
+            SshLabError::Ssh(SshError::Stopped) => CellEnd::Stopped,
             other => notes.halt(other.to_string(), None),
         })?;
         let Some(connection) = &mut self.connection else {
@@ -185,7 +185,7 @@ impl SshLab {
         notes.effective(Effective::GUEST, self.machine.about.clone());
         let job = Job::new(plan, &self.preflight, cell);
         let mut line = Line::new(&self.ssh, &mut connection.session, &self.stop);
-        let mut hands = Elsewhere {
+        let mut executor = SshExecutor {
             notes,
             far: &mut line,
             machine: &self.machine,
@@ -196,9 +196,9 @@ impl SshLab {
             target: PathBuf::new(),
             mount_steps: Vec::new(),
             durable: None,
-            ground: Ground::new(PathBuf::new()),
+            work_dir: WorkDir::new(PathBuf::new()),
         };
-        let result = procedure::run(&mut hands, &job);
+        let result = procedure::run(&mut executor, &job);
         // Now, so that what cannot be undone belongs to this cell.
         if result.is_err() && !self.stop.requested() && line.session.lives() {
             let undone = line.undo_all();
@@ -254,7 +254,7 @@ impl Lab for SshLab {
     }
 }
 
-fn connect(ssh: &Ssh, base: &Path, stop: &Stop) -> Result<Connection, SshLabError> {
+fn connect(ssh: &Ssh, base: &Path, stop: &CancelToken) -> Result<Connection, SshLabError> {
     // Other machines may work there at the same time.
     let mut bytes = [0; 8];
     std::fs::File::open("/dev/urandom")
@@ -295,21 +295,21 @@ pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<Stri
     let mut sent = Vec::new();
     let mut nobody = |_| {};
     let mut notes = Notes::new(cell, &mut nobody);
-    let mut hands = Elsewhere {
+    let mut executor = SshExecutor {
         notes: &mut notes,
         far: &mut paper,
         machine: &machine,
         sent: &mut sent,
         journal: None,
-        stop: &Stop::new(),
+        stop: &CancelToken::new(),
         directory: directory.clone(),
         target: PathBuf::new(),
         mount_steps: Vec::new(),
         durable: None,
-        ground: Ground::new(PathBuf::new()),
+        work_dir: WorkDir::new(PathBuf::new()),
     };
     // Saying something cannot fail.
-    let _ = procedure::run(&mut hands, &job);
+    let _ = procedure::run(&mut executor, &job);
     let mut lines = vec![
         format!(
             "# cell {}: {} at {}, block {}",

@@ -2,11 +2,11 @@
 //! engine `tools`, in words that all systems understand.
 
 use super::clock::Taken;
-use super::doing::Elsewhere;
+use super::executor::SshExecutor;
 use super::refused::is_command;
 use crate::job::Job;
 use crate::labs::notes::Notes;
-use crate::procedure::Halt;
+use crate::procedure::CellEnd;
 use fsdyno_host::ssh::How;
 use fsdyno_load::engines::tools::NAME;
 use fsdyno_load::tools;
@@ -47,28 +47,28 @@ impl Work {
 }
 
 /// The tree that a phase makes, where it makes one.
-fn made(hands: &mut Elsewhere<'_, '_>, phase: &PhasePlan) -> Option<std::path::PathBuf> {
+fn made(executor: &mut SshExecutor<'_, '_>, phase: &PhasePlan) -> Option<std::path::PathBuf> {
     let kind = workloads::find(&phase.kind).filter(|kind| kind.makes_tree)?;
-    Some(hands.ground.next_tree(kind.name))
+    Some(executor.work_dir.next_tree(kind.name))
 }
 
 fn work(
-    hands: &Elsewhere<'_, '_>,
+    executor: &SshExecutor<'_, '_>,
     job: &Job<'_>,
     phase: &PhasePlan,
     made: Option<&Path>,
 ) -> Result<Work, String> {
     let text = |path: Option<&Path>| path.map(|p| p.display().to_string()).unwrap_or_default();
-    let source = text(hands.ground.newest().map(AsRef::as_ref));
+    let source = text(executor.work_dir.newest().map(AsRef::as_ref));
     let target = text(made);
     if is_command(&phase.kind) {
         let lines = tools::lines(
             phase,
-            &hands.ground.root,
-            hands.ground.newest().map(AsRef::as_ref),
+            &executor.work_dir.root,
+            executor.work_dir.newest().map(AsRef::as_ref),
         );
         let (_, line) = lines.map_err(|e| e.to_string())?.unwrap_or_default();
-        let out = shell_line(&[format!("{}/phase.out", hands.directory)]);
+        let out = shell_line(&[format!("{}/phase.out", executor.directory)]);
         return Ok(Work {
             after: format!("echo {OUTPUT}; tail -c 60000 {out}"),
             method: format!(
@@ -80,7 +80,7 @@ fn work(
     }
     Ok(match phase.kind.as_str() {
         kind if kind == copy::KIND.name => {
-            let words: &[&str] = match (job.plan.copy_method, hands.machine.shares) {
+            let words: &[&str] = match (job.plan.copy_method, executor.machine.shares) {
                 (CopyMethod::ReadWrite, true) => &["cp", "-RPp", "--reflink=never"],
                 (CopyMethod::Reflink, true) => &["cp", "-RPp", "--reflink=always"],
                 (CopyMethod::Reflink, false) => {
@@ -99,7 +99,7 @@ fn work(
         }
         kind if kind == delete::KIND.name => Work::plain("rm -rf", &["rm", "-rf", "--", &source]),
         kind if kind == untar::KIND.name => {
-            let archive = text(hands.ground.archive.as_deref());
+            let archive = text(executor.work_dir.archive.as_deref());
             Work {
                 before: shell_line(&["mkdir".to_owned(), target.clone()]),
                 ..Work::plain(
@@ -116,7 +116,7 @@ fn work(
             "find -links 0 (stats everything, prints nothing)",
             &["find", &source, "-links", "0"],
         ),
-        _ => searching(hands, phase, &source),
+        _ => searching(executor, phase, &source),
     })
 }
 
@@ -139,10 +139,10 @@ impl Work {
 }
 
 /// Counts the lines that match: by a pipe, for to /dev/null grep would stop at the first.
-fn searching(hands: &Elsewhere<'_, '_>, phase: &PhasePlan, source: &str) -> Work {
+fn searching(executor: &SshExecutor<'_, '_>, phase: &PhasePlan, source: &str) -> Work {
     let pattern = phase.pattern.as_deref().unwrap_or(grep::DEFAULT_PATTERN);
     let Work { line, .. } = Work::plain("", &["grep", "-rhE", "-e", pattern, source]);
-    let file = |name: &str| shell_line(&[format!("{}/{name}", hands.directory)]);
+    let file = |name: &str| shell_line(&[format!("{}/{name}", executor.directory)]);
     let (status, lines, err) = (file("phase.status"), file("phase.lines"), file("phase.err"));
     Work {
         before: String::new(),
@@ -158,32 +158,32 @@ fn searching(hands: &Elsewhere<'_, '_>, phase: &PhasePlan, source: &str) -> Work
 
 /// Runs a phase and keeps its sample.
 pub(super) fn measure(
-    hands: &mut Elsewhere<'_, '_>,
+    executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,
     number: u32,
     evidence: CacheEvidence,
-) -> Result<(), Halt> {
+) -> Result<(), CellEnd> {
     let phase = &job.workload.phases[number as usize];
     let Some(kind) = workloads::find(&phase.kind) else {
         return Ok(());
     };
-    let target = made(hands, phase);
-    let work = work(hands, job, phase, target.as_deref());
-    let work = work.map_err(|message| hands.notes.halt(message, None))?;
+    let target = made(executor, phase);
+    let work = work(executor, job, phase, target.as_deref());
+    let work = work.map_err(|message| executor.notes.halt(message, None))?;
     if !work.before.is_empty() {
-        hands.script(How::Here, &work.before)?;
+        executor.script(How::Here, &work.before)?;
     }
-    let space_before = hands.space()?;
-    let told = timed(hands, &work, kind.writes)?;
+    let space_before = executor.space()?;
+    let told = timed(executor, &work, kind.writes)?;
     if kind.removes_tree {
-        hands.ground.trees.pop();
+        executor.work_dir.trees.pop();
     }
-    hands.ground.trees.extend(target);
+    executor.work_dir.trees.extend(target);
     let Some((taken, told)) = told else {
         return Ok(());
     };
     let dataset = job.dataset();
-    let dataset = dataset.map_err(|e| hands.notes.halt(e.to_string(), e.errno()))?;
+    let dataset = dataset.map_err(|e| executor.notes.halt(e.to_string(), e.errno()))?;
     let facts = dataset.facts();
     let command = is_command(&phase.kind);
     let mut sample = Sample {
@@ -211,7 +211,7 @@ pub(super) fn measure(
         disks: Vec::new(),
         device: None,
         space_before,
-        space_after: hands.space()?,
+        space_after: executor.space()?,
         fragmentation: None,
         figures: Vec::new(),
         latencies: Vec::new(),
@@ -219,45 +219,45 @@ pub(super) fn measure(
         observed: None,
         warnings: Vec::new(),
     };
-    sample.warnings.extend(too_short(hands, &sample));
-    unobserved(hands.notes, machine_busy(&told).is_some());
-    hands.notes.sample(sample);
+    sample.warnings.extend(too_short(executor, &sample));
+    unobserved(executor.notes, machine_busy(&told).is_some());
+    executor.notes.sample(sample);
     Ok(())
 }
 
 /// Runs the work between its clocks: what it took, and what was told beside; nothing on paper.
 fn timed(
-    hands: &mut Elsewhere<'_, '_>,
+    executor: &mut SshExecutor<'_, '_>,
     work: &Work,
     writes: bool,
-) -> Result<Option<(Taken, String)>, Halt> {
-    let clock = hands.machine.clock;
-    let busy = hands.machine.dialect.and_then(|dialect| dialect.busy);
+) -> Result<Option<(Taken, String)>, CellEnd> {
+    let clock = executor.machine.clock;
+    let busy = executor.machine.dialect.and_then(|dialect| dialect.busy);
     let busy = busy.map_or(String::new(), |line| format!("{line}\n"));
-    let err = shell_line(&[format!("{}/phase.err", hands.directory)]);
+    let err = shell_line(&[format!("{}/phase.err", executor.directory)]);
     let after = if work.after.is_empty() {
         String::new()
     } else {
         format!("{}\n", work.after)
     };
-    let sync = writes.then(|| hands.durable_line());
+    let sync = writes.then(|| executor.durable_line());
     let script = format!(
         "{busy}{}{busy}{after}tail -n 1000 {err} >&2\nexit \"$S\"",
-        clock.script(&work.line, sync.as_deref(), &hands.directory),
+        clock.script(&work.line, sync.as_deref(), &executor.directory),
     );
-    let answer = hands.far_ask(How::Job, &script)?;
-    hands.note(&work.line, &answer);
-    if hands.far.is_paper() {
+    let answer = executor.far_ask(How::Job, &script)?;
+    executor.note(&work.line, &answer);
+    if executor.far.is_paper() {
         return Ok(None);
     }
     if answer.status != 0 {
-        return Err(hands.failed(&work.line, &answer));
+        return Err(executor.failed(&work.line, &answer));
     }
     // What a command prints is not read as ours.
     let told = answer.stdout.split(OUTPUT).next().unwrap_or_default();
     let taken = clock.read(told, writes).map_err(|printed| {
         let message = format!("what tells the time there printed `{printed}`");
-        hands.notes.halt(message, None)
+        executor.notes.halt(message, None)
     })?;
     Ok(Some((taken, told.to_owned())))
 }
@@ -283,8 +283,8 @@ pub(super) fn machine_busy(printed: &str) -> Option<Nanos> {
     Some(Nanos(u64::try_from(nanos).ok()?))
 }
 
-fn too_short(hands: &Elsewhere<'_, '_>, sample: &Sample) -> Option<Warning> {
-    let floor = hands.machine.floor;
+fn too_short(executor: &SshExecutor<'_, '_>, sample: &Sample) -> Option<Warning> {
+    let floor = executor.machine.floor;
     let limit = SHORT.max(Nanos(floor.0.saturating_mul(LONG_ENOUGH)));
     (sample.whole_ns() < limit).then(|| {
         Warning::new(
@@ -293,7 +293,7 @@ fn too_short(hands: &Elsewhere<'_, '_>, sample: &Sample) -> Option<Warning> {
                 "{}: the clock there is {}, and an empty phase takes {floor}: below {limit} that \
                  weighs too much",
                 sample.label,
-                hands.machine.clock.name(),
+                executor.machine.clock.name(),
             ),
             "raise --scale",
         )

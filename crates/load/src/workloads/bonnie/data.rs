@@ -8,9 +8,9 @@ use super::{Pass, Place, SEED};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
 use crate::workloads::buffer::Buffer;
-use crate::workloads::course::Course;
+use crate::workloads::timeline::TimelineRecorder;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
-use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Bytes;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -36,7 +36,7 @@ pub(super) struct Data {
 #[derive(Debug)]
 pub(super) struct Room {
     pub buffer: Buffer,
-    pub course: Course,
+    pub timeline: TimelineRecorder,
 }
 
 impl Data {
@@ -50,7 +50,7 @@ impl Data {
         let chunk = parameters.chunk as usize;
         let room = || Room {
             buffer: Buffer::filled(0xa5, chunk),
-            course: Course::new(),
+            timeline: TimelineRecorder::new(),
         };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         Self {
@@ -93,17 +93,17 @@ fn tickets(chunks: u64, seeks: u64, random: &mut impl Rng) -> Box<[u64]> {
 #[inline]
 fn again(
     times: u64,
-    stop: &Stop,
-    course: &mut Course,
+    stop: &CancelToken,
+    timeline: &mut TimelineRecorder,
     mut one: impl FnMut(u64) -> Result<usize, LoadError>,
 ) -> Result<(), LoadError> {
-    course.resume();
+    timeline.resume();
     for number in 0..times {
         let bytes = one(number)?;
         if bytes == 0 {
             break;
         }
-        course.next(bytes as u64);
+        timeline.next(bytes as u64);
         if stop.requested() {
             return Err(LoadError::Stopped);
         }
@@ -121,9 +121,9 @@ fn fill<E: Engine>(
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
     let (source, room) = (&mut data.source, &mut data.rooms[0]);
-    let began = room.course.begin();
+    let began = room.timeline.begin();
     let mut file = engine.create(&dir, FILE, MODE)?;
-    again(times, place.stop, &mut room.course, |_| {
+    again(times, place.stop, &mut room.timeline, |_| {
         engine.write(&mut file, source.take(length))?;
         Ok(length)
     })?;
@@ -162,11 +162,11 @@ pub(super) fn rewrite<E: Engine>(
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
     let (chunks, chunk) = (data.chunks(), data.parameters.chunk);
-    let Room { buffer, course } = &mut data.rooms[0];
+    let Room { buffer, timeline } = &mut data.rooms[0];
     let mut done = 0;
-    let began = course.begin();
+    let began = timeline.begin();
     let mut file = engine.open_to_change(&dir, FILE)?;
-    again(chunks, place.stop, course, |number| {
+    again(chunks, place.stop, timeline, |number| {
         let bytes = engine.read(&mut file, buffer)?;
         if bytes == 0 {
             return Ok(0);
@@ -203,11 +203,11 @@ fn drain<E: Engine>(
     times: u64,
 ) -> Result<Pass, LoadError> {
     let dir = place.open(engine)?;
-    let Room { buffer, course } = &mut data.rooms[0];
+    let Room { buffer, timeline } = &mut data.rooms[0];
     let mut done = 0;
-    let began = course.begin();
+    let began = timeline.begin();
     let mut file = engine.open(&dir, FILE)?;
-    again(times, place.stop, course, |_| {
+    again(times, place.stop, timeline, |_| {
         let bytes = engine.read(&mut file, &mut buffer[..length])?;
         done += bytes as u64;
         Ok(bytes)

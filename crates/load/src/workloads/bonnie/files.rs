@@ -10,7 +10,7 @@ use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError, Target};
 use crate::measure::watch;
 use crate::workloads::buffer::Buffer;
-use crate::workloads::course::Course;
+use crate::workloads::timeline::TimelineRecorder;
 use fsdyno_model::sample::Tally;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -26,7 +26,7 @@ const NAMES: u64 = 30_000;
 #[derive(Debug)]
 pub(super) struct Files {
     pub parameters: FileParameters,
-    pub course: Course,
+    pub timeline: TimelineRecorder,
     places: Places,
     /// The files that symbolic links lead to, seen from one of the directories.
     targets: Vec<CString>,
@@ -107,7 +107,7 @@ impl Files {
         let places = Places::of(&parameters);
         let originals = places.originals.iter();
         Self {
-            course: Course::new(),
+            timeline: TimelineRecorder::new(),
             targets: originals
                 .map(|original| name(format!("../{}", original.to_string_lossy())))
                 .collect(),
@@ -159,8 +159,8 @@ pub(super) fn create<E: Engine>(
 ) -> Result<Pass, LoadError> {
     let (base, directories) = open_all(engine, place, room)?;
     let mut tally = Tally::default();
-    let began = room.course.begin();
-    room.course.resume();
+    let began = room.timeline.begin();
+    room.timeline.resume();
     for (number, file) in (0..).zip(&room.all) {
         let (dir, name) = (&directories[file.directory], file.name.as_c());
         let original = number / usize::try_from(NAMES).unwrap_or(usize::MAX);
@@ -180,7 +180,7 @@ pub(super) fn create<E: Engine>(
             Made::Symlinks => engine.symlink(&room.targets[original], dir, name)?,
         }
         tally.files += 1;
-        room.course.follow(&tally);
+        room.timeline.follow(&tally);
         if place.stop.requested() {
             return Err(LoadError::Stopped);
         }
@@ -200,9 +200,9 @@ pub(super) fn stat<E: Engine>(
 ) -> Result<Pass, LoadError> {
     let (base, mut directories) = open_all(engine, place, room)?;
     let mut tally = Tally::default();
-    let (buffer, course) = (&mut room.buffer, &mut room.course);
-    let began = course.begin();
-    course.resume();
+    let (buffer, timeline) = (&mut room.buffer, &mut room.timeline);
+    let began = timeline.begin();
+    timeline.resume();
     match room.parameters.order {
         Order::Sequential => {
             for dir in &mut directories {
@@ -210,7 +210,7 @@ pub(super) fn stat<E: Engine>(
                 while engine.list(dir, &mut room.listing)? {
                     while let Some(entry) = room.listing.take() {
                         look(engine, dir, entry.name, buffer, &mut tally)?;
-                        course.follow(&tally);
+                        timeline.follow(&tally);
                         if place.stop.requested() {
                             return Err(LoadError::Stopped);
                         }
@@ -223,7 +223,7 @@ pub(super) fn stat<E: Engine>(
                 let file = &room.all[*number];
                 let dir = &directories[file.directory];
                 look(engine, dir, file.name.as_c(), buffer, &mut tally)?;
-                course.follow(&tally);
+                timeline.follow(&tally);
                 if place.stop.requested() {
                     return Err(LoadError::Stopped);
                 }
@@ -268,14 +268,14 @@ pub(super) fn delete<E: Engine>(
 ) -> Result<Pass, LoadError> {
     let (base, directories) = open_all(engine, place, room)?;
     let mut tally = Tally::default();
-    let began = room.course.begin();
-    room.course.resume();
+    let began = room.timeline.begin();
+    room.timeline.resume();
     match room.parameters.order {
         Order::Sequential => {
-            let (listing, course) = (&mut room.listing, &mut room.course);
+            let (listing, timeline) = (&mut room.listing, &mut room.timeline);
             for (mut dir, name) in directories.into_iter().zip(&room.places.directories) {
                 loop {
-                    let removed = empty(engine, place, &mut dir, listing, course)?;
+                    let removed = empty(engine, place, &mut dir, listing, timeline)?;
                     tally.files += removed;
                     // Closed first: an open directory that is removed becomes an orphan.
                     engine.close_dir(dir);
@@ -296,7 +296,7 @@ pub(super) fn delete<E: Engine>(
                 let file = &room.all[*number];
                 engine.unlink(&directories[file.directory], file.name.as_c())?;
                 tally.files += 1;
-                room.course.follow(&tally);
+                room.timeline.follow(&tally);
                 if place.stop.requested() {
                     return Err(LoadError::Stopped);
                 }
@@ -325,7 +325,7 @@ fn empty<E: Engine>(
     place: &Place<'_>,
     dir: &mut E::Dir,
     listing: &mut Listing,
-    course: &mut Course,
+    timeline: &mut TimelineRecorder,
 ) -> Result<u64, LoadError> {
     let mut removed = 0;
     listing.begin(true);
@@ -333,7 +333,7 @@ fn empty<E: Engine>(
         while let Some(entry) = listing.take() {
             engine.unlink(dir, entry.name)?;
             removed += 1;
-            course.next(0);
+            timeline.next(0);
             if place.stop.requested() {
                 return Err(LoadError::Stopped);
             }

@@ -5,8 +5,8 @@ use super::data::{Data, FILE, Room, change, one_file};
 use super::{Pass, Place};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
+use crate::workloads::barrier::{Start, run_threads};
 use crate::workloads::own_descriptors;
-use crate::workloads::side_by_side::{Start, side_by_side};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Of so many tickets, one leads to a change.
@@ -46,7 +46,7 @@ pub(super) fn seeks<E: Engine + Send>(
         .iter_mut()
         .map(|room| (engine.another(), room))
         .collect();
-    let shifts = side_by_side(&mut workers, |(engine, room)| shift(engine, &desk, room));
+    let shifts = run_threads(&mut workers, |(engine, room)| shift(engine, &desk, room));
     let mut ended = 0;
     let mut tally = one_file(0);
     for shift in shifts {
@@ -74,10 +74,10 @@ fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<
     // The others wait here for this one, whether it can begin or not.
     desk.start.wait();
     let mut file = opened?;
-    let Room { buffer, course } = room;
+    let Room { buffer, timeline } = room;
     let (mut bytes, mut changed) = (0, false);
-    course.begin_at(desk.start.begin());
-    course.resume();
+    timeline.begin_at(desk.start.begin());
+    timeline.resume();
     loop {
         let number = desk.next.fetch_add(1, Ordering::Relaxed);
         let Some(ticket) = desk.tickets.get(number) else {
@@ -92,7 +92,7 @@ fn shift<E: Engine>(engine: &mut E, desk: &Desk<'_>, room: &mut Room) -> Result<
             changed = true;
         }
         bytes += read as u64;
-        course.next(read as u64);
+        timeline.next(read as u64);
         if desk.place.stop.requested() {
             return Err(LoadError::Stopped);
         }

@@ -13,7 +13,7 @@ fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 /// Prepares and does a phase in a directory.
 fn done(phase: Phase, root: &Path, pairs: &[(&str, &str)]) -> Done {
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let place = Place { root, stop: &stop };
     prepare(phase, &given(pairs), &place).unwrap();
     let mut bonnie = Bonnie::new(phase, &given(pairs), false);
@@ -179,7 +179,7 @@ fn a_short_phase_is_repeated_where_it_may_be_and_doubted_where_not() {
         kinds.any(|kind| kind == WarningKind::TooShort)
     };
     assert!(short(&done(Phase::Read, home.path(), SMALL)));
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let place = Place {
         root: home.path(),
         stop: &stop,
@@ -229,7 +229,7 @@ fn the_engine_that_touches_no_file_does_as_much_as_it_was_told() {
         &[("files", "60"), ("directories", "3"), ("max", "100")],
     ]
     .concat();
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let place = Place {
         root: Path::new("/nowhere"),
         stop: &stop,
@@ -251,7 +251,7 @@ fn the_engine_that_touches_no_file_does_as_much_as_it_was_told() {
 #[test]
 fn a_wish_to_stop_ends_every_phase() {
     let home = tempfile::tempdir().unwrap();
-    let go = Stop::new();
+    let go = CancelToken::new();
     for phase in Phase::ALL {
         let pairs = [SMALL, &[("files", "30")]].concat();
         let place = Place {
@@ -260,7 +260,7 @@ fn a_wish_to_stop_ends_every_phase() {
         };
         prepare(phase, &given(&pairs), &place).unwrap();
         let mut bonnie = Bonnie::new(phase, &given(&pairs), true);
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         stop.request();
         let place = Place {
             root: home.path(),

@@ -51,7 +51,7 @@ fn each<E: Engine>(
             tally: Tally::default(),
         },
     };
-    let room = (&mut worker.room.trail, &mut worker.room.course);
+    let room = (&mut worker.room.trail, &mut worker.room.timeline);
     walk_ground(engine, job, &worker.trees[0], room, &mut changes)?;
     Ok(changes.at_hand.tally)
 }
@@ -162,7 +162,7 @@ pub(super) fn modify<E: Engine>(
 pub(super) fn read<E: Engine>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = read::ReadAll::new(&mut worker.room.data[..CHUNK], job.stop);
-    let room = (&mut worker.room.trail, &mut worker.room.course);
+    let room = (&mut worker.room.trail, &mut worker.room.timeline);
     walk_ground(engine, job, c".", room, &mut visitor)?;
     Ok(visitor.tally)
 }
@@ -174,7 +174,7 @@ pub(super) fn stats<E: Engine>(
 ) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
     let mut visitor = Looks::default();
-    let room = (&mut worker.room.trail, &mut worker.room.course);
+    let room = (&mut worker.room.trail, &mut worker.room.timeline);
     walk_ground(engine, job, c".", room, &mut visitor)?;
     Ok(visitor.tally)
 }
@@ -193,7 +193,7 @@ pub(super) fn delete<E: Engine>(
             looked => looked.map(|_| true)?,
         };
         if there {
-            let room = (&mut worker.room.trail, &mut worker.room.course);
+            let room = (&mut worker.room.trail, &mut worker.room.timeline);
             walk(engine, &base, tree, room, job.stop, &mut visitor)?;
         }
     }

@@ -4,7 +4,7 @@ use super::workers::Worker;
 use crate::engines::meta::Kind;
 use crate::engines::{Engine, LoadError};
 use crate::workloads::walk::{Above, Left, Visitor, walk};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
@@ -24,7 +24,7 @@ pub(super) fn copy<E: Engine>(engine: &mut E, worker: &mut Worker<'_>) -> Result
         engine,
         &base,
         &from,
-        (&mut worker.room.trail, &mut worker.room.course),
+        (&mut worker.room.trail, &mut worker.room.timeline),
         job.stop,
         &mut visitor,
     )?;
@@ -37,7 +37,7 @@ struct Copy<'a, D> {
     base: &'a D,
     to: &'a CStr,
     buffer: &'a mut [u8],
-    stop: &'a Stop,
+    stop: &'a CancelToken,
     tally: Tally,
 }
 

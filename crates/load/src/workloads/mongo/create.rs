@@ -39,7 +39,7 @@ fn directory<E: Engine>(
         return Ok(());
     };
     let mut numbered = Numbered::new();
-    worker.room.course.resume();
+    worker.room.timeline.resume();
     for number in 0..directory_.files {
         let size = shape.sizes[directory_.first + number];
         let name = numbered.name(None, number + 1);
@@ -48,7 +48,7 @@ fn directory<E: Engine>(
         engine.close(file)?;
         tally.files += 1;
         tally.bytes.0 += size;
-        worker.room.course.follow(tally);
+        worker.room.timeline.follow(tally);
     }
     for (number, below) in directory_.below.iter().enumerate() {
         let name = numbered.name(Some(b'd'), number);

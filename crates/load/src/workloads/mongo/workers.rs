@@ -5,12 +5,12 @@ use super::shape::Shape;
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
-use crate::workloads::course::Course;
+use crate::workloads::barrier::run_threads;
 use crate::workloads::own_descriptors;
-use crate::workloads::side_by_side::side_by_side;
+use crate::workloads::timeline::TimelineRecorder;
 use crate::workloads::walk::Trail;
 use crate::workloads::{Job, data};
-use fsdyno_model::Stop;
+use fsdyno_model::CancelToken;
 use fsdyno_model::sample::Tally;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -34,7 +34,7 @@ pub(crate) struct Mongo {
 pub(super) struct Room {
     pub data: Box<[u8]>,
     pub trail: Trail,
-    pub course: Course,
+    pub timeline: TimelineRecorder,
     /// How long its work took so far, all rounds, nanoseconds.
     took: u64,
 }
@@ -57,7 +57,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl Worker<'_> {
-    pub fn stop(&self) -> &Stop {
+    pub fn stop(&self) -> &CancelToken {
         self.mongo.job.stop
     }
 }
@@ -71,7 +71,7 @@ impl Mongo {
             // Not zeros: these pages would come only when they are used, under the clock.
             data: vec![0xa5; data::BUFFER].into_boxed_slice(),
             trail: Trail::default(),
-            course: Course::new(),
+            timeline: TimelineRecorder::new(),
             took: 0,
         };
         Self {
@@ -97,8 +97,8 @@ impl Mongo {
     }
 
     /// The course of all workers together.
-    pub fn course(&self) -> Course {
-        Course::joined(self.rooms.iter().map(|room| &room.course))
+    pub fn timeline(&self) -> TimelineRecorder {
+        TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline))
     }
 
     /// Runs all rounds; `work` is what one worker does in one.
@@ -117,7 +117,7 @@ impl Mongo {
         if job.each_file {
             let began = watch::now();
             let rooms = self.rooms.iter_mut();
-            rooms.for_each(|room| room.course.begin_at(began));
+            rooms.for_each(|room| room.timeline.begin_at(began));
         }
         for round in 0..self.parameters.rounds {
             let mut jobs: Vec<(E, Worker<'_>)> = (0..)
@@ -128,7 +128,7 @@ impl Mongo {
                 tally.add(&timed(engine, worker, work)?);
                 continue;
             }
-            let done = side_by_side(&mut jobs, |(engine, worker)| alone(engine, worker, work));
+            let done = run_threads(&mut jobs, |(engine, worker)| alone(engine, worker, work));
             for one in done {
                 tally.add(&one?);
             }
@@ -177,7 +177,7 @@ fn timed<E: Engine>(
     work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
 ) -> Result<Tally, LoadError> {
     let start = watch::now();
-    worker.room.course.begin_round();
+    worker.room.timeline.begin_round();
     let tally = work(engine, worker)?;
     worker.room.took += watch::now() - start;
     Ok(Tally {

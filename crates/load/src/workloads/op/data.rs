@@ -103,8 +103,8 @@ pub(super) fn run<E: Engine>(
     work: Work<'_>,
     room: &mut Room,
 ) -> Result<Tally, LoadError> {
-    let ground = engine.open_ground(work.job.root)?;
-    let top = engine.open_dir(&ground, HOME)?;
+    let work_dir = engine.open_ground(work.job.root)?;
+    let top = engine.open_dir(&work_dir, HOME)?;
     let how = opening(work);
     let mut file = engine.open_data(&top, &room.large, how)?;
     let stretch = stretch(work, room.number);
@@ -119,7 +119,7 @@ pub(super) fn run<E: Engine>(
         engine.make_durable(&mut file)?;
     }
     engine.close(file)?;
-    for dir in [top, ground] {
+    for dir in [top, work_dir] {
         engine.close_dir(dir);
     }
     Ok(tally(engine, done))
@@ -165,7 +165,7 @@ pub(super) fn blocks_of(
         ..Tally::default()
     };
     let author = author(work.phase, room.number);
-    room.pace.begin(&mut room.course);
+    room.pace.begin(&mut room.timeline);
     for at in 0..count {
         let number = if turns { room.wheel.next() } else { first + at };
         if writes {
@@ -173,7 +173,7 @@ pub(super) fn blocks_of(
         }
         let bytes = one(&mut room.buffer, number * block)?;
         done.bytes.0 += bytes as u64;
-        room.pace.next(&mut room.course, bytes);
+        room.pace.next(&mut room.timeline, bytes);
         if work.job.stop.requested() {
             return Err(LoadError::Stopped);
         }

@@ -127,8 +127,8 @@ fn over<E: Engine>(
 ) -> Result<Tally, LoadError> {
     let parameters = work.parameters;
     let share = parameters.share(parameters.files, room.number);
-    let ground = engine.open_ground(work.job.root)?;
-    let top = engine.open_dir(&ground, HOME)?;
+    let work_dir = engine.open_ground(work.job.root)?;
+    let top = engine.open_dir(&work_dir, HOME)?;
     let home = engine.open_dir(&top, &room.home)?;
     let mut at = share.start;
     let mut names = Names {
@@ -139,17 +139,17 @@ fn over<E: Engine>(
     let each = if other == RENAMED { 2 } else { 1 };
     let mut directory = Directory::new(DIRECTORY, at / parameters.each);
     let mut done = Tally::default();
-    room.pace.begin(&mut room.course);
+    room.pace.begin(&mut room.timeline);
     while at < share.end {
         let dir = engine.open_dir(&home, directory.as_c())?;
         let end = share.end.min((at / parameters.each + 1) * parameters.each);
-        room.pace.resume(&mut room.course);
+        room.pace.resume(&mut room.timeline);
         done.files += end - at;
         while at < end {
             for _ in 0..each {
                 let bytes = operation(engine, &dir, &mut names, &mut room.buffer)?;
                 done.bytes.0 += bytes as u64;
-                room.pace.next(&mut room.course, bytes);
+                room.pace.next(&mut room.timeline, bytes);
             }
             names.name.next();
             if two {
@@ -163,7 +163,7 @@ fn over<E: Engine>(
         engine.close_dir(dir);
         directory.next();
     }
-    for dir in [home, top, ground] {
+    for dir in [home, top, work_dir] {
         engine.close_dir(dir);
     }
     Ok(tally(engine, done))

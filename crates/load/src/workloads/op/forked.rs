@@ -4,15 +4,15 @@
 use super::workers::{Room, Shift, Work, shift};
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch::Watch;
-use crate::workloads::apart::{InCommon, apart};
-use crate::workloads::course::{self, Course};
-use crate::workloads::side_by_side::Start;
+use crate::workloads::barrier::Start;
+use crate::workloads::timeline::{self, TimelineRecorder};
+use crate::workloads::worker_process::{InCommon, run_processes};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Nanos;
 
 /// A shift as it is told: its end, what was done, processor time, and its course; or why it failed,
 /// and the error number.
-type Told = Result<(u64, Tally, [Nanos; 2], course::Parts), (String, Option<i32>)>;
+type Told = Result<(u64, Tally, [Nanos; 2], timeline::Parts), (String, Option<i32>)>;
 
 /// What came of workers that are processes.
 pub(super) struct Shifts {
@@ -34,14 +34,14 @@ pub(super) fn shifts<E: Engine>(
         .iter_mut()
         .map(|room| (engine.another(), room))
         .collect();
-    let said = apart(&mut workers, work.job.stop, |(engine, room)| {
+    let said = run_processes(&mut workers, work.job.stop, |(engine, room)| {
         let watch = Watch::start();
         let done = shift(engine, work, room, &start);
         let used = watch.read();
         let told: Told = match done {
             Ok(done) => {
-                let course = room.course.to_parts();
-                Ok((done.ended, done.tally, [used.user, used.system], course))
+                let timeline = room.timeline.to_parts();
+                Ok((done.ended, done.tally, [used.user, used.system], timeline))
             }
             Err(error) => Err((error.to_string(), error.errno())),
         };
@@ -52,7 +52,7 @@ pub(super) fn shifts<E: Engine>(
     let shifts = said.iter().zip(rooms).map(|(said, room)| {
         let told: Told = serde_json::from_slice(said)
             .map_err(|error| worker(format!("a worker was cut short: {error}"), None))?;
-        let (ended, tally, [user, system], course) = told.map_err(|(reason, errno)| {
+        let (ended, tally, [user, system], timeline) = told.map_err(|(reason, errno)| {
             // It heard the wish to stop as well.
             if work.job.stop.requested() {
                 LoadError::Stopped
@@ -60,7 +60,7 @@ pub(super) fn shifts<E: Engine>(
                 worker(reason, errno)
             }
         })?;
-        room.course = Course::of_parts(course);
+        room.timeline = TimelineRecorder::of_parts(timeline);
         sum[0].0 += user.0;
         sum[1].0 += system.0;
         Ok(Shift { ended, tally })

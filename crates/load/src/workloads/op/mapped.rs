@@ -11,8 +11,8 @@ use fsdyno_model::sample::Tally;
 /// Does all operations of one worker.
 pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
     let mut engine = Sync::default();
-    let ground = engine.open_ground(work.job.root)?;
-    let top = engine.open_dir(&ground, HOME)?;
+    let work_dir = engine.open_ground(work.job.root)?;
+    let top = engine.open_dir(&work_dir, HOME)?;
     let how = data::opening(work);
     if how.makes {
         let made = engine.open_data(&top, &room.large, how)?;
@@ -46,7 +46,7 @@ pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
     done.calls = mapping.calls();
     drop(mapping);
     engine.close(file)?;
-    for dir in [top, ground] {
+    for dir in [top, work_dir] {
         engine.close_dir(dir);
     }
     done.calls += engine.calls();

@@ -3,8 +3,8 @@
 //! operation is seen in all that had to wait for it (Tene, "How NOT to Measure Latency", 2015).
 
 use crate::measure::watch;
-use crate::workloads::course::Course;
 use crate::workloads::latency::Latencies;
+use crate::workloads::timeline::TimelineRecorder;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 
 /// What is left to a sleep's own lateness: the rest of a wait is spent looking at the clock.
@@ -26,25 +26,25 @@ impl Pace {
     }
 
     /// The first operation is due now.
-    pub fn begin(&mut self, course: &mut Course) {
-        course.resume();
-        self.due = course.latencies.began();
+    pub fn begin(&mut self, timeline: &mut TimelineRecorder) {
+        timeline.resume();
+        self.due = timeline.latencies.began();
     }
 
     /// What was done since the last operation was none of it.
     #[inline]
-    pub fn resume(&mut self, course: &mut Course) {
+    pub fn resume(&mut self, timeline: &mut TimelineRecorder) {
         if self.interval == 0 {
-            course.resume();
+            timeline.resume();
         }
     }
 
     /// An operation has ended that moved so many bytes; returns when the next is to begin.
     #[inline]
-    pub fn next(&mut self, course: &mut Course, bytes: usize) {
-        course.next(bytes as u64);
+    pub fn next(&mut self, timeline: &mut TimelineRecorder, bytes: usize) {
+        timeline.next(bytes as u64);
         if self.interval > 0 {
-            self.wait(&mut course.latencies);
+            self.wait(&mut timeline.latencies);
         }
     }
 
@@ -77,16 +77,16 @@ mod tests {
 
     #[test]
     fn what_is_late_counts_from_when_it_was_due() {
-        let mut course = Course::new();
-        course.begin();
+        let mut timeline = TimelineRecorder::new();
+        timeline.begin();
         // Due a microsecond apart; the first takes five milliseconds, and all others wait for it.
         let mut pace = Pace::new(Some(1_000_000), 1);
-        pace.begin(&mut course);
+        pace.begin(&mut timeline);
         std::thread::sleep(std::time::Duration::from_millis(5));
         for _ in 0..100 {
-            pace.next(&mut course, 0);
+            pace.next(&mut timeline, 0);
         }
-        let median = &course.latencies.figures()[0];
+        let median = &timeline.latencies.figures()[0];
         assert!(median.value > 4_000_000.0, "{median:?}");
     }
 }

@@ -8,21 +8,21 @@ use crate::engines::sync::Sync;
 use crate::engines::uring::Ring;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
-use crate::workloads::course::Course;
+use crate::workloads::timeline::TimelineRecorder;
 use fsdyno_model::sample::Tally;
 
 /// Does all operations of one worker.
 pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
     let parameters = work.parameters;
     let mut engine = Sync::default();
-    let ground = engine.open_ground(work.job.root)?;
-    let top = engine.open_dir(&ground, HOME)?;
+    let work_dir = engine.open_ground(work.job.root)?;
+    let top = engine.open_dir(&work_dir, HOME)?;
     let file = engine.open_data(&top, &room.large, data::opening(work))?;
     let (first, count) = data::stretch(work, room.number);
     let Room {
         queue,
         wheel,
-        course,
+        timeline,
         number,
         ..
     } = room;
@@ -35,14 +35,14 @@ pub(super) fn run(work: Work<'_>, room: &mut Room) -> Result<Tally, LoadError> {
         begun: 0,
         wheel,
     };
-    let bytes = all(&mut ring, &mut blocks, course)?;
+    let bytes = all(&mut ring, &mut blocks, timeline)?;
     if work.phase.writes() {
         ring.make_durable()?;
     }
     let calls = ring.calls();
     drop(ring);
     engine.close(file)?;
-    for dir in [top, ground] {
+    for dir in [top, work_dir] {
         engine.close_dir(dir);
     }
     let mut done = Tally {
@@ -91,7 +91,7 @@ impl Blocks<'_> {
 fn all(
     ring: &mut Ring<'_>,
     blocks: &mut Blocks<'_>,
-    course: &mut Course,
+    timeline: &mut TimelineRecorder,
 ) -> Result<u64, LoadError> {
     let (block, writes) = (blocks.work.parameters.block, blocks.work.phase.writes());
     let call = if writes { "write" } else { "read" };
@@ -105,7 +105,7 @@ fn all(
         while let Some(ended) = ring.next(call)? {
             let now = watch::now();
             let took = now.saturating_sub(began[ended.slot]);
-            course.ended(now, took, ended.bytes as u64);
+            timeline.ended(now, took, ended.bytes as u64);
             began[ended.slot] = now;
             bytes += ended.bytes as u64;
             if writes && ended.bytes < block {

@@ -6,8 +6,8 @@ use crate::engines::null::Null;
 use crate::engines::sync::Sync;
 use crate::engines::uring::Ring;
 use crate::workloads::Job;
+use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
-use fsdyno_model::stop::Stop;
 use fsdyno_model::units::Nanos;
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn run(home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
 }
 
 fn run_by(way: Way, home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let job = Job::bare(home, &stop);
     let parameters = parameters(phase, pairs);
     prepare(phase, &parameters, &job).unwrap();
@@ -99,7 +99,7 @@ fn each_phase_leaves_what_it_says_whatever_stood_before() {
 #[test]
 fn each_rename_is_an_operation_and_every_other_phase_has_one_for_each_file() {
     let home = tempfile::tempdir().unwrap();
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
     for phase in Phase::ALL.into_iter().filter(|phase| !phase.on_data()) {
         let parameters = parameters(phase, &[("files", "103"), ("each", "10"), ("workers", "2")]);
@@ -120,7 +120,7 @@ fn each_rename_is_an_operation_and_every_other_phase_has_one_for_each_file() {
 #[test]
 fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
     let home = tempfile::tempdir().unwrap();
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
     for workers in ["1", "3"] {
         for phase in Phase::ALL {
@@ -141,8 +141,8 @@ fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
             let [threads, processes] = done;
             assert_eq!(threads.tally, processes.tally, "{phase:?}");
             let counts = |done: &Done| {
-                let whole = done.course.progress.as_ref().unwrap().whole();
-                (done.course.latencies[0].count, whole)
+                let whole = done.timeline.progress.as_ref().unwrap().whole();
+                (done.timeline.latencies[0].count, whole)
             };
             assert_eq!(counts(&threads), counts(&processes), "{phase:?}");
             assert!(processes.returned.0 > 0);
@@ -154,7 +154,7 @@ fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
 #[test]
 fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
     let home = tempfile::tempdir().unwrap();
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
     let given = [("files", "10"), ("workers", "2"), ("as", "processes")];
     // Nothing was laid: there is no directory to make files in.
@@ -229,7 +229,7 @@ fn large_files(way: Way) {
 
 #[test]
 fn the_engine_null_does_as_many_operations() {
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let job = Job::bare(Path::new("/"), &stop);
     for phase in Phase::ALL {
         let given = [

@@ -7,9 +7,9 @@ use super::{Parameters, Phase, files, forked, mapped, queued};
 use crate::engines::null::Facts;
 use crate::engines::{Engine, LoadError};
 use crate::measure::watch;
+use crate::workloads::barrier::{Start, run_threads};
 use crate::workloads::buffer::Buffer;
-use crate::workloads::course::{Course, Told};
-use crate::workloads::side_by_side::{Start, side_by_side};
+use crate::workloads::timeline::{TimelineRecorder, Told};
 use crate::workloads::{Job, own_descriptors};
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::units::{Bytes, Nanos};
@@ -44,7 +44,7 @@ pub(super) struct Room {
     pub home: CString,
     pub large: CString,
     pub buffer: Buffer,
-    pub course: Course,
+    pub timeline: TimelineRecorder,
     pub pace: Pace,
     pub wheel: Wheel,
     /// A buffer for each request that may be under way; empty where there is one at a time.
@@ -69,7 +69,7 @@ pub(crate) struct Done {
     /// Processor time in user mode and in the kernel of workers that were processes of their own.
     pub used_apart: [Nanos; 2],
     pub figures: Vec<Figure>,
-    pub course: Told,
+    pub timeline: Told,
 }
 
 /// What a worker did, and when.
@@ -107,7 +107,7 @@ impl Room {
             home: CString::new(home(parameters, number)).unwrap_or_default(),
             large: CString::new(large(parameters, number)).unwrap_or_default(),
             buffer: data::noise(buffer),
-            course: Course::new(),
+            timeline: TimelineRecorder::new(),
             pace: Pace::new(parameters.rate, parameters.workers),
             wheel,
             queue: data::noise(if phase.on_data() {
@@ -185,7 +185,7 @@ impl Op {
                 let rooms = self.rooms.iter_mut();
                 let mut workers: Vec<(E, &mut Room)> =
                     rooms.map(|room| (engine.another(), room)).collect();
-                side_by_side(&mut workers, |(engine, room)| {
+                run_threads(&mut workers, |(engine, room)| {
                     shift(engine, work, room, &start)
                 })
             };
@@ -199,18 +199,18 @@ impl Op {
             tally.add(&shift.tally);
         }
         let returned = Nanos(ended.saturating_sub(began));
-        let course = Course::joined(self.rooms.iter().map(|room| &room.course));
+        let timeline = TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline));
         Ok(Done {
-            figures: self.figures(&course, returned, tally.bytes),
-            course: course.told(self.phase.operation(), returned),
+            figures: self.figures(&timeline, returned, tally.bytes),
+            timeline: timeline.told(self.phase.operation(), returned),
             returned,
             tally,
             used_apart,
         })
     }
 
-    fn figures(&self, course: &Course, returned: Nanos, bytes: Bytes) -> Vec<Figure> {
-        let latencies = &course.latencies;
+    fn figures(&self, timeline: &TimelineRecorder, returned: Nanos, bytes: Bytes) -> Vec<Figure> {
+        let latencies = &timeline.latencies;
         let seconds = returned.0.max(1) as f64 / 1e9;
         let rate = latencies.count() as f64 / seconds;
         let mut figures = vec![Figure::new("rate", rate, "1/s", Better::Higher)];
@@ -246,7 +246,7 @@ pub(super) fn shift<E: Engine>(
     // The others wait here for this one, whether it can begin or not.
     start.wait();
     ready?;
-    room.course.begin_at(start.begin());
+    room.timeline.begin_at(start.begin());
     let tally = match work.way {
         _ if !work.phase.on_data() => files::run(engine, work, room)?,
         Way::Calls => data::run(engine, work, room)?,

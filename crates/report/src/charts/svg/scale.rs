@@ -2,7 +2,7 @@
 
 use crate::charts::{Axis, Scale, Unit};
 use crate::table::costs::grouped;
-use crate::words::{self, significant};
+use crate::terms::{self, significant};
 
 /// An axis laid out: from the least value to the most, between two places.
 #[derive(Debug, Clone)]
@@ -259,7 +259,7 @@ impl<'a> Laid<'a> {
     fn show_alone(&self, value: f64) -> String {
         match self.axis.unit {
             Unit::Ratio => {
-                let text = words::ratio(value);
+                let text = terms::ratio(value);
                 let plain = text.trim_end_matches('0').trim_end_matches('.');
                 let whole = value >= 0.995 || plain.is_empty();
                 let shown = if whole { trimmed(&text) } else { plain };

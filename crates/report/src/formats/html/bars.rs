@@ -4,7 +4,7 @@
 //! the dots stay round.
 
 use crate::table::{Comparison, Line, Measure, PhaseTable, Value};
-use crate::words::Scale;
+use crate::terms::Scale;
 use std::fmt::Write as _;
 
 /// The part of the width that the longest time takes; the rest leaves room for its dot.
@@ -143,7 +143,7 @@ fn binned(
             radius.max(1.0),
             scale.span(from, from + stretch, "\u{2013}"),
             scale.unit(),
-            crate::words::count(value.times.len(), "sample"),
+            crate::terms::count(value.times.len(), "sample"),
         );
     }
 }

@@ -1,7 +1,7 @@
 //! What was executed and what was in force, as text to copy. A page stays small: past a budget
 //! cells are counted, not shown.
 
-use crate::words;
+use crate::terms;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CellRecord, CommandRecord, ResultSet};
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub fn commands(set: &ResultSet) -> Texts {
         .filter(|r| r.cell.block == 0 && !r.commands.is_empty());
     within_budget(cells.map(|record| Text {
         heading: format!("{}, {}", contender(set, record), workload(set, record)),
-        about: words::count(record.commands.len(), "command"),
+        about: terms::count(record.commands.len(), "command"),
         body: record.commands.iter().map(line).collect(),
     }))
 }
@@ -48,8 +48,8 @@ pub fn in_force(set: &ResultSet) -> Texts {
     within_budget(first.flat_map(|record| {
         record.effective.iter().map(|effective| Text {
             heading: contender(set, record),
-            about: words::printable(&effective.source),
-            body: words::printable_lines(&effective.text),
+            about: terms::printable(&effective.source),
+            body: terms::printable_lines(&effective.text),
         })
     }))
 }
@@ -77,18 +77,18 @@ fn line(command: &CommandRecord) -> String {
     };
     format!(
         "{}  # {}: {how}, {}\n",
-        words::printable_lines(&shell_line(&command.argv)),
-        words::printable(&command.stage.to_string()),
+        terms::printable_lines(&shell_line(&command.argv)),
+        terms::printable(&command.stage.to_string()),
         command.took_ns
     )
 }
 
 fn contender(set: &ResultSet, record: &CellRecord) -> String {
     let contender = set.run.plan.contenders.get(record.cell.contender as usize);
-    contender.map_or_else(|| "?".to_owned(), |c| words::printable(&c.label))
+    contender.map_or_else(|| "?".to_owned(), |c| terms::printable(&c.label))
 }
 
 fn workload(set: &ResultSet, record: &CellRecord) -> String {
     let workload = set.run.plan.workloads.get(record.cell.workload as usize);
-    workload.map_or_else(|| "?".to_owned(), |w| words::printable(&w.name))
+    workload.map_or_else(|| "?".to_owned(), |w| terms::printable(&w.name))
 }

@@ -3,7 +3,7 @@
 //! or their phase (`data-p`); the script hides those that were not chosen.
 
 use crate::table::Comparison;
-use crate::words;
+use crate::terms;
 use serde::Serialize;
 
 /// What can be chosen of one kind.
@@ -42,7 +42,7 @@ pub fn filters(labs: &[Comparison]) -> Vec<Filter> {
                 .filter(|phase| !phase.lines.is_empty())
             {
                 insert(&mut caches, plain(phase.cache));
-                let place = words::phase(lab.workloads.len(), &workload.name, &phase.label);
+                let place = terms::phase(lab.workloads.len(), &workload.name, &phase.label);
                 let item = Item {
                     value: place,
                     of: Some((workload.name.clone(), phase.cache)),

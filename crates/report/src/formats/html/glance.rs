@@ -38,7 +38,7 @@ pub fn tables(comparison: &Comparison, clock: bool) -> Vec<Glance> {
             .rows
             .iter()
             .map(|row| GlanceRow {
-                place: crate::words::phase(
+                place: crate::terms::phase(
                     comparison.workloads.len(),
                     &glance.workload.name,
                     row.phase,
@@ -54,7 +54,7 @@ pub fn tables(comparison: &Comparison, clock: bool) -> Vec<Glance> {
     table.collect()
 }
 
-fn times(row: &Row<'_>, scale: crate::words::Scale) -> Option<Vec<Option<Figure>>> {
+fn times(row: &Row<'_>, scale: crate::terms::Scale) -> Option<Vec<Option<Figure>>> {
     match &row.figures {
         Figures::Times(line) => Some(figures(&line.values, line.measure, scale)),
         Figures::Fragments(_) => None,

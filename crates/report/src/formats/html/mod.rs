@@ -16,7 +16,7 @@ mod published;
 mod view;
 mod why;
 
-use crate::published::{Against, Table};
+use crate::published::{PublishedComparison, Table};
 use crate::{Options, ReportError};
 use fsdyno_model::ResultSet;
 use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
@@ -38,7 +38,10 @@ pub fn published(table: &Table, options: &Options) -> Result<Vec<u8>, minijinja:
 }
 
 /// Writes the page of a run beside a published table.
-pub fn against(against: &[Against], options: &Options) -> Result<Vec<u8>, minijinja::Error> {
+pub fn against(
+    against: &[PublishedComparison],
+    options: &Options,
+) -> Result<Vec<u8>, minijinja::Error> {
     let page = published::Page::of_against(against, options.clock);
     fill("published.html", &page)
 }

@@ -1,6 +1,6 @@
 //! What stands below the tables of the page: cache states, warnings, what was not measured.
 
-use crate::words;
+use crate::terms;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -42,7 +42,7 @@ pub struct Unmeasured {
 impl Proof {
     pub fn of(proof: &crate::table::Proof, workloads: usize) -> Self {
         Self {
-            place: words::phase(workloads, &proof.workload, &proof.phase),
+            place: terms::phase(workloads, &proof.workload, &proof.phase),
             asked: proof.asked.name(),
             proven: proof.proven,
             samples: proof.samples,

@@ -4,7 +4,7 @@
 use super::part::times;
 use crate::table::Comparison;
 use crate::table::overview::{self, Beside, Entry, Says};
-use crate::words::{self, Scale};
+use crate::terms::{self, Scale};
 use fsdyno_stats::PairedRatio;
 use serde::Serialize;
 
@@ -187,7 +187,7 @@ fn cells(row: &overview::Row<'_>, among: &[usize], judged: bool) -> Vec<Option<C
 
 fn interval(ratio: &PairedRatio) -> Option<String> {
     let of = ratio.interval?;
-    let (low, high) = (words::ratio(of.low), words::ratio(of.high));
+    let (low, high) = (terms::ratio(of.low), terms::ratio(of.high));
     Some(format!("{low}\u{2013}{high}"))
 }
 

@@ -13,7 +13,7 @@ use crate::table::{
     Comparison, Measure, PhaseTable, Scaling, Standing, TIERS, Told, ToldValue, Value,
     WorkloadTable, scaling,
 };
-use crate::words::{self, Scale};
+use crate::terms::{self, Scale};
 use serde::Serialize;
 
 /// Everything of one lab, which is the whole run where there is one.
@@ -189,7 +189,7 @@ impl Part {
             repeated: comparison.repeated(),
             judged: comparison.judged(),
             level: comparison.level(),
-            margin: words::percent(comparison.rule.margin),
+            margin: terms::percent(comparison.rule.margin),
             verdicts: comparison.verdicts_in_words(),
             unjudged: comparison.unjudged(),
             intervals: comparison.intervals(),
@@ -229,7 +229,7 @@ impl Workload {
         charts: &Charts,
         (clock, dots): (bool, Dots),
     ) -> Self {
-        let place = |phase: &str| words::phase(comparison.workloads.len(), &workload.name, phase);
+        let place = |phase: &str| terms::phase(comparison.workloads.len(), &workload.name, phase);
         Self {
             name: workload.name.clone(),
             dataset: workload.dataset.clone(),
@@ -322,7 +322,7 @@ impl Figure {
                 .ratio
                 .filter(|_| !baseline)
                 .and_then(|r| r.interval)
-                .map(|i| format!("{}\u{2013}{}", words::ratio(i.low), words::ratio(i.high))),
+                .map(|i| format!("{}\u{2013}{}", terms::ratio(i.low), terms::ratio(i.high))),
             ratio_value: value.ratio.map_or(f64::MAX, |r| r.middle),
             best: value.best,
             doubted: value.doubted,
@@ -332,5 +332,5 @@ impl Figure {
 
 /// `0.78×`.
 pub fn times(ratio: f64) -> String {
-    format!("{}\u{d7}", words::ratio(ratio))
+    format!("{}\u{d7}", terms::ratio(ratio))
 }

@@ -1,7 +1,7 @@
 //! The page of a published table, that of a run beside one, and the same on the page of a run that
 //! does such a table again: what the templates are filled with.
 
-use crate::published::{self, Against, Holding, Table, telling};
+use crate::published::{self, Holding, PublishedComparison, Table, text};
 use crate::reruns::{self, Because, Departure};
 use crate::table::labs;
 use fsdyno_model::ResultSet;
@@ -35,7 +35,7 @@ pub fn beside(set: &ResultSet, clock: bool) -> Vec<Then> {
     let tables = tables
         .filter(|table| rerun.map_or(table.suite == set.run.plan.name, |name| table.name == name));
     let then = tables.filter_map(|table| {
-        let against = Against::in_each_lab(set, &table).ok()?;
+        let against = PublishedComparison::in_each_lab(set, &table).ok()?;
         let mut page = Page::of_against(&against, clock);
         page.level = 3;
         for part in &mut page.parts {
@@ -102,7 +102,7 @@ impl Page {
                 value.map_or_else(
                     || "–".to_owned(),
                     |value| {
-                        let text = telling::printed(value, &row.unit, clock);
+                        let text = text::printed(value, &row.unit, clock);
                         if row.is_best(value) {
                             starred(text)
                         } else {
@@ -145,13 +145,13 @@ impl Page {
     }
 
     /// The page of a run beside a table.
-    pub fn of_against(against: &[Against], clock: bool) -> Self {
+    pub fn of_against(against: &[PublishedComparison], clock: bool) -> Self {
         let parts = against.iter().enumerate();
         let title = match against {
             [one] => one.heading(),
             several => several
                 .first()
-                .map_or_else(String::new, Against::heading_of_all),
+                .map_or_else(String::new, PublishedComparison::heading_of_all),
         };
         Self {
             title,
@@ -166,7 +166,7 @@ impl Page {
 }
 
 impl Part {
-    fn of(at: usize, against: &Against, clock: bool) -> Self {
+    fn of(at: usize, against: &PublishedComparison, clock: bool) -> Self {
         let columns = against.column_names();
         let grids = against.lines.iter().map(|line| {
             let rows = line.entries.iter().map(|entry| {

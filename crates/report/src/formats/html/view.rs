@@ -7,7 +7,7 @@ use super::published::{self, Then};
 use super::{charts, commands, fill, why};
 use crate::Options;
 use crate::table::{Comparison, Comparisons, Lab, Measure, facts, labs};
-use crate::words;
+use crate::terms;
 use fsdyno_model::ResultSet;
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ impl Page {
         Ok(Self {
             title: title(&comparisons),
             subtitle: subtitle(set, &comparisons),
-            run: words::printable(&run.id),
+            run: terms::printable(&run.id),
             conclusions: comparisons.conclusions(),
             why: comparisons.apart().then_some(labs::WHY),
             all_labs: comparisons.apart().then_some(labs::ALL),
@@ -95,12 +95,12 @@ fn subtitle(set: &ResultSet, comparisons: &Comparisons) -> String {
     let labs = comparisons.labs.iter().filter_map(|one| one.lab.as_ref());
     let mut kernels: Vec<String> = labs.map(Lab::heading).collect();
     if kernels.is_empty() {
-        kernels.push(words::printable(set.kernel()));
+        kernels.push(terms::printable(set.kernel()));
     }
     format!(
         "{} \u{b7} {} \u{b7} {}",
-        words::printable(&set.run.plan.name),
-        words::date(set.run.started_unix_ns),
+        terms::printable(&set.run.plan.name),
+        terms::date(set.run.started_unix_ns),
         kernels.join(" \u{b7} ")
     )
 }
@@ -110,7 +110,7 @@ fn title(comparisons: &Comparisons) -> String {
     const LONGEST: usize = 80;
     let contenders = comparisons.labs.iter().flat_map(|one| &one.contenders);
     let contenders: Vec<String> = contenders.cloned().collect();
-    let named = words::list(&contenders);
+    let named = terms::list(&contenders);
     let compared = if comparisons.apart() {
         format!("compared within {} labs", comparisons.labs.len())
     } else {

@@ -48,7 +48,7 @@ impl Why {
         let all: Vec<usize> = (0..comparison.contenders.len()).collect();
         let overview = comparison.overview(&all);
         let mut why = Self {
-            run: crate::words::printable(&set.run.id),
+            run: crate::terms::printable(&set.run.id),
             ..Self::default()
         };
         let judged = Judged::of(set);

@@ -1,11 +1,11 @@
 //! Tables as GitHub shows them. Text of others is escaped: it can neither break a table nor
 //! bring in markup.
 
+pub mod ablation;
 mod disks;
 mod fragments;
 mod glance;
 pub(super) mod grid;
-pub mod inquiry;
 pub mod published;
 
 use crate::Options;
@@ -13,7 +13,7 @@ use crate::table::scaling::{ABOUT, HEADING};
 use crate::table::{
     Comparison, Comparisons, Cost, Line, Standing, TIERS, Value, WorkloadTable, facts, labs,
 };
-use crate::words::{self, Scale};
+use crate::terms::{self, Scale};
 use fsdyno_model::{DeviceUse, ResultSet};
 use grid::{escape, header, row};
 use std::fmt::Write as _;
@@ -64,8 +64,8 @@ fn head(page: &mut String, set: &ResultSet, comparisons: &Comparisons) {
     let _ = write!(
         page,
         "# fsdyno: {} of {}\n\n{}\n\n{}.\n",
-        escape(&words::printable(&set.run.plan.name)),
-        words::date(set.run.started_unix_ns),
+        escape(&terms::printable(&set.run.plan.name)),
+        terms::date(set.run.started_unix_ns),
         said.iter()
             .map(|text| escape(text))
             .collect::<Vec<_>>()
@@ -95,7 +95,7 @@ fn legend(page: &mut String, comparison: &Comparison) {
             let level = if comparison.level() {
                 format!(
                     "; ≈ within {} of it",
-                    words::percent(comparison.rule.margin)
+                    terms::percent(comparison.rule.margin)
                 )
             } else {
                 String::new()
@@ -165,7 +165,7 @@ fn median_and_ratio(value: &Value, scale: Scale, baseline: bool) -> String {
         text = format!("**{text}**");
     }
     if let (Some(ratio), false) = (value.ratio, baseline) {
-        let _ = write!(text, " {}{}x", level(value), words::ratio(ratio.middle));
+        let _ = write!(text, " {}{}x", level(value), terms::ratio(ratio.middle));
     }
     if value.doubted {
         text += " (!)";
@@ -195,9 +195,9 @@ fn figure(value: &Value, scale: Scale, baseline: bool) -> String {
         let _ = write!(text, " ({})", scale.span(summary.min, summary.max, "-"));
     }
     if let (Some(ratio), false) = (value.ratio, baseline) {
-        let _ = write!(text, " {}{}x", level(value), words::ratio(ratio.middle));
+        let _ = write!(text, " {}{}x", level(value), terms::ratio(ratio.middle));
         if let Some(interval) = ratio.interval {
-            let (low, high) = (words::ratio(interval.low), words::ratio(interval.high));
+            let (low, high) = (terms::ratio(interval.low), terms::ratio(interval.high));
             let _ = write!(text, " \\[{low}-{high}\\]");
         }
     }
@@ -224,7 +224,7 @@ fn costs(page: &mut String, comparison: &Comparison, workload: &WorkloadTable) {
         ("space", Cost::space_in_words),
         ("space / data", |c| {
             let ratio = c.space_per_data;
-            ratio.map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of)))
+            ratio.map_or_else(|| "-".to_owned(), |of| format!("{}x", terms::ratio(of)))
         }),
     ];
     *page += "\nCost (medians; at the devices until durable):\n\n";
@@ -254,9 +254,9 @@ fn overall(page: &mut String, comparison: &Comparison) {
                 .interval
                 .filter(|_| at > 0)
                 .map_or_else(String::new, |of| {
-                    format!(" \\[{}-{}\\]", words::ratio(of.low), words::ratio(of.high))
+                    format!(" \\[{}-{}\\]", terms::ratio(of.low), terms::ratio(of.high))
                 });
-            format!("{} {}x{interval}", escape(label), words::ratio(of.middle))
+            format!("{} {}x{interval}", escape(label), terms::ratio(of.middle))
         })
         .collect();
     let _ = write!(

@@ -1,7 +1,7 @@
 //! A published table, and a run beside one, in Markdown.
 
 use super::grid::{escape, header, row};
-use crate::published::{Against, Row, Table, telling};
+use crate::published::{PublishedComparison, Row, Table, text};
 use std::fmt::Write as _;
 
 /// Writes a table.
@@ -32,7 +32,7 @@ fn printed(row: &Row, value: Option<f64>, clock: bool) -> String {
     value.map_or_else(
         || "-".to_owned(),
         |value| {
-            let text = telling::printed(value, &row.unit, clock);
+            let text = text::printed(value, &row.unit, clock);
             bold(text, row.is_best(value))
         },
     )
@@ -54,7 +54,7 @@ fn facts(page: &mut String, facts: &[(&'static str, String)]) {
 }
 
 /// Writes a run beside a table.
-pub fn against(against: &Against, clock: bool) -> Vec<u8> {
+pub fn against(against: &PublishedComparison, clock: bool) -> Vec<u8> {
     let mut page = format!("# fsdyno: {}\n\n", escape(&against.heading()));
     facts(&mut page, &against.facts());
     let legend = against.legend("@", "≈");

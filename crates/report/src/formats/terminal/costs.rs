@@ -5,7 +5,7 @@ use super::names::Names;
 use super::paint::{left, right, width};
 use crate::table::costs::grouped;
 use crate::table::{Comparison, Cost};
-use crate::words;
+use crate::terms;
 use fsdyno_model::DeviceUse;
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ const COLUMNS: [Column; 10] = [
     Column::new("space", 4, Cost::space_in_words),
     Column::new(PER_DATA, 7, |c| {
         c.space_per_data
-            .map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of)))
+            .map_or_else(|| "-".to_owned(), |of| format!("{}x", terms::ratio(of)))
     }),
 ];
 
@@ -116,7 +116,7 @@ pub fn tables(page: &mut Page, comparison: &Comparison, names: &Names) {
     page.line(&rule);
     for workload in &comparison.workloads {
         for phase in workload.phases.iter().filter(|p| !p.lines.is_empty()) {
-            let title = words::phase(comparison.workloads.len(), &workload.name, &phase.label);
+            let title = terms::phase(comparison.workloads.len(), &workload.name, &phase.label);
             page.paragraph(&title, 4);
             for (name, cost) in called.iter().zip(&phase.costs) {
                 let Some(cost) = cost else { continue };

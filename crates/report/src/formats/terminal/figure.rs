@@ -3,7 +3,7 @@
 
 use super::paint::{Paint, right, width};
 use crate::table::{Comparison, Standing, Value};
-use crate::words::{self, Scale};
+use crate::terms::{self, Scale};
 
 /// How much of a figure stands on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,14 +161,14 @@ impl Texts {
             },
             ratio: match value.ratio {
                 Some(_) if baseline => "base".to_owned(),
-                Some(ratio) => format!("{level}{}x", words::ratio(ratio.middle)),
+                Some(ratio) => format!("{level}{}x", terms::ratio(ratio.middle)),
                 None if baseline => String::new(),
                 None => "-".to_owned(),
             },
             interval: interval
                 .filter(|_| !baseline)
                 .map_or_else(String::new, |of| {
-                    format!("{}-{}x", words::ratio(of.low), words::ratio(of.high))
+                    format!("{}-{}x", terms::ratio(of.low), terms::ratio(of.high))
                 }),
             best: value.best,
             doubted: value.doubted,

@@ -6,7 +6,7 @@ use super::paint::{left, right, width};
 use crate::table::costs::grouped;
 use crate::table::fragments::{Counted, Found, Told, class_in_words};
 use crate::table::{Comparison, Cost};
-use crate::words;
+use crate::terms;
 use std::fmt::Write as _;
 
 /// The widest label that is not abbreviated.
@@ -88,6 +88,6 @@ fn cells(told: &Told, cost: Option<&Cost>) -> [String; 6] {
         class_in_words(told.median_class),
         class_in_words(told.largest_class),
         cost.and_then(|cost| cost.space_per_data)
-            .map_or_else(|| "-".to_owned(), |of| format!("{}x", words::ratio(of))),
+            .map_or_else(|| "-".to_owned(), |of| format!("{}x", terms::ratio(of))),
     ]
 }

@@ -1,24 +1,24 @@
 //! Text for a terminal: no line is wider than asked, and nothing is said by colour alone.
 
-mod against;
+mod ablation;
+mod comparison;
 mod costs;
 mod disks;
 mod figure;
 mod fragments;
 mod glance;
-mod inquiry;
 mod names;
 mod notes;
 mod paint;
 mod published;
+mod reported;
 mod scaling;
 mod speed;
-mod told;
 mod why;
 
 use crate::Options;
-use crate::published::{Against, Table};
-use crate::reruns::InquiryTold;
+use crate::published::{PublishedComparison, Table};
+use crate::reruns::AblationSummary;
 use crate::table::{Comparison, Comparisons, labs};
 use crate::why::Why;
 use fsdyno_model::ResultSet;
@@ -54,7 +54,7 @@ fn of_lab(page: &mut Page, comparison: &Comparison, clock: bool) {
     glance::tables(page, comparison, &names, clock);
     speed::tables(page, comparison, &names, clock);
     scaling::section(page, comparison, &names);
-    told::section(page, comparison, &names);
+    reported::section(page, comparison, &names);
     costs::tables(page, comparison, &names);
     disks::tables(page, comparison, &names);
     fragments::tables(page, comparison, &names);
@@ -69,16 +69,16 @@ pub fn published(table: &Table, options: &Options) -> Vec<u8> {
 }
 
 /// Writes a run beside a published table.
-pub fn against(against: &Against, options: &Options) -> Vec<u8> {
+pub fn against(against: &PublishedComparison, options: &Options) -> Vec<u8> {
     let mut page = Page::new(options);
-    against::write(&mut page, against, options.clock);
+    comparison::write(&mut page, against, options.clock);
     page.text.into_bytes()
 }
 
 /// Writes an inquiry.
-pub fn inquiry(told: &InquiryTold, options: &Options) -> Vec<u8> {
+pub fn inquiry(told: &AblationSummary, options: &Options) -> Vec<u8> {
     let mut page = Page::new(options);
-    inquiry::write(&mut page, told);
+    ablation::write(&mut page, told);
     page.text.into_bytes()
 }
 

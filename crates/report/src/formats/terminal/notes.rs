@@ -4,7 +4,7 @@
 use super::Page;
 use super::paint::{self, left, width};
 use crate::table::{Comparison, Comparisons, facts, labs};
-use crate::words;
+use crate::terms;
 use fsdyno_model::ResultSet;
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use std::fmt::Write as _;
 pub fn head(page: &mut Page, set: &ResultSet, comparisons: &Comparisons) {
     let title = format!(
         "fsdyno: {} of {}, run {}",
-        words::printable(&set.run.plan.name),
-        words::date(set.run.started_unix_ns),
-        words::printable(&set.run.id),
+        terms::printable(&set.run.plan.name),
+        terms::date(set.run.started_unix_ns),
+        terms::printable(&set.run.id),
     );
     page.heading_first(&title);
     for said in comparisons.conclusions() {

@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::paint::{left, right, width};
-use crate::published::{Row, Table, telling};
+use crate::published::{Row, Table, text};
 
 /// Blank columns before each contender.
 const GAP: usize = 2;
@@ -59,7 +59,7 @@ fn figure(row: &Row, at: usize, clock: bool) -> String {
         || "-".to_owned(),
         |value| {
             let best = if row.is_best(value) { "*" } else { "" };
-            format!("{best}{}", telling::printed(value, &row.unit, clock))
+            format!("{best}{}", text::printed(value, &row.unit, clock))
         },
     )
 }

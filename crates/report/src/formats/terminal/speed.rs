@@ -5,7 +5,7 @@ use super::figure::{Level, Texts, Widths};
 use super::names::Names;
 use super::paint::{left, right, width};
 use crate::table::{Comparison, PhaseTable, TIERS};
-use crate::words;
+use crate::terms;
 use std::fmt::Write as _;
 
 /// Columns of the names of lines without their unit: `  durable  `.
@@ -96,7 +96,7 @@ pub fn marks(comparison: &Comparison, names: &Names) -> String {
             let level = if comparison.level() {
                 format!(
                     "; ~ within {} of it",
-                    words::percent(comparison.rule.margin)
+                    terms::percent(comparison.rule.margin)
                 )
             } else {
                 String::new()
@@ -274,12 +274,12 @@ impl Layout {
         for c in group {
             let (overall, columns) = (&comparison.overall[*c], self.columns[*c].1);
             ratios += &" ".repeat(GAP);
-            ratios += &right(&format!("{}x", words::ratio(overall.middle)), columns);
+            ratios += &right(&format!("{}x", terms::ratio(overall.middle)), columns);
             let interval = overall
                 .interval
                 .filter(|_| *c > 0)
                 .map_or_else(String::new, |of| {
-                    format!("{}-{}x", words::ratio(of.low), words::ratio(of.high))
+                    format!("{}-{}x", terms::ratio(of.low), terms::ratio(of.high))
                 });
             intervals += &" ".repeat(GAP);
             intervals += &right(&interval, columns);

@@ -1,0 +1,231 @@
+//! Runs a command and takes what it took: the processor time of the whole process and its wall time, or
+//! what the program's own clocks say of its operations. A wish to stop ends what runs.
+
+use fsdyno_model::CancelToken;
+use std::io::{Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+/// What one run took: seconds, and the most memory at a time, bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Took {
+    pub wall: f64,
+    pub cpu: f64,
+    pub peak: f64,
+}
+
+/// Whose clock it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// That of the whole process, its start and end included.
+    Process,
+    /// The programs' own, around their operations: both print JSON.
+    OwnClocks,
+}
+
+/// Runs commands, one at a time.
+#[derive(Debug)]
+pub struct Runner {
+    stop: CancelToken,
+    /// The group of processes that runs; 0 where none does.
+    running: Arc<AtomicI32>,
+}
+
+/// How soon a wish to stop reaches what runs.
+const LOOK: Duration = Duration::from_millis(100);
+/// After so many looks it is killed: a run that has mounted something undoes that first.
+const PATIENCE: u32 = 100;
+
+pub const STOPPED: &str = "stopped at the user's request";
+
+impl Runner {
+    /// A runner, and a thread that ends what runs at a wish to stop: a signal does not reach groups of
+    /// their own.
+    pub fn new(stop: &CancelToken) -> Self {
+        let runner = Self {
+            stop: stop.clone(),
+            running: Arc::default(),
+        };
+        let (stop, running) = (stop.clone(), Arc::clone(&runner.running));
+        std::thread::spawn(move || {
+            let mut looks = 0;
+            loop {
+                std::thread::sleep(LOOK);
+                let group = running.load(Ordering::Acquire);
+                if !stop.requested() || group == 0 {
+                    continue;
+                }
+                let signal = if looks < PATIENCE {
+                    libc::SIGINT
+                } else {
+                    libc::SIGKILL
+                };
+                if looks == 0 || looks >= PATIENCE {
+                    // SAFETY: no memory is touched; the group is that of a child not yet waited for.
+                    unsafe { libc::kill(-group, signal) };
+                }
+                looks += 1;
+            }
+        });
+        runner
+    }
+
+    /// What there is to stop for.
+    pub fn stop(&self) -> &CancelToken {
+        &self.stop
+    }
+
+    fn unless_stopped(&self) -> Result<(), String> {
+        if self.stop.requested() {
+            return Err(STOPPED.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Runs a command to its end, and takes what it took: all processes it waited for included.
+    pub fn timed(&self, command: &str, by: By) -> Result<Took, String> {
+        self.unless_stopped()?;
+        let failed = |error: std::io::Error| format!("{command}: {error}");
+        let words = argv(command);
+        let mut said = tempfile::tempfile().map_err(failed)?;
+        let mut figures = tempfile::tempfile().map_err(failed)?;
+        let mut process = Command::new(&words[0]);
+        process
+            .args(&words[1..])
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said.try_clone().map_err(failed)?)
+            .process_group(0);
+        if by == By::OwnClocks {
+            process.stdout(figures.try_clone().map_err(failed)?);
+        }
+        let started = Instant::now();
+        let child = process.spawn().map_err(failed)?;
+        let (status, mut took) = self.wait(&child).map_err(failed)?;
+        took.wall = started.elapsed().as_secs_f64();
+        self.unless_stopped()?;
+        // Of those that search, 1 says that nothing was found.
+        let searches = words[0].ends_with("grep") || words[0] == "rg";
+        if !(status.success() || searches && status.code() == Some(1)) {
+            return Err(format!("{command}: {status}: {}", last_line(&mut said)));
+        }
+        if by == By::OwnClocks {
+            let mut text = String::new();
+            figures.rewind().map_err(failed)?;
+            figures.read_to_string(&mut text).map_err(failed)?;
+            (took.wall, took.cpu) = own_clocks(&text)
+                .ok_or_else(|| format!("{command}: tells no figures: {}", first_words(&text)))?;
+        }
+        Ok(took)
+    }
+
+    /// Runs lines of a shell, untimed.
+    pub fn shell(&self, lines: &str) -> Result<(), String> {
+        self.unless_stopped()?;
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let failed = |error: std::io::Error| format!("sh: {error}");
+        let mut said = tempfile::tempfile().map_err(failed)?;
+        let child = Command::new("sh")
+            .args(["-euc", lines])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said.try_clone().map_err(failed)?)
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let (status, _) = self.wait(&child).map_err(failed)?;
+        self.unless_stopped()?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("`{lines}`: {status}: {}", last_line(&mut said)))
+    }
+
+    /// Waits for a child: how it ended, and what it and all it waited for took.
+    fn wait(&self, child: &Child) -> std::io::Result<(ExitStatus, Took)> {
+        let id = child.id().cast_signed();
+        self.running.store(id, Ordering::Release);
+        let mut status = 0;
+        // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // Its end is seen before it is waited for, so that its number is still its own meanwhile.
+        // SAFETY: `siginfo_t` is plain data: all zeros are a value of it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the place to be written to is ours and live.
+        let seen = unsafe {
+            let how = libc::WEXITED | libc::WNOWAIT;
+            libc::waitid(libc::P_PID, child.id(), &raw mut info, how)
+        };
+        self.running.store(0, Ordering::Release);
+        if seen != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: both places to be written to are ours and live.
+        if unsafe { libc::wait4(id, &raw mut status, 0, &raw mut usage) } < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        let took = Took {
+            wall: 0.0,
+            cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            // Told in KiB (getrusage(2)).
+            peak: usage.ru_maxrss as f64 * 1024.0,
+        };
+        Ok((ExitStatus::from_raw(status), took))
+    }
+}
+
+/// Whether the program of a command is there.
+pub fn there(command: &str) -> bool {
+    let program = command.split(' ').next().unwrap_or_default();
+    !program.is_empty() && fsdyno_host::probe::program(program).is_some()
+}
+
+/// A command in words; what stands in single quotes is one of them.
+fn argv(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (at, part) in command.split('\'').enumerate() {
+        if at % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// The wall and processor time of all operations, seconds, from what fsdyno or fio print as JSON.
+fn own_clocks(text: &str) -> Option<(f64, f64)> {
+    let at = text.find('{')?;
+    let told: serde_json::Value = serde_json::from_str(&text[at..]).ok()?;
+    if let Some(returned) = told.get("return_ns") {
+        let cpu = told.get("user_ns")?.as_f64()? + told.get("system_ns")?.as_f64()?;
+        return Some((returned.as_f64()? / 1e9, cpu / 1e9));
+    }
+    let job = told.get("jobs")?.get(0)?;
+    // Milliseconds, and percents of them (fio(1), JSON output).
+    let runtime = job.get("job_runtime")?.as_f64()? / 1e3;
+    let busy = job.get("usr_cpu")?.as_f64()? + job.get("sys_cpu")?.as_f64()?;
+    Some((runtime, busy / 100.0 * runtime))
+}
+
+fn last_line(said: &mut std::fs::File) -> String {
+    let mut bytes = Vec::new();
+    let read = said.rewind().and_then(|()| said.read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().rev().map(str::trim);
+    match read {
+        Ok(_) => lines.filter(|line| !line.is_empty()).take(1).collect(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn first_words(text: &str) -> String {
+    text.chars().take(200).collect()
+}

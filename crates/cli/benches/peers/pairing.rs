@@ -1,0 +1,130 @@
+//! Two commands that do the same work, in alternating pairs: who begins alternates as well. How one is
+//! run and timed is the affair of `took`.
+
+use crate::busy::Watched;
+use crate::measure::{self, Took};
+use fsdyno_stats::{PairedRatio, ratio_paired};
+use std::time::{Duration, Instant};
+
+/// So many pairs at least: with fewer there is no interval at 95 %.
+pub const FEWEST: usize = 6;
+
+/// One of the two.
+#[derive(Debug)]
+pub struct Side {
+    pub command: String,
+    /// What is run as well and taken off, for what only starts and ends.
+    pub less: Option<String>,
+}
+
+/// Two commands.
+#[derive(Debug)]
+pub struct Duel {
+    /// Untimed, through `sh`, before each of them.
+    pub before: String,
+    pub ours: Side,
+    pub theirs: Side,
+    pub by: measure::By,
+}
+
+/// How long a duel goes on: so many pairs at most, and none begins after the time is over but to make
+/// up the fewest.
+#[derive(Debug, Clone, Copy)]
+pub struct Length {
+    pub most: usize,
+    pub time: Duration,
+}
+
+/// What all runs took.
+#[derive(Debug, Default)]
+pub struct Figures {
+    pub ours: Vec<Took>,
+    pub theirs: Vec<Took>,
+    /// The share of the machine that others had meanwhile.
+    pub others: f64,
+}
+
+impl Figures {
+    /// Ours to theirs, pair by pair.
+    pub fn ratio(&self, of: fn(&Took) -> f64) -> Option<PairedRatio> {
+        let list = |runs: &[Took]| -> Vec<(u32, f64)> { (0..).zip(runs.iter().map(of)).collect() };
+        ratio_paired(&list(&self.ours), &list(&self.theirs))
+    }
+
+    /// By how much ours is more than theirs, in the median of the pairs.
+    pub fn more(&self, of: fn(&Took) -> f64) -> f64 {
+        let pairs = self.ours.iter().zip(&self.theirs);
+        median(pairs.map(|(ours, theirs)| of(ours) - of(theirs)))
+    }
+
+    /// In a line, for the screen.
+    pub fn line(&self) -> String {
+        let told = |of| match self.ratio(of) {
+            Some(ratio) => format!(
+                "{:.3} ({:.3} to {:.3})",
+                ratio.middle, ratio.low, ratio.high
+            ),
+            None => "-".to_owned(),
+        };
+        format!(
+            "cpu {}, wall {}; {} pairs, others {:.0} %",
+            told(|took| took.cpu),
+            told(|took| took.wall),
+            self.ours.len(),
+            100.0 * self.others
+        )
+    }
+}
+
+/// The median; of an even number the mean of the two in the middle.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
+    match (values.get(low), values.get(high)) {
+        (Some(low), Some(high)) => f64::midpoint(*low, *high),
+        _ => f64::NAN,
+    }
+}
+
+impl Duel {
+    /// Takes all pairs. A run before them, of each, warms what is warm from then on.
+    pub fn fight(&self, length: Length, runner: &measure::Runner) -> Result<Figures, String> {
+        let begun = Instant::now();
+        let mut figures = Figures::default();
+        for side in [&self.ours, &self.theirs] {
+            self.turn(side, runner)?;
+        }
+        let watched = Watched::start();
+        while figures.ours.len() < length.most {
+            if figures.ours.len() >= FEWEST.min(length.most) && begun.elapsed() > length.time {
+                break;
+            }
+            if figures.ours.len() % 2 == 0 {
+                figures.ours.push(self.turn(&self.ours, runner)?);
+                figures.theirs.push(self.turn(&self.theirs, runner)?);
+            } else {
+                let theirs = self.turn(&self.theirs, runner)?;
+                figures.ours.push(self.turn(&self.ours, runner)?);
+                figures.theirs.push(theirs);
+            }
+        }
+        figures.others = watched.others();
+        Ok(figures)
+    }
+
+    fn turn(&self, side: &Side, runner: &measure::Runner) -> Result<Took, String> {
+        let mut least = Took::default();
+        if let Some(less) = &side.less {
+            runner.shell(&self.before)?;
+            least = runner.timed(less, self.by)?;
+        }
+        runner.shell(&self.before)?;
+        let took = runner.timed(&side.command, self.by)?;
+        Ok(Took {
+            wall: took.wall - least.wall,
+            cpu: took.cpu - least.cpu,
+            peak: took.peak,
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! One comparison as a line of a table, and whether it reaches its goals.
+
+use super::one_line;
+use crate::busy::NOISY;
+use crate::measure::{By, Took};
+use crate::pairing::{Figures, median};
+use crate::works::{Goal, Most, Of, Other};
+use fsdyno_stats::PairedRatio;
+
+/// One comparison: who, and what came out, or why nothing did.
+pub(super) struct Row {
+    pub filesystem: String,
+    pub other: &'static Other,
+    pub figures: Result<Figures, String>,
+}
+
+/// A goal held against figures.
+pub(super) struct Judged {
+    pub missed: bool,
+    pub words: String,
+}
+
+/// The head of a table.
+pub(super) const TITLE: &str = "| file system | beside | CPU ratio | wall ratio | goal | CPU s, ours and theirs | wall s | pairs | others |\n\
+     |---|---|---|---|---|---|---|---|---|\n";
+
+fn cpu(took: &Took) -> f64 {
+    took.cpu
+}
+
+fn wall(took: &Took) -> f64 {
+    took.wall
+}
+
+fn figure(of: Of) -> (fn(&Took) -> f64, &'static str) {
+    match of {
+        Of::Cpu => (cpu, "CPU"),
+        Of::Wall => (wall, "wall"),
+    }
+}
+
+impl Row {
+    /// Its goals, held against what came out.
+    pub fn judged(&self) -> Vec<Judged> {
+        let Ok(figures) = &self.figures else {
+            return Vec::new();
+        };
+        let goals = self.other.goals.iter();
+        goals.filter_map(|goal| judge(goal, figures)).collect()
+    }
+
+    /// A line of a table.
+    pub fn line(&self) -> String {
+        let Self {
+            filesystem, other, ..
+        } = self;
+        let figures = match &self.figures {
+            Ok(figures) => figures,
+            Err(reason) => {
+                let reason = one_line(reason);
+                return format!("| {filesystem} | {} | {reason} | | | | | | |\n", other.name);
+            }
+        };
+        let seconds = |of: fn(&Took) -> f64| {
+            let (ours, theirs) = (figures.ours.iter().map(of), figures.theirs.iter().map(of));
+            format!("{:.4}, {:.4}", median(ours), median(theirs))
+        };
+        let goals: Vec<String> = self
+            .judged()
+            .iter()
+            .zip(other.goals)
+            .map(|(judged, goal)| {
+                let goal = words(goal);
+                if judged.missed {
+                    format!("**{goal}**")
+                } else {
+                    goal
+                }
+            })
+            .collect();
+        let noisy = if figures.others >= NOISY { " (!)" } else { "" };
+        let clocks = clocks(other);
+        format!(
+            "| {filesystem} | {}{clocks} | {} | {} | {} | {} | {} | {} | {:.0} %{noisy} |\n",
+            other.name,
+            shown(figures.ratio(cpu).as_ref()),
+            shown(figures.ratio(wall).as_ref()),
+            goals.join(", "),
+            seconds(cpu),
+            seconds(wall),
+            figures.ours.len(),
+            100.0 * figures.others
+        )
+    }
+}
+
+/// Whose clocks it was, where not those of the whole process.
+pub(super) fn clocks(other: &Other) -> &'static str {
+    match other.by {
+        By::OwnClocks => ", own clocks",
+        By::Process => "",
+    }
+}
+
+fn words(goal: &Goal) -> String {
+    let (_, name) = figure(goal.of);
+    match goal.most {
+        Most::Ratio(most) => format!("{name} {most:.2}"),
+        Most::More(seconds) => format!("{name} {:.0} ms more", 1e3 * seconds),
+    }
+}
+
+/// Nothing where there is no ratio: then nothing was used that a clock could see.
+fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
+    let (of, name) = figure(goal.of);
+    Some(match goal.most {
+        Most::Ratio(most) => {
+            let ratio = figures.ratio(of)?;
+            let decided = match ratio.interval {
+                Some(interval) if interval.low <= most => " (the interval holds the goal)",
+                _ => "",
+            };
+            Judged {
+                missed: ratio.middle > most,
+                words: format!(
+                    "{name} {}, goal {most:.2}, off by {:.1} %{decided}",
+                    shown(Some(&ratio)),
+                    100.0 * (ratio.middle / most - 1.0)
+                ),
+            }
+        }
+        Most::More(most) => {
+            let more = figures.more(of);
+            Judged {
+                missed: more > most,
+                words: format!(
+                    "{name} {:.2} ms more, goal {:.0} ms, off by {:.1} ms",
+                    1e3 * more,
+                    1e3 * most,
+                    1e3 * (more - most)
+                ),
+            }
+        }
+    })
+}
+
+/// A ratio with its interval.
+fn shown(ratio: Option<&PairedRatio>) -> String {
+    match ratio {
+        Some(PairedRatio {
+            middle,
+            interval: Some(interval),
+            ..
+        }) => format!("{middle:.3} ({:.3} to {:.3})", interval.low, interval.high),
+        Some(ratio) => format!("{:.3}", ratio.middle),
+        None => "-".to_owned(),
+    }
+}

@@ -1,0 +1,174 @@
+//! The file systems the duels are fought on: made anew by their recipes on image files, each a guard
+//! that stands in the journal before it exists.
+
+use fsdyno_host::command;
+use fsdyno_host::image::{Image, Scratch};
+use fsdyno_host::journal::Journal;
+use fsdyno_host::loops::Loop;
+use fsdyno_host::mounts::{self, Mounted};
+use fsdyno_model::{
+    Bytes, CancelToken, Contender, FilesystemKind, InitialState, LabChoice, LayoutChoice, Step,
+};
+use std::path::{Path, PathBuf};
+
+/// The size of an image: sparse, so that only what is written is taken.
+const SIZE: Bytes = Bytes(4 << 30);
+
+/// What must be free where images lie: what is written anew goes to new places, until all of an image
+/// was written once.
+const FREE: u64 = SIZE.0 + (512 << 20);
+
+/// A file system, mounted. Given back from top to bottom.
+#[derive(Debug)]
+pub struct WorkDir {
+    mounted: Option<Mounted>,
+    device: Option<Loop>,
+    _image: Option<Image>,
+    target: PathBuf,
+    beside: PathBuf,
+    _scratch: Scratch,
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+impl WorkDir {
+    /// Makes a file system with its defaults and mounts it, with these options.
+    pub fn make(
+        name: &str,
+        mount: &[&str],
+        base: &Path,
+        stop: &CancelToken,
+    ) -> Result<Self, String> {
+        let recipe =
+            fsdyno_recipes::find(name).ok_or_else(|| format!("`{name}` is no file system"))?;
+        let contender = Contender {
+            mount: mount.iter().map(ToString::to_string).collect(),
+            ..plain(name)
+        };
+        enough_space(base)?;
+        let journal = Journal::open(&journals()?).map_err(told)?;
+        let stem = journal.path().file_stem().unwrap_or_default();
+        let path = base.join(format!("fsdyno-{}-bench", stem.to_string_lossy()));
+        let scratch = Scratch::create(&path, &journal).map_err(told)?;
+        let target = path.join("mnt");
+        std::fs::create_dir(&target).map_err(told)?;
+        let (mut image, mut device, mut devices) = (None, None, Vec::new());
+        if recipe.kind() == FilesystemKind::Block {
+            let file = path.join("disk0.img");
+            image = Some(Image::create(&file, SIZE, &journal).map_err(told)?);
+            let attached = Loop::attach(&file, &journal).map_err(told)?;
+            devices.push(attached.device().display().to_string());
+            device = Some(attached);
+        }
+        for step in recipe.make_for(&contender, &devices, &target) {
+            let argv = step.argv();
+            let finished = command::run(&argv, stop).map_err(told)?;
+            if !finished.success() {
+                return Err(finished.failure(&argv));
+            }
+        }
+        let mut mounted = None;
+        for step in recipe.mount(&contender, &devices, &target) {
+            let Step::Mount {
+                fstype,
+                source,
+                target,
+                options,
+            } = &step
+            else {
+                return Err(format!("{name} is not mounted by one call"));
+            };
+            mounted = Some(mounts::mount(fstype, source, target, options, &journal).map_err(told)?);
+        }
+        Ok(Self {
+            mounted,
+            device,
+            _image: image,
+            target,
+            beside: path,
+            _scratch: scratch,
+        })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.target
+    }
+
+    /// A directory of ours beside it.
+    pub fn scratch(&self) -> &Path {
+        &self.beside
+    }
+
+    /// Whether it stands on a device, rather than in memory alone.
+    pub fn on_a_device(&self) -> bool {
+        self.device.is_some()
+    }
+
+    /// Gives everything back, and says what could not be.
+    pub fn give_back(&mut self) -> Result<(), String> {
+        if let Some(mounted) = self.mounted.take() {
+            mounted.unmount().map_err(told)?;
+        }
+        if let Some(device) = self.device.take() {
+            device.detach().map_err(told)?;
+        }
+        Ok(())
+    }
+}
+
+/// A file system with its defaults, on one device.
+fn plain(name: &str) -> Contender {
+    Contender {
+        handicap_permille: 0,
+        label: name.to_owned(),
+        filesystem: name.to_owned(),
+        mkfs: Vec::new(),
+        mount: Vec::new(),
+        layout: LayoutChoice {
+            name: "single".to_owned(),
+            devices: 1,
+        },
+        directory: None,
+        state: InitialState::default(),
+        lab: LabChoice::default(),
+    }
+}
+
+/// Where `fsdyno clean` looks.
+fn journals() -> Result<PathBuf, String> {
+    let places = fsdyno_files::places::of_effective_user().map_err(told)?;
+    Ok(places.state.join("fsdyno").join("journal"))
+}
+
+/// The command that makes such a file system on an image; empty where none does, or several do.
+pub fn mkfs(name: &str, image: &Path) -> Result<String, String> {
+    let recipe = fsdyno_recipes::find(name).ok_or_else(|| format!("`{name}` is no file system"))?;
+    if recipe.kind() != FilesystemKind::Block {
+        return Ok(String::new());
+    }
+    let devices = [image.display().to_string()];
+    let steps = recipe.make_for(&plain(name), &devices, image);
+    Ok(match &steps[..] {
+        [step] => step.argv().join(" "),
+        _ => String::new(),
+    })
+}
+
+/// Refuses a place that would be full in the middle.
+fn enough_space(base: &Path) -> Result<(), String> {
+    let space =
+        rustix::fs::statvfs(base).map_err(|error| format!("{}: {error}", base.display()))?;
+    let free = space.f_bavail * space.f_frsize;
+    if free < FREE {
+        return Err(format!(
+            "{}: {} MiB are free, {} are needed; name another place with --in DIR",
+            base.display(),
+            free >> 20,
+            FREE >> 20
+        ));
+    }
+    Ok(())
+}

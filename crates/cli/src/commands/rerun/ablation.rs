@@ -1,0 +1,126 @@
+//! The question that is looked into beside a rerun: two runs, on the disk as it is and on one that
+//! only acknowledges its flushes, and what they come to beside each other.
+
+use super::{RerunArgs, request, wishes};
+use crate::catalogue::catalogue_here;
+use crate::commands::run::{self, RunOptions};
+use crate::exit::{CliError, Code};
+use crate::output;
+use fsdyno_model::{CancelToken, Plan, ResultSet};
+use fsdyno_report::published::Table;
+use fsdyno_report::reruns::{Ablation, AblationSummary, Rerun, Setting};
+use fsdyno_report::{Format, Options};
+use fsdyno_run::resolve::{Request, resolve};
+use fsdyno_store::Store;
+use std::path::Path;
+
+/// What a disk is told to do with flushes, so that nobody waits for one.
+const IGNORES_FLUSHES: &str = "[flush]\nlies = 1.0\n";
+
+/// An inquiry and the rerun it belongs to.
+pub struct Inquired<'a> {
+    pub rerun: &'static Rerun,
+    pub table: &'a Table,
+    pub setting: &'a Setting,
+    pub inquiry: &'a Ablation,
+}
+
+impl Inquired<'_> {
+    /// Runs it on both disks and tells what came of it.
+    pub fn look(
+        &self,
+        args: &RerunArgs,
+        store: &Path,
+        stop: &CancelToken,
+    ) -> Result<Code, CliError> {
+        let disk = &self.setting.disk;
+        let disks = [
+            (format!("{disk} as it is"), None),
+            (
+                format!("{disk} that acknowledges flushes at once"),
+                Some(IGNORES_FLUSHES),
+            ),
+        ];
+        let (mut sets, mut code) = (Vec::new(), Code::Ok);
+        for (words, faults) in disks {
+            let plan = self.plan(args, faults)?;
+            let ended = run::fresh(plan, &silent(args), store, stop)?;
+            if ended.code != Code::Ok {
+                code = ended.code;
+            }
+            match ended.run {
+                Some(run) if ended.complete => {
+                    let store = Store::open_existing_read_only(store)?;
+                    sets.push((words, store.load(&run)?));
+                }
+                Some(_) => return Ok(ended.code),
+                None => {}
+            }
+        }
+        if !sets.is_empty() {
+            self.tell(args, &sets)?;
+        }
+        Ok(code)
+    }
+
+    /// A plan of the rerun with the workloads and contenders of the question.
+    fn plan(&self, args: &RerunArgs, faults: Option<&str>) -> Result<Plan, CliError> {
+        let asked = self.inquiry.contenders.iter();
+        let request = Request {
+            fs: asked.map(|one| one.contender.clone()).collect(),
+            ..request(args, self.table, self.setting)
+        };
+        let mut plan = resolve(&request, &catalogue_here()).map_err(run::plan_trouble)?;
+        plan.workloads
+            .retain(|workload| self.inquiry.workloads.contains(&workload.name));
+        let mut name = self.inquiry.name.clone();
+        if faults.is_some() {
+            name += "-ignored";
+        }
+        plan.name = self.rerun.plan_name(Some(&name));
+        if let Some(disk) = &mut plan.disk {
+            disk.faults = faults.map(str::to_owned);
+        }
+        Ok(plan)
+    }
+
+    fn tell(&self, args: &RerunArgs, sets: &[(String, ResultSet)]) -> Result<(), CliError> {
+        let ran: Vec<(&str, &ResultSet)> = sets
+            .iter()
+            .map(|(disk, set)| (disk.as_str(), set))
+            .collect();
+        let told = AblationSummary::of(self.setting, self.inquiry, self.table, &ran);
+        let options = Options {
+            width: output::width(),
+            color: output::color(),
+            clock: args.clock,
+            advice: crate::commands::why::advice,
+        };
+        // A page or rows hold the rerun: this is told on the screen, where it is not asked for alone.
+        let format = match args.format {
+            Format::Markdown if args.output.is_none() => Format::Markdown,
+            Format::Json if args.inquiry => Format::Json,
+            _ => Format::Terminal,
+        };
+        let bytes =
+            fsdyno_report::render_ablation(&told, format, &options).map_err(CliError::failure)?;
+        let output = args.output.as_deref().filter(|_| args.inquiry);
+        if !args.inquiry && args.format == Format::Json && args.output.is_none() {
+            // What is on standard output is one document.
+            output::note(format_args!("{}", String::from_utf8_lossy(&bytes)));
+            return Ok(());
+        }
+        if !args.inquiry && format != Format::Json {
+            output::bytes(b"\n\n")?;
+        }
+        output::to(output, &bytes, output::existing(args.force))
+    }
+}
+
+/// The runs by themselves are not told: what they come to together is.
+fn silent(args: &RerunArgs) -> RunOptions {
+    RunOptions {
+        silent: true,
+        ..wishes(args)
+    }
+}

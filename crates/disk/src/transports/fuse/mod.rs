@@ -1,0 +1,296 @@
+//! A FUSE file system of one file, the disk: what a loop device lies on where there is no guest.
+//!
+//! It speaks to the kernel over a descriptor of `/dev/fuse` that somebody else has opened and
+//! mounted. Like a disk served over a socket, each request is answered when the clock has reached
+//! its completion; as many are under way as the kernel sends. What is read and written passes no
+//! page cache, so that none hides the disk.
+
+mod wire;
+
+use super::stream::{self, StreamError};
+use super::vhost_user::Served;
+use crate::disk::{Disk, SubmitError};
+use crate::request::{Completion, Kind, Request, SECTOR};
+use crate::store::StoreError;
+use fsdyno_model::Nanos;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::{Errno, read, writev};
+use std::collections::HashMap;
+use std::io::{self, IoSlice};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+use wire::{Asked, Malformed, Wish};
+
+/// How long a wait is at most.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How many requests are taken before those that are due are answered.
+const AT_ONCE: usize = 64;
+
+/// Why a disk is served no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum FuseError {
+    /// The device of the kernel failed.
+    #[error("the line to the kernel's FUSE: {0}")]
+    Device(#[source] io::Error),
+    /// The wait failed.
+    #[error(transparent)]
+    Wait(#[from] StreamError),
+    /// The kernel speaks otherwise.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// The contents of the disk cannot be read or written on this machine.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What else the server of a disk hears while it serves.
+pub trait Owner {
+    /// The line on which the owner speaks.
+    fn line(&self) -> BorrowedFd<'_>;
+
+    /// Hears what has come, if anything has, and is told what the disk was asked for so far; whether
+    /// it is to be served on.
+    fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError>;
+}
+
+/// A request under way.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Its name in the protocol.
+    unique: u64,
+    /// Bytes of a read that were asked for, from the beginning of its extent on.
+    length: usize,
+}
+
+/// A disk that is served as a file.
+pub struct Fuse<'a, D> {
+    disk: &'a mut Disk,
+    device: D,
+    discards: bool,
+    epoch: Instant,
+    open: HashMap<u64, Open>,
+    next: u64,
+    buffer: Vec<u8>,
+    served: Served,
+}
+
+impl<'a, D: AsFd> Fuse<'a, D> {
+    /// A disk, over a descriptor that does not block.
+    pub fn new(disk: &'a mut Disk, device: D, discards: bool) -> Self {
+        Self {
+            disk,
+            device,
+            discards,
+            epoch: Instant::now(),
+            open: HashMap::new(),
+            next: 0,
+            buffer: Vec::new(),
+            served: Served::default(),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Serves until it is unmounted, or its owner is done with it: what it was asked for. Where it
+    /// ends, the kernel answers whatever is still asked with errors as soon as the descriptor is
+    /// closed.
+    pub fn serve(mut self, owner: &mut dyn Owner) -> Result<Served, FuseError> {
+        // A timer that is late by the usual 50 us would be as late as many an access takes.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let mut request = vec![0; wire::LARGEST];
+        loop {
+            self.complete()?;
+            let (asked, told) = self.wait(owner)?;
+            let on = (!told || self.hear(owner)?) && (!asked || self.take(&mut request, owner)?);
+            if !on {
+                return Ok(self.served);
+            }
+        }
+    }
+
+    /// Waits until something comes, or is due: whether the kernel asks, and whether the owner speaks.
+    fn wait(&self, owner: &dyn Owner) -> Result<(bool, bool), FuseError> {
+        let look = Instant::now() + LOOK;
+        let due = self.disk.next_completion();
+        let due = due.map(|next| self.epoch + Duration::from_nanos(next.0));
+        let until = due.map_or(look, |due| due.min(look));
+        let line = owner.line();
+        let mut lines = [
+            PollFd::new(&self.device, PollFlags::IN),
+            PollFd::new(&line, PollFlags::IN),
+        ];
+        stream::wait(&mut lines, Some(until))?;
+        Ok((
+            !lines[0].revents().is_empty(),
+            !lines[1].revents().is_empty(),
+        ))
+    }
+
+    fn hear(&mut self, owner: &mut dyn Owner) -> Result<bool, FuseError> {
+        let now = self.now();
+        Ok(owner.hear(self.disk, self.served, now)?)
+    }
+
+    /// Takes what the kernel asks; whether it may ask more, which it does not where nothing is
+    /// mounted any more, and the owner is not done.
+    fn take(&mut self, request: &mut [u8], owner: &mut dyn Owner) -> Result<bool, FuseError> {
+        for _ in 0..AT_ONCE {
+            let length = match read(&self.device, &mut *request) {
+                // Unmounted, or given up by the kernel.
+                Ok(0) | Err(Errno::NODEV) => return Ok(false),
+                Ok(length) => length,
+                Err(Errno::AGAIN) => break,
+                // Taken back before it was read.
+                Err(Errno::NOENT | Errno::INTR) => continue,
+                Err(error) => return Err(FuseError::Device(error.into())),
+            };
+            // What the owner said before it asked for this stands before it.
+            if !self.hear(owner)? {
+                return Ok(false);
+            }
+            let asked = Asked::of(&request[..length])?;
+            self.ask(&asked)?;
+        }
+        Ok(true)
+    }
+
+    /// Does what is asked, or hands it to the disk.
+    fn ask(&mut self, asked: &Asked<'_>) -> Result<(), FuseError> {
+        let unique = asked.unique;
+        let size = self.disk.capacity().0;
+        match asked.wish {
+            Wish::Begin { minor, flags } if minor >= wire::VERSION.1 => {
+                self.answer(unique, &wire::begun(flags))
+            }
+            Wish::Begin { .. } => self.refuse(unique, Errno::PROTO),
+            Wish::Attributes => self.answer(unique, &wire::attributes(size)),
+            Wish::Open => self.answer(unique, &wire::opened()),
+            Wish::Room => self.answer(unique, &wire::room(size)),
+            Wish::Read { at, length } => {
+                let left = size.saturating_sub(at);
+                let length = u64::from(length).min(left);
+                if length == 0 {
+                    return self.answer(unique, &[]);
+                }
+                self.submit(unique, Kind::Read, (at, length), &[])
+            }
+            Wish::Write { at, bytes } => {
+                self.submit(unique, Kind::Write, (at, bytes.len() as u64), bytes)
+            }
+            Wish::Sync => self.submit(unique, Kind::Flush, (0, 0), &[]),
+            Wish::Discard { at, length } if self.discards => {
+                self.submit(unique, Kind::Discard, (at, length), &[])
+            }
+            Wish::WriteZeroes { at, length } if self.discards => {
+                self.submit(unique, Kind::WriteZeroes, (at, length), &[])
+            }
+            Wish::Nothing => self.answer(unique, &[]),
+            Wish::Silent => Ok(()),
+            Wish::Discard { .. } | Wish::WriteZeroes { .. } => {
+                self.refuse(unique, Errno::OPNOTSUPP)
+            }
+            Wish::Unknown => self.refuse(unique, Errno::NOSYS),
+        }
+    }
+
+    /// Hands a request to the disk; what lies within no whole sectors is refused.
+    fn submit(
+        &mut self,
+        unique: u64,
+        kind: Kind,
+        (at, length): (u64, u64),
+        payload: &[u8],
+    ) -> Result<(), FuseError> {
+        if !at.is_multiple_of(SECTOR) || !length.is_multiple_of(SECTOR) {
+            return self.refuse(unique, Errno::INVAL);
+        }
+        let id = self.next;
+        let request = Request::new(id, kind, at / SECTOR, length / SECTOR);
+        let now = self.now();
+        let lay = |bytes: &mut [u8]| bytes.copy_from_slice(payload);
+        match self.disk.submit(now, request, lay) {
+            Ok(_) => {
+                self.next += 1;
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                self.open.insert(id, Open { unique, length });
+                self.count(kind, length as u64);
+                Ok(())
+            }
+            Err(SubmitError::Store(error)) => Err(error.into()),
+            // No disk has such sectors, and no kernel asks for them.
+            Err(_) => self.refuse(unique, Errno::IO),
+        }
+    }
+
+    fn count(&mut self, kind: Kind, bytes: u64) {
+        let served = &mut self.served;
+        match kind {
+            Kind::Read => {
+                served.reads += 1;
+                served.bytes_read += bytes;
+            }
+            Kind::Write => {
+                served.writes += 1;
+                served.bytes_written += bytes;
+            }
+            Kind::Flush => served.flushes += 1,
+            Kind::Discard | Kind::WriteZeroes => served.others += 1,
+        }
+    }
+
+    /// Answers all that is due.
+    fn complete(&mut self) -> Result<(), FuseError> {
+        loop {
+            let now = self.now();
+            if self.disk.next_completion().is_none_or(|next| next > now) {
+                return Ok(());
+            }
+            while let Some(completion) = self.disk.complete(now)? {
+                self.completed(&completion)?;
+            }
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) -> Result<(), FuseError> {
+        let Some(open) = self.open.remove(&completion.request.id) else {
+            return Ok(());
+        };
+        if completion.result.is_err() {
+            self.served.errors += 1;
+            return self.refuse(open.unique, Errno::IO);
+        }
+        match completion.request.kind {
+            Kind::Read => {
+                let mut buffer = std::mem::take(&mut self.buffer);
+                buffer.resize(open.length, 0);
+                self.disk
+                    .read(completion.request.sector * SECTOR, &mut buffer)?;
+                let answered = self.answer(open.unique, &buffer);
+                self.buffer = buffer;
+                answered
+            }
+            Kind::Write => self.answer(open.unique, &wire::written(open.length)),
+            Kind::Flush | Kind::Discard | Kind::WriteZeroes => self.answer(open.unique, &[]),
+        }
+    }
+
+    fn answer(&self, unique: u64, body: &[u8]) -> Result<(), FuseError> {
+        self.say(&wire::head(unique, 0, body.len()), body)
+    }
+
+    fn refuse(&self, unique: u64, why: Errno) -> Result<(), FuseError> {
+        self.say(&wire::head(unique, why.raw_os_error(), 0), &[])
+    }
+
+    fn say(&self, head: &[u8], body: &[u8]) -> Result<(), FuseError> {
+        match writev(&self.device, &[IoSlice::new(head), IoSlice::new(body)]) {
+            // Whoever asked has gone, or all have: the next request tells.
+            Ok(_) | Err(Errno::NOENT | Errno::NODEV | Errno::PIPE) => Ok(()),
+            Err(error) => Err(FuseError::Device(error.into())),
+        }
+    }
+}

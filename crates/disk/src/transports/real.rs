@@ -1,0 +1,204 @@
+//! Real time: a disk served over a socket, its completions held back until the clock has reached
+//! them. One thread a disk.
+
+use super::stream;
+use super::vhost_user::{Connection, ConnectionError, Offer, Served};
+use crate::disk::Disk;
+use crate::store::StoreError;
+use fsdyno_model::{CancelToken, Nanos};
+use rustix::event::{PollFd, PollFlags};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+/// How often a wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Why a disk is served no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum RealError {
+    /// The socket does not take connections.
+    #[error("cannot wait for guests: {0}")]
+    Listen(#[from] std::io::Error),
+    /// The contents of the disk cannot be read or written on this machine.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What happens while a disk is served.
+#[derive(Debug)]
+pub enum Happening {
+    /// A guest has connected.
+    Connected,
+    /// Its connection ended: what it asked for, and why where the guest did not close it itself.
+    Ended {
+        /// What it asked for.
+        served: Served,
+        /// Why.
+        why: Option<ConnectionError>,
+    },
+}
+
+/// A disk that is served against the clock.
+pub struct Real<'a> {
+    disk: &'a mut Disk,
+    offer: Offer,
+    name: &'a str,
+    /// Where the disk's time begins.
+    epoch: Instant,
+    generation: u32,
+    /// Marks of the workload, as they are heard.
+    marks: Option<Receiver<String>>,
+}
+
+impl<'a> Real<'a> {
+    /// A disk, and what it calls itself.
+    pub fn new(disk: &'a mut Disk, name: &'a str, discards: bool) -> Self {
+        let offer = Offer {
+            sectors: disk.sectors(),
+            cache: disk.is_volatile(),
+            discards,
+            in_band: false,
+        };
+        Self {
+            disk,
+            offer,
+            name,
+            epoch: Instant::now(),
+            generation: 0,
+            marks: None,
+        }
+    }
+
+    /// Lays marks of the workload among its requests, each where it is heard: what came over another
+    /// line meanwhile may stand on either side of it.
+    #[must_use]
+    pub fn with_marks(mut self, marks: Receiver<String>) -> Self {
+        self.marks = Some(marks);
+        self
+    }
+
+    fn mark(&mut self) -> Result<(), StoreError> {
+        while let Some(Ok(text)) = self.marks.as_ref().map(Receiver::try_recv) {
+            let now = self.now();
+            self.disk.mark(now, &text)?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Serves one guest after the other, until it is told to stop.
+    pub fn serve(
+        &mut self,
+        listener: &UnixListener,
+        stop: &CancelToken,
+        hear: &mut dyn FnMut(Happening),
+    ) -> Result<(), RealError> {
+        listener.set_nonblocking(true)?;
+        // A timer that is late by the usual 50 us would be as late as many an access takes.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        while !stop.requested() {
+            let mut lines = [PollFd::new(listener, PollFlags::IN)];
+            let came = stream::wait(&mut lines, Some(Instant::now() + LOOK));
+            if !came.map_err(|error| std::io::Error::other(error.to_string()))? {
+                continue;
+            }
+            let line = match listener.accept() {
+                Ok((line, _)) => line,
+                // It has gone again.
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+                Err(error) => return Err(error.into()),
+            };
+            line.set_nonblocking(true)?;
+            self.generation = self.generation.wrapping_add(1);
+            hear(Happening::Connected);
+            let connection = Connection::new(line, self.offer, self.name, self.generation);
+            let (served, why) = match connection {
+                Ok(mut connection) => {
+                    let why = self.converse(&mut connection, stop).err();
+                    (connection.served(), why)
+                }
+                Err(why) => (Served::default(), Some(why)),
+            };
+            hear(Happening::Ended { served, why });
+            self.mark()?;
+            // What it left under way is nobody's any more.
+            let now = self.now();
+            while self.disk.complete(now)?.is_some() {}
+        }
+        Ok(())
+    }
+
+    /// Serves a connection to its end.
+    fn converse(
+        &mut self,
+        connection: &mut Connection,
+        stop: &CancelToken,
+    ) -> Result<(), ConnectionError> {
+        while !stop.requested() {
+            self.complete(connection)?;
+            let (spoken, kicked) = self.wait(connection)?;
+            self.mark()
+                .map_err(|error| ConnectionError::Ring(error.into()))?;
+            if kicked {
+                connection.clear_kicks()?;
+                self.take(connection)?;
+            }
+            if spoken {
+                let Some(message) = connection.receive()? else {
+                    return Ok(());
+                };
+                let carried = connection.carry_out(message)?;
+                if carried.kicked {
+                    self.take(connection)?;
+                }
+                connection.reply(carried, self.disk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes and completes for as long as that alone brings something new.
+    fn take(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
+        while connection.take(self.disk, self.now())? > 0 {
+            self.complete(connection)?;
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
+        let now = self.now();
+        let due = self.disk.next_completion().is_some_and(|next| next <= now);
+        if due || connection.has_answered() {
+            let (_, call) = connection.complete(self.disk, now)?;
+            if call {
+                connection.call()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until something comes, or something is due: whether the front end speaks, and whether
+    /// the guest kicks.
+    fn wait(&self, connection: &Connection) -> Result<(bool, bool), ConnectionError> {
+        let look = Instant::now() + LOOK;
+        let due = self.disk.next_completion();
+        let due = due.map(|next| self.epoch + Duration::from_nanos(next.0));
+        let until = due.map_or(look, |due| due.min(look));
+        let line = connection.line();
+        let mut lines = vec![PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)];
+        lines.extend(
+            connection
+                .kicks()
+                .map(|kicks| PollFd::from_borrowed_fd(kicks, PollFlags::IN)),
+        );
+        stream::wait(&mut lines, Some(until))?;
+        let ready = |line: Option<&PollFd<'_>>| line.is_some_and(|line| !line.revents().is_empty());
+        Ok((ready(lines.first()), ready(lines.get(1))))
+    }
+}

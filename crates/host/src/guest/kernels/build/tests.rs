@@ -1,0 +1,256 @@
+//! Making a kernel, of sources whose Makefile does in a moment what that of a kernel does.
+
+use super::*;
+use fsdyno_model::CancelToken;
+use tempfile::TempDir;
+
+/// What `allnoconfig` does: it takes all of the fragment.
+const TAKES_ALL: &str = "cp $(KCONFIG_ALLCONFIG) $(O)/.config";
+
+/// What compiles: a program that tells a release.
+const COMPILES: &str = "@echo '  CC      a.o'\n\t@: cc -c -o a.o\n\t\
+    @printf '#!/bin/sh\\necho 6.0-small\\n' > $(O)/linux && chmod +x $(O)/linux";
+
+/// A place for kernels, and an archive of small sources.
+struct WorkDir {
+    root: TempDir,
+    order: Order,
+}
+
+impl WorkDir {
+    /// Nothing where the programs are not there that every build needs.
+    fn new(test: &str, configures: &str, compiles: &str) -> Option<Self> {
+        if let Some(lack) = tools::missing().first() {
+            println!("SKIP program {}: {test}", lack.what);
+            return None;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let sources = root.path().join("linux-0");
+        fs::create_dir_all(&sources).unwrap();
+        let makefile = format!("allnoconfig:\n\t{configures}\nlinux:\n\t{compiles}\n");
+        fs::write(sources.join("Makefile"), makefile).unwrap();
+        fs::write(sources.join("Kconfig"), "config HOSTFS\n").unwrap();
+        let archive = root.path().join("linux-0.tar");
+        let place = root.path().to_str().unwrap();
+        let words = [
+            "tar",
+            "-C",
+            place,
+            "-cf",
+            archive.to_str().unwrap(),
+            "linux-0",
+        ];
+        let packed = command::run(&tools::words(&words), &CancelToken::new()).unwrap();
+        assert!(packed.success(), "{packed:?}");
+        let order = Order {
+            source: Some(archive),
+            jobs: 1,
+            keep: false,
+        };
+        Some(Self { root, order })
+    }
+
+    fn kernels(&self) -> Kernels {
+        Kernels::in_folder(self.root.path().join("cache/kernels"))
+    }
+
+    /// Sets up, and what was told.
+    fn set_up(&self, stop: &CancelToken) -> (Result<Made, SetupError>, Vec<String>) {
+        let mut told = Vec::new();
+        let wish = stop.clone();
+        let made = set_up(
+            &self.kernels(),
+            &self.order,
+            stop,
+            &mut |progress| match progress {
+                Progress::Step(text) | Progress::Note(text) => told.push(text.to_owned()),
+                Progress::Object { name, of, .. } => {
+                    told.push(format!("{name} of {of}"));
+                    if name == "stop.o" {
+                        wish.request();
+                    }
+                }
+            },
+        );
+        (made, told)
+    }
+
+    fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.kernels().folder()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect()
+    }
+}
+
+#[test]
+fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
+    let named = "a_kernel_comes_into_being_whole_and_is_not_made_twice";
+    let Some(work_dir) = WorkDir::new(named, TAKES_ALL, COMPILES) else {
+        return;
+    };
+    let (made, told) = work_dir.set_up(&CancelToken::new());
+    let made = made.unwrap();
+    assert!(!made.was_there);
+    assert!(told.contains(&"a.o of 1".to_owned()), "{told:?}");
+    let Identity {
+        release,
+        sha256,
+        source,
+        ..
+    } = &made.kernel.identity;
+    assert_eq!((release.as_str(), sha256.len()), ("6.0-small", 64));
+    assert!(source.starts_with("linux-0 sha256 "), "{source}");
+    let first = work_dir.kernels().first().unwrap();
+    assert_eq!(first.as_ref(), Some(&made.kernel));
+    // Nothing else stays.
+    assert_eq!(work_dir.left(), [made.kernel.identity.name()]);
+    let folder = made.kernel.program.parent().unwrap();
+    assert!(folder.join("config").exists() && folder.join(LOG).exists());
+    let (again, told) = work_dir.set_up(&CancelToken::new());
+    let again = again.unwrap();
+    assert!(again.was_there && told.is_empty(), "{told:?}");
+    assert_eq!(again.kernel, made.kernel);
+    // One that does not hold the recorded hash is built again.
+    let identity = made.kernel.identity.clone();
+    identity.built("6.0", "00", &[]).write(folder).unwrap();
+    let (anew, _) = work_dir.set_up(&CancelToken::new());
+    let anew = anew.unwrap();
+    assert!(!anew.was_there);
+    assert_eq!(anew.kernel.identity.sha256, *sha256);
+}
+
+#[test]
+fn sources_that_a_killed_build_left_beside_its_kernel_are_removed() {
+    let named = "sources_that_a_killed_build_left_beside_its_kernel_are_removed";
+    let Some(mut work_dir) = WorkDir::new(named, TAKES_ALL, COMPILES) else {
+        return;
+    };
+    work_dir.order.keep = true;
+    let made = work_dir.set_up(&CancelToken::new()).0.unwrap();
+    let name = made.kernel.identity.name();
+    let unfinished = work_dir.kernels().folder().join(UNFINISHED);
+    assert!(unfinished.join(&name).join("sources").is_dir());
+    work_dir.order.keep = false;
+    // The build still runs.
+    let lock = File::open(unfinished.join(format!("{name}.lock"))).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    assert!(work_dir.set_up(&CancelToken::new()).0.unwrap().was_there);
+    assert!(unfinished.join(&name).join("sources").is_dir());
+    drop(lock);
+    assert!(work_dir.set_up(&CancelToken::new()).0.unwrap().was_there);
+    assert_eq!(work_dir.left(), [name]);
+}
+
+#[test]
+fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
+    let named = "what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with";
+    let allow = "$(O)/allowed";
+    let compiles = format!(
+        "@echo '  CC      stop.o'; test -e {allow} || sleep 600\n\t@echo 'x.c: no such thing'; \
+         test -s {allow} || exit 1\n\t{COMPILES}"
+    );
+    let Some(work_dir) = WorkDir::new(named, TAKES_ALL, &compiles) else {
+        return;
+    };
+    let (made, _) = work_dir.set_up(&CancelToken::new());
+    assert!(
+        matches!(made, Err(SetupError::Build(BuildError::Stopped))),
+        "{made:?}"
+    );
+    assert_eq!(work_dir.kernels().first().unwrap(), None);
+    let unfinished = work_dir.kernels().folder().join(UNFINISHED);
+    let entries = fs::read_dir(&unfinished).unwrap();
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    let workshop = paths.find(|path| path.is_dir()).unwrap();
+    // Further than before, and then it fails.
+    let allowed = workshop.join("output/allowed");
+    fs::write(&allowed, "").unwrap();
+    // Nobody asks to stop any more.
+    let mut hear = |_: Progress<'_>| {};
+    let failed = set_up(
+        &work_dir.kernels(),
+        &work_dir.order,
+        &CancelToken::new(),
+        &mut hear,
+    );
+    let text = failed.unwrap_err().to_string();
+    assert!(
+        text.contains("no such thing") && text.contains(LOG),
+        "{text}"
+    );
+    assert_eq!(work_dir.kernels().first().unwrap(), None);
+    fs::write(&allowed, "yes").unwrap();
+    let mut told = Vec::new();
+    let made = set_up(
+        &work_dir.kernels(),
+        &work_dir.order,
+        &CancelToken::new(),
+        &mut |one| {
+            if let Progress::Step(step) = one {
+                told.push(step.to_owned());
+            }
+        },
+    );
+    assert_eq!(made.unwrap().kernel.identity.release, "6.0-small");
+    let again = |word: &str| told.iter().any(|step| step.contains(word));
+    assert!(!again("unpacking") && !again("configuring"), "{told:?}");
+    assert!(again("compiling"), "{told:?}");
+}
+
+#[test]
+fn what_was_unpacked_by_half_is_unpacked_anew() {
+    let named = "what_was_unpacked_by_half_is_unpacked_anew";
+    let Some(work_dir) = WorkDir::new(named, TAKES_ALL, COMPILES) else {
+        return;
+    };
+    let sources = sources::find(work_dir.order.source.as_deref(), &CancelToken::new()).unwrap();
+    let compiler = tools::compiler(&CancelToken::new()).unwrap();
+    let identity = Identity::of(&sources.name, fragment::TEXT, &compiler);
+    let workshop = work_dir.kernels().folder().join(UNFINISHED);
+    let half = workshop.join(identity.name()).join("sources.part");
+    fs::create_dir_all(&half).unwrap();
+    fs::write(half.join("Makefile"), "all:\n\tfalse\n").unwrap();
+    let (made, told) = work_dir.set_up(&CancelToken::new());
+    assert!(made.is_ok(), "{made:?}");
+    assert!(
+        told.iter().any(|step| step.starts_with("unpacking")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn an_option_that_did_not_take_is_a_named_failure() {
+    let named = "an_option_that_did_not_take_is_a_named_failure";
+    let drops = "grep -v -e CONFIG_HOSTFS -e CONFIG_UFS_ $(KCONFIG_ALLCONFIG) > $(O)/.config";
+    let Some(work_dir) = WorkDir::new(named, drops, COMPILES) else {
+        return;
+    };
+    let (made, _) = work_dir.set_up(&CancelToken::new());
+    let text = made.unwrap_err().to_string();
+    assert!(text.contains("CONFIG_HOSTFS"), "{text}");
+    // What this version has not at all is no failure.
+    assert!(!text.contains("CONFIG_UFS_"), "{text}");
+    let drops = "grep -v CONFIG_UFS_ $(KCONFIG_ALLCONFIG) > $(O)/.config";
+    let Some(work_dir) = WorkDir::new(named, drops, COMPILES) else {
+        return;
+    };
+    let (made, told) = work_dir.set_up(&CancelToken::new());
+    assert_eq!(made.unwrap().kernel.identity.lacks, ["ufs"]); // example
+    assert!(
+        told.iter().any(|note| note.ends_with("has no ufs")),
+        "{told:?}"
+    ); // example
+}
+
+#[test]
+fn what_starts_and_tells_no_release_is_no_kernel() {
+    let named = "what_starts_and_tells_no_release_is_no_kernel";
+    let compiles = "@printf '#!/bin/sh\\nexit 3\\n' > $(O)/linux && chmod +x $(O)/linux";
+    let Some(work_dir) = WorkDir::new(named, TAKES_ALL, compiles) else {
+        return;
+    };
+    let (made, _) = work_dir.set_up(&CancelToken::new());
+    let text = made.unwrap_err().to_string();
+    assert!(text.contains("does not start"), "{text}");
+    assert_eq!(work_dir.kernels().first().unwrap(), None);
+}

@@ -1,0 +1,192 @@
+//! The process behind a model disk that is a file: it makes the disk, and serves it until the file is
+//! unmounted, or whoever started it has gone.
+
+use super::{Asked, Making};
+use crate::labs::guest::recording::recorder;
+use crate::protocol::{FrameReader, FrameWriter};
+use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
+use fsdyno_disk::transports::vhost_user::Served;
+use fsdyno_disk::{Disk, StoreError};
+use fsdyno_host::disk_server::become_io_flusher;
+use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk, Nanos};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long it waits to be told what it is to serve.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What it is told.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "order")]
+pub(super) enum Order {
+    /// Make this disk.
+    Make {
+        /// Of what.
+        model: Box<ModelDisk>,
+        /// Which of the disks of its contender.
+        number: usize,
+        /// How large.
+        size: Bytes,
+        /// Where its contents lie: a new file.
+        image: PathBuf,
+        /// Where every request to it is recorded, if anywhere,
+        record: Option<DiskRecord>,
+        /// as of this cell.
+        cell: Cell,
+    },
+    /// The file is mounted: serve it.
+    Begin,
+    /// The workload stands at this point.
+    Mark {
+        /// Which.
+        mark: Mark,
+    },
+    /// Tell what was asked so far.
+    Tell,
+}
+
+/// What it tells.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "told")]
+pub(super) enum Told {
+    /// The disk is made.
+    Made,
+    /// What was asked so far.
+    Served {
+        /// In figures.
+        served: Served,
+    },
+    /// It is served no longer, and what it did for each phase is this.
+    Ended {
+        /// What was asked, and recorded.
+        asked: Asked,
+    },
+    /// It cannot go on.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why a disk is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum FuseServerError {
+    /// Nobody has said what to serve.
+    #[error(
+        "this is the process behind a model disk, and fsdyno starts it by itself: see fsdyno run \
+         --disk, fsdyno disk serve"
+    )]
+    NoOwner,
+    /// The line to its owner broke.
+    #[error("the line to the owner of a model disk: {0}")]
+    Line(#[from] io::Error),
+    /// There is no such disk.
+    #[error("{0}")]
+    Disk(String),
+    /// It could not be served on.
+    #[error(transparent)]
+    Served(#[from] FuseError),
+}
+
+/// The owner's end of it.
+struct Line {
+    reader: FrameReader<UnixStream, Order>,
+    writer: FrameWriter<UnixStream>,
+    /// The line itself, to wait on.
+    stream: UnixStream,
+}
+
+impl Line {
+    /// Hears the next order, where one comes within the timeout of the line.
+    fn order(&mut self) -> Result<Order, FuseServerError> {
+        match self.reader.hear() {
+            Ok(Some(order)) => Ok(order),
+            Ok(None) => Err(FuseServerError::NoOwner),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                Err(FuseServerError::NoOwner)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Owner for Line {
+    fn line(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError> {
+        loop {
+            match self.reader.hear() {
+                Ok(Some(Order::Mark { mark })) => disk.mark(now, &mark.to_string())?,
+                // Whoever does not listen has gone, which the next wait tells.
+                Ok(Some(Order::Tell)) => drop(self.writer.say(&Told::Served { served })),
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(true),
+                Err(_) => return Ok(false),
+            }
+        }
+    }
+}
+
+/// Serves the disk that it is told over its standard input, over `/dev/fuse`, its standard output.
+pub fn serve_by_fuse() -> Result<(), FuseServerError> {
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let device = io::stdout().as_fd().try_clone_to_owned()?;
+    // Where it is no line at all, nobody of ours has started this.
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .map_err(|_| FuseServerError::NoOwner)?;
+    let mut line = Line {
+        reader: FrameReader::new(stream.try_clone()?),
+        writer: FrameWriter(stream.try_clone()?),
+        stream,
+    };
+    // Where the kernel knows no such thing, only a machine short of memory would be helped by it.
+    let _ = become_io_flusher();
+    let served = make(&mut line).and_then(|(mut disk, number, discards)| {
+        line.stream.set_nonblocking(true)?;
+        let served = Fuse::new(&mut disk, device, discards).serve(&mut line)?;
+        Ok(Asked::of(served, number, &mut disk))
+    });
+    let told = match &served {
+        Ok(asked) => Told::Ended {
+            asked: asked.clone(),
+        },
+        Err(error) => Told::Failed {
+            why: error.to_string(),
+        },
+    };
+    line.stream.set_nonblocking(false)?;
+    // Whoever does not listen has gone.
+    let _ = line.writer.say(&told);
+    served.map(drop)
+}
+
+/// Makes the disk, and waits until it is mounted; its number, and whether it knows discards.
+fn make(line: &mut Line) -> Result<(Disk, usize, bool), FuseServerError> {
+    let Order::Make {
+        model,
+        number,
+        size,
+        image,
+        record,
+        cell,
+    } = line.order()?
+    else {
+        return Err(FuseServerError::NoOwner);
+    };
+    let making = Making::of(&model).map_err(FuseServerError::Disk)?;
+    let recorder = recorder(record.as_ref(), cell, number);
+    let disk = recorder.and_then(|recorder| making.make(&image, (number, size), recorder));
+    let disk = disk.map_err(FuseServerError::Disk)?;
+    line.writer.say(&Told::Made)?;
+    match line.order()? {
+        Order::Begin => Ok((disk, number, making.discards())),
+        _ => Err(FuseServerError::NoOwner),
+    }
+}

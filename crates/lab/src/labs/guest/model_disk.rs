@@ -1,0 +1,138 @@
+//! Model disks of a guest in real time: each is served over a socket, against the clock, in a thread
+//! of its own.
+
+use crate::disks::{self, Asked, Making};
+use crate::labs::notes::Notes;
+use crate::procedure::CellEnd;
+use fsdyno_disk::Recorder;
+use fsdyno_disk::transports::real::{Happening, Real};
+use fsdyno_disk::transports::vhost_user::Served;
+use fsdyno_model::{Bytes, CancelToken, CellRecord, Effective, Mark, ModelDisk, Outcome};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+/// The disks of one guest.
+pub struct OnModelDisk {
+    sockets: Vec<PathBuf>,
+    threads: Vec<JoinHandle<Result<Asked, String>>>,
+    /// To each thread, what is heard of the workload.
+    marks: Vec<Sender<String>>,
+    stop: CancelToken,
+}
+
+impl OnModelDisk {
+    /// Makes so many, of that size, in a directory of ours. An error is told in words.
+    pub fn begin(
+        model: &ModelDisk,
+        (disks, size): (usize, Bytes),
+        scratch: &Path,
+        recorder: impl Fn(usize) -> Result<Recorder, String>,
+    ) -> Result<Self, String> {
+        let making = Making::of(model)?;
+        let mut all = Self {
+            sockets: Vec::new(),
+            threads: Vec::new(),
+            marks: Vec::new(),
+            stop: CancelToken::new(),
+        };
+        for number in 0..disks {
+            let socket = scratch.join(format!("disk{number}"));
+            let listener = UnixListener::bind(&socket)
+                .map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
+            let image = scratch.join(format!("disk{number}.img"));
+            let mut disk = making.make(&image, (number, size), recorder(number)?)?;
+            let (discards, stop) = (making.discards(), all.stop.clone());
+            let name = format!("disk{number}");
+            let (marks, marked) = channel();
+            all.marks.push(marks);
+            all.threads.push(thread::spawn(move || {
+                let mut in_all = Served::default();
+                let mut hear = |happening| {
+                    if let Happening::Ended { served, .. } = happening {
+                        in_all += served;
+                    }
+                };
+                let mut real = Real::new(&mut disk, &name, discards).with_marks(marked);
+                real.serve(&listener, &stop, &mut hear)
+                    .map_err(|error| error.to_string())?;
+                Ok(Asked::of(in_all, number, &mut disk))
+            }));
+            all.sockets.push(socket);
+        }
+        Ok(all)
+    }
+
+    /// Where they are reached.
+    pub fn sockets(&self) -> &[PathBuf] {
+        &self.sockets
+    }
+
+    /// Hears at which point the workload stands: some milliseconds after it was said.
+    pub fn mark(&self, mark: Mark) {
+        for disk in &self.marks {
+            // Where one is served no longer, its end tells.
+            let _ = disk.send(mark.to_string());
+        }
+    }
+
+    /// What they were asked for, once the guest has gone, and what each did for each phase. An error
+    /// is why one was served no longer.
+    fn end(mut self) -> Result<Vec<Asked>, String> {
+        self.stop.request();
+        let ended = self.threads.drain(..).map(|thread| {
+            // It looks for the wish several times a second.
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err("the thread of a disk died".to_owned()))
+        });
+        ended.collect()
+    }
+}
+
+/// The record of a guest that has gone, with what its disks were asked for.
+pub fn tell(
+    notes: &mut Notes<'_>,
+    model: &ModelDisk,
+    heard: Result<CellRecord, CellEnd>,
+    disks: OnModelDisk,
+) -> Result<CellRecord, CellEnd> {
+    let asked = match disks.end() {
+        Ok(asked) => asked,
+        // Whatever failed in the guest failed for that.
+        Err(why) if !matches!(heard, Err(CellEnd::Stopped)) => {
+            return Err(notes.halt(format!("a model disk is served no longer: {why}"), None));
+        }
+        Err(_) => return Err(CellEnd::Stopped),
+    };
+    let served = Asked::together(&asked);
+    let mut doubts = Vec::new();
+    let heard = match heard {
+        Ok(mut record) => {
+            Asked::note(&asked, &mut record.samples, &mut |doubt| doubts.push(doubt));
+            if let Outcome::Failed(failure) = &mut record.outcome {
+                failure.message.extend(disks::remark(served));
+            }
+            let told = disks::in_real_time(model, served);
+            let about = "; figures of phases by what was heard of them, some ms late";
+            notes.effective(Effective::DISK, told + about);
+            Ok(record)
+        }
+        Err(CellEnd::Failed(mut failure)) => {
+            Asked::note(&asked, notes.samples(), &mut |doubt| doubts.push(doubt));
+            failure.message.extend(disks::remark(served));
+            Err(CellEnd::Failed(failure))
+        }
+        Err(CellEnd::Stopped) => Err(CellEnd::Stopped),
+    };
+    for doubt in doubts {
+        notes.warn(doubt);
+    }
+    heard
+}
+
+impl Drop for OnModelDisk {
+    fn drop(&mut self) {
+        self.stop.request();
+    }
+}

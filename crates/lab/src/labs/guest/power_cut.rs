@@ -1,0 +1,255 @@
+//! A cut in virtual time: the guest stands still at a moment of its own time, and its model disks
+//! lose what they had not brought to their media. Another guest, in virtual time too, brings back
+//! what is left. The same seed gives the same cut, whatever else the machine does.
+
+use super::conversation::with_last;
+use super::line::Line;
+use super::plug::{Pull, Written};
+use super::virtual_time::{Unheard, WorkDir, about, lay_task};
+use super::{GuestLab, GuestLabError, LAST_LINES};
+use crate::protocol::{FrameReader, GuestMessage, Task};
+use fsdyno_disk::Recorder;
+use fsdyno_disk::transports::calendar::{self, CalendarError, End, Marks, Passed, Seat, Setting};
+use fsdyno_host::guest::{Guest, OneProcessor, ended};
+use fsdyno_load::datasets::seed::Seed;
+use fsdyno_model::{Bytes, CacheLoss, CancelToken, ModelDisk, Nanos, Recovery};
+use std::fs;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often is looked whether the guest has gone, or the user wants to stop.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How long a guest that has gone may leave its line to the calendar open, by what it had started.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// When a guest comes that brings back what another left: the next day. What a file system says
+/// it was last mounted at is past by then.
+const NEXT_DAY: u64 = 24 * 3600 * 1_000_000_000;
+
+impl GuestLab {
+    /// Has a guest write, and pulls the plug of it and of its disks.
+    pub(super) fn written_virtually(
+        &self,
+        pull: Pull<'_>,
+        model: &ModelDisk,
+        scratch: &Path,
+        disks: &[PathBuf],
+    ) -> Result<Written, GuestLabError> {
+        let _one = OneProcessor::here();
+        let task = Task::Write {
+            contender: Box::new(pull.contender.clone()),
+            seed: pull.seed,
+        };
+        lay_task(scratch, &task).map_err(died)?;
+        let WorkDir {
+            calendar,
+            mut seats,
+        } = WorkDir::lay(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
+        let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
+        let mut witness = Witness::of(line, pull.writing()).map_err(|e| died(e.to_string()))?;
+        let stop = CancelToken::new();
+        let passed = thread::scope(|threads| {
+            let keeping = threads.spawn(|| {
+                let mut end = |now| witness.end(now);
+                let setting = Setting::default();
+                let watch = (&mut Vec::new as Marks<'_>, &mut end as End<'_>);
+                calendar::serve_until(&calendar, &mut seats, setting, watch, &stop)
+            });
+            self.watch(&mut guest, &stop, || keeping.is_finished());
+            keeping.join().unwrap_or(Err(CalendarError::Stopped))
+        });
+        let status = guest.wait(Duration::ZERO).ok().flatten();
+        let last = guest.end(LAST_LINES);
+        if self.stop.requested() {
+            return Err(GuestLabError::Stopped);
+        }
+        let passed = witness.seen(passed, status);
+        let passed = passed.map_err(|what| died(with_last(what, &last)))?;
+        let disk = power_cut(&mut seats, &passed, pull.seed).map_err(died)?;
+        Ok(Written {
+            guest: witness.guest,
+            acknowledged: witness.acknowledged,
+            after: Nanos(passed.time.0 - witness.first.unwrap_or(passed.time).0),
+            disk: Some(disk),
+        })
+    }
+
+    /// Waits until the time of a guest has ended, and has it end where the guest has gone, or the
+    /// user wants to stop.
+    fn watch(&self, guest: &mut Guest, time: &CancelToken, ended: impl Fn() -> bool) {
+        let mut gone: Option<Instant> = None;
+        while !ended() {
+            if gone.is_none() && !matches!(guest.wait(Duration::ZERO), Ok(None)) {
+                gone = Some(Instant::now());
+            }
+            if self.stop.requested() || gone.is_some_and(|since| since.elapsed() > LEAVE) {
+                time.request();
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Has another guest bring back what is on these images, and judge.
+    pub(super) fn recovered_virtually(
+        &self,
+        task: &Task,
+        model: &ModelDisk,
+        scratch: &Path,
+        disks: &[PathBuf],
+    ) -> Result<Recovery, GuestLabError> {
+        let _one = OneProcessor::here();
+        lay_task(scratch, task).map_err(died)?;
+        let place = (disks, size(disks)?);
+        let work_dir = WorkDir::lay(model, place, scratch, figures).map_err(died)?;
+        let mut setting = Setting::default();
+        setting.time_of_day += NEXT_DAY;
+        let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
+        let (line, words) = Line::new(line).map_err(|e| died(e.to_string()))?;
+        let kept = work_dir.keep(line, setting);
+        let heard = self.hear_out(&mut guest, &words, &mut |word| match word {
+            GuestMessage::Recovered { recovery } => Ok(Some(*recovery)),
+            other if about(&other).is_some() => Ok(None),
+            other => Err(format!("it said {other:?}")),
+        });
+        if heard.is_ok() {
+            // All is told: however it ends, nothing is lost.
+            let _ = guest.wait(LEAVE);
+        }
+        let last = guest.end(LAST_LINES);
+        let (passed, _) = kept.end(heard.is_ok());
+        let what = match (heard, passed) {
+            (Ok(recovery), _) => return Ok(recovery),
+            (Err(Unheard::Stopped), _) => return Err(GuestLabError::Stopped),
+            (Err(Unheard::Refused(reason)), _) => {
+                return Err(died(format!("could not begin: {reason}")));
+            }
+            // The guest never was.
+            (_, Err(error @ (CalendarError::Host { .. } | CalendarError::Nobody(_)))) => {
+                return Err(died(error.to_string()));
+            }
+            (Err(Unheard::Gone(what)), Ok(_) | Err(CalendarError::Stopped)) => what,
+            // One is because of the other.
+            (Err(Unheard::Gone(what)), Err(error)) => format!("{what}; {error}"),
+        };
+        // The kernel died of what it found: that is how it came back.
+        Ok(Recovery {
+            beyond_repair: Some(format!("the guest: {}", with_last(what, &last))),
+            ..Recovery::default()
+        })
+    }
+}
+
+/// What records a disk of which nothing is told but what it lost.
+#[expect(clippy::unnecessary_wraps, reason = "others record to files")]
+fn figures(_disk: usize) -> Result<Recorder, String> {
+    Ok(Recorder::figures())
+}
+
+fn died(what: String) -> GuestLabError {
+    GuestLabError::Died { what }
+}
+
+/// How large the disks are that lie in these images.
+fn size(disks: &[PathBuf]) -> Result<Bytes, GuestLabError> {
+    let Some(first) = disks.first() else {
+        return Ok(Bytes(0));
+    };
+    let about = fs::metadata(first).map_err(|e| died(format!("{}: {e}", first.display())))?;
+    Ok(Bytes(about.len()))
+}
+
+/// Has all disks lose their power at the same moment.
+fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss, String> {
+    let mut all = CacheLoss {
+        digest: passed.digest.clone(),
+        ..CacheLoss::default()
+    };
+    for (number, seat) in (0..).zip(seats) {
+        let seed = Seed::new(seed).part("power").at(number).value();
+        let remains = seat.disk.remains();
+        let lost = seat.disk.power_cut(passed.time, seed, remains);
+        let lost = lost.map_err(|e| format!("cannot cut the power of {}: {e}", seat.name))?;
+        all.lost += lost.lost;
+        all.torn += lost.torn;
+        all.landed += lost.landed;
+        all.under_way += lost.under_way;
+        all.sectors_lost += lost.sectors_lost;
+    }
+    Ok(all)
+}
+
+/// Hears what a guest acknowledges, and says when its plug is pulled: so long after the first word,
+/// in the guest's time. Before that, it makes its file system.
+struct Witness {
+    reader: FrameReader<UnixStream, GuestMessage>,
+    writing: Nanos,
+    guest: String,
+    acknowledged: u64,
+    /// When the first was acknowledged.
+    first: Option<Nanos>,
+    /// Why it does not write.
+    refused: Option<String>,
+}
+
+impl Witness {
+    fn of(line: UnixStream, writing: Duration) -> io::Result<Self> {
+        // What the guest has said before it stands still is there at once.
+        line.set_nonblocking(true)?;
+        Ok(Self {
+            reader: FrameReader::new(line),
+            writing: Nanos(u64::try_from(writing.as_nanos()).unwrap_or(u64::MAX)),
+            guest: String::new(),
+            acknowledged: 0,
+            first: None,
+            refused: None,
+        })
+    }
+
+    /// Hears what was said until now; when time ends, once that is known.
+    fn end(&mut self, now: Nanos) -> Option<Nanos> {
+        while self.refused.is_none() {
+            match self.reader.hear() {
+                Ok(None) => break,
+                Ok(Some(GuestMessage::Acknowledged { operations })) => {
+                    self.first.get_or_insert(now);
+                    self.acknowledged = operations;
+                }
+                Ok(Some(GuestMessage::Refused { reason })) => self.refused = Some(reason),
+                Ok(Some(word)) => match about(&word) {
+                    Some(about) => self.guest = about,
+                    None => self.refused = Some(format!("it said {word:?}")),
+                },
+                Err(error) => self.refused = Some(format!("the line to the guest: {error}")),
+            }
+        }
+        if self.refused.is_some() {
+            return Some(now);
+        }
+        self.first.map(|first| Nanos(first.0 + self.writing.0))
+    }
+
+    /// What has passed until the cut; why there was none.
+    fn seen(
+        &mut self,
+        passed: Result<Passed, CalendarError>,
+        status: Option<ExitStatus>,
+    ) -> Result<Passed, String> {
+        match (&self.refused, passed) {
+            (Some(reason), _) => Err(format!("could not write: {reason}")),
+            (None, Ok(passed)) if passed.cut => Ok(passed),
+            // It went by itself, before its plug was pulled.
+            (None, Ok(_) | Err(CalendarError::Stopped)) => {
+                Err(status.map_or("went before its plug was pulled".to_owned(), ended))
+            }
+            (None, Err(error)) => {
+                let how = status.map(|status| format!("; the guest {}", ended(status)));
+                Err(format!("{error}{}", how.unwrap_or_default()))
+            }
+        }
+    }
+}

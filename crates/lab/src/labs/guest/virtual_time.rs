@@ -1,0 +1,329 @@
+//! A cell in virtual time: its guest on model disks, whose time this process keeps. The guest is
+//! given its task in a file and tells what happens; it is asked nothing.
+
+use super::conversation::{known_cause, with_last};
+use super::line::{Line, Words};
+use super::recording::recorder;
+use super::{GuestLab, LAST_LINES, disk, memory_for};
+use crate::disks;
+use crate::labs::notes::Notes;
+use crate::labs::recorded;
+use crate::procedure::CellEnd;
+use crate::protocol::{GuestMessage, Task};
+use fsdyno_disk::Recorder;
+use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
+use fsdyno_disk::transports::vhost_user::Served;
+use fsdyno_host::guest::{Guest, GuestError, OneProcessor, ended, time_travel};
+use fsdyno_host::image::Scratch;
+use fsdyno_model::{
+    Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Step,
+};
+use std::fs;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often a wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a guest that has told all may take to end.
+const LEAVE: Duration = Duration::from_secs(20);
+
+/// How long its time may take to end where the guest has gone early: it may never have come to it.
+const GONE: Duration = Duration::from_secs(2);
+
+/// A calendar and disks that a guest may come to, all in its directory.
+pub(super) struct WorkDir {
+    /// Where it comes to the calendar.
+    pub calendar: UnixListener,
+    /// The disks.
+    pub seats: Vec<Seat>,
+}
+
+impl WorkDir {
+    /// Disks of a profile on these images, which are made where there are none: this large.
+    pub fn lay(
+        model: &ModelDisk,
+        (images, size): (&[PathBuf], Bytes),
+        scratch: &Path,
+        recorder: impl Fn(usize) -> Result<Recorder, String>,
+    ) -> Result<Self, String> {
+        let disk = disks::Making::of(model)?;
+        let listen = |name: &str| {
+            let path = scratch.join(name);
+            let failed = |error| format!("cannot listen at {}: {error}", path.display());
+            UnixListener::bind(&path).map_err(failed)
+        };
+        let calendar = listen(time_travel::CALENDAR)?;
+        let mut seats = Vec::new();
+        for (number, path) in images.iter().enumerate() {
+            let listener = listen(&time_travel::disk_socket(number))?;
+            let made = disk.make(path, (number, size), recorder(number)?)?;
+            let name = format!("disk{number}");
+            seats.push(Seat::new(name, made, listener, disk.discards()));
+        }
+        Ok(Self { calendar, seats })
+    }
+
+    /// Keeps the guest's time from now on, and hears it meanwhile.
+    pub fn keep(self, mut line: Line, setting: Setting) -> Kept {
+        let stop = CancelToken::new();
+        let stopped = stop.clone();
+        let thread = thread::spawn(move || {
+            let mut seats = self.seats;
+            let mut marks = || line.marks();
+            let passed = calendar::serve(&self.calendar, &mut seats, setting, &mut marks, &stopped);
+            // However that ended, what had been said is heard.
+            line.marks();
+            let recorders = seats
+                .iter_mut()
+                .filter_map(|seat| seat.disk.take_recorder());
+            (passed, recorders.collect())
+        });
+        Kept { thread, stop }
+    }
+}
+
+/// The time of a guest and its disks, kept in a thread of its own; and what the disks recorded.
+pub(super) struct Kept {
+    thread: JoinHandle<(Result<Passed, CalendarError>, Vec<Recorder>)>,
+    stop: CancelToken,
+}
+
+impl Kept {
+    /// What has passed, once the guest has gone; whether it has told all before.
+    pub fn end(self, told: bool) -> (Result<Passed, CalendarError>, Vec<Recorder>) {
+        let deadline = Instant::now() + if told { LEAVE } else { GONE };
+        while !self.thread.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.stop.request();
+        // It looks for the wish several times a second.
+        let ended = self.thread.join();
+        ended.unwrap_or((Err(CalendarError::Stopped), Vec::new()))
+    }
+}
+
+impl GuestLab {
+    /// Makes disks and time, starts the guest, and hears it to its end.
+    pub(super) fn in_virtual_time(
+        &self,
+        notes: &mut Notes<'_>,
+        plan: &Plan,
+        cell: Cell,
+        model: &ModelDisk,
+    ) -> Result<CellRecord, CellEnd> {
+        let _one = OneProcessor::here();
+        notes.enter(Stage::Device);
+        let place = self.place(&cell.index.to_string());
+        let step = Step::MakeDirectory {
+            path: place.clone(),
+        };
+        let scratch = notes.by_call(&step, || Scratch::create(&place, &self.journal));
+        let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
+        let contender = &plan.contenders[cell.contender as usize];
+        let on_blocks = fsdyno_recipes::on_blocks(contender);
+        let disks = if on_blocks {
+            contender.layout.devices
+        } else {
+            0
+        };
+        lay_task(scratch.path(), &running(plan, cell)).map_err(|e| notes.halt(e, None))?;
+        let images: Vec<PathBuf> = (0..disks)
+            .map(|number| disk(scratch.path(), number))
+            .collect();
+        let recorder = |disk| recorder(plan.disk_record.as_ref(), cell, disk);
+        let place = (images.as_slice(), self.image_bytes);
+        let work_dir = WorkDir::lay(model, place, scratch.path(), recorder)
+            .map_err(|e| notes.halt(e, None))?;
+        let size = (memory_for(plan, contender), images.len());
+        let started = self.start_virtually(size, scratch.path());
+        let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
+        notes.guest(guest.argv());
+        let (line, words) =
+            Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
+        let kept = work_dir.keep(line, Setting::default());
+        let heard = self.hear(&mut guest, &words, notes);
+        if heard.is_ok() {
+            // It ends by itself; what does not is ended with its guard.
+            let _ = guest.wait(LEAVE);
+        }
+        let last = guest.end(LAST_LINES);
+        let (passed, recorders) = kept.end(heard.is_ok());
+        recorded::doubts(&recorders).for_each(|doubt| notes.warn(doubt));
+        recorded::add(notes.samples(), &recorders);
+        match (heard, passed) {
+            (Ok(mut record), Ok(passed)) => {
+                notes.effective(Effective::DISK, told(model, &passed));
+                recorded::add(&mut record.samples, &recorders);
+                if let Outcome::Failed(failure) = &mut record.outcome {
+                    failure.message.extend(disks::remark(in_all(&passed)));
+                    failure.message.extend(known_cause(&last));
+                }
+                Ok(record)
+            }
+            (Err(Unheard::Stopped), _) => Err(CellEnd::Stopped),
+            (
+                Err(Unheard::Refused(what) | Unheard::Gone(what)),
+                Ok(_) | Err(CalendarError::Stopped),
+            ) => Err(notes.halt(with(&what, &last), None)),
+            // One is because of the other.
+            (Err(Unheard::Gone(what)), Err(error)) => {
+                Err(notes.halt(with(&format!("{what}; {error}"), &last), None))
+            }
+            (_, Err(error)) => Err(notes.halt(with(&error.to_string(), &last), None)),
+        }
+    }
+
+    /// Starts a guest with so much memory and so many disks. Its calendar, disks and task are in
+    /// `scratch`.
+    pub(super) fn start_virtually(
+        &self,
+        size: (Bytes, usize),
+        scratch: &Path,
+    ) -> Result<(Guest, UnixStream), GuestError> {
+        let program = Path::new(&self.init[0]);
+        time_travel::start(&self.machine, size, program, scratch, &self.journal)
+    }
+
+    /// What the guest tells, until it has told all.
+    fn hear(
+        &self,
+        guest: &mut Guest,
+        words: &Words,
+        notes: &mut Notes<'_>,
+    ) -> Result<CellRecord, Unheard> {
+        self.hear_out(guest, words, &mut |word| {
+            match word {
+                GuestMessage::Happened { event } => notes.hear(event),
+                GuestMessage::Ended { record } => return Ok(Some(*record)),
+                other => match about(&other) {
+                    Some(about) => notes.effective(Effective::GUEST, about),
+                    None => return Err(format!("it said {other:?}")),
+                },
+            }
+            Ok(None)
+        })
+    }
+
+    /// Hears a guest until `take` has what it wants of its words.
+    pub(super) fn hear_out<T>(
+        &self,
+        guest: &mut Guest,
+        words: &Words,
+        take: &mut dyn FnMut(GuestMessage) -> Result<Option<T>, String>,
+    ) -> Result<T, Unheard> {
+        let broken = |error: io::Error| Unheard::Gone(format!("the line to the guest: {error}"));
+        let mut gone = None;
+        loop {
+            if self.stop.requested() {
+                return Err(Unheard::Stopped);
+            }
+            match words.recv_timeout(LOOK) {
+                Ok(Ok(GuestMessage::Refused { reason })) => return Err(Unheard::Refused(reason)),
+                Ok(Ok(word)) => {
+                    if let Some(all) = take(word).map_err(Unheard::Gone)? {
+                        return Ok(all);
+                    }
+                }
+                // What it said last was in its line before it went, and is passed on within that.
+                Err(RecvTimeoutError::Timeout) => match &gone {
+                    Some((status, since)) if Instant::now() > *since + GONE => {
+                        return Err(Unheard::Gone(format!("it {}", ended(*status))));
+                    }
+                    Some(_) => {}
+                    None => {
+                        let status = guest.wait(Duration::ZERO).map_err(broken)?;
+                        gone = status.map(|status| (status, Instant::now()));
+                    }
+                },
+                // It has gone, or its time is kept no longer.
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
+                    let status = guest.wait(GONE).map_err(broken)?;
+                    let how = status.map_or("is heard no longer".to_owned(), ended);
+                    return Err(Unheard::Gone(format!("it {how}")));
+                }
+            }
+        }
+    }
+}
+
+/// Why a guest did not tell what it was started for.
+pub(super) enum Unheard {
+    /// The user wants to stop.
+    Stopped,
+    /// It could not do it, and said why.
+    Refused(String),
+    /// What it said or did instead.
+    Gone(String),
+}
+
+/// What a guest tells of itself.
+pub(super) fn about(word: &GuestMessage) -> Option<String> {
+    let GuestMessage::Ready {
+        kernel,
+        build,
+        memory,
+        ..
+    } = word
+    else {
+        return None;
+    };
+    let memory = Bytes(*memory);
+    Some(format!(
+        "{kernel} (User-mode Linux), {build}, {memory} of memory, in virtual time"
+    ))
+}
+
+/// Writes down what the guest is to do.
+pub(super) fn lay_task(scratch: &Path, task: &Task) -> Result<(), String> {
+    let path = scratch.join(time_travel::TASK);
+    let text = serde_json::to_vec(task).map_err(io::Error::from);
+    let laid = text.and_then(|text| fs::write(&path, text));
+    laid.map_err(|error| {
+        format!(
+            "cannot write the guest's task to {}: {error}",
+            path.display()
+        )
+    })
+}
+
+/// A cell, as the guest is told of it.
+fn running(plan: &Plan, cell: Cell) -> Task {
+    let mut plan = super::inside(plan);
+    // Where its disks lie on this machine is nothing to the guest.
+    plan.work_dir = None;
+    plan.disk_record = None;
+    plan.device = fsdyno_model::DeviceChoice::None;
+    Task::Run {
+        plan: Box::new(plan),
+        cell,
+    }
+}
+
+/// What its disks were asked for together.
+fn in_all(passed: &Passed) -> Served {
+    let mut served = Served::default();
+    for one in &passed.served {
+        served += *one;
+    }
+    served
+}
+
+/// The disk, the time and the digest, for the record.
+fn told(model: &ModelDisk, passed: &Passed) -> String {
+    format!(
+        "{}, virtual time: storage time with infinitely fast processors; in all {}, {}, digest {}",
+        disks::in_words(model),
+        passed.time,
+        disks::figures(in_all(passed)),
+        passed.digest
+    )
+}
+
+fn with(what: &str, last: &[String]) -> String {
+    with_last(format!("the guest in virtual time: {what}"), last)
+}

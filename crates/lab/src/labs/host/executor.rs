@@ -1,0 +1,411 @@
+//! The hands of the host lab: each stage of a cell, done. All that is made here is a guard, given
+//! back in the reverse order of its making, whatever happens.
+
+use super::caches;
+use super::fragments;
+use super::sampling;
+use super::states;
+use super::verified;
+use crate::disks::DiskFile;
+use crate::job::Job;
+use crate::labs::Below;
+use crate::labs::notes::Notes;
+use crate::procedure::{CellEnd, CellExecutor};
+use fsdyno_host::arrays::Array;
+use fsdyno_host::counters;
+use fsdyno_host::daemons::Running;
+use fsdyno_host::guard::Released;
+use fsdyno_host::image::{Image, Scratch};
+use fsdyno_host::journal::Journal;
+use fsdyno_host::loops::Loop;
+use fsdyno_host::mounts::{self, Mounted};
+use fsdyno_host::pools::HeldPool;
+use fsdyno_host::tracing::Tracing;
+use fsdyno_host::{cache, command, quiesce};
+use fsdyno_load::datasets::DatasetError;
+use fsdyno_load::measure::{self, LoadError};
+use fsdyno_load::work_dir::WorkDir;
+use fsdyno_load::workloads::Needs;
+use fsdyno_model::{
+    CacheEvidence, CancelToken, Daemon, Failure, Mark, ModelDisk, PhasePlan, Stage, Step, Warning,
+    WarningKind,
+};
+use fsdyno_recipes::Check;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long counters must stand still after mkfs, filling and laying, and how long that is waited for.
+pub(super) const SETTLED: (Duration, Duration) =
+    (Duration::from_millis(300), Duration::from_secs(60));
+
+/// A cell being carried out.
+pub(super) struct HostExecutor<'a, 'n> {
+    pub(super) notes: &'a mut Notes<'n>,
+    pub(super) journal: &'a Journal,
+    /// Tells the directories of this process apart.
+    pub(super) tag: String,
+    pub(super) stop: &'a CancelToken,
+    pub(super) base: &'a Path,
+    pub(super) released: &'a [Released],
+    /// What keeps data of the devices in memory below them.
+    pub(super) below: Option<&'a mut dyn Below>,
+    /// Who is told where a phase stands.
+    pub(super) marks: &'a mut dyn FnMut(Mark),
+    // Given back from top to bottom.
+    pub(super) mounted: Option<Mounted>,
+    pub(super) pool: Option<HeldPool>,
+    pub(super) daemon: Option<(Running, Daemon)>,
+    tree: Option<Scratch>,
+    pub(super) array: Option<(Array, Vec<Step>)>,
+    pub(super) loops: Vec<Loop>,
+    /// Model disks that are files, which loop devices lie on.
+    pub(super) disks: Vec<DiskFile>,
+    /// What they are made of.
+    model: Option<&'a ModelDisk>,
+    pub(super) images: Vec<Image>,
+    pub(super) scratch: Vec<Scratch>,
+    pub(super) target: PathBuf,
+    /// The steps that mount it, to mount it again.
+    pub(super) mount_steps: Vec<Step>,
+    /// What has to be done after `syncfs`.
+    pub(super) durable: Option<Step>,
+    /// What listens to their tracepoints, once a phase wanted it; or why nothing can.
+    pub(super) tracing: Option<Result<Tracing, String>>,
+    /// The kernel names of the devices whose counters tell of this cell.
+    pub(super) watched: Vec<String>,
+    pub(super) work_dir: WorkDir,
+    /// Whether reading the clock takes of the time that is measured.
+    pub(super) virtual_time: bool,
+    /// Whether fragments were counted after the phase before.
+    pub(super) counted: bool,
+}
+
+impl<'a, 'n> HostExecutor<'a, 'n> {
+    pub(super) fn new(
+        notes: &'a mut Notes<'n>,
+        journal: &'a Journal,
+        stop: &'a CancelToken,
+        base: &'a Path,
+        (released, model): (&'a [Released], Option<&'a ModelDisk>),
+        below: Option<&'a mut (dyn Below + 'static)>,
+        marks: &'a mut dyn FnMut(Mark),
+    ) -> Self {
+        Self {
+            notes,
+            journal,
+            tag: tag(journal),
+            stop,
+            base,
+            released,
+            below: below.map(|below| below as &mut dyn Below),
+            marks,
+            mounted: None,
+            pool: None,
+            daemon: None,
+            tree: None,
+            array: None,
+            loops: Vec::new(),
+            disks: Vec::new(),
+            model,
+            images: Vec::new(),
+            scratch: Vec::new(),
+            target: PathBuf::new(),
+            mount_steps: Vec::new(),
+            durable: None,
+            tracing: None,
+            watched: Vec::new(),
+            work_dir: WorkDir::new(PathBuf::new()),
+            virtual_time: false,
+            counted: false,
+        }
+    }
+
+    /// Gives everything back. What cannot be given back is a failure of the cell.
+    pub(super) fn undo(mut self) -> Option<Failure> {
+        self.give_back().err().and_then(|halt| match halt {
+            CellEnd::Failed(failure) => Some(failure),
+            CellEnd::Stopped => None,
+        })
+    }
+
+    fn give_back(&mut self) -> Result<(), CellEnd> {
+        self.tracing = None;
+        if let Some(tree) = self.tree.take() {
+            self.remove(tree);
+        }
+        self.unmount_now()?;
+        self.end_daemon()?;
+        self.part()?;
+        for device in std::mem::take(&mut self.loops) {
+            let step = Step::DetachLoop {
+                device: device.device().display().to_string(),
+            };
+            self.notes
+                .by_call(&step, || device.detach())
+                .map_err(|e| self.notes.halt(e.to_string(), None))?;
+        }
+        self.images.clear();
+        self.give_back_disks(self.model)?;
+        // The mount point goes with the directory it lies in.
+        let outermost = self.scratch.pop();
+        self.scratch.clear();
+        if let Some(outermost) = outermost {
+            self.remove(outermost);
+        }
+        Ok(())
+    }
+
+    /// Removes a directory and notes it. What stays is in the journal, for `fsdyno clean`.
+    fn remove(&mut self, directory: Scratch) {
+        let path = directory.path().to_owned();
+        let _ = self
+            .notes
+            .by_call(&Step::Remove { path: path.clone() }, || {
+                drop(directory);
+                match path.symlink_metadata() {
+                    Ok(_) => Err("it could not be removed"),
+                    Err(_) => Ok(()),
+                }
+            });
+    }
+
+    /// Runs a program; a status outside `good` is a failure.
+    pub(super) fn program(
+        &mut self,
+        argv: &[String],
+        good: &[i32],
+    ) -> Result<command::Finished, CellEnd> {
+        let finished = command::run(argv, self.stop).map_err(|error| self.notes.not_run(&error))?;
+        self.notes.program(argv, &finished);
+        if finished.status.is_some_and(|status| good.contains(&status)) {
+            return Ok(finished);
+        }
+        Err(self.notes.halt(finished.failure(argv), None))
+    }
+
+    /// Mounts by the steps kept.
+    pub(super) fn mount_again(&mut self) -> Result<(), CellEnd> {
+        for step in self.mount_steps.clone() {
+            if let Step::Mount {
+                fstype,
+                source,
+                target,
+                options,
+            } = &step
+            {
+                let mounted = self
+                    .notes
+                    .by_call(&step, || {
+                        mounts::mount(fstype, source, target, options, self.journal)
+                    })
+                    .map_err(|e| self.notes.halt(e.to_string(), e.errno()))?;
+                self.mounted = Some(mounted);
+            } else {
+                self.carry_out(&step)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Unmounts what is mounted, by the system or by programs.
+    pub(super) fn unmount_now(&mut self) -> Result<(), CellEnd> {
+        self.release_pool()?;
+        let Some(mounted) = self.mounted.take() else {
+            return Ok(());
+        };
+        let step = Step::Unmount {
+            target: mounted.target().to_owned(),
+        };
+        self.notes
+            .by_call(&step, || mounted.unmount())
+            .map_err(|e| self.notes.halt(e.to_string(), e.errno()))
+    }
+
+    /// Writes back what is dirty of the file system under test.
+    pub(super) fn sync(&mut self) -> Result<(), CellEnd> {
+        let root = self.work_dir.root.clone();
+        let step = Step::SyncFilesystem { path: root.clone() };
+        self.notes
+            .by_call(&step, || cache::sync_filesystem(&root))
+            .map_err(|e| {
+                self.notes
+                    .halt(format!("syncfs {}: {e}", root.display()), e.raw_os_error())
+            })?;
+        self.make_durable().map(drop)
+    }
+
+    /// Waits until the devices stand still; says so where they do not.
+    pub(super) fn settle(&mut self, window: Duration, bound: Duration) -> Result<(), CellEnd> {
+        if self.watched.is_empty() {
+            return Ok(());
+        }
+        let quiet = quiesce::wait(&self.watched, window, bound, self.stop).map_err(|e| {
+            let devices = self.watched.join(", ");
+            self.notes
+                .halt(format!("counters of {devices}: {e}"), e.raw_os_error())
+        })?;
+        if self.stop.requested() {
+            return Err(CellEnd::Stopped);
+        }
+        if !quiet.quiet {
+            self.notes.warn(Warning::new(
+                WarningKind::NotQuiet,
+                format!(
+                    "{} still had requests {} after the phase before",
+                    self.watched.join(", "),
+                    quiet.waited
+                ),
+                "deferred work (lazy initialisation, discard) or somebody else is inside the \
+                 figures; use an idle device",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn load_failed(&mut self, error: &LoadError) -> CellEnd {
+        if let LoadError::Tool { command, .. } = error {
+            self.notes.tool(command);
+        }
+        match error {
+            LoadError::Stopped => CellEnd::Stopped,
+            other => self.notes.halt(other.to_string(), other.errno()),
+        }
+    }
+}
+
+/// The name of the journal without its ending: unique on this machine.
+fn tag(journal: &Journal) -> String {
+    journal
+        .path()
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+impl CellExecutor for HostExecutor<'_, '_> {
+    fn enter(&mut self, stage: Stage) {
+        self.notes.enter(stage);
+    }
+
+    fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
+        self.provide(job)
+    }
+
+    fn target(&self) -> PathBuf {
+        self.target.clone()
+    }
+
+    fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
+        // The plan of a guest names no model disk.
+        if self.virtual_time {
+            return self.start_daemon(&daemon.clone().for_virtual_time());
+        }
+        self.start_daemon(daemon)
+    }
+
+    fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
+        self.carry_out(step)
+    }
+
+    fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd> {
+        self.mount_steps = steps.to_vec();
+        self.mount_again()
+    }
+
+    fn describe(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
+        let finished = self.program(&step.argv(), &[0])?;
+        self.notes.effective(source, finished.stdout);
+        Ok(())
+    }
+
+    fn free_space(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
+        fragments::free_space(self, source, step)
+    }
+
+    fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
+        states::bring_about(self, job)
+    }
+
+    fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
+        let root = job.ground_root(self.base, &self.tag);
+        self.work_dir = WorkDir::new(&root);
+        let step = Step::MakeDirectory { path: root.clone() };
+        if let Some(directory) = &job.contender.directory {
+            self.watched = counters::block_names_under(directory);
+            let tree = self
+                .notes
+                .by_call(&step, || Scratch::inside(&root, self.journal))
+                .map_err(|e| self.notes.halt(e.to_string(), None))?;
+            self.tree = Some(tree);
+        } else {
+            // On a file system of our own: it goes with it.
+            self.notes
+                .by_call(&step, || std::fs::create_dir(&root))
+                .map_err(|e| {
+                    self.notes
+                        .halt(format!("mkdir {}: {e}", root.display()), e.raw_os_error())
+                })?;
+        }
+        let info = mounts::mountinfo(&root).map_err(|e| self.notes.halt(e.to_string(), None))?;
+        self.notes.effective("mountinfo", info.to_string());
+        if !job.touches_files() {
+            self.work_dir.trees.push(root.join("null"));
+            return Ok(());
+        }
+        for form in &job.prepared.forms {
+            let dataset = job.dataset();
+            let laid = dataset.and_then(|d| d.lay(&mut self.work_dir, *form, self.stop));
+            let warnings = laid.map_err(|error| match error {
+                DatasetError::Stopped => CellEnd::Stopped,
+                other => self.notes.halt(other.to_string(), other.errno()),
+            })?;
+            for warning in warnings {
+                self.notes.warn(warning);
+            }
+        }
+        self.sync()?;
+        self.settle(SETTLED.0, SETTLED.1)
+    }
+
+    fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
+        let done = measure::prepare(phase, &self.work_dir, self.stop);
+        for tool in done.map_err(|error| self.load_failed(&error))? {
+            self.notes.tool(&tool);
+        }
+        Ok(())
+    }
+
+    fn cache(
+        &mut self,
+        job: &Job<'_>,
+        phase: &PhasePlan,
+        needs: Needs,
+    ) -> Result<CacheEvidence, CellEnd> {
+        caches::bring_about(self, job, phase.cache, needs)
+    }
+
+    fn phase(
+        &mut self,
+        job: &Job<'_>,
+        number: u32,
+        evidence: CacheEvidence,
+    ) -> Result<(), CellEnd> {
+        sampling::measure(self, job, number, evidence)
+    }
+
+    fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd> {
+        verified::compare(self, job, needs)
+    }
+
+    fn unmount(&mut self) -> Result<(), CellEnd> {
+        self.unmount_now()
+    }
+
+    fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
+        self.program(&check.step.argv(), check.clean).map(|_| ())
+    }
+
+    fn release(&mut self) -> Result<(), CellEnd> {
+        self.give_back()
+    }
+}

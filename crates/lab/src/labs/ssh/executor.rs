@@ -1,0 +1,447 @@
+//! The hands of the ssh lab: each stage of a cell as scripts for the shell of another machine.
+
+use super::dataset::{self, Sent};
+use super::machine::Machine;
+use super::remote::Far;
+use super::{devices, phases};
+use crate::job::Job;
+use crate::labs::notes::Notes;
+use crate::procedure::{CellEnd, CellExecutor};
+use fsdyno_host::command::Finished;
+use fsdyno_host::journal::Journal;
+use fsdyno_host::ssh::{Answer, How, SshError};
+use fsdyno_load::tools;
+use fsdyno_load::work_dir::{SOURCE, WorkDir};
+use fsdyno_load::workloads::Needs;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{
+    Bytes, CacheEvidence, CacheState, CancelToken, Daemon, FilesystemKind, PhasePlan, Pool, Stage,
+    Step, Warning, WarningKind,
+};
+use fsdyno_recipes::Check;
+use std::path::{Path, PathBuf};
+
+/// Why nothing about caches is proven there.
+const NOT_COUNTED: &str = "pages in the memory of another machine cannot be counted";
+
+/// A cell being carried out.
+pub(super) struct SshExecutor<'a, 'n> {
+    pub notes: &'a mut Notes<'n>,
+    pub far: &'a mut dyn Far,
+    pub machine: &'a Machine,
+    /// What was sent there already.
+    pub sent: &'a mut Vec<Sent>,
+    pub journal: Option<&'a Journal>,
+    pub stop: &'a CancelToken,
+    /// The directory of this run, there.
+    pub directory: String,
+    pub target: PathBuf,
+    pub mount_steps: Vec<Step>,
+    /// What has to follow a `sync` of the system there.
+    pub durable: Option<Step>,
+    pub work_dir: WorkDir,
+}
+
+/// A path as a word.
+pub(super) fn word(path: &Path) -> String {
+    shell_line(&[path.display().to_string()])
+}
+
+impl SshExecutor<'_, '_> {
+    /// Says something and takes what comes back for what it is.
+    pub fn far_ask(&mut self, how: How, script: &str) -> Result<Answer, CellEnd> {
+        let answer = self.far.ask(how, script);
+        answer.map_err(|error| self.gone(&error))
+    }
+
+    /// The cell cannot go on there.
+    pub fn gone(&self, error: &SshError) -> CellEnd {
+        match error {
+            SshError::Stopped => CellEnd::Stopped,
+            other => self.notes.halt(other.to_string(), None),
+        }
+    }
+
+    /// Keeps what was run, in the present stage.
+    pub fn note(&mut self, script: &str, answer: &Answer) {
+        let argv = ["sh", "-c", script].map(str::to_owned);
+        self.notes.program(&argv, &finished(answer));
+    }
+
+    /// A script that did not end well.
+    pub fn failed(&self, line: &str, answer: &Answer) -> CellEnd {
+        let message = finished(answer).failure(&[line.to_owned()]);
+        // One word, and quoted as such: it is a line already.
+        let word = shell_line(&[line.to_owned()]);
+        self.notes.halt(message.replacen(&word, line, 1), None)
+    }
+
+    /// Has a script done, and noted; a status other than 0 is a failure.
+    pub fn script(&mut self, how: How, script: &str) -> Result<Answer, CellEnd> {
+        let answer = self.far_ask(how, script)?;
+        self.note(script, &answer);
+        if answer.status == 0 {
+            return Ok(answer);
+        }
+        Err(self.failed(script, &answer))
+    }
+
+    /// What tells this run from all others there.
+    pub fn tag(&self) -> String {
+        let name = self.directory.rsplit('/').next().unwrap_or_default();
+        name.trim_start_matches("fsdyno-").to_owned()
+    }
+
+    /// The words of a step there.
+    fn line(&self, step: &Step) -> String {
+        match (step, self.machine.dialect) {
+            (
+                Step::Mount {
+                    fstype,
+                    source,
+                    target,
+                    options,
+                },
+                Some(dialect),
+            ) => shell_line(&(dialect.mount)(fstype, source, target, options)),
+            _ => step.shell(),
+        }
+    }
+
+    /// What makes durable all that was written.
+    pub fn durable_line(&self) -> String {
+        match &self.durable {
+            Some(step) => format!("sync; {}", step.shell()),
+            None => "sync".to_owned(),
+        }
+    }
+
+    /// The line that unmounts, where it is mounted.
+    fn unmount_line(&self) -> String {
+        let mut held = self.mount_steps.iter().filter_map(Step::undone_by);
+        match held.next() {
+            Some(Step::ReleasePool { pool }) => release_line(&pool),
+            _ => format!(
+                "[ -z \"$MOUNTED\" ] || unmount {} && MOUNTED=",
+                word(&self.target)
+            ),
+        }
+    }
+
+    fn mount_again(&mut self) -> Result<(), CellEnd> {
+        for step in self.mount_steps.clone() {
+            let line = self.line(&step);
+            let mounts = matches!(step, Step::Mount { .. });
+            let script = if mounts {
+                format!("MOUNTED=1; {line} || {{ S=$?; MOUNTED=; (exit \"$S\"); }}")
+            } else {
+                line
+            };
+            self.script(How::Here, &script)?;
+        }
+        Ok(())
+    }
+
+    fn unmount_now(&mut self) -> Result<(), CellEnd> {
+        if self.mount_steps.is_empty() {
+            return Ok(());
+        }
+        let script = self.unmount_line();
+        self.script(How::Here, &script).map(|_| ())
+    }
+
+    /// Space in use of the file system under test.
+    pub fn space(&mut self) -> Result<Bytes, CellEnd> {
+        let script = format!("df -kP {}", word(&self.work_dir.root));
+        let answer = self.far_ask(How::Here, &script)?;
+        Ok(column(&answer.stdout, 2).unwrap_or_default())
+    }
+
+    /// What a phase reads.
+    fn subject(&self, needs: Needs) -> Option<PathBuf> {
+        match needs {
+            Needs::Archive => self.work_dir.archive.clone(),
+            Needs::Tree => self.work_dir.newest().cloned(),
+            Needs::Nothing => Some(self.work_dir.root.clone()),
+        }
+    }
+
+    fn warm(&mut self, needs: Needs, evidence: &mut CacheEvidence) -> Result<(), CellEnd> {
+        "a full pass over all metadata and data".clone_into(&mut evidence.method);
+        evidence.doubt = Some(NOT_COUNTED.to_owned());
+        let Some(subject) = self.subject(needs) else {
+            return Ok(());
+        };
+        let subject = word(&subject);
+        let script = format!(
+            "sync\nfind {subject} -links 0\nfind {subject} -type f -exec cat {{}} + >/dev/null"
+        );
+        self.script(How::Job, &script).map(|_| ())
+    }
+
+    fn cold(&mut self, job: &Job<'_>, evidence: &mut CacheEvidence) -> Result<(), CellEnd> {
+        let drop = self.machine.dialect.and_then(|dialect| dialect.drop_caches);
+        let drop = drop.filter(|_| self.machine.root);
+        self.script(How::Job, "sync")?;
+        let mounted = job.recipe.kind() == FilesystemKind::Block;
+        if mounted {
+            self.unmount_now()?;
+        }
+        if let Some(line) = drop {
+            self.script(How::Here, line)?;
+        }
+        if mounted {
+            self.mount_again()?;
+        }
+        let (method, doubt) = match (mounted, drop) {
+            (true, Some(_)) => (
+                "sync, unmount, drop_caches, mount",
+                format!("cold by unmount and mount, not proven: {NOT_COUNTED}"),
+            ),
+            (true, None) => (
+                "sync, unmount, mount",
+                format!("cold by unmount and mount, not proven: {NOT_COUNTED}"),
+            ),
+            (false, Some(_)) => (
+                "sync, drop_caches",
+                format!("caches were dropped, but {NOT_COUNTED}"),
+            ),
+            (false, None) => (
+                "sync",
+                "in a directory there nothing can be driven out of memory".to_owned(),
+            ),
+        };
+        method.clone_into(&mut evidence.method);
+        evidence.doubt = Some(doubt);
+        Ok(())
+    }
+}
+
+/// A number of KiB in that column of what `df -kP` prints, bytes.
+pub(super) fn column(printed: &str, at: usize) -> Option<Bytes> {
+    // The name of a device may have blanks in it; from the right, columns are sure but for those
+    // of the mount point.
+    let line = printed.lines().nth(1)?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let share = words.iter().position(|word| word.ends_with('%'))?;
+    let word = words.get((share + at).checked_sub(4)?)?;
+    Some(Bytes(word.parse::<u64>().ok()?.checked_mul(1024)?))
+}
+
+fn finished(answer: &Answer) -> Finished {
+    Finished {
+        status: Some(answer.status),
+        signal: None,
+        took: answer.took,
+        stdout: answer.stdout.clone(),
+        stderr: answer.stderr.clone(),
+    }
+}
+
+impl CellExecutor for SshExecutor<'_, '_> {
+    fn enter(&mut self, stage: Stage) {
+        self.notes.enter(stage);
+    }
+
+    fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
+        devices::provide(self, job)
+    }
+
+    fn target(&self) -> PathBuf {
+        self.target.clone()
+    }
+
+    fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
+        let start = Step::StartDaemon {
+            daemon: daemon.clone(),
+        };
+        if let Some(stop) = start.undone_by() {
+            self.far.undo(&format!("{} || R=1", stop.shell()));
+        }
+        self.script(How::Here, &start.shell()).map(|_| ())
+    }
+
+    fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
+        if let Some(Step::ReleasePool { pool }) = step.undone_by() {
+            self.far.undo(&format!("{} || R=1", release_line(&pool)));
+        }
+        let line = self.line(step);
+        self.script(How::Job, &line).map(|_| ())
+    }
+
+    fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd> {
+        self.mount_steps = steps.to_vec();
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let pool = steps.iter().any(|s| matches!(s, Step::TakePool { .. }));
+        // A pool is given back as it was when it was made.
+        if !pool {
+            let target = word(&self.target);
+            self.far.undo(&format!(
+                "[ -z \"$MOUNTED\" ] || unmount {target} || R=1; MOUNTED="
+            ));
+        }
+        self.mount_again()
+    }
+
+    fn describe(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
+        // What tells of a directory here is not there on other systems; `df` and `mount` are.
+        if self.target.as_os_str().is_empty() {
+            return Ok(());
+        }
+        let line = self.line(step);
+        let answer = self.far_ask(How::Job, &line)?;
+        self.note(&line, &answer);
+        if answer.status != 0 {
+            return Err(self.failed(&line, &answer));
+        }
+        self.notes.effective(source, answer.stdout);
+        Ok(())
+    }
+
+    fn free_space(&mut self, _source: &str, _step: &Step) -> Result<(), CellEnd> {
+        // Only where fragments are counted, which is refused with the plan.
+        Ok(())
+    }
+
+    fn state(&mut self, _job: &Job<'_>) -> Result<(), CellEnd> {
+        // Anything but a fresh one is refused with the plan.
+        Ok(())
+    }
+
+    fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
+        let base = PathBuf::from(&self.directory);
+        let root = job.ground_root(&base, &self.tag());
+        self.work_dir = WorkDir::new(&root);
+        let quoted = word(&root);
+        if job.contender.directory.is_some() {
+            self.far.undo(&format!("rm -rf {quoted} || R=1"));
+        }
+        self.script(How::Here, &format!("mkdir {quoted}"))?;
+        let told = self.far_ask(How::Here, &format!("df -kP {quoted}; mount"))?;
+        self.notes.effective("df, mount", told.stdout.clone());
+        let free = column(&told.stdout, 3);
+        if free.is_some_and(|free| free < job.prepared.peak) {
+            let message = format!(
+                "workload {} takes up to {}, but {} has only {}; choose a smaller --scale, or \
+                 another place",
+                job.workload.name,
+                job.prepared.peak,
+                root.display(),
+                free.unwrap_or_default()
+            );
+            return Err(self.notes.halt(message, None));
+        }
+        dataset::lay(self, job)?;
+        // Counters of devices are not watched there: what a file system does behind its mount
+        // has a moment for it.
+        self.script(How::Job, "sync; sleep 1; sync").map(|_| ())
+    }
+
+    fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
+        let newest = self.work_dir.newest().map(PathBuf::as_path);
+        let lines = tools::lines(phase, &self.work_dir.root, newest);
+        let lines = lines.map_err(|error| self.notes.halt(error.to_string(), None))?;
+        for line in lines.map(|(before, _)| before).unwrap_or_default() {
+            self.script(How::Job, &line)?;
+        }
+        Ok(())
+    }
+
+    fn cache(
+        &mut self,
+        job: &Job<'_>,
+        phase: &PhasePlan,
+        needs: Needs,
+    ) -> Result<CacheEvidence, CellEnd> {
+        let mut evidence = CacheEvidence {
+            asked: phase.cache,
+            ..CacheEvidence::default()
+        };
+        match (phase.cache, job.recipe.kind()) {
+            (CacheState::AsLeft, _) => {
+                "none: as the phase before left them".clone_into(&mut evidence.method);
+            }
+            (CacheState::Warm, _) => self.warm(needs, &mut evidence)?,
+            (CacheState::Cold, FilesystemKind::Memory) => {
+                "none".clone_into(&mut evidence.method);
+                evidence.doubt = Some("its files live in memory: nothing can be cold".to_owned());
+            }
+            (CacheState::Cold, _) => self.cold(job, &mut evidence)?,
+        }
+        if phase.cache == CacheState::Cold {
+            let doubt = evidence.doubt.clone().unwrap_or_default();
+            self.notes.warn(Warning::new(
+                WarningKind::CacheUnproven,
+                format!("a cold start could not be proven: {doubt}"),
+                "do not read these figures as proven cold",
+            ));
+        }
+        Ok(evidence)
+    }
+
+    fn phase(
+        &mut self,
+        job: &Job<'_>,
+        number: u32,
+        evidence: CacheEvidence,
+    ) -> Result<(), CellEnd> {
+        phases::measure(self, job, number, evidence)
+    }
+
+    fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd> {
+        dataset::verify(self, job, needs)
+    }
+
+    fn unmount(&mut self) -> Result<(), CellEnd> {
+        self.unmount_now()
+    }
+
+    fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
+        let line = self.line(&check.step);
+        let answer = self.far_ask(How::Job, &line)?;
+        self.note(&line, &answer);
+        if check.clean.contains(&answer.status) {
+            return Ok(());
+        }
+        Err(self.failed(&line, &answer))
+    }
+
+    fn release(&mut self) -> Result<(), CellEnd> {
+        let answer = self.far.undo_all();
+        let answer = answer.map_err(|error| self.gone(&error))?;
+        self.note("undo_cell", &answer);
+        if answer.status == 0 {
+            return Ok(());
+        }
+        Err(self.failed("undo_cell", &answer))
+    }
+}
+
+/// The line that lets go of a pool, where it is held.
+fn release_line(pool: &Pool) -> String {
+    let (held, release) = (shell_line(&pool.held), shell_line(&pool.release));
+    format!("! {held} >/dev/null 2>&1 || {release}")
+}
+
+/// The directory that the tree of a dataset is sent as.
+pub(super) fn source_in(place: &Path) -> PathBuf {
+    place.join(SOURCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_df_are_found_beside_names_with_blanks() {
+        let printed = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
+            a pool/with blanks 1000 200 800 20% /mnt/a b\n";
+        assert_eq!(column(printed, 1), Some(Bytes(1000 * 1024)));
+        assert_eq!(column(printed, 2), Some(Bytes(200 * 1024)));
+        assert_eq!(column(printed, 3), Some(Bytes(800 * 1024)));
+        assert_eq!(column("", 2), None);
+        assert_eq!(column("Filesystem\nx\n", 2), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! Names near to what was typed: a slip of the finger answered with what was meant.
+
+use std::cmp::Reverse;
+
+/// The names among `candidates` that `name` may have been meant to be: best first, at most three,
+/// and none where nothing is near.
+///
+/// Near is what one slip (two in words of five letters, three in words of nine) turns into the
+/// other: a letter missing, added, wrong, or two swapped. A name of which `name` is the beginning
+/// is near too. Case does not count.
+pub fn closest_name<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let typed = name.to_lowercase();
+    let mut near: Vec<(usize, Reverse<usize>, String)> = Vec::new();
+    for candidate in candidates {
+        let lower = candidate.to_lowercase();
+        let distance = strsim::osa_distance(&typed, &lower);
+        let begun = typed.chars().count() >= 3 && lower.starts_with(&typed);
+        if distance > slips(&typed) && !begun {
+            continue;
+        }
+        // Among equals, the one that begins alike comes first.
+        let alike = typed
+            .chars()
+            .zip(lower.chars())
+            .take_while(|(a, b)| a == b)
+            .count();
+        near.push((distance, Reverse(alike), candidate.to_owned()));
+    }
+    near.sort();
+    near.dedup();
+    near.truncate(3);
+    near.into_iter().map(|(_, _, name)| name).collect()
+}
+
+/// How many slips a word of this length may hold.
+fn slips(word: &str) -> usize {
+    match word.chars().count() {
+        0..=4 => 1,
+        5..=8 => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_finds_what_was_meant() {
+        let names = [
+            "ext2",
+            "ext3",
+            "ext4",
+            "xfs",
+            "btrfs",
+            "tmpfs",
+            "classic-2004",
+            "classic-2008",
+        ];
+        for (typed, expected) in [
+            ("xsf", vec!["xfs"]),
+            ("EXT4", vec!["ext4", "ext2", "ext3"]),
+            ("etx4", vec!["ext4"]),
+            ("brtfs", vec!["btrfs"]),
+            ("clasic-2004", vec!["classic-2004", "classic-2008"]),
+            ("classic", vec!["classic-2004", "classic-2008"]),
+            ("reiserfs", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(closest_name(typed, names.into_iter()), expected, "{typed}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What differs between two runs: what was measured, which forbids to compare them, and on what,
+//! which is often what is asked about.
+
+use crate::terms;
+use fsdyno_model::{DeviceChoice, Plan, Provenance, ResultSet};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// One thing that two runs do not have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What it is.
+    pub what: &'static str,
+    /// In the first run, fit to print.
+    pub base: String,
+    /// In the other.
+    pub run: String,
+    /// Whether their figures are of different things.
+    pub forbids: bool,
+}
+
+/// Longer values are not told: they differ somewhere.
+const TOLD: usize = 60;
+
+/// All that differs.
+pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
+    let mut all = of_plans(&base.run.plan, &other.run.plan);
+    let kernels = |set: &ResultSet| {
+        let shares = set.labs().into_iter();
+        let of = shares.filter_map(|share| share.kernel);
+        terms::list(&of.collect::<Vec<_>>())
+    };
+    note(&mut all, "kernel", false, kernels(base), kernels(other));
+    of_machines(&mut all, &base.run.provenance, &other.run.provenance);
+    all
+}
+
+fn note(all: &mut Vec<Difference>, what: &'static str, forbids: bool, base: String, run: String) {
+    if base == run {
+        return;
+    }
+    let told = |text: String| {
+        if text.chars().count() > TOLD {
+            "...".to_owned()
+        } else {
+            terms::printable(&text)
+        }
+    };
+    all.push(Difference {
+        what,
+        base: told(base),
+        run: told(run),
+        forbids,
+    });
+}
+
+/// What of two plans differs; how often and how long they repeat changes no figure.
+fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
+    let mut all = Vec::new();
+    let mut both = |what, forbids, of: &dyn Fn(&Plan) -> String| {
+        note(&mut all, what, forbids, of(base), of(other));
+    };
+    both("contenders", true, &|plan| {
+        let labels = plan.contenders.iter().map(|c| c.label.clone());
+        terms::list(&labels.collect::<Vec<_>>())
+    });
+    both("lab", true, &|plan| {
+        let labs = plan.labs().into_iter().map(ToString::to_string);
+        terms::list(&labs.collect::<Vec<_>>())
+    });
+    both("dataset", true, &|plan| {
+        let datasets = plan.workloads.iter().map(|w| w.dataset.to_string());
+        terms::list(&datasets.collect::<Vec<_>>())
+    });
+    both("seed", true, &|plan| plan.seed.to_string());
+    both("what varies", true, &|plan| {
+        let vary = plan.vary.map(|vary| vary.name().to_owned());
+        vary.unwrap_or_else(|| "nothing".to_owned())
+    });
+    both("scale", true, &|plan| plan.scale.to_string());
+    both("engine", true, &|plan| plan.engine.clone());
+    both("way of copying", true, &|plan| plan.copy_method.to_string());
+    both("model disk", true, &|plan| {
+        let disk = plan.disk.as_ref();
+        disk.map_or_else(|| "none".to_owned(), |disk| disk.profile.clone())
+    });
+    both("device", true, &|plan| match &plan.device {
+        DeviceChoice::Loop { size, .. } => {
+            let size = size.map_or_else(String::new, |size| format!(", {size}"));
+            format!("image files{size}")
+        }
+        DeviceChoice::Block { paths } => format!("{paths:?}"),
+        DeviceChoice::None => "none".to_owned(),
+    });
+    both("memory of guests", true, &|plan| {
+        let guest = plan.guest.as_ref();
+        guest.map_or_else(|| "none".to_owned(), |guest| guest.memory.to_string())
+    });
+    both("fragments", true, &|plan| {
+        if plan.fragments {
+            "counted"
+        } else {
+            "not counted"
+        }
+        .to_owned()
+    });
+    of_contents(&mut all, base, other);
+    if !all.iter().any(|one| one.forbids) {
+        // What is told above in words is the same; is it the same to the last option?
+        let whole = |plan: &Plan| {
+            let parts = (&plan.contenders, &plan.workloads, &plan.disk, plan.verify);
+            serde_json::to_string(&parts).unwrap_or_default()
+        };
+        if whole(base) != whole(other) {
+            let hash = |plan: &Plan| format!("hash {}", plan.hash());
+            note(&mut all, "plan", true, hash(base), hash(other));
+        }
+    }
+    all
+}
+
+/// What the same inputs of the user's held; of a run that did not record it, it is unknown.
+fn of_contents(all: &mut Vec<Difference>, base: &Plan, other: &Plan) {
+    const UNKNOWN: &str = "not recorded";
+    let datasets = |plan: &Plan| -> BTreeSet<String> {
+        let users = plan.workloads.iter().filter(|one| one.dataset.is_users());
+        users.map(|one| one.dataset.to_string()).collect()
+    };
+    let recorded = base.contents.keys().chain(other.contents.keys()).cloned();
+    let mut names: BTreeSet<String> = recorded.collect();
+    names.extend(datasets(base));
+    names.extend(datasets(other));
+    for name in names {
+        let is_dataset = datasets(base).contains(&name);
+        if is_dataset != datasets(other).contains(&name) {
+            // Another dataset: that is said.
+            continue;
+        }
+        let text = |plan: &Plan| {
+            let content = plan.contents.get(&name);
+            content.map_or_else(|| UNKNOWN.to_owned(), ToString::to_string)
+        };
+        let (then, now) = (base.contents.get(&name), other.contents.get(&name));
+        let unknown = then.is_none() || now.is_none();
+        if !unknown && then == now {
+            continue;
+        }
+        all.push(Difference {
+            what: if is_dataset {
+                "content of the dataset"
+            } else {
+                "kernel program"
+            },
+            base: terms::printable(&format!("{name}: {}", text(base))),
+            run: terms::printable(&text(other)),
+            forbids: is_dataset && !unknown,
+        });
+    }
+}
+
+fn of_machines(all: &mut Vec<Difference>, base: &Provenance, other: &Provenance) {
+    let mut both = |what, of: &dyn Fn(&Provenance) -> String| {
+        note(all, what, false, of(base), of(other));
+    };
+    both("system", &|p| p.distribution.clone());
+    both("kernel build", &|p| p.kernel_build.clone());
+    both("processor", &|p| {
+        format!("{} x {}", p.processors, p.processor)
+    });
+    both("memory", &|p| {
+        fsdyno_model::Bytes(p.memory_bytes).to_string()
+    });
+    both("virtualisation", &|p| p.virtualisation.clone());
+    both("governor", &|p| p.governor.clone().unwrap_or_default());
+    both("devices", &|p| {
+        let devices = p.devices.iter().map(|device| {
+            let model = device.model.clone();
+            model.unwrap_or_else(|| device.name.clone())
+        });
+        terms::list(&devices.collect::<Vec<_>>())
+    });
+    both("fsdyno", &|p| p.fsdyno.clone());
+    for (name, version) in &base.programs {
+        let theirs = other.programs.iter().find(|(other, _)| other == name);
+        if let Some((_, theirs)) = theirs {
+            note(all, "program", false, version.clone(), theirs.clone());
+        }
+    }
+}

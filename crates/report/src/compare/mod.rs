@@ -1,0 +1,136 @@
+//! Runs beside each other, across kernels, machines or dates: each beside the first of them.
+//!
+//! Their figures are in no pairs: whatever else differs between two runs is part of the ratio, and
+//! is told ([`mod@differences`]).
+
+pub mod differences;
+pub mod thresholds;
+
+pub use differences::{Difference, differences};
+pub use thresholds::{Checked, Holds, Threshold, ThresholdError, check};
+
+use crate::terms;
+use fsdyno_model::ResultSet;
+use fsdyno_stats::{IndependentRatio, Rule, Summary, Verdict, judge_apart, ratio_apart};
+
+/// One run beside the first.
+#[derive(Debug, Clone)]
+pub struct RunComparison {
+    /// The first run.
+    pub base: String,
+    /// The other one.
+    pub run: String,
+    /// What differs between them.
+    pub differences: Vec<Difference>,
+    /// The difference that matters.
+    pub margin: f64,
+    /// Whether figures of both have no noise.
+    pub certain: bool,
+    /// The times of both, by contender and phase.
+    pub lines: Vec<Line>,
+}
+
+/// One time of one phase of one contender, in both runs.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The contender, fit to print.
+    pub contender: String,
+    /// The workload, fit to print.
+    pub workload: String,
+    /// The phase, fit to print.
+    pub phase: String,
+    /// Whether it is the time to durable.
+    pub durable: bool,
+    /// The figures of the first run, nanoseconds.
+    pub base: Vec<f64>,
+    /// Those of the other.
+    pub times: Vec<f64>,
+    /// Its ratio to the first.
+    pub ratio: Option<IndependentRatio>,
+    /// What may be said; none of too few repeats.
+    pub verdict: Option<Verdict>,
+}
+
+impl Line {
+    /// `return` or `durable`.
+    pub fn measure(&self) -> &'static str {
+        if self.durable { "durable" } else { "return" }
+    }
+
+    /// The medians of both.
+    pub fn medians(&self) -> Option<(f64, f64)> {
+        let of = |times: &[f64]| Some(Summary::of(times)?.median);
+        Some((of(&self.base)?, of(&self.times)?))
+    }
+}
+
+impl RunComparison {
+    /// Lays a run beside the first. What both call alike is compared.
+    pub fn of(base: &ResultSet, other: &ResultSet, margin: f64) -> Self {
+        let certain = base.run.plan.is_certain() && other.run.plan.is_certain();
+        let rule = Rule {
+            margin,
+            looks: None,
+            certain,
+        };
+        let mut lines = lines(base, other);
+        let family: Vec<(&[f64], &[f64])> = lines
+            .iter()
+            .map(|line| (&line.times[..], &line.base[..]))
+            .collect();
+        let verdicts = judge_apart(&family, &rule);
+        for (line, verdict) in lines.iter_mut().zip(verdicts) {
+            line.verdict = verdict;
+        }
+        Self {
+            base: base.run.id.clone(),
+            run: other.run.id.clone(),
+            differences: differences(base, other),
+            margin,
+            certain,
+            lines,
+        }
+    }
+}
+
+/// The times that both runs have, under the same names, by contender.
+fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
+    let (then, now) = (base.time_lines(), other.time_lines());
+    let mut lines = Vec::new();
+    for (at, contender) in base.run.plan.contenders.iter().enumerate() {
+        let mut others = other.run.plan.contenders.iter();
+        let Some(there) = others.position(|one| one.label == contender.label) else {
+            continue;
+        };
+        for line in &then {
+            let (workload, phase) = names(base, line.workload, line.phase);
+            let alike = now.iter().find(|one| {
+                names(other, one.workload, one.phase) == (workload, phase)
+                    && one.durable == line.durable
+            });
+            let Some(alike) = alike else { continue };
+            let figures = |of: &[(u32, f64)]| of.iter().map(|(_, time)| *time).collect();
+            let (before, after): (Vec<f64>, Vec<f64>) =
+                (figures(&line.times[at]), figures(&alike.times[there]));
+            if before.is_empty() || after.is_empty() {
+                continue;
+            }
+            lines.push(Line {
+                contender: terms::printable(&contender.label),
+                workload: terms::printable(workload),
+                phase: terms::printable(phase),
+                durable: line.durable,
+                ratio: ratio_apart(&after, &before),
+                base: before,
+                times: after,
+                verdict: None,
+            });
+        }
+    }
+    lines
+}
+
+fn names(set: &ResultSet, workload: usize, phase: usize) -> (&str, &str) {
+    let workload = &set.run.plan.workloads[workload];
+    (&workload.name, &workload.phases[phase].label)
+}

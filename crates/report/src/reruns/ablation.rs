@@ -1,0 +1,248 @@
+//! What a question comes to that is looked into beside a rerun: the same phases by contenders that
+//! differ in one thing, on a disk as it is and on one that differs in one thing.
+
+use super::{Ablation, Setting};
+use crate::published::{Line, Table, place, text};
+use crate::table::costs::grouped;
+use crate::terms;
+use fsdyno_model::{Bytes, Nanos, ResultSet, Sample};
+use serde::Serialize;
+
+/// An inquiry, with its figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AblationSummary {
+    /// The version of this structure, as JSON carries it.
+    pub schema: u32,
+    /// The rerun it belongs to.
+    pub rerun: String,
+    /// The question.
+    pub asks: String,
+    /// The size of the datasets; 1 is full size.
+    pub scale: f64,
+    /// The contender of then that it is about.
+    pub then: String,
+    /// The disks, each with its run.
+    pub disks: Vec<OnDisk>,
+    /// The contenders, each with what it stands for.
+    pub contenders: Vec<(String, String)>,
+    /// The phases.
+    pub parts: Vec<Part>,
+    /// What can be read off.
+    pub read: Vec<String>,
+}
+
+/// A disk of an inquiry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OnDisk {
+    /// What it is.
+    pub disk: String,
+    /// The run on it.
+    pub run: String,
+}
+
+/// A phase of an inquiry.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// What it is called.
+    pub label: String,
+    /// The published figure, seconds.
+    pub then: Option<f64>,
+    /// The figures, by contender and within it by disk.
+    pub rows: Vec<Row>,
+}
+
+/// The figures of one contender on one disk.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The contender, by place.
+    pub contender: usize,
+    /// The disk, by place.
+    pub disk: usize,
+    /// Time to return.
+    pub return_ns: Nanos,
+    /// Time to durable.
+    pub durable_ns: Option<Nanos>,
+    /// The time to return, brought to full size by the scale, by that of then.
+    pub by_then: Option<f64>,
+    /// Flushes.
+    pub flushes: Option<u64>,
+    /// How long requests waited for flushes, all together.
+    pub flush_wait_ns: Option<Nanos>,
+    /// Writes.
+    pub writes: Option<u64>,
+    /// Bytes written.
+    pub written: Option<Bytes>,
+}
+
+/// A run of an inquiry, and the disk it was on in words.
+pub type Ran<'a> = (&'a str, &'a ResultSet);
+
+impl AblationSummary {
+    /// The version of the structure this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Puts the runs of an inquiry beside each other.
+    pub fn of(setting: &Setting, inquiry: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
+        let scale = ran.first().map_or(1.0, |(_, set)| set.run.plan.scale);
+        let of_it = |line: &&Line| inquiry.workloads.contains(&line.workload);
+        let parts: Vec<Part> = table
+            .lines
+            .iter()
+            .filter(of_it)
+            .map(|line| Part::of(line, inquiry, table, ran))
+            .filter(|part| !part.rows.is_empty())
+            .collect();
+        let disks = ran.iter().map(|(disk, set)| OnDisk {
+            disk: (*disk).to_owned(),
+            run: terms::printable(&set.run.id),
+        });
+        let contenders = inquiry.contenders.iter();
+        let mut told = Self {
+            schema: Self::SCHEMA,
+            rerun: setting.name.clone(),
+            asks: inquiry.asks.clone(),
+            scale,
+            then: table.contenders[inquiry.beside].label.clone(),
+            disks: disks.collect(),
+            contenders: contenders
+                .map(|one| (one.contender.clone(), one.is.clone()))
+                .collect(),
+            parts,
+            read: Vec::new(),
+        };
+        told.read = told.read_off();
+        told.read.extend(inquiry.read.iter().cloned());
+        told
+    }
+
+    /// What each contender gains where the disk differs, in words: `xfs, portage copy: 9.1 s for
+    /// 13 s, ...`.
+    fn read_off(&self) -> Vec<String> {
+        let mut read = Vec::new();
+        for part in &self.parts {
+            for (at, (name, _)) in self.contenders.iter().enumerate() {
+                let on = |disk: usize| {
+                    let mut rows = part.rows.iter();
+                    rows.find(|row| row.contender == at && row.disk == disk)
+                };
+                let (Some(here), Some(there)) = (on(0), on(1)) else {
+                    continue;
+                };
+                read.push(format!("{name}, {}: {}", part.label, here.beside(there)));
+            }
+        }
+        read
+    }
+
+    /// What it is, in a line.
+    pub fn heading(&self) -> String {
+        format!("{}: {}", self.rerun, self.asks)
+    }
+
+    /// How the figures are to be read.
+    pub fn legend(&self) -> String {
+        let size = if (self.scale - 1.0).abs() < 1e-9 {
+            String::new()
+        } else {
+            format!(", brought to full size (datasets of {} of it)", self.scale)
+        };
+        format!(
+            "Virtual time, seconds. now/then: the time to return{size}, by that of {} as published. \
+             Flushes, how long was waited for them (added up over all who waited), writes and megabytes \
+             until durable.",
+            self.then
+        )
+    }
+
+    /// The columns of figures.
+    pub const COLUMNS: [&'static str; 7] = [
+        "return", "durable", "now/then", "flushes", "waited", "writes", "MB",
+    ];
+}
+
+impl Part {
+    fn of(line: &Line, inquiry: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
+        let then = line.then(table, inquiry.beside);
+        let mut rows = Vec::new();
+        for (contender, asked) in inquiry.contenders.iter().enumerate() {
+            for (disk, (_, set)) in ran.iter().enumerate() {
+                let mut contenders = set.run.plan.contenders.iter();
+                let in_run = contenders.position(|one| one.short_form() == asked.contender);
+                let (Some(in_run), Some((workload, phase))) = (in_run, place(set, line)) else {
+                    continue;
+                };
+                let samples = set.samples(in_run, workload, phase);
+                if let Some((_, sample)) = samples.first() {
+                    let full = sample.return_ns.seconds() / set.run.plan.scale;
+                    let by_then = then.filter(|then| *then > 0.0).map(|then| full / then);
+                    rows.push(Row::of(contender, disk, sample, by_then));
+                }
+            }
+        }
+        Self {
+            label: line.label.clone(),
+            then,
+            rows,
+        }
+    }
+
+    /// What it is called, with the figure of then.
+    pub fn heading(&self) -> String {
+        let then = self.then.map_or_else(String::new, |then| {
+            format!(" (then {} s)", text::printed(then, "s", false))
+        });
+        format!("{}{then}", self.label)
+    }
+}
+
+impl Row {
+    fn of(contender: usize, disk: usize, sample: &Sample, by_then: Option<f64>) -> Self {
+        let device = sample.device;
+        Self {
+            contender,
+            disk,
+            return_ns: sample.return_ns,
+            durable_ns: sample.durable_ns,
+            by_then,
+            flushes: device.map(|device| device.flushes),
+            flush_wait_ns: sample.on_disks().map(|used| Nanos(used.causes.flush)),
+            writes: device.map(|device| device.writes),
+            written: device.map(|device| device.written_bytes),
+        }
+    }
+
+    /// The figures in the order of the columns.
+    pub fn texts(&self) -> Vec<String> {
+        let unknown = || "-".to_owned();
+        let count = |n: Option<u64>| n.map_or_else(unknown, grouped);
+        let seconds = |time: Nanos| terms::significant(time.seconds());
+        let by_then = self.by_then.map(|by| format!("{}x", terms::ratio(by)));
+        let written = self.written.map(|w| terms::significant(w.0 as f64 / 1e6));
+        vec![
+            seconds(self.return_ns),
+            self.durable_ns.map_or_else(unknown, seconds),
+            by_then.unwrap_or_else(unknown),
+            count(self.flushes),
+            self.flush_wait_ns.map_or_else(unknown, seconds),
+            count(self.writes),
+            written.unwrap_or_else(unknown),
+        ]
+    }
+
+    /// This on the disk as it is, beside the same on the other.
+    fn beside(&self, other: &Self) -> String {
+        let whole = |row: &Self| row.durable_ns.unwrap_or(row.return_ns);
+        let (here, there) = (whole(self), whole(other));
+        let both = format!("{here} to durable, and {there} on the other disk");
+        let saved = here.0.saturating_sub(there.0);
+        let Some(flushes) = self.flushes.filter(|n| *n > 0 && saved > 0) else {
+            return both;
+        };
+        let share = 100.0 * saved as f64 / here.0.max(1) as f64;
+        format!(
+            "{both}: {share:.0} % of it is what {} flushes cost, {} each",
+            grouped(flushes),
+            Nanos(saved / flushes)
+        )
+    }
+}

@@ -1,0 +1,195 @@
+//! Warnings and cells that were not measured, each told once with a count.
+
+use crate::terms;
+use fsdyno_model::{CacheState, Outcome, ResultSet, Sample, Warning, WarningKind};
+
+/// One kind of doubt with one advice, however often it was raised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// Which kind.
+    pub kind: WarningKind,
+    /// How often it was raised.
+    pub count: usize,
+    /// Where: contender and phase, deduplicated; empty where it is of the whole run.
+    pub places: Vec<String>,
+    /// What was seen, in one place.
+    pub message: String,
+    /// Whether other places have other messages.
+    pub varies: bool,
+    /// What can be done.
+    pub advice: String,
+}
+
+/// Cells of one contender and workload that ended alike without being measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmeasured {
+    /// The contender.
+    pub contender: String,
+    /// The workload.
+    pub workload: String,
+    /// The blocks, counted from 1.
+    pub blocks: Vec<u32>,
+    /// `failed` or `skipped`.
+    pub outcome: &'static str,
+    /// At which stage it failed, or which requirement is missing.
+    pub place: String,
+    /// Why; may have several lines.
+    pub reason: String,
+    /// The way out, where one is known.
+    pub remedy: Option<String>,
+}
+
+impl Doubt {
+    /// The first places, and how many more: `ext4 copy, xfs copy and 4 more`.
+    pub fn places_in_words(&self) -> String {
+        const SHOWN: usize = 4;
+        if self.places.len() <= SHOWN {
+            return terms::list(&self.places);
+        }
+        let shown = self.places[..SHOWN].join(", ");
+        format!("{shown} and {} more", self.places.len() - SHOWN)
+    }
+}
+
+/// All warnings of a run, the most frequent kinds in the order they are first met.
+pub(super) fn doubts(set: &ResultSet) -> Vec<Doubt> {
+    let plan = &set.run.plan;
+    let mut doubts: Vec<Doubt> = Vec::new();
+    for record in &set.cells {
+        let label = plan
+            .contenders
+            .get(record.cell.contender as usize)
+            .map_or("?", |c| c.label.as_str());
+        for warning in &record.warnings {
+            note(&mut doubts, warning, terms::printable(label));
+        }
+        for sample in &record.samples {
+            for warning in sample.warnings.iter().chain(&not_warm(sample)) {
+                let workload = plan.workloads.get(record.cell.workload as usize);
+                let workload = workload.map_or("?", |w| w.name.as_str());
+                let phase = terms::phase(plan.workloads.len(), workload, &sample.label);
+                let place = terms::printable(&format!("{label} {phase}"));
+                note(&mut doubts, warning, place);
+            }
+        }
+    }
+    doubts
+}
+
+/// A doubt about a phase that was to begin warm and did not.
+pub(super) fn not_warm(sample: &Sample) -> Option<Warning> {
+    let cache = &sample.cache;
+    (cache.asked == CacheState::Warm && !cache.proven).then(|| {
+        Warning::new(
+            WarningKind::CacheUnproven,
+            format!(
+                "a warm start could not be proven: {}",
+                cache.doubt.as_deref().unwrap_or("no reason was recorded")
+            ),
+            "do not read these figures as warm: does something else on the machine fill or drop \
+             caches?",
+        )
+    })
+}
+
+fn note(doubts: &mut Vec<Doubt>, warning: &Warning, place: String) {
+    let (message, advice) = (
+        terms::printable(&warning.message),
+        terms::printable(&warning.advice),
+    );
+    match doubts
+        .iter_mut()
+        .find(|d| d.kind == warning.kind && d.advice == advice)
+    {
+        Some(doubt) => {
+            doubt.count += 1;
+            doubt.varies |= doubt.message != message;
+            if !doubt.places.contains(&place) {
+                doubt.places.push(place);
+            }
+        }
+        None => doubts.push(Doubt {
+            kind: warning.kind,
+            count: 1,
+            places: vec![place],
+            message,
+            varies: false,
+            advice,
+        }),
+    }
+}
+
+/// All cells of a run that were not measured.
+pub(super) fn unmeasured(set: &ResultSet) -> Vec<Unmeasured> {
+    let plan = &set.run.plan;
+    let mut all: Vec<Unmeasured> = Vec::new();
+    for record in set.unmeasured() {
+        let (outcome, place, reason, remedy) = match &record.outcome {
+            Outcome::Measured => continue,
+            Outcome::Skipped {
+                requirement,
+                reason,
+                remedy,
+            } => ("skipped", requirement.clone(), reason.clone(), Some(remedy)),
+            Outcome::Failed(failure) => {
+                let errno = failure.errno.as_deref();
+                let known = errno.filter(|e| !failure.message.contains(e));
+                let reason = known.map_or_else(
+                    || failure.message.clone(),
+                    |e| format!("{} ({e})", failure.message),
+                );
+                ("failed", failure.stage.to_string(), reason, None)
+            }
+        };
+        let cell = record.cell;
+        let one = Unmeasured {
+            contender: terms::printable(
+                plan.contenders
+                    .get(cell.contender as usize)
+                    .map_or("?", |c| c.label.as_str()),
+            ),
+            workload: terms::printable(
+                plan.workloads
+                    .get(cell.workload as usize)
+                    .map_or("?", |w| w.name.as_str()),
+            ),
+            blocks: vec![cell.block + 1],
+            outcome,
+            place: terms::printable(&place),
+            reason: terms::printable_lines(&reason),
+            remedy: remedy
+                .filter(|r| !r.is_empty())
+                .map(|r| terms::printable(r)),
+        };
+        match all.iter_mut().find(|known| known.alike(&one)) {
+            Some(known) => known.blocks.extend(one.blocks),
+            None => all.push(one),
+        }
+    }
+    all
+}
+
+impl Unmeasured {
+    fn alike(&self, other: &Self) -> bool {
+        (&self.contender, &self.workload, self.outcome)
+            == (&other.contender, &other.workload, other.outcome)
+            && (&self.place, &self.reason, &self.remedy)
+                == (&other.place, &other.reason, &other.remedy)
+    }
+
+    /// What failed or was skipped, in words: `xfs, untar: failed at mount in block 2`.
+    pub fn heading(&self) -> String {
+        let blocks: Vec<String> = self.blocks.iter().map(u32::to_string).collect();
+        let place = match self.outcome {
+            "failed" => format!("failed at {}", self.place),
+            _ => format!("skipped, needs {}", self.place),
+        };
+        let noun = if blocks.len() == 1 { "block" } else { "blocks" };
+        format!(
+            "{}, {}: {place} in {noun} {}",
+            self.contender,
+            self.workload,
+            terms::list(&blocks)
+        )
+    }
+}

@@ -1,0 +1,484 @@
+//! A run beside a published table: figures, ranks, and what became of the conclusions, on runs
+//! made up so that each of these is met.
+
+use crate::fixture;
+use crate::wide;
+use fsdyno_model::{
+    Better, Bytes, CacheState, Contender, DatasetChoice, Figure, Fragmentation, Nanos, PhasePlan,
+    ResultSet, Workload,
+};
+use fsdyno_report::published::{Holding, Published, PublishedComparison, Table, find};
+use fsdyno_report::{Format, Options, render_comparison, render_published};
+
+const MS: u64 = 1_000_000;
+
+fn phase(kind: &str) -> PhasePlan {
+    PhasePlan {
+        label: kind.into(),
+        kind: kind.into(),
+        cache: CacheState::Cold,
+        pattern: None,
+        parameters: std::collections::BTreeMap::new(),
+    }
+}
+
+fn work(name: &str, kinds: &[&str]) -> Workload {
+    Workload {
+        name: name.into(),
+        dataset: DatasetChoice::Generated(name.into()),
+        phases: kinds.iter().map(|kind| phase(kind)).collect(),
+    }
+}
+
+/// A run of some workloads of 2008; `times` are milliseconds to return by phase and contender.
+/// Of block to block a time grows by 1 %.
+fn run(contenders: &[&str], workloads: &[Workload], times: &[&[u64]], repeats: u32) -> ResultSet {
+    let mut set = fixture::with(contenders, workloads, repeats);
+    for contender in &mut set.run.plan.contenders {
+        let known = |_: &str| Some(fsdyno_model::FilesystemKind::Block);
+        *contender = Contender::parse(&contender.label, &known).unwrap();
+    }
+    let mut first = 0;
+    for (workload, planned) in (0..).zip(workloads) {
+        for (block, contender) in
+            (0..repeats).flat_map(|b| (0..contenders.len()).map(move |c| (b, c)))
+        {
+            let place = u32::try_from(contender).unwrap();
+            let mut record = fixture::record(&set, block, place, workload, 1);
+            for (at, sample) in record.samples.iter_mut().enumerate() {
+                let time = times[first + at][contender] * MS;
+                sample.return_ns = Nanos(time + time / 100 * u64::from(block));
+            }
+            set.cells.push(record);
+        }
+        first += planned.phases.len();
+    }
+    set
+}
+
+/// What holds, what is reversed, and what cannot be told apart, in one run.
+fn mixed() -> ResultSet {
+    let workloads = [
+        work("music", &["copy"]),
+        work("portage", &["copy", "delete"]),
+        work("avi", &["copy"]),
+        work("ports", &["untar"]),
+    ];
+    run(
+        &["ext2", "ext3", "xfs", "btrfs", "ext4"],
+        &workloads,
+        &[
+            &[800, 801, 790, 805, 700],
+            &[1200, 1500, 1300, 1000, 900],
+            &[500, 600, 90, 1900, 400],
+            &[5000, 3000, 2000, 4000, 3000],
+            &[1000, 1000, 1000, 1000, 1000],
+        ],
+        3,
+    )
+}
+
+/// The same as a run of the suite that does what was done then.
+pub fn classic() -> ResultSet {
+    let mut set = mixed();
+    set.run.plan.name = "classic-2008".into();
+    set
+}
+
+fn table(name: &str) -> Table {
+    find(name).unwrap().read().unwrap()
+}
+
+/// A run of one lab beside a table.
+fn alone(set: &ResultSet, table: &Table) -> PublishedComparison {
+    let mut against = PublishedComparison::in_each_lab(set, table).unwrap();
+    assert_eq!(against.len(), 1);
+    against.remove(0)
+}
+
+fn text(against: &PublishedComparison, format: Format, options: &Options) -> String {
+    String::from_utf8(render_comparison(std::slice::from_ref(against), format, options).unwrap())
+        .unwrap()
+}
+
+#[test]
+fn a_run_is_laid_beside_a_table_character_by_character() {
+    let against = alone(&mixed(), &table("btrfs-2008"));
+    insta::assert_snapshot!(
+        "against_terminal",
+        text(&against, Format::Terminal, &wide(80))
+    );
+    insta::assert_snapshot!(
+        "against_markdown",
+        text(&against, Format::Markdown, &wide(80))
+    );
+    insta::assert_snapshot!("against_csv", text(&against, Format::Csv, &wide(80)));
+    insta::assert_snapshot!("against_json", text(&against, Format::Json, &wide(80)));
+}
+
+#[test]
+fn ratios_ranks_and_their_correlation_are_of_those_that_both_have() {
+    let against = alone(&mixed(), &table("btrfs-2008"));
+    let line = |label: &str| against.lines.iter().find(|l| l.label == label).unwrap();
+    let copy = line("portage copy");
+    let ranks: Vec<_> = copy
+        .entries
+        .iter()
+        .map(|e| (e.rank_then, e.rank_now))
+        .collect();
+    // Then 88, 101, 1013, 24; now 1200, 1500, 1300, 1000.
+    assert_eq!(ranks, [(2.0, 2.0), (3.0, 4.0), (4.0, 3.0), (1.0, 1.0)]);
+    assert!((copy.rank_correlation.unwrap() - 0.8).abs() < 1e-12);
+    let btrfs = &copy.entries[3];
+    assert!((btrfs.ratio_then.unwrap() - 24.0 / 88.0).abs() < 1e-12);
+    assert!((btrfs.ratio_now.unwrap() - 1000.0 / 1200.0).abs() < 1e-3);
+    // ext3 and xfs share a place then: 156 s both.
+    let avi: Vec<f64> = line("avi copy")
+        .entries
+        .iter()
+        .map(|e| e.rank_then)
+        .collect();
+    assert_eq!(avi, [4.0, 2.5, 2.5, 1.0]);
+    assert_eq!(against.only_now.contenders, ["ext4"]);
+    assert_eq!(against.only_now.phases, ["ports / untar"]);
+    assert_eq!(against.only_then.phases, ["iso copy"]);
+}
+
+#[test]
+fn a_conclusion_holds_is_reversed_or_cannot_be_said() {
+    let against = alone(&mixed(), &table("btrfs-2008"));
+    let of = |begin: &str| {
+        let mut told = against.conclusions.iter();
+        told.find(|t| t.says.starts_with(begin)).unwrap()
+    };
+    for (begin, holding) in [
+        // Copies of a Portage tree are, copies of a large file are no longer.
+        ("Btrfs copies", Holding::InPart),
+        ("ext3 copies a music folder", Holding::CannotBeSaid),
+        ("Deleting is not", Holding::Holds),
+        // Slowest at copying then, and neither at copying nor at deleting now.
+        ("XFS is the slowest", Holding::InPart),
+        ("ReiserFS deletes", Holding::NotTested),
+        ("With large files ext2", Holding::Holds),
+        ("It takes two disks", Holding::NotTested),
+    ] {
+        assert_eq!(of(begin).holding, holding, "{begin}: {}", of(begin).today());
+    }
+    let words = of("ext3 copies a music folder").today();
+    assert!(words.contains("ext3 is not to be told from"), "{words}");
+    let words = of("ReiserFS deletes").today();
+    assert_eq!(words, "there are no figures of reiserfs and zfs");
+    let words = of("With large files ext2").today();
+    assert!(
+        words.contains("(2 of 6 comparisons can be made)"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_other_way_round_is_reversed_and_too_few_repeats_say_nothing() {
+    let workloads = [work("portage", &["copy"])];
+    let times: &[&[u64]] = &[&[2000, 1000]];
+    let of = |repeats| {
+        let set = run(&["ext2", "ext3"], &workloads, times, repeats);
+        let against = alone(&set, &table("btrfs-2008"));
+        let mut told = against.conclusions.iter();
+        let told = told.find(|t| t.says.contains("the journal costs")).unwrap();
+        (told.holding, told.today())
+    };
+    let (holding, words) = of(3);
+    assert_eq!(holding, Holding::Reversed);
+    assert_eq!(words, "ext2 is behind ext3 (portage copy)");
+    let (holding, words) = of(2);
+    assert_eq!(holding, Holding::CannotBeSaid);
+    assert!(
+        words.contains("not judged, for want of figures, beside ext3"),
+        "{words}"
+    );
+}
+
+#[test]
+fn one_contender_alone_is_told_without_ratio_or_rank() {
+    let set = run(&["ext4", "ext2"], &[work("iso", &["copy"])], &[&[9, 10]], 3);
+    let against = alone(&set, &table("btrfs-2008"));
+    let text = text(&against, Format::Terminal, &wide(80));
+    assert!(
+        !text.contains("base") && !text.contains("Spearman"),
+        "{text}"
+    );
+    assert!(against.lines[0].rank_correlation.is_none());
+}
+
+#[test]
+fn another_file_system_may_stand_in_the_place_of_one_that_is_not_there_and_is_told() {
+    let workloads = [work("music", &["copy"])];
+    let at = |contenders: &[&str], times: &[u64]| {
+        let set = run(contenders, &workloads, &[times], 3);
+        alone(&set, &table("zfs-two-disks-2008"))
+    };
+    let against = at(&["btrfs@pool2", "ext4", "btrfs"], &[100, 100, 200]);
+    let pairs: Vec<_> = against
+        .contenders
+        .iter()
+        .map(|pair| (pair.now.as_str(), pair.then.as_str(), pair.instead))
+        .collect();
+    assert_eq!(
+        pairs,
+        [("btrfs@pool2", "zfs 2 disks", true), ("btrfs", "zfs", true)]
+    );
+    assert_eq!(against.conclusions[0].holding, Holding::Holds);
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        let told = text(&against, format, &wide(200));
+        let words = "btrfs@pool2 for zfs 2 disks and btrfs for zfs: not the same";
+        assert!(told.contains(words), "{format}: {told}");
+    }
+    // Where the same is there, nobody stands in its place.
+    let against = at(&["btrfs", "zfs"], &[200, 100]);
+    let pairs: Vec<_> = against.contenders.iter().map(|p| p.now.as_str()).collect();
+    assert_eq!(pairs, ["zfs"]);
+}
+
+#[test]
+fn what_shares_nothing_is_refused_with_what_is_missing() {
+    let of = |contenders: &[&str], workload: Workload| {
+        let times: Vec<u64> = vec![10; contenders.len()];
+        let set = run(contenders, &[workload], &[&times], 3);
+        PublishedComparison::in_each_lab(&set, &table("btrfs-2008"))
+            .unwrap_err()
+            .to_string()
+    };
+    let error = of(&["ext4"], work("iso", &["copy"]));
+    assert!(
+        error.ends_with("the run has no contender of the table"),
+        "{error}"
+    );
+    let error = of(&["ext2"], work("mixed", &["copy"]));
+    assert!(
+        error.ends_with("the run has no phase of the table"),
+        "{error}"
+    );
+    // Other mount options, another cache state: not the same.
+    let error = of(&["ext2:noatime"], work("iso", &["copy"]));
+    assert!(error.ends_with("no contender of the table"), "{error}");
+    let mut warm = work("iso", &["copy"]);
+    warm.phases[0].cache = CacheState::AsLeft;
+    assert!(of(&["ext2"], warm).ends_with("no phase of the table"));
+    let set = run(&["ext2"], &[work("iso", &["copy"])], &[], 0);
+    let error = PublishedComparison::in_each_lab(&set, &table("btrfs-2008")).unwrap_err();
+    assert!(error.to_string().ends_with("was measured"), "{error}");
+}
+
+const RATES: &str = r#"
+title = "rates and fragments"
+year = 2001
+source = "a table made up"
+machine = "none"
+measured = "not at all"
+suite = "rates"
+contender = [
+  { label = "a", filesystem = "a", today = ["a"] },
+  { label = "b", filesystem = "b", today = ["b"] },
+]
+conclusion = [{ says = "a writes faster.", phases = ["out/write"], ahead = ["a"], behind = ["b"] }]
+
+[[line]]
+label = "write"
+rows = ["out/write"]
+workload = "out"
+dataset = "out"
+kind = "copy"
+cache = "cold"
+today = { figure = "write" }
+
+[[line]]
+label = "fragments"
+rows = ["out/fragments"]
+workload = "out"
+dataset = "out"
+kind = "copy"
+cache = "cold"
+today = { fragments-per-file = { above = 16384 } }
+"#;
+
+const RATES_FIGURES: &str = "\
+table,year,system,kernel,filesystem,variant,layout,test,phase,value,unit,better
+rates,2001,x,k,a,,single,out,write,900,KB/s,higher
+rates,2001,x,k,b,,single,out,write,300,KB/s,higher
+rates,2001,x,k,a,,single,out,fragments,1.5,fragments/file,lower
+rates,2001,x,k,b,,single,out,fragments,1.25,fragments/file,lower
+";
+
+#[test]
+fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file() {
+    let published = Published {
+        name: "rates",
+        header: RATES,
+        figures: RATES_FIGURES,
+    };
+    let mut set = run(&["a", "b"], &[work("out", &["copy"])], &[&[10, 10]], 3);
+    for record in &mut set.cells {
+        let fast = record.cell.contender == 0;
+        let sample = &mut record.samples[0];
+        sample.figures.push(Figure {
+            name: "write".into(),
+            value: if fast { 5000.0 } else { 2000.0 },
+            unit: "KiB/s".into(),
+            better: Better::Higher,
+        });
+        sample.fragmentation = Some(Fragmentation {
+            floor: Bytes(16_385),
+            files: 10,
+            fragments: if fast { 12 } else { 30 },
+            unavailable: (record.cell.block == 2).then(|| "no FIEMAP".into()),
+            ..Fragmentation::default()
+        });
+    }
+    let against = alone(&set, &published.read().unwrap());
+    let write = &against.lines[0];
+    assert_eq!(
+        (write.entries[0].rank_then, write.entries[0].rank_now),
+        (1.0, 1.0)
+    );
+    assert!(write.entries[0].best_now && !write.entries[1].best_now);
+    assert_eq!(write.heading(), "write (KB/s)");
+    assert_eq!(against.conclusions[0].holding, Holding::Holds);
+    let fragments = &against.lines[1];
+    // What could not be counted is left out, and not zero.
+    assert_eq!(fragments.entries[0].repeats, 2);
+    assert!((fragments.entries[1].now - 3.0).abs() < 1e-12);
+    assert_eq!(
+        (
+            fragments.entries[0].rank_then,
+            fragments.entries[0].rank_now
+        ),
+        (2.0, 1.0)
+    );
+    // A count over all files is not the figure of then.
+    for record in &mut set.cells {
+        record.samples[0].fragmentation.as_mut().unwrap().floor = Bytes(0);
+    }
+    let against = alone(&set, &published.read().unwrap());
+    assert_eq!(against.lines.len(), 1);
+    assert_eq!(against.only_then.phases, ["out fragments"]);
+}
+
+#[test]
+fn of_two_phases_of_one_kind_each_is_laid_beside_its_own_by_its_label() {
+    let table = table("bonnie-2001");
+    let stat = |label: &str| PhasePlan {
+        label: label.into(),
+        cache: CacheState::AsLeft,
+        ..phase("bonnie-stat")
+    };
+    let workload = Workload {
+        name: "bonnie-10mb".into(),
+        dataset: DatasetChoice::parse("none"),
+        phases: ["stat random", "another", "stat"].map(stat).into(),
+    };
+    let times: &[&[u64]] = &[&[30, 30], &[20, 20], &[10, 10]];
+    let mut set = run(&["ext2", "xfs"], &[workload], times, 3);
+    for sample in set.cells.iter_mut().flat_map(|record| &mut record.samples) {
+        let seconds = sample.return_ns.seconds();
+        let rate = Figure::new("rate", 1.0 / seconds, "1/s", Better::Higher);
+        let cpu = Figure::new("cpu", seconds, "%", Better::Lower);
+        sample.figures = vec![rate, cpu];
+    }
+    let against = alone(&set, &table);
+    let told: Vec<_> = against
+        .lines
+        .iter()
+        .map(|line| (line.heading(), line.entries[0].then, line.entries[0].now))
+        .collect();
+    let told: Vec<_> = told
+        .iter()
+        .map(|(heading, then, now)| (heading.as_str(), *then, (now * 100.0).round()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("stat (files/s)", 278.0, 9901.0),
+            ("stat cpu (%cpu)", 99.0, 1.0),
+            ("stat random (files/s)", 284.0, 3300.0),
+            ("stat random cpu (%cpu)", 100.0, 3.0),
+        ]
+    );
+    assert_eq!(against.only_now.phases, ["another"]);
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    use unicode_width::UnicodeWidthStr;
+    let against = alone(&mixed(), &table("btrfs-2008"));
+    for (width, clock) in [60, 80, 120]
+        .into_iter()
+        .flat_map(|w| [(w, false), (w, true)])
+    {
+        let options = Options {
+            width,
+            clock,
+            color: false,
+            ..Options::default()
+        };
+        let mut texts = vec![text(&against, Format::Terminal, &options)];
+        for published in fsdyno_report::published::ALL {
+            let bytes = render_published(published, Format::Terminal, &options).unwrap();
+            texts.push(String::from_utf8(bytes).unwrap());
+        }
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            assert!(line.width() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn the_page_asks_for_nothing_and_lets_no_label_in_as_markup() {
+    let mut set = mixed();
+    set.run.plan.contenders[0].label = "<script>alert(1)</script>".into();
+    let against = alone(&set, &table("btrfs-2008"));
+    let page = text(&against, Format::Html, &wide(80));
+    let table = render_published(find("atime-2007").unwrap(), Format::Html, &wide(80)).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    for page in [&page, &table] {
+        // The ends of whiskers are drawn once, on the page itself.
+        let page = page.replace("url(#cap)", "");
+        for outside in [
+            "http:", "https:", "src=", "<link", "@import", "url(", "<script",
+        ] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+        for element in ["table", "tr", "td", "th", "ul", "li", "section", "div"] {
+            let opened = page.matches(&format!("<{element} ")).count()
+                + page.matches(&format!("<{element}>")).count();
+            let closed = page.matches(&format!("</{element}>")).count();
+            assert_eq!(opened, closed, "{element}");
+        }
+    }
+    assert!(page.contains("&lt;") && page.contains("rank correlation 0.80 of 4"));
+    assert!(page.contains("is reversed in part"));
+    assert!(table.contains("★ 14.773"));
+}
+
+#[test]
+fn a_table_is_shown_as_it_was_laid_out() {
+    let shown = |name: &str, format, clock| {
+        let options = Options {
+            clock,
+            ..Options::default()
+        };
+        let bytes = render_published(find(name).unwrap(), format, &options).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    insta::assert_snapshot!(
+        "published_terminal",
+        shown("btrfs-2008", Format::Terminal, true)
+    );
+    insta::assert_snapshot!(
+        "published_markdown",
+        shown("bonnie-2001", Format::Markdown, false)
+    );
+    let csv = shown("mongo-2001", Format::Csv, false);
+    assert_eq!(csv, find("mongo-2001").unwrap().figures);
+    let json: serde_json::Value =
+        serde_json::from_str(&shown("ufs-async-2004", Format::Json, false)).unwrap();
+    assert_eq!(json["rows"][0]["values"][0], 136.0);
+}

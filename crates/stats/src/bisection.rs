@@ -1,0 +1,19 @@
+//! Where a growing function reaches a level.
+
+/// The place between two at which a growing function reaches a level, by halving, to the last digits
+/// of what it is between.
+pub(crate) fn bisect(
+    function: impl Fn(f64) -> f64,
+    level: f64,
+    (mut low, mut high): (f64, f64),
+) -> f64 {
+    for _ in 0..80 {
+        let middle = f64::midpoint(low, high);
+        if function(middle) < level {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
