@@ -5,7 +5,7 @@
 use super::listing::Listing;
 use super::meta::{Kind, Meta, Moment};
 use super::{DataFile, Engine, LoadError, Target};
-use crate::datasets::packed;
+use crate::datasets::{DatasetError, packed};
 use fsdyno_model::plan::CopyMethod;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{
@@ -587,9 +587,12 @@ impl Engine for Sync {
         path: &Path,
         stop: &fsdyno_model::CancelToken,
     ) -> Result<Box<dyn Read + Send>, LoadError> {
-        let stream = packed::open(path, u64::MAX, stop).map_err(|error| LoadError::Archive {
-            path: path.to_owned(),
-            reason: error.to_string(),
+        let stream = packed::open(path, u64::MAX, stop).map_err(|error| match error {
+            DatasetError::Stopped => LoadError::Stopped,
+            error => LoadError::Archive {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            },
         })?;
         Ok(Box::new(stream))
     }

@@ -49,8 +49,11 @@ fn tools(job: &Job<'_>) -> ToolRun {
 }
 
 #[cold]
-fn broken_archive(archive: &Path, broken: Broken) -> LoadError {
+fn broken_archive(job: &Job<'_>, broken: Broken) -> LoadError {
+    let archive = job.archive;
     match broken {
+        // The reader of an archive fails once a stop is requested.
+        Broken::Read(_) if job.stop.requested() => LoadError::Stopped,
         Broken::Read(source) => LoadError::io("read", archive, source),
         Broken::Content(reason) => LoadError::Archive {
             path: archive.to_owned(),
@@ -78,7 +81,7 @@ fn run<E: Engine>(
         directories: 1,
         ..Tally::default()
     };
-    let refused = |broken| broken_archive(job.archive, broken);
+    let refused = |broken| broken_archive(job, broken);
     let timeline = &mut scratch.timeline;
     while members.next(&mut stream, &mut member).map_err(refused)? {
         if job.stop.requested() {
@@ -141,7 +144,7 @@ fn file<E: Engine>(
             for &(offset, length) in stretches {
                 let Some(rest) = left.checked_sub(length) else {
                     let reason = "has a map of holes that does not fit its data".to_owned();
-                    return Err(broken_archive(job.archive, Broken::Content(reason)));
+                    return Err(broken_archive(job, Broken::Content(reason)));
                 };
                 left = rest;
                 engine.seek(&mut file, offset)?;
@@ -150,7 +153,7 @@ fn file<E: Engine>(
             engine.set_size(&mut file, member.meta.size)?;
             stream
                 .skip(left)
-                .map_err(|error| broken_archive(job.archive, error.into()))?;
+                .map_err(|error| broken_archive(job, error.into()))?;
         }
     }
     let made = Target::File(&file);
@@ -171,7 +174,7 @@ fn pour<E: Engine>(
         let piece = usize::try_from(length).map_or(stream.room(), |left| left.min(stream.room()));
         let data = stream
             .take(piece)
-            .map_err(|error| broken_archive(job.archive, error.into()))?;
+            .map_err(|error| broken_archive(job, error.into()))?;
         engine.write(file, data)?;
         length -= piece as u64;
         if length > 0 && job.stop.requested() {

@@ -2,8 +2,8 @@
 //! directory of the last member. A directory gets its mode and times when it is left, so that
 //! nothing but the chain is remembered.
 
-use super::member::{Broken, Member};
-use super::{Path, broken_archive};
+use super::Path;
+use super::member::Member;
 use crate::engines::meta::{Kind, Meta, Moment};
 use crate::engines::{Engine, LoadError, Target};
 use crate::workloads::attributes::{Creation, Keeper};
@@ -97,7 +97,10 @@ impl<'a, E: Engine> Place<'a, E> {
         archive: &Path,
         path: &[u8],
     ) -> Result<Option<CString>, LoadError> {
-        let refused = |reason| broken_archive(archive, Broken::Content(reason));
+        let refused = |reason| LoadError::Archive {
+            path: archive.to_owned(),
+            reason,
+        };
         let mut depth = 0;
         let mut on_chain = true;
         let mut last: Option<&[u8]> = None;
@@ -226,7 +229,10 @@ impl<'a, E: Engine> Place<'a, E> {
         name: &CStr,
         member: &Member,
     ) -> Result<(), LoadError> {
-        let refused = |reason| broken_archive(archive, Broken::Content(reason));
+        let refused = |reason| LoadError::Archive {
+            path: archive.to_owned(),
+            reason,
+        };
         // Opened part by part from the root: a symbolic link on the way is refused.
         let mut at: Option<E::Dir> = None;
         let mut last: Option<CString> = None;
