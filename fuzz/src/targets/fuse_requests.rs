@@ -3,8 +3,8 @@
 
 use super::disk::NULL;
 use crate::bytes::Input;
-use fsdyno_disk::fronts::fuse::{Fuse, Owner};
-use fsdyno_disk::fronts::vhost::Served;
+use fsdyno_disk::transports::fuse::{Fuse, Owner};
+use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, Faults, Memory, StoreError};
 use fsdyno_model::{Bytes, Nanos};
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! Frames between host and guest: as they come, and as messages in correct frames. What is read is
 //! sent again and read back to the same.
 
-use fsdyno_lab::fuzz::{Ear, Mouth, Task, Word};
+use fsdyno_lab::fuzz::{FrameReader, FrameWriter, GuestMessage, Task};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -12,18 +12,18 @@ pub fn check(input: &[u8]) {
 }
 
 fn both(line: &[u8]) {
-    messages::<Word>(line);
+    messages::<GuestMessage>(line);
     messages::<Task>(line);
 }
 
 fn messages<M: Serialize + DeserializeOwned>(line: &[u8]) {
-    let mut ear: Ear<_, M> = Ear::new(line);
+    let mut ear: FrameReader<_, M> = FrameReader::new(line);
     while let Ok(Some(message)) = ear.hear() {
         let mut sent = Vec::new();
-        if Mouth(&mut sent).say(&message).is_err() {
+        if FrameWriter(&mut sent).say(&message).is_err() {
             continue;
         }
-        let again = Ear::<_, M>::new(sent.as_slice()).hear();
+        let again = FrameReader::<_, M>::new(sent.as_slice()).hear();
         let again = again.expect("what was said is heard").expect("a message");
         assert_eq!(
             serde_json::to_value(&again).ok(),

@@ -2,7 +2,7 @@
 //! over its headers counts.
 
 use fsdyno_load::datasets;
-use fsdyno_model::{Bytes, DatasetChoice, Stop};
+use fsdyno_model::{Bytes, CancelToken, DatasetChoice};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::Write;
@@ -15,8 +15,13 @@ pub fn check(input: &[u8]) {
     let mut file = File::from(memfd_create("archive", MemfdFlags::CLOEXEC).expect("a memfd"));
     file.write_all(input).expect("memory");
     let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
-    let Ok(dataset) = datasets::open(&DatasetChoice::Tar(path), 0, 1.0, Some(ROOM), &Stop::new())
-    else {
+    let Ok(dataset) = datasets::open(
+        &DatasetChoice::Tar(path),
+        0,
+        1.0,
+        Some(ROOM),
+        &CancelToken::new(),
+    ) else {
         return;
     };
     let facts = dataset.facts();

@@ -3,7 +3,7 @@
 
 use super::disk::NULL;
 use crate::bytes::Input;
-use fsdyno_disk::fronts::vhost::{Connection, Offer};
+use fsdyno_disk::transports::vhost_user::{Connection, Offer};
 use fsdyno_disk::{Disk, Faults, Memory};
 use fsdyno_model::Bytes;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
