@@ -7,6 +7,12 @@ use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
+/// The generated dataset of that name, of seed 1, for as much room as it takes.
+fn generated(name: &str, scale: f64) -> Box<dyn Dataset> {
+    let choice = DatasetChoice::Generated(name.into());
+    open(&choice, 1, scale, None, &CancelToken::new()).unwrap()
+}
+
 /// Hashes everything that is emitted; content where it is small enough.
 #[derive(Default)]
 struct Hashing {
@@ -100,16 +106,7 @@ fn the_known_word_is_in_its_share_of_a_portage_tree() {
 }
 
 fn facts(name: &str, scale: f64) -> Facts {
-    open(
-        &DatasetChoice::Generated(name.into()),
-        1,
-        scale,
-        None,
-        &CancelToken::new(),
-    )
-    .unwrap()
-    .facts()
-    .clone()
+    generated(name, scale).facts().clone()
 }
 
 #[test]
@@ -197,14 +194,7 @@ fn an_unknown_name_is_told_the_known_ones() {
 #[test]
 fn a_dataset_that_is_no_archive_says_what_can_be_unpacked() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(
-        &DatasetChoice::Generated("music".into()),
-        1,
-        0.01,
-        None,
-        &CancelToken::new(),
-    )
-    .unwrap();
+    let dataset = generated("music", 0.01);
     let mut work_dir = WorkDir::new(root.path());
     let error = dataset
         .lay(&mut work_dir, Form::Archive, &CancelToken::new())
@@ -216,14 +206,7 @@ fn a_dataset_that_is_no_archive_says_what_can_be_unpacked() {
 #[test]
 fn a_laid_tree_holds_what_the_facts_say() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(
-        &DatasetChoice::Generated("portage".into()),
-        1,
-        0.005,
-        None,
-        &CancelToken::new(),
-    )
-    .unwrap();
+    let dataset = generated("portage", 0.005);
     let mut work_dir = WorkDir::new(root.path());
     dataset
         .lay(&mut work_dir, Form::Tree, &CancelToken::new())
@@ -250,14 +233,7 @@ fn a_laid_tree_holds_what_the_facts_say() {
 #[test]
 fn the_archive_of_ports_unpacks_to_its_tree() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(
-        &DatasetChoice::Generated("ports".into()),
-        1,
-        0.01,
-        None,
-        &CancelToken::new(),
-    )
-    .unwrap();
+    let dataset = generated("ports", 0.01);
     let mut work_dir = WorkDir::new(root.path());
     dataset
         .lay(&mut work_dir, Form::Tree, &CancelToken::new())
@@ -279,14 +255,7 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
 #[test]
 fn a_wish_to_stop_is_heard() {
     let root = tempfile::tempdir().unwrap();
-    let dataset = open(
-        &DatasetChoice::Generated("portage".into()),
-        1,
-        0.01,
-        None,
-        &CancelToken::new(),
-    )
-    .unwrap();
+    let dataset = generated("portage", 0.01);
     let stop = CancelToken::new();
     stop.request();
     let laid = dataset.lay(&mut WorkDir::new(root.path()), Form::Tree, &stop);
@@ -358,14 +327,7 @@ fn memory_of_many_files() {
     println!("at the start: {}", peak());
     println!("{} files counted: {}", facts("portage", 8.5).files, peak());
     let root = tempfile::tempdir_in("/dev/shm").unwrap();
-    let dataset = open(
-        &DatasetChoice::Generated("portage".into()),
-        1,
-        1.7,
-        None,
-        &CancelToken::new(),
-    )
-    .unwrap();
+    let dataset = generated("portage", 1.7);
     let mut work_dir = WorkDir::new(root.path());
     let start = std::time::Instant::now();
     dataset
@@ -392,14 +354,7 @@ fn memory_of_many_files() {
     let compared = crate::trees::compare(a, b, &CancelToken::new()).unwrap();
     assert!(compared.equal(), "{:?}", compared.differences);
     println!("compared in {:?}: {}", start.elapsed(), peak());
-    let ports = open(
-        &DatasetChoice::Generated("ports".into()),
-        1,
-        1.0,
-        None,
-        &CancelToken::new(),
-    )
-    .unwrap();
+    let ports = generated("ports", 1.0);
     let start = std::time::Instant::now();
     ports
         .lay(&mut work_dir, Form::Archive, &CancelToken::new())
