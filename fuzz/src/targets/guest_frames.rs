@@ -17,8 +17,8 @@ fn both(line: &[u8]) {
 }
 
 fn messages<M: Serialize + DeserializeOwned>(line: &[u8]) {
-    let mut ear: FrameReader<_, M> = FrameReader::new(line);
-    while let Ok(Some(message)) = ear.hear() {
+    let mut reader: FrameReader<_, M> = FrameReader::new(line);
+    while let Ok(Some(message)) = reader.hear() {
         let mut sent = Vec::new();
         if FrameWriter(&mut sent).say(&message).is_err() {
             continue;
