@@ -297,7 +297,7 @@ mod tests {
         holder.join().unwrap();
         let reason = end.unwrap_err().to_string();
         assert!(reason.contains("the second worker fails"), "{reason}");
-        assert!(reason.contains("apart.rs"), "{reason}");
+        assert!(reason.contains(file!()), "{reason}");
     }
 
     #[test]
