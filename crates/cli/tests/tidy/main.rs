@@ -7,6 +7,7 @@ mod crates;
 mod form;
 mod fuzz;
 mod reach;
+mod retired;
 mod source;
 
 use source::Source;
