@@ -3,7 +3,7 @@
 use fsdyno_host::guest;
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools::{self, Form, Given, Parameter, Program};
-use fsdyno_load::{datasets, engines, workloads};
+use fsdyno_load::{engines, workloads};
 use fsdyno_model::{Availability, Need, Requirement};
 use fsdyno_run::resolve::{
     Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
@@ -21,7 +21,10 @@ pub fn catalogue() -> Catalogue {
             .iter()
             .map(|engine| engine.name.to_owned())
             .collect(),
-        datasets: datasets::ALL.iter().map(|set| dataset(set)).collect(),
+        datasets: fsdyno_datasets::ALL
+            .iter()
+            .map(|set| dataset(set))
+            .collect(),
         ..Catalogue::default()
     }
 }
@@ -112,14 +115,14 @@ fn parameter(one: &Parameter) -> ParameterEntry {
     }
 }
 
-fn dataset(set: &datasets::Generator) -> DatasetEntry {
+fn dataset(set: &fsdyno_datasets::Generator) -> DatasetEntry {
     DatasetEntry {
         name: set.name.to_owned(),
         form: match set.shape {
-            datasets::Shape::Tree | datasets::Shape::Grown(_) => DatasetForm::Tree,
-            datasets::Shape::Archive(_) => DatasetForm::Archive,
-            datasets::Shape::File => DatasetForm::File,
-            datasets::Shape::Nothing => DatasetForm::Nothing,
+            fsdyno_datasets::Shape::Tree | fsdyno_datasets::Shape::Grown(_) => DatasetForm::Tree,
+            fsdyno_datasets::Shape::Archive(_) => DatasetForm::Archive,
+            fsdyno_datasets::Shape::File => DatasetForm::File,
+            fsdyno_datasets::Shape::Nothing => DatasetForm::Nothing,
         },
     }
 }

@@ -1,7 +1,7 @@
 //! One cell with everything it refers to, looked up.
 
 use crate::preflight::{Preflight, Prepared};
-use fsdyno_load::datasets::{Dataset, DatasetError};
+use fsdyno_datasets::{Dataset, DatasetError};
 use fsdyno_load::workloads;
 use fsdyno_model::{Bytes, Cell, Contender, Daemon, PhasePlan, Plan, Workload};
 use fsdyno_recipes::Filesystem;

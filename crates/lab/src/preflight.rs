@@ -3,7 +3,7 @@
 
 use crate::labs::ssh::refused;
 use crate::{filled, in_memory};
-use fsdyno_load::datasets::{self, Dataset, DatasetError, Form};
+use fsdyno_datasets::{Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
 use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
@@ -62,7 +62,7 @@ impl Prepared {
         if place.get().is_none() {
             // Only generated datasets differ between blocks: no input is read.
             let seed = plan.dataset_seed(block);
-            let opened = datasets::open(
+            let opened = fsdyno_datasets::open(
                 &workload.dataset,
                 seed,
                 plan.scale,
@@ -236,11 +236,12 @@ impl Preflight {
                 Arc::clone(dataset)
             } else {
                 let seed = plan.dataset_seed(0);
-                let dataset = datasets::open(&workload.dataset, seed, plan.scale, room, stop)
-                    .map_err(|source| PreflightError::Dataset {
-                        dataset: workload.dataset.clone(),
-                        source,
-                    })?;
+                let dataset =
+                    fsdyno_datasets::open(&workload.dataset, seed, plan.scale, room, stop)
+                        .map_err(|source| PreflightError::Dataset {
+                            dataset: workload.dataset.clone(),
+                            source,
+                        })?;
                 let dataset: Arc<dyn Dataset> = Arc::from(dataset);
                 opened.push((workload.dataset.clone(), Arc::clone(&dataset)));
                 dataset

@@ -9,10 +9,10 @@ use crate::labs::guest::memory_for;
 use crate::labs::host::fragments;
 use crate::preflight::Preflight;
 use crate::procedure::{self, CellEnd, CellExecutor};
+use fsdyno_datasets::Form;
+use fsdyno_datasets::work_dir::SOURCE;
 use fsdyno_host::guest::{self, PLACE};
-use fsdyno_load::datasets::Form;
 use fsdyno_load::tools;
-use fsdyno_load::work_dir::SOURCE;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{

@@ -100,7 +100,7 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
             .clone()
     };
     let open = |seed| {
-        fsdyno_load::datasets::open(
+        fsdyno_datasets::open(
             &plan.workloads[0].dataset,
             seed,
             plan.scale,

@@ -21,8 +21,8 @@ pub use weight::{
 
 use crate::engines::null::{self, Facts, Null};
 use crate::engines::{self, sync, sync::Sync, tools};
-use crate::work_dir::WorkDir;
 use crate::workloads::{self, Job, Needs, PhaseKind, Scratch};
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};

@@ -4,9 +4,9 @@ mod odd;
 mod phases;
 mod timeline;
 
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_load::engines;
 use fsdyno_load::measure::{self, LoadError, Request};
-use fsdyno_load::work_dir::WorkDir;
 use fsdyno_load::workloads;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::CopyMethod;

@@ -3,7 +3,7 @@
 
 mod phases;
 
-use fsdyno_load::work_dir::WorkDir;
+use fsdyno_datasets::work_dir::WorkDir;
 use phases::{phase, run};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -3,9 +3,9 @@
 mod odd;
 mod phases;
 
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_load::engines;
 use fsdyno_load::measure::LoadError;
-use fsdyno_load::work_dir::WorkDir;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::Tally;
 use odd::{assert_same, describe};

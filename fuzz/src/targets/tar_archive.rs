@@ -1,7 +1,6 @@
 //! Archives of the user's: read whole or refused, plain and packed, and counted as a plain walk
 //! over its headers counts.
 
-use fsdyno_load::datasets;
 use fsdyno_model::{Bytes, CancelToken, DatasetChoice};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -15,7 +14,7 @@ pub fn check(input: &[u8]) {
     let mut file = File::from(memfd_create("archive", MemfdFlags::CLOEXEC).expect("a memfd"));
     file.write_all(input).expect("memory");
     let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
-    let Ok(dataset) = datasets::open(
+    let Ok(dataset) = fsdyno_datasets::open(
         &DatasetChoice::Tar(path),
         0,
         1.0,

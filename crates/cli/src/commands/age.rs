@@ -5,8 +5,8 @@ use crate::args::AgeArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use crate::screen::filling;
+use fsdyno_datasets::states::{self, Progress, StateError};
 use fsdyno_host::signals;
-use fsdyno_load::states::{self, Progress, StateError};
 use fsdyno_model::{CancelToken, Fill, InitialState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 

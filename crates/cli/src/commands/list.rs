@@ -160,7 +160,7 @@ fn suites() -> Result<Vec<Item>, CliError> {
 }
 
 fn datasets() -> Vec<Item> {
-    let generated = fsdyno_load::datasets::ALL
+    let generated = fsdyno_datasets::ALL
         .iter()
         .map(|set| Item::new(set.name, set.title, Vec::new()).from(set.source));
     let own = [

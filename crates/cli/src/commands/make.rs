@@ -3,9 +3,10 @@
 use crate::args::MakeArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
+use fsdyno_datasets::work_dir::WorkDir;
+use fsdyno_datasets::{DatasetError, Form};
 use fsdyno_host::signals;
-use fsdyno_load::datasets::{self, DatasetError, Form};
-use fsdyno_load::work_dir::{Made, RECORD, WorkDir};
+use fsdyno_load::made::{Made, RECORD};
 use fsdyno_model::{CancelToken, DatasetChoice};
 use std::io;
 use std::path::Path;
@@ -30,14 +31,12 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
     signals::install(&stop)?;
     let choice = DatasetChoice::parse(&args.dataset);
     let room = fsdyno_host::counters::space_free(&args.directory)?;
-    let dataset =
-        datasets::open(&choice, args.seed, args.scale, Some(room), &stop).map_err(|error| {
-            match error {
-                DatasetError::Stopped => {
-                    CliError::new(Code::Interrupted, "interrupted; nothing was made")
-                }
-                error => CliError::usage(error),
+    let dataset = fsdyno_datasets::open(&choice, args.seed, args.scale, Some(room), &stop)
+        .map_err(|error| match error {
+            DatasetError::Stopped => {
+                CliError::new(Code::Interrupted, "interrupted; nothing was made")
             }
+            error => CliError::usage(error),
         })?;
     let mut work_dir = WorkDir::new(&args.directory);
     let form = if args.archive {

@@ -8,9 +8,10 @@ use crate::commands::measuring::LockArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, ValueEnum};
+use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_host::signals;
+use fsdyno_load::made::{self, Made};
 use fsdyno_load::measure::{self, LoadError, Measured};
-use fsdyno_load::work_dir::{Made, SOURCE, WorkDir};
 use fsdyno_load::workloads::{self, bonnie, op};
 use fsdyno_model::{
     CacheState, CancelToken, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Tally,
@@ -109,7 +110,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
             args.kind
         )));
     }
-    let mut work_dir = WorkDir::discover(&args.directory, &made)
+    let mut work_dir = made::discover(&args.directory, &made)
         .map_err(|e| CliError::usage(format!("cannot read {}: {e}", args.directory.display())))?;
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();

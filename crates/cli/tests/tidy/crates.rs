@@ -9,12 +9,14 @@ const RESERVED: [(&str, &[&str], &str); 3] = [
     ("rusqlite", &["store"], "only store holds SQL"),
     (
         "rustix",
-        &["files", "host", "load", "lab", "disk", "store", "cli"],
+        &[
+            "files", "datasets", "host", "load", "lab", "disk", "store", "cli",
+        ],
         "it makes no system calls",
     ),
     (
         "libc",
-        &["host", "load"],
+        &["datasets", "host", "load"],
         "only these need more of the system than rustix has",
     ),
 ];

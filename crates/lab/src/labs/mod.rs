@@ -8,7 +8,7 @@ pub(crate) mod recorded;
 pub mod ssh;
 
 use crate::missing::Missing;
-use fsdyno_load::datasets::identity::Identity;
+use fsdyno_datasets::identity::Identity;
 use fsdyno_model::{
     CancelToken, Cell, CellRecord, Event, Failure, LabChoice, Outcome, Plan, Stage,
 };

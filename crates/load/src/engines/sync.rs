@@ -5,7 +5,7 @@
 use super::listing::Listing;
 use super::meta::{Kind, Meta, Moment};
 use super::{DataFile, Engine, LoadError, Target};
-use crate::datasets::{DatasetError, packed};
+use fsdyno_datasets::{DatasetError, packed};
 use fsdyno_model::plan::CopyMethod;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{

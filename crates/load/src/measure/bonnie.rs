@@ -4,9 +4,9 @@ use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_lim
 use crate::engines::LoadError;
 use crate::engines::null::{self, Null};
 use crate::engines::sync::{self, Sync};
-use crate::work_dir::WorkDir;
 use crate::workloads::PhaseKind;
 use crate::workloads::bonnie::{self, Bonnie, Done, Phase, Place};
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::evidence::CacheState;

@@ -1,7 +1,7 @@
 //! What is done, from a seed: numbers only, nothing here reaches a file system.
 
 use super::DIRECTORIES;
-use crate::datasets::seed::Seed;
+use fsdyno_datasets::seed::Seed;
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;

@@ -14,7 +14,7 @@ use std::ffi::CStr;
 use std::io;
 
 /// What is searched for where nothing is said: the word that stands in one of eight generated
-/// text files ([`crate::datasets::text::KNOWN_WORD`]). It means the same to POSIX extended
+/// text files ([`fsdyno_datasets::text::KNOWN_WORD`]). It means the same to POSIX extended
 /// expressions and to ours.
 pub const DEFAULT_PATTERN: &str = "[Ll]ibtool";
 

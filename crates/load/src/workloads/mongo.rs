@@ -132,8 +132,8 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
 mod tests {
     use super::*;
     use crate::engines::sync::Sync;
-    use crate::trees;
     use crate::workloads::Job;
+    use fsdyno_datasets::trees;
     use fsdyno_model::cancel::CancelToken;
     use fsdyno_model::sample::Tally;
     use std::fs;

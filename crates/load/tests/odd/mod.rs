@@ -1,6 +1,6 @@
 //! A tree with everything odd in it, and a description of a tree to compare by.
 
-use fsdyno_load::work_dir::WorkDir;
+use fsdyno_datasets::work_dir::WorkDir;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

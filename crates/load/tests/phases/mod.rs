@@ -1,7 +1,7 @@
 //! Running a phase on a ground.
 
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_load::measure::{self, LoadError, Measured, Request};
-use fsdyno_load::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::disk_use::Point;
 use fsdyno_model::evidence::CacheState;

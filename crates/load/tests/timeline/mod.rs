@@ -2,8 +2,8 @@
 
 use crate::odd;
 use crate::phases::{phase, run};
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_load::measure::{self, Measured};
-use fsdyno_load::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::PhasePlan;
 

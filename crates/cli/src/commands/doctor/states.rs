@@ -2,10 +2,10 @@
 //! with how much room. Whether a plan fits is said by its preflight, not here.
 
 use super::Finding;
+use fsdyno_datasets::states::{self, Manner};
 use fsdyno_host::counters::space_free;
 use fsdyno_host::probe::probe;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
-use fsdyno_load::states::{self, Manner};
 use fsdyno_model::{Availability, Bytes, FilesystemKind, Need};
 use fsdyno_recipes::Filesystem;
 use std::path::Path;

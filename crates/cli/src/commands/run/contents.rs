@@ -3,8 +3,8 @@
 
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_load::datasets::DatasetError;
-use fsdyno_load::datasets::identity::{self, Identity};
+use fsdyno_datasets::DatasetError;
+use fsdyno_datasets::identity::{self, Identity};
 use fsdyno_model::{Bytes, CancelToken, DatasetContent, GuestSize, KernelChoice, Plan, RunInfo};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -5,9 +5,9 @@
 use super::conversation::{Conversation, Silence};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
 use crate::protocol::Task;
+use fsdyno_datasets::seed::Seed;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;
-use fsdyno_load::datasets::seed::Seed;
 use fsdyno_model::{
     Bytes, CacheLoss, CancelToken, Contender, GuestSize, LabChoice, ModelDisk, Nanos, PowerCut,
     Recovery,

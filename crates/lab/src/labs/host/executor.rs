@@ -11,6 +11,8 @@ use crate::job::Job;
 use crate::labs::Below;
 use crate::labs::notes::Notes;
 use crate::procedure::{CellEnd, CellExecutor};
+use fsdyno_datasets::DatasetError;
+use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_host::arrays::Array;
 use fsdyno_host::counters;
 use fsdyno_host::daemons::Running;
@@ -22,9 +24,7 @@ use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_host::tracing::Tracing;
 use fsdyno_host::{cache, command, quiesce};
-use fsdyno_load::datasets::DatasetError;
 use fsdyno_load::measure::{self, LoadError};
-use fsdyno_load::work_dir::WorkDir;
 use fsdyno_load::workloads::Needs;
 use fsdyno_model::{
     CacheEvidence, CancelToken, Daemon, Failure, Mark, ModelDisk, PhasePlan, Stage, Step, Warning,

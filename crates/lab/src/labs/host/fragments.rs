@@ -8,8 +8,8 @@
 use super::executor::HostExecutor;
 use crate::job::Job;
 use crate::procedure::CellEnd;
+use fsdyno_datasets::{fragments, free_space};
 use fsdyno_host::command;
-use fsdyno_load::{fragments, free_space};
 use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(super) fn after(
         .by_call(&counting, || fragments::count(root, floor, stop));
     counted
         .map(Some)
-        .map_err(|error| executor.load_failed(&error))
+        .map_err(|fragments::Stopped| CellEnd::Stopped)
 }
 
 /// In what pieces the free space lies. Figures stand without it: where it cannot be told, the

@@ -3,7 +3,7 @@
 use super::executor::{HostExecutor, SETTLED};
 use crate::job::Job;
 use crate::procedure::{CellEnd, CellExecutor};
-use fsdyno_load::states::{self, Space, StateError};
+use fsdyno_datasets::states::{self, Space, StateError};
 use fsdyno_model::{Bytes, Effective};
 use rustix::fs::{CWD, Mode, OFlags};
 

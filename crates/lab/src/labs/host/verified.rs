@@ -4,7 +4,7 @@ use super::executor::HostExecutor;
 use crate::job::Job;
 use crate::labs::notes::elapsed;
 use crate::procedure::CellEnd;
-use fsdyno_load::trees;
+use fsdyno_datasets::trees;
 use fsdyno_load::workloads::Needs;
 use std::time::Instant;
 

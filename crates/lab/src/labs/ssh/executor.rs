@@ -7,11 +7,11 @@ use super::{devices, phases};
 use crate::job::Job;
 use crate::labs::notes::Notes;
 use crate::procedure::{CellEnd, CellExecutor};
+use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_host::command::Finished;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{Answer, How, SshError};
 use fsdyno_load::tools;
-use fsdyno_load::work_dir::{SOURCE, WorkDir};
 use fsdyno_load::workloads::Needs;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{

@@ -1,9 +1,9 @@
 //! The bytes that are written, laid out before any clock starts.
 
 use super::parameters::Fill;
-use crate::datasets::content::{BUFFER, Content, Stream};
-use crate::datasets::seed::Seed;
 use crate::workloads::buffer::Buffer;
+use fsdyno_datasets::content::{BUFFER, Content, Stream};
+use fsdyno_datasets::seed::Seed;
 
 /// Pieces of the pool that data are taken from.
 const PIECES: usize = 4;

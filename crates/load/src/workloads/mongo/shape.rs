@@ -6,7 +6,7 @@
 //! the original within 3 % (there is no skill in that: sums of so skewed a distribution differ by
 //! more than that between generators).
 
-use crate::datasets::seed::Seed;
+use fsdyno_datasets::seed::Seed;
 
 /// The nominal largest file, bytes.
 const LARGEST_FILE: u64 = 1_000_000;

@@ -2,11 +2,11 @@
 
 use super::workers::{Room, Work};
 use super::{HOME, Phase};
-use crate::datasets::content::{BUFFER, Content, Stream};
-use crate::datasets::seed::Seed;
 use crate::engines::{DataFile, Engine, LoadError};
 use crate::workloads::buffer::Buffer;
 use crate::workloads::tally;
+use fsdyno_datasets::content::{BUFFER, Content, Stream};
+use fsdyno_datasets::seed::Seed;
 use fsdyno_model::sample::Tally;
 
 /// What a device may find or leave out again: each of these is different in what is written.

@@ -1,0 +1,254 @@
+//! Copies a tree as `cp -a` does: names as bytes, links, holes, special files, attributes.
+//!
+//! This lays datasets, untimed. The copies that are measured are the engines' own.
+
+use crate::DatasetError;
+use crate::attributes::{Attributes, Lost};
+use crate::entry;
+use crate::survey::is_sparse;
+use fsdyno_model::CancelToken;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Data is moved in pieces of this length; the wish to stop is looked at between them.
+const PIECE: usize = 1 << 20;
+
+/// What failed: the verb, which side, the reason.
+type Failure = (&'static str, Side, Errno);
+
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    From,
+    To,
+}
+
+/// A file with several names, of which one is copied already.
+struct Linked {
+    /// Its first name in the copy, from the root.
+    path: PathBuf,
+    /// Names that may still come.
+    left: u64,
+}
+
+/// Copies entries from one tree to another.
+pub struct Copier<'s> {
+    from: PathBuf,
+    to: PathBuf,
+    /// Where both stand, below their roots.
+    at: PathBuf,
+    root: OwnedFd,
+    device: u64,
+    links: HashMap<(u64, u64), Linked>,
+    buffer: Box<[u8]>,
+    stop: &'s CancelToken,
+    /// What could not be kept.
+    pub lost: Lost,
+}
+
+impl<'s> Copier<'s> {
+    /// From the tree at `from`, which lies on `device`, into the directory `to`, open as `root`.
+    pub fn new(from: &Path, device: u64, to: &Path, root: OwnedFd, stop: &'s CancelToken) -> Self {
+        Self {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            at: PathBuf::new(),
+            root,
+            device,
+            links: HashMap::new(),
+            buffer: vec![0; PIECE].into(),
+            stop,
+            lost: Lost::default(),
+        }
+    }
+
+    /// Copies all that is in a directory.
+    pub fn directory(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+    ) -> Result<(), DatasetError> {
+        let path = self.from.join(&self.at);
+        entry::each_name(
+            from,
+            |errno| DatasetError::io("list", &path, errno),
+            |name| self.entry(from, to, name),
+        )
+    }
+
+    /// Copies one entry, with all below it.
+    pub fn entry(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<(), DatasetError> {
+        if self.stop.requested() {
+            return Err(DatasetError::Stopped);
+        }
+        self.at.push(OsStr::from_bytes(name.to_bytes()));
+        let copied = self.inode(from, to, name);
+        self.at.pop();
+        copied
+    }
+
+    fn inode(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<(), DatasetError> {
+        let stat =
+            entry::stat(from, name).map_err(|errno| self.failed(("examine", Side::From, errno)))?;
+        let kind = entry::kind(&stat);
+        if kind == FileType::Directory {
+            self.below(from, to, name, &stat)?;
+        } else {
+            if stat.st_nlink > 1 && self.linked(&stat, to, name)? {
+                return Ok(());
+            }
+            self.make(from, to, name, &stat)
+                .map_err(|failure| self.failed(failure))?;
+        }
+        let attributes = Attributes::of(&stat, from, name)
+            .map_err(|errno| self.failed(("read the attributes of", Side::From, errno)))?;
+        let applied = attributes.apply(to, name, &mut self.lost);
+        applied.map_err(|(doing, errno)| self.failed((doing, Side::To, errno)))
+    }
+
+    fn below(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &CStr,
+        stat: &Stat,
+    ) -> Result<(), DatasetError> {
+        fs::mkdirat(to, name, Mode::RWXU)
+            .map_err(|errno| self.failed(("make directory", Side::To, errno)))?;
+        if stat.st_dev != self.device {
+            return Ok(());
+        }
+        let from = entry::open_directory(from, name)
+            .map_err(|errno| self.failed(("open", Side::From, errno)))?;
+        let to = entry::open_directory(to, name)
+            .map_err(|errno| self.failed(("open", Side::To, errno)))?;
+        self.directory(from.as_fd(), to.as_fd())
+    }
+
+    /// Links to the copy of a file that has been met by another name; false if it has not.
+    fn linked(
+        &mut self,
+        stat: &Stat,
+        to: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<bool, DatasetError> {
+        let Some(linked) = self.links.get_mut(&(stat.st_dev, stat.st_ino)) else {
+            #[expect(clippy::useless_conversion, reason = "32 bits wide on some machines")]
+            let left = u64::from(stat.st_nlink) - 1;
+            self.links.insert(
+                (stat.st_dev, stat.st_ino),
+                Linked {
+                    path: self.at.clone(),
+                    left,
+                },
+            );
+            return Ok(false);
+        };
+        linked.left -= 1;
+        let all_met = linked.left == 0;
+        let made = fs::linkat(&self.root, &linked.path, to, name, AtFlags::empty());
+        if all_met {
+            self.links.remove(&(stat.st_dev, stat.st_ino));
+        }
+        made.map_err(|errno| self.failed(("link", Side::To, errno)))?;
+        Ok(true)
+    }
+
+    fn make(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &CStr,
+        stat: &Stat,
+    ) -> Result<(), Failure> {
+        let make_failed = |errno| ("make", Side::To, errno);
+        match entry::kind(stat) {
+            FileType::RegularFile => self.data(from, to, name),
+            FileType::Symlink => {
+                let target = fs::readlinkat(from, name, Vec::new())
+                    .map_err(|errno| ("read the link", Side::From, errno))?;
+                fs::symlinkat(target.as_c_str(), to, name).map_err(make_failed)
+            }
+            kind => {
+                let mode = Mode::RUSR | Mode::WUSR;
+                fs::mknodat(to, name, kind, mode, stat.st_rdev).map_err(make_failed)
+            }
+        }
+    }
+
+    fn data(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<(), Failure> {
+        let read_failed = |errno| ("read", Side::From, errno);
+        let from = entry::open_file(from, name).map_err(|errno| ("open", Side::From, errno))?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let to = fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|errno| ("make", Side::To, errno))?;
+        let stat = fs::fstat(&from).map_err(read_failed)?;
+        if !is_sparse(&stat) {
+            return self.stretch(&from, &to, 0, u64::MAX);
+        }
+        let size = entry::size(&stat);
+        entry::each_stretch(&from, size, read_failed, |start, end| {
+            self.stretch(&from, &to, start, end)
+        })?;
+        fs::ftruncate(&to, size).map_err(|errno| ("write to", Side::To, errno))
+    }
+
+    /// Copies the bytes from `at` to `end`, or to the end of the file.
+    fn stretch(
+        &mut self,
+        from: &OwnedFd,
+        to: &OwnedFd,
+        mut at: u64,
+        end: u64,
+    ) -> Result<(), Failure> {
+        while at < end {
+            if self.stop.requested() {
+                return Err(("read", Side::From, Errno::INTR));
+            }
+            let most = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+            let length = rustix::io::pread(from, &mut self.buffer[..most], at)
+                .map_err(|errno| ("read", Side::From, errno))?;
+            if length == 0 {
+                break;
+            }
+            let mut written = 0;
+            while written < length {
+                let piece = &self.buffer[written..length];
+                written += rustix::io::pwrite(to, piece, at + written as u64)
+                    .map_err(|errno| ("write to", Side::To, errno))?;
+            }
+            at += length as u64;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, (doing, side, errno): Failure) -> DatasetError {
+        if errno == Errno::INTR && self.stop.requested() {
+            return DatasetError::Stopped;
+        }
+        let root = match side {
+            Side::From => &self.from,
+            Side::To => &self.to,
+        };
+        DatasetError::io(doing, root.join(&self.at), errno)
+    }
+}

@@ -1,0 +1,138 @@
+//! `file:FILE`: one file of the user's, laid as a tree that holds it alone.
+
+use crate::copying::Copier;
+use crate::entry;
+use crate::survey::{self, is_sparse};
+use crate::tree::{lost_warnings, make_root};
+use crate::work_dir::{SOURCE, WorkDir};
+use crate::{Dataset, DatasetError, Facts, Form, shown};
+use fsdyno_model::{CancelToken, Warning};
+use rustix::fd::AsFd;
+use rustix::fs::{self, CWD, FileType, Mode, OFlags};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// One file of the user's.
+#[derive(Debug)]
+pub struct SingleFile {
+    directory: PathBuf,
+    name: CString,
+    facts: Facts,
+}
+
+impl SingleFile {
+    /// Finds the file, through symbolic links, and makes sure that it can be read.
+    pub fn open(path: &Path) -> Result<Self, DatasetError> {
+        let io = |doing| move |errno: rustix::io::Errno| DatasetError::io(doing, path, errno);
+        let stat = fs::stat(path).map_err(io("find"))?;
+        if entry::kind(&stat) != FileType::RegularFile {
+            return Err(DatasetError::WrongKind {
+                path: path.to_owned(),
+                is: "no regular file",
+                wanted: "a file",
+                way_out: "for a directory write tree:DIR",
+            });
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = fs::openat(CWD, path, flags, Mode::empty()).map_err(io("open"))?;
+        let size = entry::size(&stat);
+        let mut data = if is_sparse(&stat) { 0 } else { size };
+        if is_sparse(&stat) {
+            entry::each_stretch(&file, size, io("read"), |start, end| {
+                data += end - start;
+                Ok(())
+            })?;
+        }
+        let mut facts = Facts {
+            about: format!("the file {}", shown(path)),
+            ..Facts::default()
+        };
+        facts.add_sparse(size, data);
+        let whole = path
+            .canonicalize()
+            .map_err(|error| DatasetError::io("find", path, error))?;
+        let (Some(directory), Some(name)) = (whole.parent(), whole.file_name()) else {
+            return Err(io("find")(rustix::io::Errno::INVAL));
+        };
+        Ok(Self {
+            directory: directory.to_owned(),
+            // A path that was opened holds no zero byte.
+            name: CString::new(name.as_bytes()).unwrap_or_default(),
+            facts,
+        })
+    }
+}
+
+impl Dataset for SingleFile {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn lay(
+        &self,
+        work_dir: &mut WorkDir,
+        form: Form,
+        stop: &CancelToken,
+    ) -> Result<Vec<Warning>, DatasetError> {
+        if form == Form::Archive {
+            let name = self.name.to_string_lossy();
+            return Err(DatasetError::NoArchive {
+                name: format!("file:{name}"),
+            });
+        }
+        let from = survey::open_root(&self.directory)?;
+        let stat = fs::fstat(&from)
+            .map_err(|errno| DatasetError::io("examine", &self.directory, errno))?;
+        let to = work_dir.root.join(SOURCE);
+        let directory = make_root(&to)?;
+        let copy_root = directory
+            .try_clone()
+            .map_err(|error| DatasetError::io("open", &to, error))?;
+        let mut copier = Copier::new(&self.directory, stat.st_dev, &to, copy_root, stop);
+        copier.entry(from.as_fd(), directory.as_fd(), &self.name)?;
+        fs::fchmod(&directory, Mode::from_raw_mode(0o755))
+            .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
+        let lost = copier.lost;
+        work_dir.trees.push(to);
+        Ok(lost_warnings(lost))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_laid_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("a b\n");
+        std::fs::write(&file, "content").unwrap();
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let dataset = SingleFile::open(&link).unwrap();
+        assert_eq!((dataset.facts().files, dataset.facts().bytes.0), (1, 7));
+        let mut work_dir = WorkDir::new(place.path());
+        let warnings = dataset
+            .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+            .unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        let laid = work_dir.newest().unwrap().join("a b\n");
+        let dates = |path: &Path| path.metadata().unwrap().modified().unwrap();
+        assert_eq!(std::fs::read(&laid).unwrap(), b"content");
+        assert_eq!(dates(&laid), dates(&file));
+        assert!(
+            dataset
+                .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        let error = SingleFile::open(Path::new("/")).unwrap_err();
+        assert!(error.to_string().contains("tree:DIR"), "{error}");
+        let error = SingleFile::open(Path::new("/no/such/file")).unwrap_err();
+        assert_eq!(error.errno(), Some(2));
+    }
+}

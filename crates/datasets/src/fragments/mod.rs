@@ -1,0 +1,219 @@
+//! How the files of a tree lie on their devices: fragments, counted through the file system's own
+//! map of each file (`FIEMAP`). No data is read, and no access time changes where the system lets
+//! us ask for that.
+//!
+//! A fragment is a run of a file that is contiguous on the device. What belongs to one run is
+//! decided as `filefrag` does: see `runs.rs`. The numbers are the file system's: a pool over several
+//! devices tells places in its own address space, and what it compressed it tells in pieces (on
+//! Btrfs of 128 KiB at most), each of which counts.
+//!
+//! Counting brings names, inodes and maps of extents into memory. It is for a moment at which no
+//! clock runs and before the state of the caches is brought about.
+
+mod extents;
+mod runs;
+
+use crate::entry::{DEEPEST, kind, size};
+use extents::Map;
+use fsdyno_model::{Bytes, CancelToken, Fragmentation};
+use runs::Runs;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{self, CWD, FileType, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use std::ffi::{CStr, OsStr};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Counts the fragments of all regular files below a directory that have `floor` bytes or more.
+/// A file of several names counts under each; links are not followed, nor is another file system
+/// entered. Memory does not grow with the number of files.
+///
+/// What cannot be counted is told as [`Fragmentation::unavailable`], with the reason.
+///
+/// # Errors
+/// Where the user wishes to stop, and for nothing else.
+pub fn count(root: &Path, floor: Bytes, stop: &CancelToken) -> Result<Fragmentation, Stopped> {
+    let mut counter = Counter {
+        floor: floor.0,
+        device: 0,
+        at: root.to_owned(),
+        map: Map::new(),
+        found: Fragmentation {
+            floor,
+            ..Fragmentation::default()
+        },
+        stop,
+    };
+    match counter.root(root) {
+        Ok(()) => Ok(counter.found),
+        Err(End::Stopped) => Err(Stopped),
+        Err(End::Unavailable(reason)) => Ok(Fragmentation::not_available(floor, reason)),
+    }
+}
+
+/// The count was cancelled.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped at the user's request")]
+pub struct Stopped;
+
+/// Why a count did not come to its end.
+enum End {
+    Stopped,
+    Unavailable(String),
+}
+
+struct Counter<'s> {
+    floor: u64,
+    /// The file system of the root.
+    device: u64,
+    /// Where it is, for what it has to say.
+    at: PathBuf,
+    map: Map,
+    found: Fragmentation,
+    stop: &'s CancelToken,
+}
+
+impl Counter<'_> {
+    fn root(&mut self, root: &Path) -> Result<(), End> {
+        let directory = open(CWD, root, OFlags::DIRECTORY).map_err(|e| self.failed("open", e))?;
+        let about = fs::fstat(&directory).map_err(|e| self.failed("stat", e))?;
+        self.device = about.st_dev;
+        self.directory(&directory, 0)
+    }
+
+    fn directory(&mut self, directory: &OwnedFd, depth: usize) -> Result<(), End> {
+        if depth > DEEPEST {
+            let reason = format!(
+                "directories nest deeper than {DEEPEST} levels below {}",
+                self.at.display()
+            );
+            return Err(End::Unavailable(reason));
+        }
+        let mut buffer = vec![MaybeUninit::uninit(); 16_384];
+        let mut entries = RawDir::new(directory, &mut buffer);
+        while let Some(entry) = entries.next() {
+            if self.stop.requested() {
+                return Err(End::Stopped);
+            }
+            let entry = entry.map_err(|e| self.failed("list", e))?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            self.at.push(OsStr::from_bytes(name.to_bytes()));
+            self.entry(directory, name, entry.file_type(), depth)?;
+            self.at.pop();
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        above: &OwnedFd,
+        name: &CStr,
+        told: FileType,
+        depth: usize,
+    ) -> Result<(), End> {
+        let what = match told {
+            // Some file systems do not tell in the directory what an entry is (readdir(3)).
+            FileType::Unknown => crate::entry::stat(above, name).map(|stat| kind(&stat)),
+            known => Ok(known),
+        };
+        let flags = match what.map_err(|e| self.failed("stat", e))? {
+            FileType::Directory => OFlags::DIRECTORY,
+            // Should it have become a fifo meanwhile, the open must not wait for a writer.
+            FileType::RegularFile => OFlags::NONBLOCK,
+            _ => return Ok(()),
+        };
+        let opened = open(above, name, flags).map_err(|e| self.failed("open", e))?;
+        let about = fs::fstat(&opened).map_err(|e| self.failed("stat", e))?;
+        if flags == OFlags::DIRECTORY {
+            if about.st_dev == self.device {
+                self.directory(&opened, depth + 1)?;
+            }
+            return Ok(());
+        }
+        let size = size(&about);
+        if size < self.floor {
+            return Ok(());
+        }
+        self.file(&opened, size)
+    }
+
+    fn file(&mut self, file: &OwnedFd, size: u64) -> Result<(), End> {
+        let mut runs = Runs::new(&mut self.found, size);
+        let stop = self.stop;
+        let told = self
+            .map
+            .each(file, || stop.requested(), |extent| runs.add(extent));
+        match told {
+            Ok(true) => {
+                runs.end();
+                Ok(())
+            }
+            Ok(false) => Err(End::Stopped),
+            // EOPNOTSUPP where the file system has no such map, ENOTTY and ENOSYS where it is no
+            // kernel's own that is asked.
+            Err(errno @ (Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS)) => {
+                let reason =
+                    format!("the file system does not tell where its files lie (FIEMAP: {errno})");
+                Err(End::Unavailable(reason))
+            }
+            Err(errno) => Err(self.failed("map the extents of", errno)),
+        }
+    }
+
+    fn failed(&self, doing: &str, errno: Errno) -> End {
+        End::Unavailable(format!("cannot {doing} {}: {errno}", self.at.display()))
+    }
+}
+
+/// Opens to look, without a trace where we may ask so (owner or root), and without following a
+/// link.
+fn open(
+    above: impl AsFd,
+    name: impl rustix::path::Arg + Copy,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match fs::openat(&above, name, flags | OFlags::NOATIME, Mode::empty()) {
+        Err(Errno::PERM) => fs::openat(&above, name, flags, Mode::empty()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_to_stop_is_heard_and_what_cannot_be_counted_has_its_reason() {
+        let work_dir = tempfile::tempdir().unwrap();
+        std::fs::write(work_dir.path().join("file"), "x").unwrap();
+        let stop = CancelToken::new();
+        let missing = count(&work_dir.path().join("none"), Bytes(0), &stop).unwrap();
+        let reason = missing.unavailable.unwrap();
+        assert!(
+            reason.contains("none") && reason.contains("No such file"),
+            "{reason}"
+        );
+        stop.request();
+        let stopped = count(work_dir.path(), Bytes(0), &stop);
+        assert!(matches!(stopped, Err(Stopped)), "{stopped:?}");
+    }
+
+    #[test]
+    fn directories_too_deep_to_hold_open_are_told_of() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let mut directory = open(CWD, work_dir.path(), OFlags::DIRECTORY).unwrap();
+        for _ in 0..DEEPEST + 2 {
+            fs::mkdirat(&directory, "d", Mode::RWXU).unwrap();
+            directory = open(&directory, "d", OFlags::DIRECTORY).unwrap();
+        }
+        let reason = count(work_dir.path(), Bytes(0), &CancelToken::new())
+            .unwrap()
+            .unavailable;
+        assert!(reason.unwrap().contains("deeper"));
+    }
+}

@@ -1,0 +1,179 @@
+//! Datasets: the files a workload works on.
+//!
+//! A generated dataset is a [`Generator`]: one file in this folder and one line in [`ALL`]. It
+//! emits entries, in order, to whoever counts, lays or packs them; memory does not grow with their
+//! number. The user's own are taken as they are: a tree ([`tree`]), an archive ([`archive`]), or
+//! one file ([`mod@file`]).
+//!
+//! What is done with a dataset once it lies is the business of the workloads.
+
+pub mod all;
+pub mod archive;
+mod attributes;
+pub mod content;
+mod copying;
+pub mod entry;
+mod error;
+pub mod file;
+pub mod fragments;
+pub mod free_space;
+pub mod generated;
+pub mod identity;
+mod kinds;
+mod laying;
+pub mod member;
+pub mod mixed;
+pub mod music;
+mod names;
+pub mod none;
+pub mod packed;
+mod packing;
+pub mod portage;
+pub mod ports;
+pub mod scan;
+pub mod seed;
+pub mod single;
+pub mod sizes;
+pub mod states;
+mod styles;
+mod survey;
+pub mod text;
+pub mod tree;
+pub mod trees;
+mod unpack;
+mod vocabulary;
+pub mod work_dir;
+
+pub(crate) use error::shown;
+pub use error::{DatasetError, Refusal};
+pub use generated::{Generator, Shape};
+
+use crate::work_dir::WorkDir;
+use fsdyno_model::{Bytes, CancelToken, DatasetChoice, Warning};
+
+/// All generated datasets, in the order they are listed.
+pub static ALL: &[&Generator] = &[
+    &portage::PORTAGE,
+    &portage::IN_USE,
+    &ports::PORTS,
+    &music::MUSIC,
+    &single::ISO,
+    &single::AVI,
+    &single::AVI_693,
+    &mixed::MIXED,
+    &all::ALL,
+    &none::NONE,
+];
+
+/// The largest scale that is taken for one: a thousand times the published size.
+const LARGEST_SCALE: f64 = 1000.0;
+
+/// A dataset, known and ready to be laid.
+pub trait Dataset: Send + Sync {
+    /// What it holds, known before anything is written.
+    fn facts(&self) -> &Facts;
+
+    /// Lays it below the root of the ground, untimed: as a tree named `source`, pushed to the
+    /// trees of the ground, or as the archive of the ground.
+    fn lay(
+        &self,
+        work_dir: &mut WorkDir,
+        form: Form,
+        stop: &CancelToken,
+    ) -> Result<Vec<Warning>, DatasetError>;
+}
+
+/// In which form a dataset is laid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As a tree of files.
+    Tree,
+    /// As an archive to be unpacked: only datasets that come as one.
+    Archive,
+}
+
+/// What a dataset holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Everything that is no directory: files, links, special files.
+    pub files: u64,
+    /// Directories, without the one that holds the tree.
+    pub directories: u64,
+    /// Data in files. Holes count; a file with several names counts once.
+    pub bytes: Bytes,
+    /// The size of the archive it comes as: exact for the user's, an estimate from above for a
+    /// generated one; none where it comes as a tree.
+    pub archive_bytes: Option<Bytes>,
+    /// The largest file.
+    pub largest: Bytes,
+    /// One line for people.
+    pub about: String,
+    /// An estimate from above of the space one tree of it takes on a device: data rounded to
+    /// 4 KiB a file, and 1 KiB of metadata for each entry.
+    pub footprint: Bytes,
+}
+
+impl Facts {
+    /// Counts a file of that size.
+    fn add_file(&mut self, size: u64) {
+        self.files += 1;
+        // Sizes that an archive declares may be of any size.
+        self.bytes.0 = self.bytes.0.saturating_add(size);
+        self.largest.0 = self.largest.0.max(size);
+        let blocks = size.checked_next_multiple_of(4096).unwrap_or(u64::MAX);
+        let taken = blocks.saturating_add(1024);
+        self.footprint.0 = self.footprint.0.saturating_add(taken);
+    }
+
+    /// Counts a file that may have holes: `data` of its bytes are stored.
+    fn add_sparse(&mut self, size: u64, data: u64) {
+        let before = self.footprint.0;
+        self.add_file(size);
+        self.footprint.0 = before + data.next_multiple_of(4096) + 1024;
+    }
+
+    /// Counts an entry without data.
+    fn add_name(&mut self) {
+        self.files += 1;
+        self.footprint.0 += 1024;
+    }
+
+    /// Counts a directory.
+    fn add_directory(&mut self) {
+        self.directories += 1;
+        self.footprint.0 += 4096 + 1024;
+    }
+}
+
+/// Opens a dataset. What can be known to be wrong is said here, before anything is made.
+///
+/// `seed` and `scale` matter to generated datasets alone. An archive that needs more than `room` is
+/// refused as soon as this is known.
+pub fn open(
+    choice: &DatasetChoice,
+    seed: u64,
+    scale: f64,
+    room: Option<Bytes>,
+    stop: &CancelToken,
+) -> Result<Box<dyn Dataset>, DatasetError> {
+    Ok(match choice {
+        DatasetChoice::Generated(name) => {
+            let generator = find(name).ok_or_else(|| DatasetError::Unknown {
+                name: name.clone(),
+                known: ALL.iter().map(|g| g.name).collect::<Vec<_>>().join(", "),
+            })?;
+            if !(scale > 0.0 && scale <= LARGEST_SCALE) {
+                return Err(DatasetError::Scale { scale });
+            }
+            Box::new(generated::Generated::new(generator, seed, scale)?)
+        }
+        DatasetChoice::Tree(path) => Box::new(tree::Tree::open(path, stop)?),
+        DatasetChoice::Tar(path) => Box::new(archive::Archive::open(path, room, stop)?),
+        DatasetChoice::File(path) => Box::new(file::SingleFile::open(path)?),
+    })
+}
+
+/// The generated dataset of that name.
+pub fn find(name: &str) -> Option<&'static Generator> {
+    ALL.iter().copied().find(|generator| generator.name == name)
+}

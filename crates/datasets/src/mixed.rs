@@ -1,0 +1,131 @@
+//! `mixed`: what a home directory holds, 830 MB of it.
+
+use crate::DatasetError;
+use crate::generated::{Generator, Shape, Sink, date};
+use crate::kinds::{Kind, Maker, binary, text};
+use crate::names;
+use crate::seed::Seed;
+use crate::sizes::scaled;
+use crate::styles::{PROSE, SOURCE};
+
+/// 830 MB of all kinds.
+pub static MIXED: Generator = Generator {
+    name: "mixed",
+    title: "830 MB of all kinds of files, small and large",
+    source: "The published comparison of 2004 copied and deleted 830 MB of mixed data and says \
+        no more. Our model: source code, notes, mail, documents, pictures, music, programs and \
+        packed archives, each lognormal with a median of its own (2 KB to 1.5 MB), as surveys of \
+        file systems found (Douceur and Bolosky 1999, Agrawal and others 2007).",
+    shape: Shape::Tree,
+    emit,
+};
+
+/// A folder of the home directory.
+struct Folder {
+    name: &'static str,
+    suffix: &'static str,
+    files: u64,
+    /// Files in one directory below it.
+    together: u64,
+    kind: Kind,
+}
+
+/// Files times mean size: 30 + 8 + 42 + 50 + 160 + 220 + 120 + 200 MB.
+static FOLDERS: &[Folder] = &[
+    folder(
+        "src",
+        ".c",
+        5000,
+        25,
+        text(&SOURCE, 3000.0, 1.17, 100, 500_000),
+    ),
+    folder(
+        "notes",
+        ".txt",
+        1500,
+        60,
+        text(&PROSE, 2500.0, 1.2, 80, 300_000),
+    ),
+    folder(
+        "mail",
+        ".eml",
+        4000,
+        400,
+        text(&PROSE, 3500.0, 1.63, 500, 3_000_000),
+    ),
+    folder(
+        "documents",
+        ".doc",
+        500,
+        40,
+        binary(35, 60_000.0, 0.98, 8000, 3_000_000),
+    ),
+    folder(
+        "pictures",
+        ".jpg",
+        800,
+        80,
+        binary(99, 160_000.0, 0.66, 9000, 2_000_000),
+    ),
+    folder(
+        "music",
+        ".mp3",
+        44,
+        11,
+        binary(100, 4.8e6, 0.3, 2_000_000, 9_000_000),
+    ),
+    folder(
+        "programs",
+        ".so",
+        600,
+        100,
+        binary(45, 65_000.0, 1.53, 5000, 8_000_000),
+    ),
+    folder(
+        "archives",
+        ".tar.gz",
+        60,
+        30,
+        binary(100, 1.5e6, 1.24, 20_000, 30_000_000),
+    ),
+];
+
+const fn folder(
+    name: &'static str,
+    suffix: &'static str,
+    files: u64,
+    together: u64,
+    kind: Kind,
+) -> Folder {
+    Folder {
+        name,
+        suffix,
+        files,
+        together,
+        kind,
+    }
+}
+
+fn emit(seed: Seed, scale: f64, sink: &mut dyn Sink) -> Result<(), DatasetError> {
+    for folder in FOLDERS {
+        let own = seed.part(folder.name);
+        let files = scaled(folder.files, scale, 1);
+        let mut maker = Maker::new(seed, folder.name, &folder.kind);
+        sink.enter(folder.name, date(own))?;
+        for group in 0..files.div_ceil(folder.together) {
+            let groups = own.part("groups");
+            sink.enter(
+                &names::unique(group, groups.value()),
+                date(groups.at(group)),
+            )?;
+            let end = ((group + 1) * folder.together).min(files);
+            for index in group * folder.together..end {
+                let stem = names::unique(index, own.value());
+                sink.file(&format!("{stem}{}", folder.suffix), &maker.make())?;
+            }
+            sink.leave()?;
+        }
+        sink.leave()?;
+    }
+    Ok(())
+}

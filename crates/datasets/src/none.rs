@@ -1,0 +1,13 @@
+//! `none`: no files at all, for programs that make their own.
+
+use crate::generated::{Generator, Shape};
+use fsdyno_model::plan::DatasetChoice;
+
+/// Nothing.
+pub static NONE: Generator = Generator {
+    name: DatasetChoice::NONE,
+    title: "no files: for programs that make what they work on",
+    source: "Nothing is laid.",
+    shape: Shape::Nothing,
+    emit: |_, _, _| Ok(()),
+};

@@ -1,0 +1,237 @@
+//! The tar stream of an archive, whatever it is packed with, and its members one by one.
+//!
+//! An archive may be hostile. What is read is bounded here: the memory of decoders, the headers of a
+//! member, and what follows the last one. A stop is noticed between two reads of the file or of the
+//! stream. Whether a member is safe to make is decided in [`super::member`] and [`super::scan`].
+
+use crate::DatasetError;
+use crate::member::{BadMember, Member};
+use fsdyno_model::CancelToken;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tar::Entry;
+
+/// The most bytes that the headers of one member may take: long names, pax records, and the map of a
+/// sparse file, which holds 330,000 extents then.
+const HEADERS_MAX: u64 = 8 << 20;
+
+/// The most bytes that may follow the last member. GNU tar pads to records of 10 KiB, and of 1 MiB
+/// at most on tapes.
+const TRAILER_MAX: u64 = 16 << 20;
+
+/// The largest window of zstd, as a power of two: 128 MiB, what zstd(1) decodes without `--long`.
+const ZSTD_WINDOW_LOG: u32 = 27;
+
+/// The most memory that a decoder of xz may take. `xz -9` needs 65 MiB.
+const XZ_MEMORY: u64 = 256 << 20;
+
+/// The tar stream of an archive.
+pub struct Stream {
+    from: Box<dyn Read + Send>,
+    stop: CancelToken,
+    gauge: Arc<Gauge>,
+}
+
+/// How much of a stream was read, and how much may be.
+#[derive(Debug)]
+struct Gauge {
+    read: AtomicU64,
+    limit: AtomicU64,
+    /// Where the limit never is beyond.
+    most: u64,
+}
+
+impl Gauge {
+    /// Allows so many bytes from here on.
+    fn allow(&self, bytes: u64) {
+        let limit = self.read.load(Ordering::Relaxed).saturating_add(bytes);
+        self.limit.store(limit.min(self.most), Ordering::Relaxed);
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        check(&self.stop)?;
+        let gauge = &self.gauge;
+        let read = gauge.read.load(Ordering::Relaxed);
+        let left = gauge.limit.load(Ordering::Relaxed).saturating_sub(read);
+        if left == 0 && !into.is_empty() {
+            let why = if read >= gauge.most {
+                "unpacked, it is more than four times longer than the room for what it holds"
+            } else {
+                "the headers of a member are longer than 8 MiB, or 16 MiB follow the last member"
+            };
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        let most = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let length = self.from.read(&mut into[..most])?;
+        gauge.read.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+}
+
+/// A reader that fails once a stop is requested: a decoder may read long before it returns a byte.
+struct Stopping<R>(R, CancelToken);
+
+impl<R: Read> Read for Stopping<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        check(&self.1)?;
+        self.0.read(into)
+    }
+}
+
+/// Not `Interrupted`: readers try again after that.
+fn check(stop: &CancelToken) -> io::Result<()> {
+    if stop.requested() {
+        return Err(io::Error::other("stopped"));
+    }
+    Ok(())
+}
+
+/// How an archive is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    Plain,
+    Gzip,
+    Xz,
+    Zstd,
+}
+
+impl Packing {
+    /// The packing that the first bytes show.
+    fn of(magic: &[u8]) -> io::Result<Self> {
+        let unknown = |what: &str| {
+            let text = format!("it is packed with {what}; pack it with gzip, xz or zstd");
+            Err(io::Error::new(io::ErrorKind::Unsupported, text))
+        };
+        match magic {
+            [0x1F, 0x8B, ..] => Ok(Self::Gzip),
+            [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Ok(Self::Xz),
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Ok(Self::Zstd),
+            [b'B', b'Z', b'h', ..] => unknown("bzip2"),
+            [b'P', b'K', 3, 4, ..] => unknown("zip"),
+            [0x1F, 0x9D, ..] => unknown("compress"),
+            _ => Ok(Self::Plain),
+        }
+    }
+
+    fn decoder(self, file: File, stop: &CancelToken) -> io::Result<Box<dyn Read + Send>> {
+        // Large reads pass the buffer by: only headers, and what is packed, go through it.
+        let file = BufReader::with_capacity(1 << 16, Stopping(file, stop.clone()));
+        Ok(match self {
+            Self::Plain => Box::new(file),
+            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+            Self::Xz => {
+                let flags = liblzma::stream::CONCATENATED;
+                let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)?;
+                Box::new(liblzma::bufread::XzDecoder::new_stream(file, stream))
+            }
+            Self::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(file)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+                Box::new(decoder)
+            }
+        })
+    }
+}
+
+/// Opens the tar stream of an archive, which must be a regular file; at most `most` bytes are read.
+pub fn open(path: &Path, most: u64, stop: &CancelToken) -> Result<Stream, DatasetError> {
+    let io = |doing| move |error: io::Error| DatasetError::io(doing, path, error);
+    let mut file = fsdyno_files::input::open(path).map_err(io("open"))?;
+    let mut magic = Vec::new();
+    Read::by_ref(&mut file)
+        .take(6)
+        .read_to_end(&mut magic)
+        .map_err(io("read"))?;
+    file.rewind().map_err(io("read"))?;
+    let from = Packing::of(&magic).and_then(|packing| packing.decoder(file, stop));
+    Ok(Stream {
+        from: from.map_err(|source| damaged(path, None, source, stop))?,
+        stop: stop.clone(),
+        gauge: Arc::new(Gauge {
+            read: AtomicU64::new(0),
+            limit: AtomicU64::new(most),
+            most,
+        }),
+    })
+}
+
+/// Reads an archive to its end and calls `each` with every member and its data. An archive without
+/// members is an error, and one whose stream is longer than `most` bytes.
+pub fn each_member<E: From<DatasetError>>(
+    path: &Path,
+    most: u64,
+    stop: &CancelToken,
+    mut each: impl FnMut(Member, &mut Entry<'_, &mut Stream>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut stream = open(path, most, stop)?;
+    let gauge = Arc::clone(&stream.gauge);
+    gauge.allow(HEADERS_MAX);
+    let mut last = None;
+    let mut tar = tar::Archive::new(&mut stream);
+    let entries = tar.entries();
+    for entry in entries.map_err(|source| damaged(path, None, source, stop))? {
+        let mut entry = entry.map_err(|source| damaged(path, last.clone(), source, stop))?;
+        // The stream is at the data of the entry. What follows it are headers of the next.
+        let stored = match entry.header().entry_type() {
+            // They describe what follows.
+            tar::EntryType::XGlobalHeader => 0,
+            tar::EntryType::GNUSparse => entry.header().entry_size().unwrap_or(0),
+            _ => entry.size(),
+        };
+        gauge.allow(stored.saturating_add(HEADERS_MAX));
+        match Member::of(&mut entry) {
+            Ok(Some(member)) => {
+                last = Some(member.shown_path());
+                each(member, &mut entry)?;
+            }
+            Ok(None) => {}
+            Err(BadMember::Damaged(source)) => {
+                return Err(damaged(path, last, source, stop).into());
+            }
+            Err(BadMember::Refused(member, why)) => {
+                let path = path.to_owned();
+                return Err(DatasetError::Member { path, member, why }.into());
+            }
+        }
+    }
+    if last.is_none() {
+        let none = io::Error::new(io::ErrorKind::InvalidData, "it holds no member");
+        return Err(damaged(path, None, none, stop).into());
+    }
+    // Checksums are at the end of a packed stream: only one that is read whole is known to be good.
+    gauge.allow(TRAILER_MAX);
+    io::copy(&mut stream, &mut io::sink()).map_err(|source| damaged(path, last, source, stop))?;
+    Ok(())
+}
+
+/// The error of an archive that cannot be read, or of a stop.
+pub fn damaged(
+    path: &Path,
+    member: Option<PathBuf>,
+    source: io::Error,
+    stop: &CancelToken,
+) -> DatasetError {
+    if stop.requested() {
+        return DatasetError::Stopped;
+    }
+    let path = path.to_owned();
+    // A message about a bad header cites its bytes, which are not for terminals.
+    let source = if source.to_string().contains(char::is_control) {
+        io::Error::new(
+            source.kind(),
+            "what is there is not a header of a tar archive",
+        )
+    } else {
+        source
+    };
+    DatasetError::Archive {
+        path,
+        member,
+        source,
+    }
+}

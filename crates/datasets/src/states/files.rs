@@ -1,0 +1,286 @@
+//! Numbered files below a directory of their own, made, grown, cut and removed by number.
+//!
+//! Which files stand is known to those who ask; here is only how many.
+
+use super::error::StateError;
+use super::progress::Teller;
+use super::space::Space;
+use crate::content::{BUFFER, Content, Stream};
+use crate::fragments;
+use crate::seed::Seed;
+use fsdyno_model::{Bytes, CancelToken, Fragmentation};
+use rustix::fd::OwnedFd;
+use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
+use rustix::io::{Errno, write};
+use std::path::{Path, PathBuf};
+
+/// Neighbours in number lie in different directories, as files of different users do: some file
+/// systems place them by their directory.
+const DIRECTORIES: u32 = 32;
+
+/// How much is written before the file system is told to bring it to the device: so much has to be
+/// waited for when the user wishes to stop, as an unmount writes what is left.
+const HELD_BACK: u64 = 64 << 20;
+
+/// The files.
+pub(super) struct Files<'a> {
+    root: PathBuf,
+    directories: Vec<OwnedFd>,
+    buffer: Box<[u8]>,
+    seed: Seed,
+    stop: &'a CancelToken,
+    progress: Teller<'a>,
+    /// Written since the file system was last told to write everything.
+    unwritten: u64,
+    next: u32,
+    count: u64,
+    held: u64,
+    written: u64,
+}
+
+impl<'a> Files<'a> {
+    /// Makes the directory that holds them. Nobody but the superuser may look into it.
+    pub(super) fn make(
+        root: &Path,
+        seed: Seed,
+        stop: &'a CancelToken,
+        progress: Teller<'a>,
+    ) -> Result<Self, StateError> {
+        let made = |path: &Path| {
+            fs::mkdir(path, Mode::RWXU).map_err(|e| StateError::io("make directory", path, e))
+        };
+        made(root)?;
+        let directories = (0..DIRECTORIES).map(|number| {
+            let path = root.join(format!("{number:02}"));
+            made(&path)?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            fs::openat(CWD, &path, flags, Mode::empty())
+                .map_err(|e| StateError::io("open directory", &path, e))
+        });
+        Ok(Self {
+            directories: directories.collect::<Result<_, _>>()?,
+            root: root.to_owned(),
+            buffer: vec![0; BUFFER].into(),
+            seed,
+            stop,
+            progress,
+            unwritten: 0,
+            next: 0,
+            count: 0,
+            held: 0,
+            written: 0,
+        })
+    }
+
+    /// How many stand.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The bytes in those that stand.
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// The bytes written in all.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// So much will be written from here on.
+    pub(super) fn expect(&mut self, bytes: u64) {
+        self.progress.expect(bytes);
+    }
+
+    /// The number of the next file.
+    pub(super) fn next_number(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Where others have numbered files: what comes next.
+    pub(super) fn number_from(&mut self, next: u32) {
+        self.next = self.next.max(next);
+    }
+
+    /// The space of the file system, everything written and freed.
+    pub(super) fn space(&self) -> Result<Space, StateError> {
+        self.go_on()?;
+        Space::settled(&self.directories[0])
+            .map_err(|e| StateError::io("sync and examine", &self.root, e))
+    }
+
+    /// How those lie that could be in fragments: of two blocks or more.
+    pub(super) fn fragmentation(&self) -> Result<Fragmentation, StateError> {
+        // There is but one reason not to be told.
+        fragments::count(&self.root, Bytes(8192), self.stop).map_err(|_| StateError::Stopped)
+    }
+
+    /// That the file system did not come to what was asked for.
+    pub(super) fn not_reached(&self, permille: u32, space: &Space) -> StateError {
+        StateError::NotReached {
+            path: self.root.clone(),
+            asked: f64::from(permille) / 10.0,
+            percent: space.percent(),
+            inodes_left: space.inodes_left,
+        }
+    }
+
+    /// Makes a file. Where there is no room for all of it, none of it stays.
+    pub(super) fn create(&mut self, number: u32, size: u64) -> Result<(), StateError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = self.open(number, flags)?;
+        self.count += 1;
+        let result = self.pour(&file, number, 0, size);
+        drop(file);
+        if result.is_err() {
+            // What is told is why it could not be written, not why what was could not be removed.
+            let _ = self.remove(number, 0);
+        }
+        result
+    }
+
+    /// Makes a file longer. Where there is no room for all of it, it stays as it was.
+    pub(super) fn append(&mut self, number: u32, from: u64, bytes: u64) -> Result<(), StateError> {
+        let file = self.open(number, OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC)?;
+        let result = self.pour(&file, number, from, bytes);
+        if result.is_err() {
+            let _ = fs::ftruncate(&file, from);
+        }
+        result
+    }
+
+    /// Makes a file shorter.
+    pub(super) fn truncate(&mut self, number: u32, from: u64, to: u64) -> Result<(), StateError> {
+        let file = self.open(number, OFlags::WRONLY | OFlags::CLOEXEC)?;
+        fs::ftruncate(&file, to).map_err(|e| StateError::io("truncate", &self.path(number), e))?;
+        self.held -= from - to;
+        Ok(())
+    }
+
+    /// Gives back what the file system holds ready beyond the end of a file for it to grow: it
+    /// would go by itself with the next unmount, and with it the utilisation reached.
+    pub(super) fn trim(&mut self, number: u32, size: u64) -> Result<(), StateError> {
+        self.truncate(number, size, size)
+    }
+
+    /// Removes a file of that size.
+    pub(super) fn remove(&mut self, number: u32, size: u64) -> Result<(), StateError> {
+        self.go_on()?;
+        fs::unlinkat(self.directory(number), name(number), AtFlags::empty())
+            .map_err(|e| StateError::io("remove", &self.path(number), e))?;
+        self.count -= 1;
+        self.held -= size;
+        Ok(())
+    }
+
+    fn go_on(&self) -> Result<(), StateError> {
+        if self.stop.requested() {
+            return Err(StateError::Stopped);
+        }
+        Ok(())
+    }
+
+    fn directory(&self, number: u32) -> &OwnedFd {
+        &self.directories[(number % DIRECTORIES) as usize]
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        let directory = format!("{:02}", number % DIRECTORIES);
+        self.root.join(directory).join(name(number))
+    }
+
+    fn open(&self, number: u32, flags: OFlags) -> Result<OwnedFd, StateError> {
+        self.go_on()?;
+        let mode = Mode::RUSR | Mode::WUSR;
+        fs::openat(self.directory(number), name(number), flags, mode)
+            .map_err(|e| StateError::io("open", &self.path(number), e))
+    }
+
+    /// Writes content that no other stretch of any file has. What was written counts as held
+    /// only where all of it was.
+    fn pour(
+        &mut self,
+        file: &OwnedFd,
+        number: u32,
+        from: u64,
+        bytes: u64,
+    ) -> Result<(), StateError> {
+        let seed = self.seed.at(u64::from(number)).at(from);
+        let content = Content::Binary { percent: 100 };
+        let mut stream = Stream::new(content, seed, bytes, &mut self.buffer);
+        let mut failed = None;
+        'pieces: while let Some(mut piece) = stream.next_piece() {
+            while !piece.is_empty() {
+                if self.stop.requested() {
+                    return Err(StateError::Stopped);
+                }
+                match write(file, piece) {
+                    Ok(written) => {
+                        self.progress.wrote(written as u64);
+                        piece = &piece[written..];
+                    }
+                    Err(Errno::INTR) => {}
+                    Err(errno) => {
+                        failed = Some(errno);
+                        break 'pieces;
+                    }
+                }
+            }
+        }
+        if let Some(errno) = failed {
+            return Err(StateError::io("write to", &self.path(number), errno));
+        }
+        self.held += bytes;
+        self.written += bytes;
+        self.unwritten += bytes;
+        if self.unwritten >= HELD_BACK {
+            self.unwritten = 0;
+            fs::syncfs(&self.directories[0]).map_err(|e| StateError::io("sync", &self.root, e))?;
+        }
+        Ok(())
+    }
+}
+
+fn name(number: u32) -> String {
+    format!("{number:07}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_made_grown_cut_and_removed_and_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("state");
+        let stop = CancelToken::new();
+        let mut ignored = |_| {};
+        let teller = Teller::new(&mut ignored);
+        let mut files = Files::make(&root, Seed::new(1), &stop, teller).unwrap();
+        files.create(40, 10_000).unwrap();
+        files.create(41, 0).unwrap();
+        files.append(40, 10_000, 5000).unwrap();
+        let path = root.join("08/0000040");
+        assert_eq!(path.metadata().unwrap().len(), 15_000);
+        files.truncate(40, 15_000, 1).unwrap();
+        assert_eq!((files.count(), files.held()), (2, 1));
+        files.remove(40, 1).unwrap();
+        assert!(!path.exists());
+        assert_eq!(
+            (files.count(), files.held(), files.written()),
+            (1, 0, 15_000)
+        );
+        let mut ignored = |_| {};
+        let teller = Teller::new(&mut ignored);
+        let again = Files::make(&root, Seed::new(1), &stop, teller)
+            .err()
+            .unwrap();
+        assert!(
+            again.to_string().contains("brought about here before"),
+            "{again}"
+        );
+        stop.request();
+        assert!(matches!(files.create(50, 1), Err(StateError::Stopped)));
+    }
+}

@@ -1,0 +1,163 @@
+//! States of a file system before its workload: filled, with its free space in holes, aged.
+//!
+//! What brings a state about is a [`Manner`]: one file in this folder and one line in [`ALL`]. All
+//! of them write numbered files of incompressible content below [`DIRECTORY`], through our own
+//! system calls, untimed and unverified, until the utilisation asked for is reached (see
+//! [`InitialState`] for what that is). They approach it from below, and take what the file system
+//! itself says (statfs after syncfs), so that metadata counts.
+
+mod aged;
+mod churn;
+mod error;
+mod files;
+mod fragmented;
+mod plain;
+mod progress;
+mod space;
+
+pub use error::StateError;
+pub use progress::Progress;
+pub use space::Space;
+
+use crate::seed::Seed;
+use files::Files;
+use fsdyno_model::units::three_digits;
+use fsdyno_model::{Bytes, CancelToken, Fragmentation, InitialState, Nanos};
+use progress::Teller;
+use std::fmt;
+use std::path::Path;
+use std::time::Instant;
+
+/// The directory that holds the files, beside the ground of the workload.
+pub const DIRECTORY: &str = "state";
+
+/// All manners of bringing a state about; the first that applies does it.
+pub static ALL: &[&Manner] = &[&aged::AGED, &fragmented::FRAGMENTED, &plain::PLAIN];
+
+/// A manner of bringing a state about.
+pub struct Manner {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is asked for.
+    pub typed: &'static str,
+    /// What it does, in one line.
+    pub title: &'static str,
+    /// Whether it is the one for a state.
+    applies: fn(&InitialState) -> bool,
+    /// Brings the state about.
+    run: fn(&mut Work<'_>) -> Result<String, StateError>,
+}
+
+/// What a manner works with.
+struct Work<'a> {
+    files: Files<'a>,
+    permille: u32,
+    age: u32,
+    seed: Seed,
+}
+
+/// What was reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reached {
+    /// What was done, in words: `filled`, `aged 3 times over`.
+    pub what: String,
+    /// The utilisation reached, percent.
+    pub percent: f64,
+    /// Files that stand.
+    pub files: u64,
+    /// Bytes in them.
+    pub bytes: Bytes,
+    /// Bytes written in all.
+    pub written: Bytes,
+    /// How its files lie, those that could be in fragments.
+    pub fragmentation: Fragmentation,
+    /// How long it took.
+    pub took: Nanos,
+}
+
+/// Brings the file system of a directory into a state; makes [`DIRECTORY`] in it.
+///
+/// How far it has come is `told` now and then. A wish to stop is heard within a piece of a file; what
+/// is written but not yet on the device never grows so large that giving it up would take long.
+///
+/// The same seed on a file system of the same size gives the same files and the same sequence.
+pub fn bring_about(
+    root: &Path,
+    state: &InitialState,
+    seed: u64,
+    stop: &CancelToken,
+    told: &mut dyn FnMut(Progress),
+) -> Result<Option<Reached>, StateError> {
+    let Some(permille) = state.fill_permille else {
+        return Ok(None);
+    };
+    let Some(manner) = ALL.iter().find(|manner| (manner.applies)(state)) else {
+        return Ok(None);
+    };
+    let began = Instant::now();
+    let seed = Seed::new(seed).part("state");
+    let files = Files::make(
+        &root.join(DIRECTORY),
+        seed.part("content"),
+        stop,
+        Teller::new(told),
+    )?;
+    let mut work = Work {
+        files,
+        permille,
+        age: state.age,
+        seed,
+    };
+    let before = work.files.space()?;
+    if before.percent() > f64::from(permille) / 10.0 + 1.0 {
+        return Err(StateError::Fuller {
+            path: root.to_owned(),
+            asked: f64::from(permille) / 10.0,
+            percent: before.percent(),
+        });
+    }
+    let what = (manner.run)(&mut work)?;
+    let space = work.files.space()?;
+    if (space.percent() - f64::from(permille) / 10.0).abs() > 1.0 {
+        return Err(work.files.not_reached(permille, &space));
+    }
+    Ok(Some(Reached {
+        what,
+        percent: space.percent(),
+        files: work.files.count(),
+        bytes: Bytes(work.files.held()),
+        written: Bytes(work.files.written()),
+        fragmentation: work.files.fragmentation()?,
+        took: Nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+    }))
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}; {} % in use, {} in {} files; ",
+            self.what,
+            three_digits(self.percent),
+            self.bytes,
+            self.files,
+        )?;
+        let Fragmentation {
+            files,
+            fragments,
+            floor,
+            unavailable,
+            ..
+        } = &self.fragmentation;
+        match unavailable {
+            Some(reason) => write!(f, "fragments not available: {reason}")?,
+            None if *files == 0 => write!(f, "no file of {floor} or more")?,
+            None => write!(
+                f,
+                "{} fragments per file of {floor} or more",
+                three_digits(*fragments as f64 / *files as f64)
+            )?,
+        }
+        write!(f, "; {} written in {}", self.written, self.took)
+    }
+}

@@ -1,0 +1,211 @@
+//! One walk over a tree before anything is made: what it holds, and what cannot be taken.
+
+use crate::entry::{self, DEEPEST};
+use crate::{DatasetError, Facts, Refusal};
+use fsdyno_model::CancelToken;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{self, Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
+use std::collections::HashSet;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// How many refusals, or mounts, are told by name.
+const TOLD: usize = 5;
+
+/// What one walk found.
+#[derive(Debug)]
+pub struct Survey {
+    /// What the tree holds.
+    pub facts: Facts,
+    /// Directories where another file system is mounted: left empty (the first few).
+    pub mounts: Vec<PathBuf>,
+    /// How many there are of these.
+    pub mount_count: u64,
+}
+
+/// Walks the tree. Entries that cannot be read, or made by this user, refuse it.
+pub fn survey(root: &Path, stop: &CancelToken) -> Result<Survey, DatasetError> {
+    let directory = open_root(root)?;
+    let stat = fs::fstat(&directory).map_err(|errno| DatasetError::io("examine", root, errno))?;
+    let mut surveyor = Surveyor {
+        stop,
+        path: root.to_owned(),
+        device: stat.st_dev,
+        may_make_devices: may_make_devices(),
+        linked: HashSet::new(),
+        refused: Vec::new(),
+        refused_count: 0,
+        survey: Survey {
+            facts: Facts::default(),
+            mounts: Vec::new(),
+            mount_count: 0,
+        },
+    };
+    surveyor.directory(&directory, 0)?;
+    if surveyor.refused_count > 0 {
+        return Err(DatasetError::Refused {
+            tree: root.to_owned(),
+            count: surveyor.refused_count,
+            first: surveyor.refused,
+        });
+    }
+    Ok(surveyor.survey)
+}
+
+/// Opens the root of a tree; it may be reached through symbolic links.
+pub fn open_root(root: &Path) -> Result<OwnedFd, DatasetError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    fs::openat(CWD, root, flags, Mode::empty()).map_err(|errno| match errno {
+        Errno::NOTDIR => DatasetError::WrongKind {
+            path: root.to_owned(),
+            is: "no directory",
+            wanted: "a tree",
+            way_out: "for an archive write tar:FILE, for a single file file:FILE",
+        },
+        errno => DatasetError::io("open", root, errno),
+    })
+}
+
+fn may_make_devices() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::MKNOD))
+}
+
+struct Surveyor<'a> {
+    stop: &'a CancelToken,
+    path: PathBuf,
+    device: u64,
+    may_make_devices: bool,
+    /// Files with several names, seen by one of them.
+    linked: HashSet<(u64, u64)>,
+    refused: Vec<Refusal>,
+    refused_count: u64,
+    survey: Survey,
+}
+
+impl Surveyor<'_> {
+    fn directory(&mut self, directory: &OwnedFd, depth: usize) -> Result<(), DatasetError> {
+        let path = self.path.clone();
+        entry::each_name(
+            directory,
+            |errno| DatasetError::io("list", &path, errno),
+            |name| {
+                self.path.push(OsStr::from_bytes(name.to_bytes()));
+                let seen = self.entry(directory.as_fd(), name, depth);
+                self.path.pop();
+                seen
+            },
+        )
+    }
+
+    fn entry(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+        depth: usize,
+    ) -> Result<(), DatasetError> {
+        if self.stop.requested() {
+            return Err(DatasetError::Stopped);
+        }
+        let stat = match entry::stat(directory, name) {
+            Ok(stat) => stat,
+            Err(errno) => {
+                self.refuse(&reason(errno));
+                return Ok(());
+            }
+        };
+        match entry::kind(&stat) {
+            FileType::Directory => return self.below(directory, name, &stat, depth),
+            FileType::RegularFile => self.file(directory, name, &stat),
+            FileType::BlockDevice | FileType::CharacterDevice if !self.may_make_devices => {
+                self.refuse("a device node; only root can make one: exclude it or run as root");
+            }
+            FileType::Unknown => self.refuse("an entry of unknown type"),
+            _ => self.survey.facts.add_name(),
+        }
+        Ok(())
+    }
+
+    fn below(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &CStr,
+        stat: &Stat,
+        depth: usize,
+    ) -> Result<(), DatasetError> {
+        self.survey.facts.add_directory();
+        if stat.st_dev != self.device {
+            self.survey.mount_count += 1;
+            if self.survey.mounts.len() < TOLD {
+                self.survey.mounts.push(self.path.clone());
+            }
+            return Ok(());
+        }
+        if depth >= DEEPEST {
+            self.refuse("nested too deep: fsdyno takes 300 levels");
+            return Ok(());
+        }
+        match entry::open_directory(directory, name) {
+            Ok(below) => self.directory(&below, depth + 1),
+            Err(errno) => {
+                self.refuse(&reason(errno));
+                Ok(())
+            }
+        }
+    }
+
+    fn file(&mut self, directory: BorrowedFd<'_>, name: &CStr, stat: &Stat) {
+        if let Err(errno) = fs::accessat(directory, name, Access::READ_OK, AtFlags::EACCESS) {
+            self.refuse(&reason(errno));
+            return;
+        }
+        if stat.st_nlink > 1 && !self.linked.insert((stat.st_dev, stat.st_ino)) {
+            self.survey.facts.add_name();
+            return;
+        }
+        let size = entry::size(stat);
+        if is_sparse(stat) {
+            // Sizes on the device say little where the file system compresses: ask for holes.
+            let data = stored(directory, name, size).unwrap_or(size);
+            self.survey.facts.add_sparse(size, data);
+        } else {
+            self.survey.facts.add_file(size);
+        }
+    }
+
+    fn refuse(&mut self, reason: &str) {
+        self.refused_count += 1;
+        if self.refused.len() < TOLD {
+            self.refused.push(Refusal {
+                path: self.path.clone(),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+}
+
+/// Whether a file may have holes: it takes fewer blocks than it has bytes.
+pub fn is_sparse(stat: &Stat) -> bool {
+    u64::try_from(stat.st_blocks).unwrap_or(0) * 512 < entry::size(stat)
+}
+
+fn stored(directory: BorrowedFd<'_>, name: &CStr, size: u64) -> rustix::io::Result<u64> {
+    let file = entry::open_file(directory, name)?;
+    let mut data = 0;
+    entry::each_stretch(
+        &file,
+        size,
+        |errno| errno,
+        |start, end| {
+            data += end - start;
+            Ok(())
+        },
+    )?;
+    Ok(data)
+}
+
+fn reason(errno: Errno) -> String {
+    std::io::Error::from(errno).to_string()
+}

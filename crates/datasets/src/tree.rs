@@ -1,0 +1,145 @@
+//! `tree:DIR`: a directory of the user's, taken as `cp -a` would take it.
+//!
+//! Everything in it is examined before anything is made: what cannot be read, or cannot be made
+//! by whoever runs this, is refused by name. Other file systems mounted below it are not entered.
+
+use crate::attributes::{Attributes, Lost};
+use crate::copying::Copier;
+use crate::survey::{self, Survey};
+use crate::work_dir::{SOURCE, WorkDir};
+use crate::{Dataset, DatasetError, Facts, Form, shown};
+use fsdyno_model::{CancelToken, Warning, WarningKind};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{self, CWD, Mode, OFlags};
+use std::path::{Path, PathBuf};
+
+/// A directory of the user's.
+#[derive(Debug)]
+pub struct Tree {
+    root: PathBuf,
+    survey: Survey,
+}
+
+impl Tree {
+    /// Examines the whole tree.
+    pub fn open(root: &Path, stop: &CancelToken) -> Result<Self, DatasetError> {
+        let mut survey = survey::survey(root, stop)?;
+        survey.facts.about = format!("the tree {}", shown(root));
+        Ok(Self {
+            root: root.to_owned(),
+            survey,
+        })
+    }
+
+    fn warnings(&self, lost: Lost) -> Vec<Warning> {
+        let mut warnings = lost_warnings(lost);
+        if self.survey.mount_count > 0 {
+            let named: Vec<_> = self.survey.mounts.iter().map(|path| shown(path)).collect();
+            warnings.push(Warning::new(
+                WarningKind::Entry,
+                format!(
+                    "{} directories of {} hold another file system and were left empty: {}",
+                    self.survey.mount_count,
+                    shown(&self.root),
+                    named.join(", ")
+                ),
+                "copy them by a dataset of their own, if they matter",
+            ));
+        }
+        warnings
+    }
+}
+
+impl Dataset for Tree {
+    fn facts(&self) -> &Facts {
+        &self.survey.facts
+    }
+
+    fn lay(
+        &self,
+        work_dir: &mut WorkDir,
+        form: Form,
+        stop: &CancelToken,
+    ) -> Result<Vec<Warning>, DatasetError> {
+        if form == Form::Archive {
+            return Err(DatasetError::NoArchive {
+                name: format!("tree:{}", shown(&self.root)),
+            });
+        }
+        refuse_inside(&self.root, &work_dir.root)?;
+        let from = survey::open_root(&self.root)?;
+        let stat =
+            fs::fstat(&from).map_err(|errno| DatasetError::io("examine", &self.root, errno))?;
+        let to = work_dir.root.join(SOURCE);
+        let directory = make_root(&to)?;
+        let copy_root = directory
+            .try_clone()
+            .map_err(|error| DatasetError::io("open", &to, error))?;
+        let mut copier = Copier::new(&self.root, stat.st_dev, &to, copy_root, stop);
+        copier.directory(from.as_fd(), directory.as_fd())?;
+        let mut lost = copier.lost;
+        let attributes = Attributes::of(&stat, from.as_fd(), c".")
+            .map_err(|errno| DatasetError::io("read the attributes of", &self.root, errno))?;
+        attributes
+            .apply(directory.as_fd(), c".", &mut lost)
+            .map_err(|(doing, errno)| DatasetError::io(doing, &to, errno))?;
+        work_dir.trees.push(to);
+        Ok(self.warnings(lost))
+    }
+}
+
+/// Makes the directory a tree is laid in, and opens it.
+pub(super) fn make_root(path: &Path) -> Result<OwnedFd, DatasetError> {
+    fs::mkdir(path, Mode::RWXU).map_err(|errno| DatasetError::io("make directory", path, errno))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(CWD, path, flags, Mode::empty())
+        .map_err(|errno| DatasetError::io("open", path, errno))
+}
+
+/// What could not be kept, said aloud.
+pub(super) fn lost_warnings(lost: Lost) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if lost.owners > 0 {
+        warnings.push(Warning::new(
+            WarningKind::Entry,
+            format!("{} entries were laid without their owner", lost.owners),
+            "run as root to keep owners",
+        ));
+    }
+    if lost.xattrs > 0 {
+        warnings.push(Warning::new(
+            WarningKind::Entry,
+            format!(
+                "{} entries were laid without some extended attributes",
+                lost.xattrs
+            ),
+            "the file system does not take them, or not from this user: compare without them",
+        ));
+    }
+    warnings
+}
+
+/// A tree cannot be copied into itself: the copy would grow while it is walked.
+fn refuse_inside(tree: &Path, work_dir: &Path) -> Result<(), DatasetError> {
+    let whole = |path: &Path| {
+        path.canonicalize()
+            .map_err(|error| DatasetError::io("find", path, error))
+    };
+    let device = |path: &Path| {
+        fs::stat(path)
+            .map(|stat| stat.st_dev)
+            .map_err(|errno| DatasetError::io("examine", path, errno))
+    };
+    // A ground on another file system is not entered, wherever it is mounted.
+    if whole(work_dir)?.starts_with(whole(tree)?) && device(work_dir)? == device(tree)? {
+        return Err(DatasetError::Inside {
+            tree: tree.into(),
+            work_dir: work_dir.into(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;
