@@ -1,6 +1,5 @@
 //! The names that a plan may use, as the load tells them.
 
-use fsdyno_host::guest;
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools::{self, Form, Given, Parameter, Program};
 use fsdyno_load::{engines, workloads};
@@ -31,7 +30,7 @@ pub fn catalogue() -> Catalogue {
 
 /// The same, with what this machine lacks: for those who choose a lab.
 pub fn catalogue_here() -> Catalogue {
-    let kernel = guest::kernels::default();
+    let kernel = fsdyno_guests::kernels::default();
     Catalogue {
         lacking: lacking(),
         guests: kernel.is_some(),

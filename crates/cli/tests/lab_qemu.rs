@@ -17,7 +17,7 @@ fn guests(test: &str) -> bool {
     if !have(&[PROGRAM], test) {
         return false;
     }
-    let found = fsdyno_host::guest::qemu::availability();
+    let found = fsdyno_guests::qemu::availability();
     let there = found == fsdyno_model::Availability::Available;
     if !there {
         println!("SKIP a kernel with its modules for QEMU: {test}");
@@ -30,7 +30,7 @@ fn home() -> Home {
     let home = Home::new();
     let cache = home.path("cache/fsdyno");
     std::fs::create_dir_all(&cache).unwrap();
-    let kernels = fsdyno_host::guest::qemu::cache().unwrap();
+    let kernels = fsdyno_guests::qemu::cache().unwrap();
     std::os::unix::fs::symlink(kernels, cache.join("qemu")).unwrap();
     home
 }

@@ -247,7 +247,7 @@ fn a_guest_of_qemu_works_on_a_model_disk() {
     if !have(&["qemu-system-x86_64", "mkfs.ext4"], test) {
         return;
     }
-    let found = fsdyno_host::guest::qemu::availability();
+    let found = fsdyno_guests::qemu::availability();
     if found != Availability::Available {
         println!("SKIP a kernel with its modules for QEMU: {test}");
         return;
@@ -255,7 +255,7 @@ fn a_guest_of_qemu_works_on_a_model_disk() {
     let home = Home::new();
     let cache = home.path("cache/fsdyno");
     std::fs::create_dir_all(&cache).unwrap();
-    let kernels = fsdyno_host::guest::qemu::cache().unwrap();
+    let kernels = fsdyno_guests::qemu::cache().unwrap();
     std::os::unix::fs::symlink(kernels, cache.join("qemu")).unwrap();
     // example
     let more = [

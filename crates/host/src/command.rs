@@ -213,7 +213,7 @@ fn exists(program: &str, path: &OsStr) -> bool {
 }
 
 /// Has the kernel kill the program when the thread that starts it ends: [`run`] waits in it.
-pub(crate) fn die_with_parent(command: &mut Command) {
+pub fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     let in_child = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -316,7 +316,7 @@ fn read_ready(tail: &mut Tail, stream: Option<&mut impl Read>) -> io::Result<boo
 }
 
 /// Ends the group of a program: asks first, then kills, and reaps it.
-pub(crate) fn end_group(child: &mut Child) {
+pub fn end_group(child: &mut Child) {
     let group = pid_of(child);
     let _ = kill_process_group(group, Signal::TERM);
     let deadline = Instant::now() + GRACE;
@@ -333,7 +333,7 @@ fn pid_of(child: &Child) -> Pid {
 }
 
 /// The last lines of a text that say something, on one line.
-pub(crate) fn last_lines(text: &str, count: usize) -> String {
+pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)

@@ -6,7 +6,6 @@
 //! else could have written that file, the process is one of the effective user, and its command line
 //! names the file as well.
 
-use crate::guest::inside;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::processes::{self, Found};
 use crate::{command, probe};
@@ -204,7 +203,7 @@ fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
         program: program.clone(),
         why,
     };
-    if inside::is_first() {
+    if rustix::process::getpid().is_init() {
         hide(&daemon.takes_up)?;
     }
     if daemon.takes_up.exists() {

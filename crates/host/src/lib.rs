@@ -1,14 +1,12 @@
-//! Every privileged act, and nothing else: commands, image files, loop devices, mounts, the device
-//! guard, caches and the proof of their state, counters of devices and processors, probes for
-//! requirements, provenance, and the clean-up journal.
+//! Privileged operations of this machine: commands, image files, loop devices, mounts, arrays,
+//! pools, the device guard, caches, requirement probes and the clean-up journal.
 //!
-//! Only this crate mounts, formats, or opens a device for writing. Everything it makes is a guard
-//! that is undone on drop, and stands in the [`journal`] before it exists.
+//! Only this crate mounts, formats, or opens a device for writing. Every resource it creates is a
+//! guard that is released on drop, and is declared in the [`journal`] before it exists.
 
 pub mod arrays;
 pub mod cache;
 pub mod command;
-pub mod counters;
 pub mod daemons;
 pub mod disk_server;
 pub mod errno;
@@ -16,18 +14,18 @@ pub mod formatting;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod guard;
-pub mod guest;
+pub mod guest_processes;
 pub mod image;
 pub mod journal;
 mod kernel_config;
+pub mod last_lines;
 pub mod loops;
 pub mod measurement_lock;
 pub mod mounts;
 pub mod pools;
 pub mod probe;
-mod processes;
-pub mod provenance;
-pub mod quiesce;
+pub mod processes;
 pub mod signals;
+pub mod space;
 pub mod ssh;
-pub mod tracing;
+pub mod sysfs;

@@ -5,7 +5,7 @@
 //! could plant, the kernel closes it however its holder ends, and the kernel names the holder
 //! (`SO_PEERCRED`, `socket(7)`). A network namespace has a lock of its own.
 
-use crate::counters::parent_and_start;
+use crate::processes::parent_and_start;
 use fsdyno_model::{CancelToken, Nanos};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;

@@ -2,7 +2,7 @@
 //! It looks, and changes nothing (asking the kernel for a file system may load its module, as
 //! mounting would). What to do about a missing thing is said by [`Need::remedy`].
 
-use crate::{guest, kernel_config};
+use crate::kernel_config;
 use fsdyno_model::search_path::{self, SYSTEM_DIRECTORIES};
 use fsdyno_model::{Availability, Need};
 use rustix::fs::{Access, Mode, OFlags};
@@ -11,6 +11,9 @@ use rustix::mount::{FsOpenFlags, fsopen};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+/// The environment variable that names the folder of kernel modules, set in guests.
+pub const MODULES: &str = "FSDYNO_MODULES";
 
 /// Whether `need` is met, and if not what was looked for, and where.
 pub fn probe(need: &Need) -> Availability {
@@ -65,7 +68,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 }
 
 /// Where programs are looked for, and where those we start look for others.
-pub(crate) fn search_path() -> Vec<PathBuf> {
+pub fn search_path() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     search_path::search_path(&path, !fsdyno_files::places::from_environment())
 }
@@ -169,7 +172,7 @@ fn loop_devices() -> Result<(), String> {
 
 /// Whether the module `name`, or one that answers to `alias`, is built in or can be loaded.
 fn loadable(name: &str, alias: &str) -> Result<(), String> {
-    let folder = match env::var_os(guest::MODULES) {
+    let folder = match env::var_os(MODULES) {
         Some(folder) => PathBuf::from(folder),
         None => PathBuf::from("/lib/modules").join(release()),
     };

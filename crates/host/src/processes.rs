@@ -66,3 +66,14 @@ pub(crate) fn end_all(such: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     }
     Ok(ended)
 }
+
+/// The parent of a process, and when the process started, in nanoseconds since the machine did.
+pub(crate) fn parent_and_start(number: u32) -> Option<(u32, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // `proc_pid_stat(5)`: 4 is ppid, 22 is starttime, in ticks.
+    let ticks: u64 = fields.get(19)?.parse().ok()?;
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some((fields.get(1)?.parse().ok()?, ticks * tick_ns))
+}

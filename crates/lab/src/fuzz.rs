@@ -1,4 +1,5 @@
 //! What the fuzz targets need of this crate and nobody else does.
 
 pub use crate::labs::ssh::fuzz::read_far;
-pub use crate::protocol::{FrameReader, FrameWriter, GuestMessage, Task};
+pub use crate::messages::{GuestMessage, Task};
+pub use fsdyno_guests::protocol::{FrameReader, FrameWriter};

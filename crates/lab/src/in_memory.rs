@@ -2,8 +2,8 @@
 //! written to them is taken from everybody else on it.
 
 use crate::preflight::PreflightError;
-use fsdyno_host::counters::{memory_available, memory_total};
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Plan};
+use fsdyno_observe::counters::{memory_available, memory_total};
 
 /// Refuses a contender whose fill, with the largest workload beside it, would take more memory
 /// than is available, or leave the workload no room.

@@ -9,10 +9,10 @@ pub mod fuzz;
 mod in_memory;
 pub mod job;
 pub mod labs;
+mod messages;
 pub mod missing;
 pub mod preflight;
 pub mod procedure;
-mod protocol;
 pub mod script;
 pub mod serve;
 

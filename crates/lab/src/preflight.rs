@@ -313,12 +313,11 @@ impl Preflight {
                 places.push((&self.scratch, "another place with --work-dir"));
             }
             for (path, way_out) in places {
-                let room = fsdyno_host::counters::space_free(path).map_err(|source| {
-                    PreflightError::Unknown {
+                let room =
+                    fsdyno_host::space::free(path).map_err(|source| PreflightError::Unknown {
                         path: path.clone(),
                         source,
-                    }
-                })?;
+                    })?;
                 if prepared.peak > room {
                     let place = path.display().to_string();
                     return Err(too_large(place, room, way_out));
@@ -355,12 +354,11 @@ impl Preflight {
                 }
             }
             let path = self.scratch.clone();
-            let room = fsdyno_host::counters::space_free(&path).map_err(|source| {
-                PreflightError::Unknown {
+            let room =
+                fsdyno_host::space::free(&path).map_err(|source| PreflightError::Unknown {
                     path: path.clone(),
                     source,
-                }
-            })?;
+                })?;
             if written.0.saturating_add(self.need.0) > room.0 {
                 return Err(PreflightError::NoRoomToFill {
                     label: contender.label.clone(),
@@ -432,7 +430,7 @@ fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
         DeviceChoice::Loop {
             size: Some(size), ..
         } => Some(*size),
-        DeviceChoice::Loop { .. } => fsdyno_host::counters::space_free(scratch).ok(),
+        DeviceChoice::Loop { .. } => fsdyno_host::space::free(scratch).ok(),
         DeviceChoice::Block { paths } => {
             let sizes: io::Result<Vec<u64>> = paths.iter().map(|path| device_size(path)).collect();
             sizes.ok().map(|sizes| Bytes(sizes.iter().sum()))
@@ -440,7 +438,7 @@ fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
         DeviceChoice::None => None,
     };
     let directories = plan.contenders.iter().filter_map(|c| c.directory.as_ref());
-    let free = directories.filter_map(|path| fsdyno_host::counters::space_free(path).ok());
+    let free = directories.filter_map(|path| fsdyno_host::space::free(path).ok());
     // The largest: what is too large for one place may fit into another, and is compared later.
     device.into_iter().chain(free).max()
 }

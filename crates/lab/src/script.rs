@@ -11,7 +11,7 @@ use crate::preflight::Preflight;
 use crate::procedure::{self, CellEnd, CellExecutor};
 use fsdyno_datasets::Form;
 use fsdyno_datasets::work_dir::SOURCE;
-use fsdyno_host::guest::{self, PLACE};
+use fsdyno_guests::PLACE;
 use fsdyno_load::tools;
 use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
@@ -117,7 +117,7 @@ impl DryRun {
             } else {
                 lab
             };
-            let disks = (0..count as usize).map(|number| guest::disk(lab, number));
+            let disks = (0..count as usize).map(|number| fsdyno_guests::disk(lab, number));
             return disks.map(|path| path.display().to_string()).collect();
         }
         if let DeviceChoice::Block { paths } = &job.plan.device {

@@ -4,7 +4,7 @@ mod states;
 
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_host::guest;
+
 use fsdyno_host::probe::probe;
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Availability, Need, Requirement};
@@ -54,7 +54,7 @@ pub fn doctor(json: bool) -> Result<Code, CliError> {
 
 /// The kernel for guests that is built here.
 fn lab_kernel() -> Finding {
-    let state = match guest::kernels::state() {
+    let state = match fsdyno_guests::kernels::state() {
         Ok(_) => Availability::Available,
         Err(missing) => missing,
     };
@@ -88,11 +88,11 @@ fn findings() -> Vec<Finding> {
     let own = [
         Requirement::new(Need::LoopDevices, "image files as devices"),
         Requirement::new(
-            guest::uml::need(),
+            fsdyno_guests::uml::need(),
             "guests: other kernels, without root (--lab uml)",
         ),
         Requirement::new(
-            guest::qemu::need(),
+            fsdyno_guests::qemu::need(),
             "guests: the kernel of a distribution (--lab qemu)",
         ),
     ];

@@ -30,7 +30,7 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
     let stop = CancelToken::new();
     signals::install(&stop)?;
     let choice = DatasetChoice::parse(&args.dataset);
-    let room = fsdyno_host::counters::space_free(&args.directory)?;
+    let room = fsdyno_host::space::free(&args.directory)?;
     let dataset = fsdyno_datasets::open(&choice, args.seed, args.scale, Some(room), &stop)
         .map_err(|error| match error {
             DatasetError::Stopped => {

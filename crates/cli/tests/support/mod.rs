@@ -4,7 +4,7 @@
 
 pub mod kills;
 
-use fsdyno_host::guest::kernels::has_amx;
+use fsdyno_guests::kernels::has_amx;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -10,13 +10,13 @@ const RESERVED: [(&str, &[&str], &str); 3] = [
     (
         "rustix",
         &[
-            "files", "datasets", "host", "load", "lab", "disk", "store", "cli",
+            "files", "datasets", "host", "guests", "observe", "load", "lab", "disk", "store", "cli",
         ],
         "it makes no system calls",
     ),
     (
         "libc",
-        &["datasets", "host", "load"],
+        &["datasets", "host", "guests", "load"],
         "only these need more of the system than rustix has",
     ),
 ];

@@ -6,10 +6,10 @@
 
 use super::GuardError;
 use super::family::{Relative, affected};
-use super::mountinfo::unescape;
 use super::open_files::{device_number, file_number};
 use super::signatures::{self, Signature};
-use super::sysfs::Block;
+use crate::mounts::table::unescape;
+use crate::sysfs::Block;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;

@@ -1,6 +1,6 @@
 //! The devices that share a disk: what is in use on one of them speaks against erasing another.
 
-use super::sysfs::Block;
+use crate::sysfs::Block;
 use std::io;
 
 /// A device that shares the disk, and how to call it.

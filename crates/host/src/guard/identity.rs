@@ -3,7 +3,7 @@
 //! and udev's database; the device itself is not opened.
 
 use super::GuardError;
-use super::sysfs::{Block, split};
+use crate::sysfs::{Block, split};
 use fsdyno_model::Bytes;
 use serde::Serialize;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

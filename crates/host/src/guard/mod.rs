@@ -4,7 +4,7 @@
 //! uses it or anything on the same disk (`users`, with `family` and `open_files`), and what does it
 //! hold (`signatures`), and who expects to find it at the next boot (`configured`). [`release`] puts the answers against what the user consented to
 //! (`consent`), and either hands out [`Released`] devices or a [`Refusal`] that says everything it
-//! found; [`release_file`] does so for a regular file. What is going to be erased leaves a trace (`saved`). `sysfs`, `mountinfo` and `proc` only
+//! found; [`release_file`] does so for a regular file. What is going to be erased leaves a trace (`saved`). `proc` only
 //! read what the kernel tells.
 //!
 //! The guard itself never opens a device for writing: every open of one in this folder is
@@ -33,20 +33,17 @@ mod consent;
 mod family;
 mod file;
 pub(crate) mod identity;
-pub(crate) mod mountinfo;
 mod open_files;
 mod proc;
 mod release;
 mod saved;
 pub(crate) mod signatures;
-pub(crate) mod sysfs;
 mod users;
 
 pub use configured::Configured;
 pub use consent::Consent;
 pub use file::release_file;
 pub use identity::Identity;
-pub(crate) use mountinfo::{Mount, parse as parse_mounts};
 pub use release::{Refusal, Released, release};
 pub use saved::SaveError;
 pub use signatures::Signature;

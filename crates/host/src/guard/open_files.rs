@@ -3,8 +3,8 @@
 
 use super::family::{Relative, find_number};
 use super::proc::processes;
-use super::sysfs::{Block, entries, split};
 use super::{GuardError, How, Use};
+use crate::sysfs::{Block, entries, split};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, statx};
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;

@@ -1,7 +1,8 @@
 //! What `/proc` tells beyond this process: all mount namespaces, all swaps, all processes.
 
-use super::mountinfo::{Mount, parse, unescape};
-use super::sysfs::entries;
+use crate::mounts::Mount;
+use crate::mounts::table::{parse, unescape};
+use crate::sysfs::entries;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -70,6 +71,6 @@ mod tests {
     #[test]
     fn the_mounts_of_this_namespace_are_among_all() {
         let all = mounts_of_all_namespaces().unwrap();
-        assert!(all.iter().any(|mount| mount.point == Path::new("/proc")));
+        assert!(all.iter().any(|mount| mount.target == Path::new("/proc")));
     }
 }

@@ -3,8 +3,8 @@
 use super::configured;
 use super::consent::{Consent, consent_for, covers_configured, flag};
 use super::saved::{self, SaveError};
-use super::sysfs::{Block, split};
 use super::{GuardError, Identity, Portrait, Signature, signatures, users};
+use crate::sysfs::{Block, split};
 use fsdyno_model::Bytes;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;

@@ -1,8 +1,8 @@
 //! Copies of what tells what a device held, taken before it is erased: enough to look at it later,
 //! and to put partition tables and labels back. Not a backup: the contents are not copied.
 
-use super::sysfs::Block;
 use super::{Identity, Portrait, Signature};
+use crate::sysfs::Block;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use serde::Serialize;
 use std::fs::File;

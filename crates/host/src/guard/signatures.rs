@@ -3,8 +3,8 @@
 //! ways: one lists every magic string, the other what makes sense as a whole.
 
 use super::GuardError;
-use super::sysfs::Block;
 use crate::probe;
+use crate::sysfs::Block;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;

@@ -6,7 +6,7 @@ use super::GuardError;
 use super::family::{Relative, family, find_number};
 use super::open_files::{claimed, device_number, file_number, opened};
 use super::proc::{mounts_of_all_namespaces, swaps};
-use super::sysfs::{Block, entries};
+use crate::sysfs::{Block, entries};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -191,8 +191,8 @@ fn mounted(family: &[Relative]) -> io::Result<Vec<Use>> {
             let user = Use {
                 subject: relative.subject.clone(),
                 how: How::Mounted {
-                    point: mount.point,
-                    kind: mount.kind,
+                    point: mount.target,
+                    kind: mount.fstype,
                 },
             };
             if !users.contains(&user) {

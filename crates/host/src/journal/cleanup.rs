@@ -7,7 +7,7 @@
 
 use super::record::{Record, Resource, standing};
 use super::{JournalError, SUFFIX, is_at, remove_tree, shape};
-use crate::{arrays, daemons, disk_server, guest, loops, mounts, pools, tracing};
+use crate::{arrays, daemons, disk_server, guest_processes, loops, mounts, pools};
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use fsdyno_model::Pool;
 use rustix::fs::{FlockOperation, flock};
@@ -297,6 +297,16 @@ fn take_lock(file: &File, patience: Instant) -> io::Result<bool> {
     }
 }
 
+/// Removes an instance that a dead process left behind. An instance is removed whole by `rmdir`;
+/// what is no instance and holds anything is refused by the kernel.
+pub fn remove_trace_instance(directory: &Path) -> Undo {
+    match std::fs::remove_dir(directory) {
+        Ok(()) => Undo::Done,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Undo::Gone,
+        Err(error) => Undo::Failed(error.to_string()),
+    }
+}
+
 /// Undoes one thing.
 fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
     if let Err(why) = refusal(resource, task.stem) {
@@ -312,13 +322,13 @@ fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
         // Refused above.
         Resource::Commands { .. } => Undo::Gone,
         Resource::Daemon { pid_file } => daemons::clean_up(pid_file),
-        Resource::Guest { directory } => match guest::running::end_left_behind(directory) {
+        Resource::Guest { directory } => match guest_processes::end_left_behind(directory) {
             Ok(true) => Undo::Done,
             Ok(false) => Undo::Gone,
             Err(error) => Undo::Failed(error.to_string()),
         },
         Resource::Server { file } => disk_server::end_left_behind(file),
-        Resource::Trace { directory } => tracing::clean_up(directory),
+        Resource::Trace { directory } => remove_trace_instance(directory),
         Resource::Loop { image } => loops::detach_image(image),
         Resource::Image { path } => {
             let devices = loops::devices_of(path);
@@ -525,5 +535,19 @@ mod tests {
         assert!(!cleaned.is_whole());
         assert!(matches!(&cleaned.things[..], [one] if one.result == Undo::Done));
         assert!(!own.exists() && !victim.exists());
+    }
+
+    #[test]
+    fn a_directory_that_is_not_an_empty_instance_is_not_removed() {
+        let work_dir = tempfile::tempdir().unwrap();
+        std::fs::write(work_dir.path().join("file"), "x").unwrap();
+        assert!(matches!(
+            remove_trace_instance(work_dir.path()),
+            Undo::Failed(_)
+        ));
+        assert_eq!(
+            remove_trace_instance(&work_dir.path().join("none")),
+            Undo::Gone
+        );
     }
 }

@@ -11,9 +11,10 @@ pub(crate) mod record;
 mod removal;
 mod shape;
 
-pub use cleanup::{CleanUp, Cleaned, PoolOf, Undo, clean};
+pub use cleanup::{CleanUp, Cleaned, PoolOf, Undo, clean, remove_trace_instance};
 pub use record::Resource;
-pub(crate) use removal::remove_tree;
+pub use removal::remove_tree;
+pub use shape::TRACEFS;
 
 use fsdyno_files::{Access, TrustedDir, Untrusted};
 use record::Record;

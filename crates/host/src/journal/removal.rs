@@ -21,7 +21,7 @@ const ROUNDS: u32 = 4;
 /// The path is absolute and without symbolic links: none is followed, so that nobody who can rename a
 /// directory on the way can point this elsewhere. Refuses, before anything is removed, while something is mounted at the path or below; and
 /// enters no directory of another device, should one be mounted meanwhile.
-pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+pub fn remove_tree(path: &Path) -> io::Result<()> {
     let (parent, name) = match open_parent(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,

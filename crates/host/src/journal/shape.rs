@@ -10,6 +10,9 @@ use rustix::process::geteuid;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+/// Where tracefs may be mounted; the second by debugfs, on kernels before 4.1.
+pub const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
 /// The stem of the name of a journal: `PID-STARTTIME`, or `PID-STARTTIME-NUMBER`.
 pub(super) fn is_stem(stem: &str) -> bool {
     let parts: Vec<&str> = stem.split('-').collect();
@@ -57,7 +60,7 @@ pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
         Resource::Guest { .. } => below() && name == "guest",
         Resource::Array { .. } => own && in_directory("/dev/md"),
         Resource::Trace { .. } => {
-            let mut places = crate::tracing::PLACES.iter();
+            let mut places = TRACEFS.iter();
             own && places.any(|place| in_directory(&format!("{place}/instances")))
         }
         Resource::Daemon { .. } => {

@@ -34,9 +34,8 @@ pub(crate) fn of_device(device: &Path) -> Vec<String> {
             && fs::metadata(link)
                 .is_ok_and(|there| there.file_type().is_block_device() && there.rdev() == number)
     });
-    let name = device.to_string_lossy();
     holders.extend(
-        table::mounts_of(&name)
+        table::mounts_of(device)
             .into_iter()
             .map(|target| format!("the mount at {}", target.display())),
     );

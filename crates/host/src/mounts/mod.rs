@@ -8,7 +8,7 @@ mod options;
 mod refusal;
 pub(crate) mod table;
 
-pub use table::{MountInfo, mountinfo};
+pub use table::{Mount, mountinfo};
 
 use crate::errno;
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};

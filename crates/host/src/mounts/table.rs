@@ -1,32 +1,32 @@
-//! The mount table of this process: `/proc/self/mountinfo`, read and asked.
+//! The mount table, `/proc/PID/mountinfo` (`proc_pid_mountinfo(5)`), and questions to it. Read only.
 
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What the kernel tells of one mount.
+/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MountInfo {
-    /// The number of the mount.
+pub struct Mount {
+    /// The mount ID, as statx(2) returns it.
     pub id: u64,
-    /// Where it is mounted.
+    /// Major and minor number of the device (`st_dev`); major 0 where it is anonymous.
+    pub number: (u32, u32),
+    /// The mount point.
     pub target: PathBuf,
     /// The kernel's name of the file system.
     pub fstype: String,
-    /// The device, or what stands for it.
-    pub source: String,
+    /// The device, or what the file system uses in its place.
+    pub source: PathBuf,
     /// The options of this mount.
     pub mount_options: String,
     /// The options of the file system.
     pub super_options: String,
-    /// The device number, as files on it show it (`st_dev`): `8:1`.
-    pub major_minor: String,
 }
 
-impl fmt::Display for MountInfo {
+impl fmt::Display for Mount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             fstype,
@@ -35,6 +35,7 @@ impl fmt::Display for MountInfo {
             super_options,
             ..
         } = self;
+        let source = source.display();
         write!(
             f,
             "{fstype} {source} mount {mount_options} super {super_options}"
@@ -42,8 +43,8 @@ impl fmt::Display for MountInfo {
     }
 }
 
-/// The mount that a path lies on: its own where it is a mount point.
-pub fn mountinfo(path: &Path) -> io::Result<MountInfo> {
+/// The mount that contains a path.
+pub fn mountinfo(path: &Path) -> io::Result<Mount> {
     let path = path.canonicalize()?;
     let shown = statx(CWD, &path, AtFlags::empty(), StatxFlags::MNT_ID);
     let id = shown
@@ -69,7 +70,7 @@ pub fn mountinfo(path: &Path) -> io::Result<MountInfo> {
     })
 }
 
-/// How many file systems are mounted exactly there, one over the other.
+/// The number of file systems mounted on this mount point, one over the other.
 pub(crate) fn layers(target: &Path) -> io::Result<usize> {
     Ok(read()?
         .iter()
@@ -79,14 +80,14 @@ pub(crate) fn layers(target: &Path) -> io::Result<usize> {
 
 /// The mount points at a path and below it.
 pub(crate) fn mounted_below(path: &Path) -> io::Result<Vec<PathBuf>> {
-    // A path that cannot be resolved (its directory is gone) has nothing mounted below.
+    // A path that cannot be resolved (its directory was removed) has nothing mounted below.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let targets = read()?.into_iter().map(|mount| mount.target);
     Ok(targets.filter(|target| target.starts_with(&path)).collect())
 }
 
-/// Where a device is mounted, by its name in the table.
-pub(crate) fn mounts_of(source: &str) -> Vec<PathBuf> {
+/// The mount points of a device, by its name in the table.
+pub(crate) fn mounts_of(source: &Path) -> Vec<PathBuf> {
     let table = read().unwrap_or_default().into_iter();
     table
         .filter(|mount| mount.source == source)
@@ -94,53 +95,69 @@ pub(crate) fn mounts_of(source: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-fn read() -> io::Result<Vec<MountInfo>> {
-    let table = std::fs::read("/proc/self/mountinfo")?;
-    Ok(table.split(|b| *b == b'\n').filter_map(parse).collect())
+fn read() -> io::Result<Vec<Mount>> {
+    Ok(parse(&std::fs::read("/proc/self/mountinfo")?))
 }
 
-/// Reads a line: `36 35 98:0 /root /target rw,noatime shared:1 - ext3 /dev/sda1 rw,data=ordered`
-/// (`proc_pid_mountinfo(5)`).
-pub(crate) fn parse(line: &[u8]) -> Option<MountInfo> {
-    let fields: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
+/// All mounts of a table; lines that cannot be parsed are skipped.
+pub(crate) fn parse(table: &[u8]) -> Vec<Mount> {
+    table
+        .split(|byte| *byte == b'\n')
+        .filter_map(parse_line)
+        .collect()
+}
+
+/// Parses `36 35 98:0 /root /target rw,noatime shared:1 - ext3 /dev/sda1 rw,data=ordered`.
+fn parse_line(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    // Optional fields, any number of them, end with a lone dash.
     let dash = fields.iter().skip(6).position(|field| *field == b"-")? + 6;
     let text = |at: usize| {
-        let bytes = unescape(fields.get(at)?);
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        let field = unescape(fields.get(at)?);
+        Some(field.to_string_lossy().into_owned())
     };
-    Some(MountInfo {
+    Some(Mount {
         id: text(0)?.parse().ok()?,
-        target: PathBuf::from(OsString::from_vec(unescape(fields[4]))),
+        number: parse_number(&text(2)?)?,
+        target: unescape(fields[4]).into(),
         fstype: text(dash + 1)?,
-        source: text(dash + 2)?,
+        source: unescape(fields.get(dash + 2)?).into(),
         mount_options: text(5)?,
-        super_options: text(dash + 3)?,
-        major_minor: text(2)?,
+        super_options: text(dash + 3).unwrap_or_default(),
     })
 }
 
-/// Undoes the kernel's `\040` for space, tab, newline and backslash.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&first, tail)) = rest.split_first() {
-        let code = (first == b'\\').then(|| octal(tail)).flatten();
-        bytes.push(code.unwrap_or(first));
-        rest = if code.is_some() { &tail[3..] } else { tail };
-    }
-    bytes
+/// `98:0` as major and minor.
+pub(crate) fn parse_number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn octal(digits: &[u8]) -> Option<u8> {
-    let digits = std::str::from_utf8(digits.get(..3)?).ok()?;
-    u8::from_str_radix(digits, 8).ok()
+/// Decodes the octal escapes (`\040`) of the kernel for blanks and backslashes.
+pub(crate) fn unescape(text: &[u8]) -> OsString {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        let escaped = (byte == b'\\')
+            .then(|| after.get(..3))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        plain.push(escaped.unwrap_or(byte));
+        rest = if escaped.is_some() {
+            &after[3..]
+        } else {
+            after
+        };
+    }
+    OsString::from_vec(plain)
 }
 
 /// Whether a path as the kernel shows it lies at or below another.
 pub(crate) fn shown_below(shown: &Path, top: &Path) -> bool {
     let bytes = shown.as_os_str().as_bytes();
     let bytes = bytes.strip_suffix(b" (deleted)").unwrap_or(bytes);
-    Path::new(std::ffi::OsStr::from_bytes(bytes)).starts_with(top)
+    Path::new(OsStr::from_bytes(bytes)).starts_with(top)
 }
 
 #[cfg(test)]
@@ -148,19 +165,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_with_its_optional_fields_and_escapes() {
-        let line = br"36 35 0:44 /vol /mnt/a\040b\134 rw,noatime shared:1 master:2 - btrfs /dev/loop3 rw,subvolid=5";
-        let mount = parse(line).unwrap();
-        assert_eq!(mount.target, Path::new(r"/mnt/a b\"));
-        assert_eq!((mount.id, mount.major_minor.as_str()), (36, "0:44"));
+    fn mounts_are_read_with_and_without_optional_fields() {
+        let text = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
+            40 27 7:3 /sub /mnt/a\\040b rw shared:5 master:2 - xfs /dev/loop3 rw\n\
+            41 27 0:44 / /mnt/c\\134d\\011e rw - btrfs /dev/loop4 rw,space_cache=v2\n\
+            broken line\n";
+        let mounts = parse(text);
+        assert_eq!(mounts.len(), 3);
+        assert_eq!(mounts[0].number, (254, 0));
+        assert_eq!(mounts[0].target, Path::new("/"));
+        assert_eq!(mounts[1].id, 40);
+        assert_eq!(mounts[1].target, Path::new("/mnt/a b"));
+        assert_eq!(mounts[1].fstype, "xfs");
+        assert_eq!(mounts[1].source, Path::new("/dev/loop3"));
+        assert_eq!(mounts[2].target, Path::new("/mnt/c\\d\te"));
+        assert_eq!(mounts[2].number, (0, 44));
         assert_eq!(
-            mount.to_string(),
-            "btrfs /dev/loop3 mount rw,noatime super rw,subvolid=5"
+            mounts[2].to_string(),
+            "btrfs /dev/loop4 mount rw super rw,space_cache=v2"
         );
-        let plain = parse(b"1 0 8:1 / / ro - x /dev/sda1 ro").unwrap();
-        assert_eq!(plain.source, "/dev/sda1");
-        assert_eq!(parse(b""), None);
-        assert_eq!(parse(b"1 0 8:1 / / ro"), None);
+    }
+
+    #[test]
+    fn escapes_that_are_none_stay_as_they_are() {
+        for (text, expected) in [
+            (&b"plain"[..], &b"plain"[..]),
+            (b"\\040", b" "),
+            (b"a\\04", b"a\\04"),
+            (b"\\999", b"\\999"),
+            (b"\\377x", b"\xffx"),
+            (b"\\134040", b"\\040"),
+        ] {
+            assert_eq!(unescape(text).as_bytes(), expected);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Ssh, SshError};
 use crate::command::die_with_parent;
-use crate::guest::console::Console;
+use crate::last_lines::LastLines;
 use crate::probe;
 use fsdyno_model::CancelToken;
 use std::fs::File;
@@ -53,8 +53,8 @@ impl Ssh {
             .stderr(Stdio::piped());
         let mut carrier = start(command, &self.program)?;
         let mut said = match carrier.0.stderr.take() {
-            Some(stderr) => Console::of(stderr),
-            None => Console::of(io::empty()),
+            Some(stderr) => LastLines::of(stderr),
+            None => LastLines::of(io::empty()),
         };
         let ended = wait(&mut carrier, stop)?;
         if ended.code() == Some(255) {

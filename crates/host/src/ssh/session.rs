@@ -3,7 +3,7 @@
 
 use super::{Ssh, SshError, quoted};
 use crate::command::die_with_parent;
-use crate::guest::console::Console;
+use crate::last_lines::LastLines;
 use fsdyno_model::{CancelToken, Nanos};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -56,7 +56,7 @@ pub struct Session {
     from: Receiver<Vec<u8>>,
     /// What came and was not looked at yet.
     heard: Vec<u8>,
-    said: Console,
+    said: LastLines,
 }
 
 impl Session {
@@ -85,8 +85,8 @@ impl Session {
         })?;
         let from = listen(child.stdout.take());
         let said = match child.stderr.take() {
-            Some(stderr) => Console::of(stderr),
-            None => Console::of(std::io::empty()),
+            Some(stderr) => LastLines::of(stderr),
+            None => LastLines::of(std::io::empty()),
         };
         let mut session = Self {
             ssh: ssh.clone(),

@@ -1,13 +1,14 @@
 //! Caches, counters and quiet, as the real devices show them.
 
 use crate::{WorkDir, kinds, lab, words};
-use fsdyno_host::counters::{block, block_names_under, machine_cpu, space_free, space_used};
 use fsdyno_host::image::Image;
 use fsdyno_host::journal::{Undo, clean};
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::mount;
-use fsdyno_host::{cache, command, quiesce, tracing};
+use fsdyno_host::{cache, command, space};
 use fsdyno_model::{Bytes, CancelToken};
+use fsdyno_observe::counters::{block, block_names_under, machine_cpu};
+use fsdyno_observe::{quiesce, tracing};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -28,7 +29,7 @@ fn cold_is_proven_and_reading_shows_in_cache_and_counters() {
         assert_eq!(names, [device.name()]);
         let (before, used) = (
             block(&names).unwrap(),
-            space_used(mounted.target()).unwrap(),
+            space::used(mounted.target()).unwrap(),
         );
         let size = 16 << 20;
         let file = mounted.target().join("file");
@@ -44,10 +45,10 @@ fn cold_is_proven_and_reading_shows_in_cache_and_counters() {
             "{kind}: {written:?}"
         );
         assert!(
-            space_used(mounted.target()).unwrap().0 >= used.0 + size as u64,
+            space::used(mounted.target()).unwrap().0 >= used.0 + size as u64,
             "{kind}"
         );
-        assert!(space_free(mounted.target()).unwrap().0 > 0);
+        assert!(space::free(mounted.target()).unwrap().0 > 0);
 
         let warm = cache::residency(mounted.target(), &stop).unwrap();
         assert_eq!((warm.files, warm.bytes), (1, size as u64));

@@ -2,8 +2,8 @@
 
 use super::Asked;
 use super::fuse_server::{Order, Told};
-use crate::protocol::{FrameReader, FrameWriter};
 use fsdyno_disk::transports::vhost_user::Served;
+use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::disk_server::ServedDisk;
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk};

@@ -3,10 +3,10 @@
 
 use super::{Asked, Making};
 use crate::labs::guest::recording::recorder;
-use crate::protocol::{FrameReader, FrameWriter};
 use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_disk::{Disk, StoreError};
+use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::disk_server::become_io_flusher;
 use fsdyno_model::{Bytes, Cell, DiskRecord, Mark, ModelDisk, Nanos};
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,9 @@
 //! does that looks at the clock again and again.
 
 use super::{ServeError, Voice, plug, run};
-use crate::protocol::{FrameWriter, GuestMessage, Task};
-use fsdyno_host::guest::inside;
+use crate::messages::{GuestMessage, Task};
+use fsdyno_guests::inside;
+use fsdyno_guests::protocol::FrameWriter;
 use rustix::termios::tcdrain;
 use std::fs;
 use std::io;

@@ -1,7 +1,7 @@
 //! A guest whose plug is pulled, and the guest that brings back what is left.
 
 use super::{disks, release};
-use crate::protocol::GuestMessage;
+use crate::messages::GuestMessage;
 use fsdyno_host::command;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::journal::Journal;

@@ -3,8 +3,8 @@
 
 use super::Finding;
 use fsdyno_datasets::states::{self, Manner};
-use fsdyno_host::counters::space_free;
 use fsdyno_host::probe::probe;
+use fsdyno_host::space;
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_model::{Availability, Bytes, FilesystemKind, Need};
 use fsdyno_recipes::Filesystem;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// room for what is written to it.
 pub(super) fn findings() -> Vec<Finding> {
     let place = Path::new(DEFAULT_SCRATCH);
-    let room = space_free(place).unwrap_or_default();
+    let room = space::free(place).unwrap_or_default();
     let on = on_what(room);
     let finding = |manner: &&'static Manner| Finding {
         requirement: format!("state {}", manner.name),
@@ -51,7 +51,7 @@ fn on_what(room: Bytes) -> Result<String, Availability> {
         ));
     }
     on.extend(works(FilesystemKind::Memory).map(|recipe| {
-        let memory = fsdyno_host::counters::memory_available();
+        let memory = fsdyno_observe::counters::memory_available();
         let free = memory.map_or_else(String::new, |free| format!(" ({free} of memory available)"));
         format!("on {}:size=...{free}", recipe.name())
     }));

@@ -9,15 +9,16 @@ use crate::args::JsonArgs;
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 use args::{LabCommand, ShellArgs};
-use fsdyno_host::guest::{self, GuestError, kernels};
+use fsdyno_guests::{GuestError, kernels};
 use fsdyno_host::probe::probe;
-use fsdyno_host::{provenance, signals, ssh};
+use fsdyno_host::{signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_lab::{GuestLab, GuestLabError, Missing};
 use fsdyno_model::{
     Availability, Bytes, CancelToken, Contender, CopyMethod, DeviceChoice, FilesystemKind,
     GuestSize, KernelChoice, LabChoice, LayoutChoice, Plan,
 };
+use fsdyno_observe::provenance;
 use fsdyno_recipes::fs::elsewhere_only;
 use fsdyno_recipes::layouts;
 use serde::Serialize;
@@ -155,7 +156,7 @@ fn elsewhere() -> Row {
 fn of_kernel(choice: &KernelChoice) -> (Availability, String) {
     if *choice == KernelChoice::Packaged {
         let title = "the kernel of the package".to_owned();
-        return (probe(&guest::uml::need()), title);
+        return (probe(&fsdyno_guests::uml::need()), title);
     }
     let title = "the lab kernel";
     let kernel = match kernels::state() {
@@ -179,7 +180,7 @@ fn guests(
 ) -> Result<Row, CliError> {
     let (availability, of_kernel) = match &kernel {
         Some(choice) => of_kernel(choice),
-        None => (guest::qemu::availability(), String::new()),
+        None => (fsdyno_guests::qemu::availability(), String::new()),
     };
     let title = match of_kernel.as_str() {
         "" => lab.title().to_owned(),

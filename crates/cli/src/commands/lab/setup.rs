@@ -3,7 +3,7 @@
 use super::args::SetupArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
-use fsdyno_host::guest::kernels::{Kernels, Order, Progress, SetupError, set_up};
+use fsdyno_guests::kernels::{Kernels, Order, Progress, SetupError, set_up};
 use fsdyno_host::signals;
 use fsdyno_model::printable;
 use fsdyno_model::{CancelToken, Nanos};

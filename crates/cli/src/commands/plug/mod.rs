@@ -12,12 +12,13 @@ use crate::exit::{CliError, Code};
 use crate::{output, places};
 use fsdyno_disk::Profile;
 use fsdyno_disk::profiles::Timing;
-use fsdyno_host::{provenance, signals};
+use fsdyno_host::signals;
 use fsdyno_lab::{GuestLab, GuestLabError, Pull};
 use fsdyno_model::{
     CancelToken, Contender, ContenderSpec, GuestSize, LabChoice, ModelDisk, PowerCut, Recovery,
     SeriesInfo, Step, StopReason,
 };
+use fsdyno_observe::provenance;
 use fsdyno_recipes as recipes;
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::resolve::{Judge, ResolveError};

@@ -18,9 +18,10 @@ use begin::programs_to_name;
 pub use begin::{plan_trouble, request};
 use fsdyno_files::Existing;
 use fsdyno_host::journal::{CleanUp, Cleaned, Undo};
-use fsdyno_host::{provenance, signals};
+use fsdyno_host::signals;
 use fsdyno_lab::missing::Lack;
 use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
+use fsdyno_observe::provenance;
 
 use fsdyno_model::{
     Availability, CancelToken, CellRecord, LabChoice, Outcome, Plan, ResultSet, RunInfo, StopReason,

@@ -1,9 +1,10 @@
 //! Talking with one guest: what it says, how long it may be silent, and what it said last.
 
+use crate::messages::{GuestMessage, Task};
 use crate::missing::Missing;
-use crate::protocol::{FrameReader, FrameWriter, GuestMessage, Task};
+use fsdyno_guests::protocol::{FrameReader, FrameWriter};
+use fsdyno_guests::{Guest, ended, kernels};
 use fsdyno_host::cache;
-use fsdyno_host::guest::{Guest, ended, kernels};
 use fsdyno_model::{Bytes, CancelToken, CellRecord, Event, Mark, Nanos, Recovery};
 use std::io;
 use std::os::unix::net::UnixStream;

@@ -2,7 +2,8 @@
 //! said lies in it before the guest goes on. So a mark is taken out in its place among the
 //! requests, and every other word is passed on to whoever hears; stages of the cell are marks too.
 
-use crate::protocol::{FrameReader, GuestMessage};
+use crate::messages::GuestMessage;
+use fsdyno_guests::protocol::FrameReader;
 use fsdyno_model::Event;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -64,7 +65,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::FrameWriter;
+    use fsdyno_guests::protocol::FrameWriter;
     use fsdyno_model::{Mark, Point};
 
     #[test]

@@ -17,12 +17,12 @@ use crate::labs::host::hint;
 use crate::labs::limit::{Limit, halted};
 use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
+use crate::messages::Task;
 use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::CellEnd;
-use crate::protocol::Task;
 use conversation::{Conversation, Silence, known_cause};
-use fsdyno_host::guest::{self, Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
+use fsdyno_guests::{Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
 use fsdyno_model::{
@@ -163,7 +163,7 @@ impl GuestLab {
             init: &[program.clone(), word.clone(), "shell".into()],
         };
         // However the guest ended, the user has left it.
-        guest::on_terminal(&lab.machine, &setting, &lab.journal)?;
+        fsdyno_guests::on_terminal(&lab.machine, &setting, &lab.journal)?;
         Ok(())
     }
 

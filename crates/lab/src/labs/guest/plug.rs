@@ -4,7 +4,7 @@
 
 use super::conversation::{Conversation, Silence};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
-use crate::protocol::Task;
+use crate::messages::Task;
 use fsdyno_datasets::seed::Seed;
 use fsdyno_host::image::{Image, Scratch};
 use fsdyno_host::journal::Journal;

@@ -8,12 +8,12 @@ use super::{GuestLab, LAST_LINES, disk, memory_for};
 use crate::disks;
 use crate::labs::notes::Notes;
 use crate::labs::recorded;
+use crate::messages::{GuestMessage, Task};
 use crate::procedure::CellEnd;
-use crate::protocol::{GuestMessage, Task};
 use fsdyno_disk::Recorder;
 use fsdyno_disk::transports::calendar::{self, CalendarError, Passed, Seat, Setting};
 use fsdyno_disk::transports::vhost_user::Served;
-use fsdyno_host::guest::{Guest, GuestError, OneProcessor, ended, time_travel};
+use fsdyno_guests::{Guest, GuestError, OneProcessor, ended, time_travel};
 use fsdyno_host::image::Scratch;
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, Effective, ModelDisk, Outcome, Plan, Stage, Step,

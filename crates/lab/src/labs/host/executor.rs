@@ -14,7 +14,6 @@ use crate::procedure::{CellEnd, CellExecutor};
 use fsdyno_datasets::DatasetError;
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_host::arrays::Array;
-use fsdyno_host::counters;
 use fsdyno_host::daemons::Running;
 use fsdyno_host::guard::Released;
 use fsdyno_host::image::{Image, Scratch};
@@ -22,14 +21,16 @@ use fsdyno_host::journal::Journal;
 use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
-use fsdyno_host::tracing::Tracing;
-use fsdyno_host::{cache, command, quiesce};
+use fsdyno_host::{cache, command};
 use fsdyno_load::measure::{self, LoadError};
 use fsdyno_load::workloads::Needs;
 use fsdyno_model::{
     CacheEvidence, CancelToken, Daemon, Failure, Mark, ModelDisk, PhasePlan, Stage, Step, Warning,
     WarningKind,
 };
+use fsdyno_observe::counters;
+use fsdyno_observe::quiesce;
+use fsdyno_observe::tracing::Tracing;
 use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

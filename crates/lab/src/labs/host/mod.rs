@@ -4,7 +4,6 @@ mod caches;
 mod devices;
 mod executor;
 pub(crate) mod fragments;
-mod noise;
 mod programs;
 mod sampling;
 mod states;
@@ -20,9 +19,9 @@ use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::{self, CellEnd};
 use executor::HostExecutor;
-use fsdyno_host::counters::space_free;
 use fsdyno_host::guard::Released;
 use fsdyno_host::journal::Journal;
+use fsdyno_host::space;
 use fsdyno_model::{
     Bytes, CancelToken, Cell, CellRecord, DeviceChoice, Event, Failure, Mark, Outcome, Plan,
 };
@@ -96,7 +95,7 @@ pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
     let DeviceChoice::Loop { directory, .. } = &plan.device else {
         return;
     };
-    if let Ok(free) = space_free(directory)
+    if let Ok(free) = space::free(directory)
         && free < FULL
     {
         let place = directory.display();

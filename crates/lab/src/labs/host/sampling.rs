@@ -4,10 +4,10 @@ use super::executor::HostExecutor;
 use super::{fragments, warnings};
 use crate::job::Job;
 use crate::procedure::CellEnd;
-use fsdyno_host::counters::{self, BlockCounters, MachineCpu, Surroundings};
-use fsdyno_host::tracing;
 use fsdyno_load::measure::{self, Measured};
 use fsdyno_model::{CacheEvidence, CpuUse, DeviceUse, Effective, Mark, Observed, Point, Sample};
+use fsdyno_observe::counters::{self, BlockCounters, MachineCpu, Surroundings};
+use fsdyno_observe::tracing;
 use std::path::Path;
 
 /// Runs a phase and keeps its sample.
@@ -18,7 +18,7 @@ pub(super) fn measure(
     evidence: CacheEvidence,
 ) -> Result<(), CellEnd> {
     let phase = &job.workload.phases[number as usize];
-    let space = |root: &Path| counters::space_used(root).unwrap_or_default();
+    let space = |root: &Path| fsdyno_host::space::used(root).unwrap_or_default();
     let space_before = space(&executor.work_dir.root);
     let before = look(executor, job);
     let (measured, machine, device) = timed(executor, job, number)?;

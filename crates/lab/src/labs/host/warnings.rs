@@ -1,9 +1,9 @@
 //! What a reader must know of a single sample.
 
-use super::noise;
 use crate::job::Job;
 use fsdyno_load::{tools, workloads};
 use fsdyno_model::{Bytes, CacheState, CopyMethod, Nanos, Sample, Warning, WarningKind};
+use fsdyno_observe::noise;
 
 /// Below this, the scheduler's slices and the start of a program weigh too much.
 const SHORT: Nanos = Nanos(20_000_000);

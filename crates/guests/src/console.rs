@@ -1,0 +1,71 @@
+//! The console of a guest: its last lines, or those of its kernel's crash.
+
+use crate::kernels::HOST_REFUSES_PAGES;
+use fsdyno_host::last_lines::LastLines;
+use std::io::Read;
+
+/// What a kernel prints when it or a program cannot continue, and the first process before it.
+const DYING: [&str; 5] = [
+    "Kernel panic",
+    "BUG:",
+    "Oops",
+    "fsdyno: ",
+    HOST_REFUSES_PAGES,
+];
+
+/// Reads the console of a guest until the guest ends.
+#[derive(Debug)]
+pub struct Console(LastLines);
+
+impl Console {
+    /// Starts to read the console.
+    pub fn of(stream: impl Read + Send + 'static) -> Self {
+        Self(LastLines::of(stream))
+    }
+
+    /// The first lines of a crash, without its stack traces; else the last lines.
+    pub fn last(&mut self, count: usize) -> Vec<String> {
+        let lines = self.0.kept();
+        let crash = lines
+            .iter()
+            .position(|line| DYING.iter().any(|mark| line.contains(mark)));
+        let first = crash.unwrap_or(lines.len().saturating_sub(count));
+        let shown = lines.into_iter().skip(first).filter(|line| !is_trace(line));
+        shown.take(count).collect()
+    }
+}
+
+/// Whether a line is of the stack of a kernel that dies: addresses, which tell a user nothing.
+fn is_trace(line: &str) -> bool {
+    let address = |word: &str| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let function = line.strip_prefix("? ").unwrap_or(line);
+    let function = !function.contains(' ') && function.contains("+0x");
+    function
+        || matches!(line, "Stack:" | "Call Trace:")
+        || line.starts_with("[<")
+        || line.split_whitespace().all(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    #[test]
+    fn a_panic_is_shown_without_its_stack_trace() {
+        let addresses = "\n[<6009dda8>] ? sys_clock_nanosleep+0xe3".repeat(20);
+        let text = format!("line 1\n<0>Kernel panic - not syncing{addresses}");
+        let mut console = Console::of(Cursor::new(text));
+        assert_eq!(console.last(3), ["Kernel panic - not syncing"]);
+        let mut console = Console::of(Cursor::new("one\ntwo\nthree"));
+        assert_eq!(console.last(2), ["two", "three"]);
+    }
+
+    #[test]
+    fn a_refusal_of_the_host_is_shown_before_later_lines() {
+        let after = "\nanother line".repeat(20);
+        let text = format!("before\n<3>{HOST_REFUSES_PAGES}! This can happen{after}\n");
+        let mut console = Console::of(Cursor::new(text));
+        assert!(console.last(3)[0].starts_with(HOST_REFUSES_PAGES));
+    }
+}

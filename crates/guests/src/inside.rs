@@ -1,0 +1,253 @@
+//! What the first process of a guest does: the file systems of the kernel, a place of its own, the
+//! channel to the host, and the end.
+//!
+//! The root of a guest is the file system of the host, read-only and with the rights of the user
+//! who started it. Nothing here is called on a host.
+
+use super::{LINE_NAME, MACHINE, PLACE, disk as disk_of, qemu};
+use fsdyno_host::probe::MODULES;
+use fsdyno_model::LabChoice;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, reboot};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The line to the host of User-mode Linux.
+const LINE: &str = "/dev/ttyS0";
+
+/// The ports of a guest of QEMU, by name; one is the line to the host.
+const PORTS: &str = "/sys/class/virtio-ports";
+
+/// How long it may take until they are there.
+const PORTS_COME: Duration = Duration::from_secs(60);
+
+/// Something the guest could not do to settle in.
+#[derive(Debug, thiserror::Error)]
+#[error("the guest cannot {act}: {cause}")]
+pub struct Unsettled {
+    act: String,
+    #[source]
+    cause: io::Error,
+}
+
+impl Unsettled {
+    /// What could not be done.
+    pub fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let act = act.into();
+        |cause| Self {
+            act,
+            cause: cause.into(),
+        }
+    }
+}
+
+/// Whether this process is the first of a guest: nobody else may settle in.
+pub fn is_first() -> bool {
+    rustix::process::getpid().is_init()
+}
+
+/// Mounts what every program expects, makes [`PLACE`], and teaches the kernel where its modules
+/// lie. Returns the directory that may be worked in.
+pub fn settle() -> Result<PathBuf, Unsettled> {
+    qemu::entry::enter_root()?;
+    for (fstype, target) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        // no contender
+        ("tmpfs", "/run"),
+    ] {
+        match mount(fstype, target, fstype, MountFlags::empty(), None) {
+            // The kernel has mounted it already.
+            Ok(()) | Err(Errno::BUSY) => {}
+            Err(error) => return Err(Unsettled::at(format!("mount {target}"))(error)),
+        }
+    }
+    // A devtmpfs has none of these; shells and programs expect them.
+    for (target, link) in [
+        ("/proc/self/fd", "/dev/fd"),
+        ("/proc/self/fd/1", "/dev/stdout"),
+    ] {
+        match symlink(target, link) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Unsettled::at(format!("make {link}"))(error));
+            }
+            _ => {}
+        }
+    }
+    let place = PathBuf::from(PLACE);
+    let temporary = place.join("tmp");
+    fs::create_dir_all(&temporary)
+        .map_err(Unsettled::at(format!("make {}", temporary.display())))?;
+    if lab() == LabChoice::Qemu {
+        speak_for_udev().map_err(Unsettled::at("tell of its disks"))?;
+    }
+    if let Some(modules) = std::env::var_os(MODULES) {
+        teach_modules(&place, Path::new(&modules)).map_err(Unsettled::at("find its modules"))?;
+    }
+    Ok(place)
+}
+
+/// Says of the disks, and of the partitions they may get, that they are ready: what makes partitions
+/// waits until udev's own database says so, with a link, and a guest has no udev.
+fn speak_for_udev() -> io::Result<()> {
+    /// Of a virtio disk: itself and its partitions.
+    const NUMBERS: u32 = 16;
+    /// Where the links are.
+    const LINKS: &str = "disk/by-guest";
+    let (database, links) = (Path::new("/run/udev/data"), Path::new("/dev").join(LINKS));
+    for folder in [database, &links] {
+        fs::create_dir_all(folder)?;
+    }
+    for disk in fs::read_dir("/sys/block")? {
+        let disk = disk?;
+        let numbers = fs::read_to_string(disk.path().join("dev"))?;
+        let name = disk.file_name().to_string_lossy().into_owned();
+        let Some((major, minor)) = numbers.trim().split_once(':') else {
+            continue;
+        };
+        let Ok(first) = minor.parse::<u32>() else {
+            continue;
+        };
+        for number in 0..NUMBERS {
+            let node = match number {
+                0 => name.clone(),
+                partition => format!("{name}{partition}"),
+            };
+            let told = format!("S:{LINKS}/{node}\nI:1\n");
+            fs::write(database.join(format!("b{major}:{}", first + number)), told)?;
+            symlink(Path::new("/dev").join(&node), links.join(&node))?;
+        }
+    }
+    Ok(())
+}
+
+/// Of all memory, how much may be dirty before the kernel begins to write it back, and before who writes
+/// has to wait: parts of it, as by default of what is free just then.
+const DIRTY: [(&str, u64); 2] = [
+    ("/proc/sys/vm/dirty_background_bytes", 10),
+    ("/proc/sys/vm/dirty_bytes", 5),
+];
+
+/// Has the kernel write back by how much memory there is. By default it goes by what is free, and how
+/// much that is depends on whatever its programs did before.
+pub fn write_back_alike() -> Result<(), Unsettled> {
+    let about = rustix::system::sysinfo();
+    let memory = (about.totalram as u64).saturating_mul(u64::from(about.mem_unit));
+    for (file, part) in DIRTY {
+        fs::write(file, (memory / part).to_string())
+            .map_err(Unsettled::at(format!("set {file}")))?;
+    }
+    Ok(())
+}
+
+/// Has the kernel load modules from where they lie on the host, which need not be `/lib/modules`.
+fn teach_modules(place: &Path, modules: &Path) -> io::Result<()> {
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy().into_owned();
+    let folder = place.join("lib/modules");
+    fs::create_dir_all(&folder)?;
+    symlink(modules, folder.join(release))?;
+    let program = place.join("modprobe");
+    let script = format!("#!/bin/sh\nexec modprobe -d {} \"$@\"\n", place.display());
+    fs::write(&program, script)?;
+    fs::set_permissions(&program, Permissions::from_mode(0o700))?;
+    fs::write(
+        "/proc/sys/kernel/modprobe",
+        program.as_os_str().as_encoded_bytes(),
+    )
+}
+
+/// The lab this guest is of.
+fn lab() -> LabChoice {
+    match std::env::var_os(MACHINE) {
+        Some(_) => LabChoice::Qemu,
+        None => LabChoice::Uml,
+    }
+}
+
+/// A disk of this guest.
+pub fn disk(number: usize) -> PathBuf {
+    disk_of(&lab(), number)
+}
+
+/// Opens the line to the host: bytes as they are, nothing echoed.
+pub fn channel() -> Result<File, Unsettled> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = |path: &Path| {
+        let line = open(path, flags, Mode::empty());
+        line.map_err(Unsettled::at(format!("open {}", path.display())))
+    };
+    if lab() == LabChoice::Qemu {
+        return opened(&port()?).map(File::from);
+    }
+    let line = opened(Path::new(LINE))?;
+    let failed = || Unsettled::at(format!("make {LINE} raw"));
+    let mut attributes = tcgetattr(&line).map_err(failed())?;
+    attributes.make_raw();
+    tcsetattr(&line, OptionalActions::Now, &attributes).map_err(failed())?;
+    Ok(File::from(line))
+}
+
+/// The port that is the line to the host. The kernel finds its ports one after the other.
+fn port() -> Result<PathBuf, Unsettled> {
+    let deadline = Instant::now() + PORTS_COME;
+    loop {
+        let ports = fs::read_dir(PORTS).into_iter().flatten().flatten();
+        let named = |port: &fs::DirEntry| {
+            let name = fs::read_to_string(port.path().join("name"));
+            name.is_ok_and(|name| name.trim() == LINE_NAME)
+        };
+        if let Some(port) = ports.into_iter().find(named) {
+            let device = Path::new("/dev").join(port.file_name());
+            if device.exists() {
+                return Ok(device);
+            }
+        }
+        if Instant::now() >= deadline {
+            let missing = io::Error::from(io::ErrorKind::NotFound);
+            return Err(Unsettled::at(format!("find {LINE_NAME} in {PORTS}"))(
+                missing,
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Runs a shell on the console of the guest, until the user leaves it.
+pub fn shell() -> Result<(), Unsettled> {
+    let terminal = match lab() {
+        LabChoice::Qemu => "/dev/ttyS0",
+        _ => "/dev/tty0",
+    };
+    let console = || {
+        let file = fs::OpenOptions::new().read(true).write(true).open(terminal);
+        file.map_err(Unsettled::at(format!("open {terminal}")))
+    };
+    // In a session of its own with that terminal, so that Ctrl-C reaches what it runs.
+    Command::new("setsid")
+        .args(["--ctty", "--wait", "sh", "-i"])
+        .env("PS1", "guest# ")
+        .stdin(console()?)
+        .stdout(console()?)
+        .stderr(console()?)
+        .status()
+        .map(drop)
+        .map_err(Unsettled::at("run a shell"))
+}
+
+/// Ends the guest. What is mounted has been unmounted by those who mounted it.
+pub fn power_off() -> io::Error {
+    rustix::fs::sync();
+    match reboot(RebootCommand::PowerOff) {
+        Ok(()) => io::Error::from(io::ErrorKind::Interrupted),
+        Err(error) => error.into(),
+    }
+}

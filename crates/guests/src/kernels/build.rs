@@ -1,0 +1,509 @@
+//! Making a lab kernel: sources, a configuration, `make`, and a folder that comes into being whole.
+//!
+//! What is half done has a folder to itself beside the kernels, and is gone on with: sources that
+//! were unpacked whole, a configuration that was verified, every object that was compiled.
+
+use super::building::{BuildError, Tree};
+use super::fragment::{self, Fragment, NotUnderstood, Taken};
+use super::identity::{Identity, sha256};
+use super::sources::{self, Sources, SourcesError};
+use super::{Kernels, LabKernel, PROGRAM, UNFINISHED, patches, tools};
+use crate::GuestError;
+use crate::uml::Uml;
+use fsdyno_files::{TrustedDir, Untrusted};
+use fsdyno_host::command::{self, CommandError};
+use fsdyno_host::journal::remove_tree;
+use fsdyno_host::space;
+use fsdyno_model::{Bytes, CancelToken};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What the sources and all that is made of them take, for a while.
+const ROOM: Bytes = Bytes(5 << 29);
+
+/// How often a claim of somebody else is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The log of a build, kept with the kernel.
+const LOG: &str = "build.log";
+
+/// What is to be made.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    /// An archive of sources, in place of the distribution's.
+    pub source: Option<PathBuf>,
+    /// How many things are compiled at once.
+    pub jobs: u32,
+    /// Whether the sources and what was made of them stay.
+    pub keep: bool,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// A step begins.
+    Step(&'a str),
+    /// Something the user should know.
+    Note(&'a str),
+    /// An object is being compiled.
+    Object {
+        /// How many were before it in this build.
+        done: u64,
+        /// How many there are.
+        of: u64,
+        /// Its name.
+        name: &'a str,
+    },
+}
+
+/// A kernel that can be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// The kernel.
+    pub kernel: LabKernel,
+    /// Whether it was there before.
+    pub was_there: bool,
+}
+
+/// Why there is no lab kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The fragment is broken.
+    #[error(transparent)]
+    Fragment(#[from] NotUnderstood),
+    /// There are no sources.
+    #[error(transparent)]
+    Sources(#[from] SourcesError),
+    /// Something the build needs is not here.
+    #[error("building a kernel needs {what}; apt-get install {packages}")]
+    Tools {
+        /// What is missing.
+        what: String,
+        /// Its packages.
+        packages: String,
+    },
+    /// The packages could not be installed.
+    #[error("{0}")]
+    Install(String),
+    /// There is no room.
+    #[error("{} has room for {free}, and building a kernel takes {ROOM}; make room, or set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
+    Room {
+        /// Where.
+        folder: PathBuf,
+        /// What is free.
+        free: Bytes,
+    },
+    /// A path no kernel can be built in.
+    #[error("{} holds a blank or a colon, in which no kernel can be built; set XDG_CACHE_HOME (root: with --dirs-from-env)", folder.display())]
+    Path {
+        /// The path.
+        folder: PathBuf,
+    },
+    /// Options that did not take.
+    #[error("the configuration of {sources} did not take {}", refused.join("; "))]
+    Refused {
+        /// The sources.
+        sources: String,
+        /// Each option, with what became of it.
+        refused: Vec<String>,
+    },
+    /// The archive could not be unpacked.
+    #[error("cannot unpack: {0}")]
+    Unpack(String),
+    /// `make` did not do it.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// What came of it is no kernel.
+    #[error("what was built does not start: {0}")]
+    NoKernel(#[source] Box<GuestError>),
+    /// A program did not run.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// Another user could have written what is in the cache.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    /// The cache refused.
+    #[error("cannot {act} {}: {cause}", path.display())]
+    Cache {
+        /// What was attempted.
+        act: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+fn refused<'a>(act: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> SetupError + 'a {
+    move |cause| SetupError::Cache {
+        act,
+        path: path.to_owned(),
+        cause,
+    }
+}
+
+type Hear<'a> = &'a mut dyn FnMut(Progress<'_>);
+
+/// Makes a kernel of these sources by our fragment, unless there is one.
+pub fn set_up(
+    kernels: &Kernels,
+    order: &Order,
+    stop: &CancelToken,
+    hear: Hear<'_>,
+) -> Result<Made, SetupError> {
+    let fragment = Fragment::ours()?;
+    let sources = sources::find(order.source.as_deref(), stop)?;
+    if let Some(made) = there(kernels, &sources)? {
+        if !order.keep {
+            Workshop::remove_abandoned(kernels.folder(), &made.kernel.identity)?;
+        }
+        return Ok(made);
+    }
+    have_tools(stop, hear)?;
+    let identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?);
+    let folder = TrustedDir::create(kernels.folder())?;
+    let folder = folder.path();
+    if folder.to_string_lossy().contains([' ', ':', '\t', '\n']) {
+        return Err(SetupError::Path {
+            folder: folder.to_owned(),
+        });
+    }
+    let workshop = Workshop::claim(folder, &identity, stop, hear)?;
+    // Whoever held the claim before may have made it.
+    if let Some(made) = there(kernels, &sources)? {
+        if !order.keep {
+            workshop.remove()?;
+        }
+        return Ok(made);
+    }
+    let making = Making {
+        workshop: &workshop,
+        sources: &sources,
+        identity: &identity,
+        fragment: &fragment,
+        order,
+        stop,
+    };
+    let kernel = making.all(folder, hear)?;
+    if !order.keep {
+        hear(Progress::Step("removing the sources"));
+        workshop.remove()?;
+    }
+    Ok(Made {
+        kernel,
+        was_there: false,
+    })
+}
+
+/// The kernel of these sources and our fragment, whichever compiler made it. One without the recorded
+/// content is built again.
+fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted> {
+    let fits = |one: &LabKernel| {
+        one.is_current() && one.identity.source == sources.name && one.verified().is_ok()
+    };
+    let kernel = kernels.ready()?.into_iter().find(fits);
+    Ok(kernel.map(|kernel| Made {
+        kernel,
+        was_there: true,
+    }))
+}
+
+/// Sees to it that all programs are there.
+fn have_tools(stop: &CancelToken, hear: Hear<'_>) -> Result<(), SetupError> {
+    let named = |lacks: &[tools::Lack]| {
+        let mut packages: Vec<String> = lacks.iter().map(|one| one.package.clone()).collect();
+        packages.dedup();
+        packages
+    };
+    let lacks = tools::missing();
+    if lacks.is_empty() {
+        return Ok(());
+    }
+    if tools::installs() {
+        let packages = named(&lacks);
+        hear(Progress::Step(&format!(
+            "installing {}",
+            packages.join(" ")
+        )));
+        tools::install(&packages, stop)?.map_err(SetupError::Install)?;
+    }
+    let lacks = tools::missing();
+    if lacks.is_empty() {
+        return Ok(());
+    }
+    let what: Vec<&str> = lacks.iter().map(|one| one.what.as_str()).collect();
+    Err(SetupError::Tools {
+        what: what.join(", "),
+        packages: named(&lacks).join(" "),
+    })
+}
+
+/// The folder of what is half done, claimed for one process at a time.
+struct Workshop {
+    folder: PathBuf,
+    lock: PathBuf,
+    claim: OwnedFd,
+}
+
+impl Workshop {
+    /// Claims it; waits for whoever has it, which may be what a killed build left running.
+    fn claim(
+        kernels: &Path,
+        identity: &Identity,
+        stop: &CancelToken,
+        hear: Hear<'_>,
+    ) -> Result<Self, SetupError> {
+        let name = identity.name();
+        let folder = kernels.join(UNFINISHED).join(&name);
+        TrustedDir::create(&folder)?;
+        let lock = kernels.join(UNFINISHED).join(format!("{name}.lock"));
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).write(true);
+        let claim: OwnedFd = options.open(&lock).map_err(refused("make", &lock))?.into();
+        let mut told = false;
+        loop {
+            match flock(&claim, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) if stop.requested() => {
+                    return Err(BuildError::Stopped.into());
+                }
+                Err(Errno::WOULDBLOCK) => {
+                    if !told {
+                        hear(Progress::Step("waiting for another build of this kernel"));
+                        told = true;
+                    }
+                    std::thread::sleep(LOOK);
+                }
+                Err(error) => return Err(refused("claim", &lock)(error.into())),
+            }
+        }
+        // Whoever had it before may have removed it.
+        TrustedDir::create(&folder)?;
+        Ok(Self {
+            folder,
+            lock,
+            claim,
+        })
+    }
+
+    /// Removes what a build left that was killed when its kernel was in place already.
+    fn remove_abandoned(kernels: &Path, identity: &Identity) -> Result<(), SetupError> {
+        let unfinished = kernels.join(UNFINISHED);
+        let lock = unfinished.join(format!("{}.lock", identity.name()));
+        let claim: OwnedFd = match File::open(&lock) {
+            Ok(file) => file.into(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Builds of other kernels may be in there.
+                let _ = fs::remove_dir(&unfinished);
+                return Ok(());
+            }
+            Err(error) => return Err(refused("open", &lock)(error)),
+        };
+        if flock(&claim, FlockOperation::NonBlockingLockExclusive).is_err() {
+            // The build has not ended: it removes its sources itself.
+            return Ok(());
+        }
+        let folder = unfinished.join(identity.name());
+        Self {
+            folder,
+            lock,
+            claim,
+        }
+        .remove()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn remove(self) -> Result<(), SetupError> {
+        remove_tree(&self.folder).map_err(refused("remove", &self.folder))?;
+        fs::remove_file(&self.lock).map_err(refused("remove", &self.lock))?;
+        if let Some(folder) = self.folder.parent() {
+            // Another may be at work in there.
+            let _ = fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+}
+
+/// A kernel in the making.
+struct Making<'a> {
+    workshop: &'a Workshop,
+    sources: &'a Sources,
+    identity: &'a Identity,
+    fragment: &'a Fragment,
+    order: &'a Order,
+    stop: &'a CancelToken,
+}
+
+impl Making<'_> {
+    fn all(&self, kernels: &Path, hear: Hear<'_>) -> Result<LabKernel, SetupError> {
+        let sources = self.workshop.path("sources");
+        self.unpacked(&sources, hear)?;
+        let output = self.workshop.path("output");
+        fs::create_dir_all(&output).map_err(refused("make", &output))?;
+        let build = format!("fsdyno {}", self.identity.name());
+        let tree = Tree {
+            sources: &sources,
+            output: &output,
+            log: &self.workshop.path(LOG),
+            claim: &self.workshop.claim,
+            build: &build,
+            jobs: self.order.jobs,
+        };
+        let taken = self.configured(&tree, hear)?;
+        if !taken.lacks.is_empty() {
+            let lacks = taken.lacks.join(", ");
+            hear(Progress::Note(&format!(
+                "{} has no {lacks}",
+                self.sources.name
+            )));
+        }
+        if !taken.unknown.is_empty() {
+            let unknown = taken.unknown.join(", ");
+            hear(Progress::Note(&format!(
+                "{} does not know {unknown}",
+                self.sources.name
+            )));
+        }
+        self.compiled(&tree, hear)?;
+        hear(Progress::Step("putting the kernel in its place"));
+        self.placed(&output, kernels, &taken.lacks)
+    }
+
+    /// Unpacks the sources, unless that was done.
+    fn unpacked(&self, sources: &Path, hear: Hear<'_>) -> Result<(), SetupError> {
+        if sources.is_dir() {
+            return Ok(());
+        }
+        let folder = &self.workshop.folder;
+        let free = space::free(folder).map_err(refused("look at", folder))?;
+        if free < ROOM {
+            return Err(SetupError::Room {
+                folder: folder.clone(),
+                free,
+            });
+        }
+        let package = self.workshop.path("package");
+        if let sources::From::Package(name) = &self.sources.from {
+            hear(Progress::Step(&format!("fetching {name}")));
+            remove_tree(&package).map_err(refused("remove", &package))?;
+            fs::create_dir_all(&package).map_err(refused("make", &package))?;
+        }
+        let archive = sources::archive(self.sources, &package, self.stop)?;
+        hear(Progress::Step(&format!("unpacking {}", archive.display())));
+        // What an earlier one did not end is begun anew: nothing tells how far it came.
+        let part = self.workshop.path("sources.part");
+        remove_tree(&part).map_err(refused("remove", &part))?;
+        fs::create_dir_all(&part).map_err(refused("make", &part))?;
+        let mut argv = tools::words(&["tar", "--strip-components=1", "--no-same-owner", "-C"]);
+        for (path, word) in [(&part, "-xf"), (&archive, "")] {
+            let text = path.to_str().ok_or_else(|| {
+                SetupError::Unpack(format!("{} is no text, as tar is given it", path.display()))
+            })?;
+            argv.push(text.to_owned());
+            argv.extend((!word.is_empty()).then(|| word.to_owned()));
+        }
+        let finished = command::run(&argv, self.stop)?;
+        if !finished.success() {
+            return Err(SetupError::Unpack(finished.failure(&argv)));
+        }
+        patches::make(&part).map_err(refused("change", &part))?;
+        fs::rename(&part, sources).map_err(refused("rename", &part))?;
+        remove_tree(&package).map_err(refused("remove", &package))
+    }
+
+    /// Configures, and verifies every line of the fragment.
+    fn configured(&self, tree: &Tree<'_>, hear: Hear<'_>) -> Result<Taken, SetupError> {
+        let file = tree.output.join(".config");
+        let verified = self.workshop.path("configured");
+        if !verified.exists() {
+            hear(Progress::Step("configuring"));
+            let fragment = self.workshop.path("fragment");
+            fs::write(&fragment, fragment::TEXT).map_err(refused("write", &fragment))?;
+            let all = format!("KCONFIG_ALLCONFIG={}", fragment.display());
+            tree.make(&[all, "allnoconfig".to_owned()], self.stop, &mut |_| {})?;
+        }
+        let text = fs::read_to_string(&file).map_err(refused("read", &file))?;
+        let known = fragment::known(tree.sources).map_err(refused("read", tree.sources))?;
+        let taken = self.fragment.taken(&text, &known);
+        if !taken.refused.is_empty() {
+            return Err(SetupError::Refused {
+                sources: self.sources.name.clone(),
+                refused: taken.refused,
+            });
+        }
+        File::create(&verified).map_err(refused("make", &verified))?;
+        Ok(taken)
+    }
+
+    fn compiled(&self, tree: &Tree<'_>, hear: Hear<'_>) -> Result<(), SetupError> {
+        hear(Progress::Step("counting what is to be compiled"));
+        let target = tools::words(&["linux"]);
+        let of = tree.left(&target, self.stop)?;
+        hear(Progress::Step("compiling"));
+        let mut done = 0;
+        tree.make(&target, self.stop, &mut |name| {
+            // The count is that of the commands told beforehand, of which some run more often.
+            hear(Progress::Object {
+                done,
+                of: of.max(done + 1),
+                name,
+            });
+            done += 1;
+        })?;
+        Ok(())
+    }
+
+    /// Has a folder with the kernel come into being, whole.
+    fn placed(
+        &self,
+        output: &Path,
+        kernels: &Path,
+        lacks: &[String],
+    ) -> Result<LabKernel, SetupError> {
+        let part = self.workshop.path("kernel.part");
+        remove_tree(&part).map_err(refused("remove", &part))?;
+        fs::create_dir_all(&part).map_err(refused("make", &part))?;
+        let program = part.join(PROGRAM);
+        let log = self.workshop.path(LOG);
+        let copies = [
+            (output.join(PROGRAM), program.clone()),
+            (output.join(".config"), part.join("config")),
+            (log, part.join(LOG)),
+        ];
+        for (from, to) in &copies {
+            fs::copy(from, to).map_err(refused("copy", from))?;
+            let synced = File::open(to).and_then(|file| file.sync_all());
+            synced.map_err(refused("write", to))?;
+        }
+        let release =
+            Uml::at(program.clone(), None).map_err(|e| SetupError::NoKernel(Box::new(e)))?;
+        let digest = File::open(&program).and_then(|file| sha256(&file));
+        let digest = digest.map_err(refused("read", &program))?;
+        let identity = self.identity.clone();
+        let identity = identity.built(&release.release, &digest, lacks);
+        identity.write(&part).map_err(refused("write", &part))?;
+        let place = kernels.join(identity.name());
+        // One that cannot be read any more gives way.
+        remove_tree(&place).map_err(refused("remove", &place))?;
+        fs::rename(&part, &place).map_err(refused("rename", &part))?;
+        File::open(kernels)
+            .and_then(|folder| folder.sync_all())
+            .map_err(refused("write", kernels))?;
+        Ok(LabKernel {
+            program: place.join(PROGRAM),
+            identity,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! `make` of a kernel, which takes minutes: all it prints goes to a log, from which is read how far
+//! it is.
+
+use crate::running::hand_down;
+use fsdyno_host::command::{die_with_parent, end_group, last_lines};
+use fsdyno_host::probe::search_path;
+use fsdyno_model::CancelToken;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// How often the log and the wish to stop are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How many of its last lines tell why a build failed.
+const LAST_LINES: usize = 12;
+
+/// What kbuild prints before the name of each object it compiles.
+const COMPILES: &str = "  CC ";
+
+/// What stands in each command that compiles one.
+const COMPILE_COMMAND: &str = " -c -o ";
+
+/// Why `make` did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// It ended with an error.
+    #[error("`make {target}` {how}; the log is {}, and ends with: {last}", log.display())]
+    Failed {
+        /// What it was to make.
+        target: String,
+        /// How it ended.
+        how: String,
+        /// The end of what it printed.
+        last: String,
+        /// The whole of it.
+        log: PathBuf,
+    },
+    /// It could not be run or watched.
+    #[error("cannot run make, with its log in {}: {cause}", log.display())]
+    Run {
+        /// The log.
+        log: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// Fsdyno was asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+}
+
+/// A tree of sources, and where what is made of them goes.
+pub(super) struct Tree<'a> {
+    /// The sources.
+    pub sources: &'a Path,
+    /// What is made of them.
+    pub output: &'a Path,
+    /// Everything that is printed.
+    pub log: &'a Path,
+    /// Held by all that is started, so that nobody else works here while any of it lives.
+    pub claim: &'a OwnedFd,
+    /// What the kernel says of its build, in place of a date: the same kernel says the same.
+    pub build: &'a str,
+    /// How much is done at once.
+    pub jobs: u32,
+}
+
+impl Tree<'_> {
+    /// Makes targets; `hear` is told of each object as it is compiled.
+    pub fn make(
+        &self,
+        targets: &[String],
+        stop: &CancelToken,
+        hear: &mut dyn FnMut(&str),
+    ) -> Result<(), BuildError> {
+        let run = |cause| BuildError::Run {
+            log: self.log.to_owned(),
+            cause,
+        };
+        let mut log = OpenOptions::new();
+        let log = log.create(true).append(true).open(self.log).map_err(run)?;
+        let mut reader = BufReader::new(File::open(self.log).map_err(run)?);
+        reader.seek(SeekFrom::End(0)).map_err(run)?;
+        let mut command = self.command(targets);
+        command.stdout(log.try_clone().map_err(run)?).stderr(log);
+        let mut child = command.spawn().map_err(run)?;
+        let ended = watch(&mut child, &mut reader, stop, hear);
+        if !matches!(ended, Ok(Some(_))) {
+            end_group(&mut child);
+        }
+        match ended.map_err(run)? {
+            None => Err(BuildError::Stopped),
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(BuildError::Failed {
+                target: targets.join(" "),
+                how: crate::ended(status),
+                last: last_lines(&end_of(self.log).map_err(run)?, LAST_LINES),
+                log: self.log.to_owned(),
+            }),
+        }
+    }
+
+    /// How many objects are still to be compiled.
+    pub fn left(&self, targets: &[String], stop: &CancelToken) -> Result<u64, BuildError> {
+        let run = |cause| BuildError::Run {
+            log: self.log.to_owned(),
+            cause,
+        };
+        let mut words = vec!["-n".to_owned()];
+        words.extend(targets.iter().cloned());
+        let mut command = self.command(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(run)?;
+        let mut count = 0;
+        if let Some(stdout) = child.stdout.take() {
+            let mut lines = BufReader::new(stdout);
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line).map_err(run)? > 0 {
+                if stop.requested() {
+                    end_group(&mut child);
+                    return Err(BuildError::Stopped);
+                }
+                count += u64::from(String::from_utf8_lossy(&line).contains(COMPILE_COMMAND));
+                line.clear();
+            }
+        }
+        child.wait().map_err(run)?;
+        Ok(count)
+    }
+
+    fn command(&self, words: &[String]) -> Command {
+        let mut command = Command::new("make");
+        let mut assigned = std::ffi::OsString::from("O=");
+        assigned.push(self.output);
+        command
+            .arg("-C")
+            .arg(self.sources)
+            .arg(assigned)
+            .args(["ARCH=um", "LOCALVERSION="])
+            .arg(format!("-j{}", self.jobs))
+            .args(words)
+            // Whoever calls us from a build of their own has other options in mind.
+            .env_clear()
+            .env("LC_ALL", "C")
+            .env(
+                "PATH",
+                std::env::join_paths(search_path()).unwrap_or_default(),
+            )
+            .env("HOME", self.output)
+            .env("KBUILD_BUILD_USER", "fsdyno")
+            .env("KBUILD_BUILD_HOST", "fsdyno")
+            .env("KBUILD_BUILD_VERSION", "1")
+            .env("KBUILD_BUILD_TIMESTAMP", self.build)
+            .stdin(Stdio::null())
+            .process_group(0);
+        die_with_parent(&mut command);
+        hand_down(&mut command, self.claim);
+        command
+    }
+}
+
+/// Follows the log until the program has ended; nothing where a wish to stop came first.
+fn watch(
+    child: &mut Child,
+    log: &mut impl BufRead,
+    stop: &CancelToken,
+    hear: &mut dyn FnMut(&str),
+) -> io::Result<Option<ExitStatus>> {
+    let mut line = Vec::new();
+    loop {
+        let ended = child.try_wait()?;
+        follow(log, &mut line, hear)?;
+        if ended.is_some() {
+            return Ok(ended);
+        }
+        if stop.requested() {
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Tells of the objects in what was added; `line` keeps one that is not whole yet.
+fn follow(
+    log: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    hear: &mut dyn FnMut(&str),
+) -> io::Result<()> {
+    while log.read_until(b'\n', line)? > 0 {
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        let text = String::from_utf8_lossy(line);
+        if let Some(object) = text.strip_prefix(COMPILES) {
+            hear(object.trim());
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// The end of a log.
+fn end_of(log: &Path) -> io::Result<String> {
+    const KEPT: u64 = 16 << 10;
+    let mut file = File::open(log)?;
+    let length = fs::metadata(log)?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(KEPT)))?;
+    let mut bytes = Vec::new();
+    file.take(KEPT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree whose Makefile is that.
+    fn with(makefile: &str, test: impl FnOnce(&Tree<'_>)) {
+        let work_dir = tempfile::tempdir().unwrap();
+        let sources = work_dir.path();
+        fs::write(sources.join("Makefile"), makefile).unwrap();
+        let claim = File::create(sources.join("claim")).unwrap().into();
+        test(&Tree {
+            sources,
+            output: sources,
+            log: &sources.join("log"),
+            claim: &claim,
+            build: "fsdyno 1",
+            jobs: 1,
+        });
+    }
+
+    fn targets(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn objects_are_counted_before_and_told_as_they_come() {
+        let makefile = "all: a.o b.o\na.o b.o:\n\t@echo '  CC      $@'\n\t@: cc -c -o $@\n";
+        with(makefile, |tree| {
+            let stop = CancelToken::new();
+            assert_eq!(tree.left(&targets(&["all"]), &stop).unwrap(), 2);
+            let mut heard = Vec::new();
+            let all = targets(&["all"]);
+            tree.make(&all, &stop, &mut |object| heard.push(object.to_owned()))
+                .unwrap();
+            assert_eq!(heard, ["a.o", "b.o"]);
+        });
+    }
+
+    #[test]
+    fn a_failure_tells_its_last_lines_and_where_the_log_is() {
+        let makefile = "all:\n\t@echo one\n\t@echo 'x.c:1: error: no such thing' >&2; exit 1\n";
+        with(makefile, |tree| {
+            let told = tree.make(&targets(&["all"]), &CancelToken::new(), &mut |_| {});
+            let told = told.unwrap_err().to_string();
+            for word in ["no such thing", "make all", "status 2", "/log"] {
+                assert!(told.contains(word), "{word}: {told}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_wish_to_stop_ends_all_that_was_started() {
+        let makefile = "all:\n\t@echo $$$$ > shell; echo '  CC      a.o'; sleep 600\n";
+        with(makefile, |tree| {
+            let stop = CancelToken::new();
+            let wish = stop.clone();
+            let told = tree.make(&targets(&["all"]), &stop, &mut |_| wish.request());
+            assert!(matches!(told, Err(BuildError::Stopped)), "{told:?}");
+            let shell = fs::read_to_string(tree.sources.join("shell")).unwrap();
+            let state = fs::read_to_string(format!("/proc/{}/stat", shell.trim()));
+            // A process that has ended may not have been reaped yet by whoever took it over.
+            assert!(
+                state.as_ref().is_ok_and(|text| text.contains(") Z ")) || state.is_err(),
+                "{state:?}"
+            );
+        });
+    }
+}

@@ -1,0 +1,260 @@
+//! The fragment: which options the lab kernel is built with, what each of them is for, and whether
+//! a configuration took them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{fs, io};
+
+/// The fragment this program carries.
+pub(super) const TEXT: &str = include_str!("../../data/lab-kernel.config");
+
+/// The first words of a line that tells what the options after it bring.
+const OFFERS: &str = "# offers ";
+
+/// A line after which all options must be taken again.
+const NEEDED: &str = "# needed";
+
+/// The parts of a line that switches an option off.
+const OFF: (&str, &str) = ("# CONFIG_", " is not set");
+
+/// Options to be set, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fragment {
+    options: Vec<Wanted>,
+}
+
+/// An option as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    /// Its name, with `CONFIG_`.
+    name: String,
+    /// Its value as a configuration has it; none where it is to be off.
+    value: Option<String>,
+    /// What it brings; nothing where the kernel is none without it.
+    offers: Vec<String>,
+}
+
+/// What a configuration made of a fragment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// What this version cannot offer at all.
+    pub lacks: Vec<String>,
+    /// Options it does not know, beside what they belong to.
+    pub unknown: Vec<String>,
+    /// Options that did not take, each with what became of it.
+    pub refused: Vec<String>,
+}
+
+/// A line of a fragment that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("line {number} of the fragment is neither an option nor a comment: `{line}`")]
+pub struct NotUnderstood {
+    number: usize,
+    line: String,
+}
+
+impl Fragment {
+    /// The one this program carries.
+    pub fn ours() -> Result<Self, NotUnderstood> {
+        Self::parse(TEXT)
+    }
+
+    fn parse(text: &str) -> Result<Self, NotUnderstood> {
+        let mut options = Vec::new();
+        let mut offers: Vec<String> = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim_end();
+            if let Some(names) = line.strip_prefix(OFFERS) {
+                offers = names.split_whitespace().map(str::to_owned).collect();
+            } else if line == NEEDED {
+                offers.clear();
+            } else if let Some((name, value)) = option(line) {
+                options.push(Wanted {
+                    name,
+                    value,
+                    offers: offers.clone(),
+                });
+            } else if !line.is_empty() && !line.starts_with('#') {
+                return Err(NotUnderstood {
+                    number: number + 1,
+                    line: line.to_owned(),
+                });
+            }
+        }
+        Ok(Self { options })
+    }
+
+    /// The names of all that it brings.
+    pub fn offers(&self) -> BTreeSet<&str> {
+        let all = self.options.iter().flat_map(|option| &option.offers);
+        all.map(String::as_str).collect()
+    }
+
+    /// Holds a configuration against it, made from sources that know these options.
+    pub fn taken(&self, configuration: &str, known: &BTreeSet<String>) -> Taken {
+        let mut taken = Taken::default();
+        let mut first_of: Option<&[String]> = None;
+        for wanted in &self.options {
+            // The first option of what is offered is the one that brings it.
+            let first = first_of != Some(wanted.offers.as_slice());
+            first_of = Some(&wanted.offers);
+            let found = found(configuration, &wanted.name);
+            if found == wanted.value {
+                continue;
+            }
+            if known.contains(&wanted.name) {
+                let became = found.as_ref().map_or("off", String::as_str);
+                let asked = wanted.value.as_ref().map_or("off", String::as_str);
+                let text = format!("{} was to be {asked}, and is {became}", wanted.name);
+                taken.refused.push(text);
+            } else if wanted.offers.is_empty() {
+                let text = format!("{} is unknown to this version", wanted.name);
+                taken.refused.push(text);
+            } else if first {
+                taken.lacks.extend(wanted.offers.iter().cloned());
+            } else if !wanted.offers.iter().all(|name| taken.lacks.contains(name)) {
+                taken.unknown.push(wanted.name.clone());
+            }
+        }
+        taken
+    }
+}
+
+/// A line that sets an option or switches it off.
+fn option(line: &str) -> Option<(String, Option<String>)> {
+    if let Some(rest) = line.strip_prefix(OFF.0) {
+        let name = rest.strip_suffix(OFF.1)?;
+        return Some((format!("CONFIG_{name}"), None));
+    }
+    let (name, value) = line.split_once('=')?;
+    name.strip_prefix("CONFIG_")?;
+    Some((name.to_owned(), Some(value.to_owned())))
+}
+
+/// The value of an option in a configuration; none where it is off.
+fn found(configuration: &str, name: &str) -> Option<String> {
+    let mut options = configuration.lines().filter_map(option);
+    options.find(|(one, _)| one == name)?.1
+}
+
+/// All options that the sources of a kernel know.
+pub(super) fn known(sources: &Path) -> io::Result<BTreeSet<String>> {
+    let mut all = BTreeSet::new();
+    let mut folders = vec![sources.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if entry.file_name().to_string_lossy().starts_with("Kconfig") {
+                let text = fs::read(entry.path())?;
+                all.extend(options_of(&String::from_utf8_lossy(&text)));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The options that a `Kconfig` file defines.
+fn options_of(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        match words.next()? {
+            "config" | "menuconfig" => Some(format!("CONFIG_{}", words.next()?)),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| format!("CONFIG_{name}")).collect()
+    }
+
+    const SMALL: &str = "\
+# a comment
+CONFIG_HOSTFS=y
+# CONFIG_MODULES is not set
+
+# offers one other
+CONFIG_ONE_FS=y
+CONFIG_ONE_ACL=y
+# offers third
+CONFIG_THIRD_FS=y
+";
+
+    #[test]
+    fn the_fragment_we_carry_is_understood_and_offers_what_joins_and_what_holds_files() {
+        let ours = Fragment::ours().unwrap();
+        let offers = ours.offers();
+        for name in ["ext2", "reiserfs", "ufs", "bcachefs", "fuse", "raid0"] {
+            assert!(offers.contains(name), "{name}: {offers:?}");
+        }
+        let mut seen = BTreeSet::new();
+        for wanted in &ours.options {
+            assert!(seen.insert(&wanted.name), "{} stands twice", wanted.name);
+        }
+    }
+
+    #[test]
+    fn what_is_no_option_and_no_comment_is_refused_with_its_line() {
+        let error = Fragment::parse("CONFIG_A=y\nCONFG_B=y\n").unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("line 2") && error.contains("CONFG_B"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_option_that_did_not_take_is_named_and_one_of_another_version_is_told() {
+        let fragment = Fragment::parse(SMALL).unwrap();
+        let all = names(&["HOSTFS", "MODULES", "ONE_FS", "ONE_ACL", "THIRD_FS"]);
+        let good = "CONFIG_HOSTFS=y\nCONFIG_ONE_FS=y\nCONFIG_ONE_ACL=y\nCONFIG_THIRD_FS=y\n";
+        assert_eq!(fragment.taken(good, &all), Taken::default());
+        // What it depends on is off; and what was to be off is on.
+        let bad = "CONFIG_HOSTFS=y\nCONFIG_MODULES=y\n# CONFIG_ONE_FS is not set\n\
+                   CONFIG_ONE_ACL=y\nCONFIG_THIRD_FS=m\n";
+        let taken = fragment.taken(bad, &all);
+        assert_eq!(
+            taken.refused,
+            [
+                "CONFIG_MODULES was to be off, and is y",
+                "CONFIG_ONE_FS was to be y, and is off",
+                "CONFIG_THIRD_FS was to be y, and is m"
+            ]
+        );
+        // A version without the first, and one without a part of it.
+        let without = "CONFIG_HOSTFS=y\nCONFIG_THIRD_FS=y\n";
+        let taken = fragment.taken(without, &names(&["HOSTFS", "MODULES", "THIRD_FS"]));
+        assert_eq!(taken.lacks, ["one", "other"]);
+        assert!(taken.refused.is_empty() && taken.unknown.is_empty());
+        let without = "CONFIG_HOSTFS=y\nCONFIG_THIRD_FS=y\nCONFIG_ONE_FS=y\n";
+        let taken = fragment.taken(without, &names(&["HOSTFS", "ONE_FS", "THIRD_FS"]));
+        assert_eq!(taken.unknown, ["CONFIG_ONE_ACL"]);
+        // The kernel is none without this one, whatever the version.
+        let taken = fragment.taken(good.split_once('\n').unwrap().1, &names(&["ONE_FS"]));
+        assert_eq!(
+            taken.refused,
+            ["CONFIG_HOSTFS is unknown to this version"],
+            "{taken:?}"
+        );
+    }
+
+    #[test]
+    fn options_are_found_where_the_sources_define_them() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let folder = work_dir.path().join("fs/one");
+        fs::create_dir_all(&folder).unwrap();
+        let text = "menuconfig ONE_FS\n\tbool \"one\"\nconfig\tONE_ACL\n\tdepends on ONE_FS\n";
+        fs::write(folder.join("Kconfig"), text).unwrap();
+        fs::write(folder.join("Makefile"), "config NO_SUCH\n").unwrap();
+        assert_eq!(
+            known(work_dir.path()).unwrap(),
+            names(&["ONE_ACL", "ONE_FS"])
+        );
+    }
+}

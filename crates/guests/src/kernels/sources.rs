@@ -1,0 +1,276 @@
+//! The sources of a kernel: the archive of the distribution's package, found here or fetched, or
+//! one the user names.
+
+use super::identity::sha256;
+use super::tools::{self, words};
+use fsdyno_host::command::{self, CommandError};
+use fsdyno_host::probe;
+use fsdyno_model::CancelToken;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Where the package puts its archive.
+const FOLDER: &str = "/usr/src";
+
+/// What the name of the package, and of its archive, begins with.
+const STEM: &str = "linux-source-";
+
+/// The version that offers most: the last that has all of the fragment.
+const BEST: &str = "6.12";
+
+/// Sources that can be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sources {
+    /// What they are, for the identity: the package with its version, or a file with its digest.
+    pub name: String,
+    /// Where the archive lies, or how it is got.
+    pub from: From,
+}
+
+/// Where sources come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum From {
+    /// An archive that is here.
+    Archive(PathBuf),
+    /// A package to be fetched.
+    Package(String),
+}
+
+/// Why there are no sources.
+#[derive(Debug, thiserror::Error)]
+pub enum SourcesError {
+    /// There are none, and none can be fetched.
+    #[error(
+        "no sources of a kernel: no {FOLDER}/{STEM}*.tar.xz, and apt-get knows no package {STEM}{BEST}; apt-get update, or name an archive with --source"
+    )]
+    None,
+    /// The archive cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unread {
+        /// The archive.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The package could not be fetched.
+    #[error("cannot fetch {package}: {what}; install it by hand: apt-get install {package}")]
+    Fetch {
+        /// The package.
+        package: String,
+        /// What was said.
+        what: String,
+    },
+    /// A program did not run.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// Finds sources: those named, else the best of the distribution's, here before elsewhere.
+pub(super) fn find(named: Option<&Path>, stop: &CancelToken) -> Result<Sources, SourcesError> {
+    if let Some(path) = named {
+        return of_file(path);
+    }
+    let here = archives(Path::new(FOLDER));
+    let best = format!("{STEM}{BEST}");
+    if let Some((_, archive)) = here.iter().find(|(package, _)| *package == best) {
+        return of_package(&best, archive, stop);
+    }
+    if let Some(version) = candidate(&best, stop)? {
+        return Ok(Sources {
+            name: format!("{best} {version}"),
+            from: From::Package(best),
+        });
+    }
+    // Another version has less, and says what.
+    let newest = here.first().ok_or(SourcesError::None)?;
+    of_package(&newest.0, &newest.1, stop)
+}
+
+/// The archives in a folder with the names of their packages, the newest version first.
+fn archives(folder: &Path) -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut all: Vec<(String, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let package = name.split_once(".tar.")?.0;
+            let version = package.strip_prefix(STEM)?;
+            version
+                .starts_with(|c: char| c.is_ascii_digit())
+                .then(|| (package.to_owned(), entry.path()))
+        })
+        .collect();
+    all.sort_by_key(|(package, _)| Reverse(numbers(package)));
+    all
+}
+
+/// The numbers in a version: 6.9 comes before 6.12.
+fn numbers(text: &str) -> Vec<u64> {
+    text.split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse().ok())
+        .collect()
+}
+
+fn of_file(path: &Path) -> Result<Sources, SourcesError> {
+    let unread = |cause| SourcesError::Unread {
+        path: path.to_owned(),
+        cause,
+    };
+    let path = std::path::absolute(path).map_err(unread)?;
+    let digest = fs::File::open(&path).and_then(|file| sha256(&file));
+    let digest = digest.map_err(unread)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split(".tar").next().unwrap_or_default();
+    Ok(Sources {
+        name: format!("{stem} sha256 {digest}"),
+        from: From::Archive(path),
+    })
+}
+
+/// An archive that lies where a package puts it; of another origin it goes by its digest.
+fn of_package(package: &str, archive: &Path, stop: &CancelToken) -> Result<Sources, SourcesError> {
+    let Some(version) = installed(package, stop)? else {
+        return of_file(archive);
+    };
+    Ok(Sources {
+        name: format!("{package} {version}"),
+        from: From::Archive(archive.to_owned()),
+    })
+}
+
+/// The version of a package that is installed.
+fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
+    if probe::program("dpkg-query").is_none() {
+        return Ok(None);
+    }
+    let argv = words(&["dpkg-query", "-W", "-f", "${Version}", package]);
+    let told = command::run(&argv, stop)?;
+    let version = told.stdout.trim().to_owned();
+    Ok((told.success() && !version.is_empty()).then_some(version))
+}
+
+/// The version of a package that could be fetched.
+fn candidate(package: &str, stop: &CancelToken) -> Result<Option<String>, CommandError> {
+    if probe::program("apt-cache").is_none() {
+        return Ok(None);
+    }
+    let told = command::run(&words(&["apt-cache", "policy", package]), stop)?;
+    Ok(candidate_of(&told.stdout))
+}
+
+fn candidate_of(policy: &str) -> Option<String> {
+    let mut lines = policy.lines().map(str::trim);
+    let version = lines.find_map(|line| line.strip_prefix("Candidate: "))?;
+    (version != "(none)").then(|| version.to_owned())
+}
+
+/// The archive of these sources. A package is installed where this user may, else unpacked into
+/// `folder`, which must exist.
+pub(super) fn archive(
+    sources: &Sources,
+    folder: &Path,
+    stop: &CancelToken,
+) -> Result<PathBuf, SourcesError> {
+    let package = match &sources.from {
+        From::Archive(path) => return Ok(path.clone()),
+        From::Package(package) => package,
+    };
+    let failed = |what: String| SourcesError::Fetch {
+        package: package.clone(),
+        what,
+    };
+    let unread = |cause| SourcesError::Unread {
+        path: folder.to_owned(),
+        cause,
+    };
+    let place = if tools::installs() {
+        let installed = tools::install(std::slice::from_ref(package), stop)?;
+        installed.map_err(failed)?;
+        PathBuf::from(FOLDER)
+    } else {
+        download(package, folder, stop)?.map_err(failed)?;
+        folder.join("usr/src")
+    };
+    if place.starts_with(folder) {
+        // What was unpacked from holds the archive once more.
+        for entry in fs::read_dir(folder).map_err(unread)?.flatten() {
+            if entry.path().extension().is_some_and(|end| end == "deb") {
+                fs::remove_file(entry.path()).map_err(unread)?;
+            }
+        }
+    }
+    let archives = archives(&place);
+    let ours = archives.into_iter().find(|(name, _)| name == package);
+    ours.map(|(_, path)| path)
+        .ok_or_else(|| failed(format!("it holds no archive in {}", place.display())))
+}
+
+/// Fetches a package as an ordinary user, and unpacks it; what was said where that failed.
+fn download(
+    package: &str,
+    folder: &Path,
+    stop: &CancelToken,
+) -> Result<Result<(), String>, CommandError> {
+    // Where it goes is the working directory, which is handed over as a word, not as a text.
+    let script = "cd -- \"$1\" && apt-get -q download \"$2\" && dpkg-deb -x \"$2\"_*.deb .";
+    let Some(place) = folder.to_str() else {
+        return Ok(Err(format!("{} is no text", folder.display())));
+    };
+    let argv = words(&["sh", "-c", script, "sh", place, package]);
+    let finished = command::run(&argv, stop)?;
+    Ok(if finished.success() {
+        Ok(())
+    } else {
+        Err(finished.failure(&argv))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_are_told_by_their_names_and_the_newest_version_comes_first() {
+        let work_dir = tempfile::tempdir().unwrap();
+        for name in [
+            "linux-source-6.1.tar.xz",
+            "linux-source-6.12.tar.xz",
+            "linux-source-6.9.tar.xz",
+            "linux-source-6.1",
+            "linux-config-6.1",
+            "linux-source-mine.tar.xz",
+            "gcc-12.tar.xz",
+        ] {
+            fs::write(work_dir.path().join(name), "").unwrap();
+        }
+        let found = archives(work_dir.path());
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["linux-source-6.12", "linux-source-6.9", "linux-source-6.1"]
+        );
+    }
+
+    #[test]
+    fn what_could_be_fetched_is_read_off_the_policy() {
+        let there = "linux-source-6.12:\n  Installed: (none)\n  Candidate: 6.12.5-1~deb12u1\n";
+        assert_eq!(candidate_of(there).as_deref(), Some("6.12.5-1~deb12u1"));
+        assert_eq!(candidate_of("x:\n  Candidate: (none)\n"), None);
+        assert_eq!(candidate_of(""), None);
+    }
+
+    #[test]
+    fn a_file_that_is_named_goes_by_its_digest_and_one_that_is_not_there_is_named() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let path = work_dir.path().join("linux-6.6.tar.xz");
+        let stop = CancelToken::new();
+        let error = find(Some(&path), &stop).unwrap_err().to_string();
+        assert!(error.contains("linux-6.6.tar.xz"), "{error}");
+        fs::write(&path, "abc").unwrap();
+        let one = find(Some(&path), &stop).unwrap();
+        assert!(one.name.starts_with("linux-6.6 sha256 ba78"), "{one:?}");
+        fs::write(&path, "abcd").unwrap();
+        assert_ne!(find(Some(&path), &stop).unwrap().name, one.name);
+    }
+}

@@ -1,0 +1,93 @@
+//! What building a kernel needs beside its sources: programs, each with its package, installed
+//! where this user may.
+
+use fsdyno_host::command::{self, CommandError};
+use fsdyno_host::probe;
+use fsdyno_model::CancelToken;
+use std::path::Path;
+
+/// Programs that the build runs, each with the Debian package that holds it.
+const PROGRAMS: [(&str, &str); 10] = [
+    ("make", "make"),
+    ("gcc", "gcc"),
+    ("ld", "binutils"),
+    ("flex", "flex"),
+    ("bison", "bison"),
+    ("bc", "bc"),
+    ("perl", "perl"),
+    ("awk", "mawk"),
+    ("tar", "tar"),
+    ("xz", "xz-utils"),
+];
+
+/// A header that programs of the build are compiled against, and its package.
+const HEADER: (&str, &str) = ("/usr/include/stdio.h", "libc6-dev");
+
+/// Something the build needs and this machine has not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lack {
+    /// The program, or the file.
+    pub what: String,
+    /// Its package.
+    pub package: String,
+}
+
+/// What is missing.
+pub(super) fn missing() -> Vec<Lack> {
+    let programs = PROGRAMS.iter();
+    let absent = programs.filter(|(program, _)| probe::program(program).is_none());
+    let header = (!Path::new(HEADER.0).exists()).then_some(&HEADER);
+    absent
+        .chain(header)
+        .map(|(what, package)| Lack {
+            what: (*what).to_owned(),
+            package: (*package).to_owned(),
+        })
+        .collect()
+}
+
+/// Whether this user may install packages, and here are any.
+pub(super) fn installs() -> bool {
+    rustix::process::geteuid().is_root() && probe::program("apt-get").is_some()
+}
+
+/// Installs packages; what apt-get said where it did not.
+pub(super) fn install(
+    packages: &[String],
+    stop: &CancelToken,
+) -> Result<Result<(), String>, CommandError> {
+    let mut argv = words(&[
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "-q",
+        "-y",
+    ]);
+    argv.extend(words(&["-o", "DPkg::Lock::Timeout=300"]));
+    argv.extend(words(&["install", "--no-install-recommends"]));
+    argv.extend(packages.iter().cloned());
+    let finished = command::run(&argv, stop)?;
+    if finished.success() {
+        return Ok(Ok(()));
+    }
+    // The lists may be old, or not be there at all.
+    let update = words(&["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "update"]);
+    command::run(&update, stop)?;
+    let finished = command::run(&argv, stop)?;
+    Ok(if finished.success() {
+        Ok(())
+    } else {
+        Err(finished.failure(&argv))
+    })
+}
+
+/// The compiler, as it names itself in its first line.
+pub(super) fn compiler(stop: &CancelToken) -> Result<String, CommandError> {
+    let finished = command::run(&words(&["gcc", "--version"]), stop)?;
+    let first = finished.stdout.lines().next().unwrap_or_default();
+    Ok(first.trim().to_owned())
+}
+
+pub(super) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

@@ -1,0 +1,31 @@
+//! Guests: kernels that run as a program ([`uml`]) or in a virtual machine ([`qemu`]).
+//!
+//! Holds their kernels and the build of one ([`kernels`]), how a guest is started and ended, virtual
+//! time ([`time_travel`]), determinism ([`determinism`]), the frames between host and guest
+//! ([`protocol`]), and what the first process of a guest does ([`inside`]). The messages in the
+//! frames, and what runs in a guest, belong to the lab.
+
+mod console;
+pub mod determinism;
+pub mod inside;
+pub mod kernels;
+mod machine;
+mod one_processor;
+pub mod protocol;
+pub mod qemu;
+mod running;
+pub mod time_travel;
+pub mod uml;
+
+pub use machine::{MOST_DISKS, Machine, disk};
+pub use one_processor::OneProcessor;
+pub use running::{Guest, ended, on_terminal};
+pub use uml::{GuestError, Setting};
+
+pub(crate) use machine::MACHINE;
+
+/// Where the guest keeps what is its own: a file system in memory.
+pub const PLACE: &str = "/run/fsdyno";
+
+/// What the line to the host is called among the ports of a guest of QEMU.
+pub(crate) const LINE_NAME: &str = "fsdyno";

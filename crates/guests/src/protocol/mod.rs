@@ -1,0 +1,63 @@
+//! Messages between host and guest, as JSON in checksummed frames on a line of their own.
+//!
+//! Which messages there are is defined by the lab.
+
+mod frames;
+
+use frames::Frames;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, ErrorKind, Read, Write};
+use std::marker::PhantomData;
+
+/// Writes messages to a line.
+#[derive(Debug)]
+pub struct FrameWriter<W>(pub W);
+
+impl<W: Write> FrameWriter<W> {
+    /// Says one message.
+    pub fn say(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_vec(message)?;
+        self.0.write_all(&frames::framed(&text)?)?;
+        self.0.flush()
+    }
+}
+
+/// Reads messages from a line.
+#[derive(Debug)]
+pub struct FrameReader<R, M> {
+    line: R,
+    frames: Frames,
+    messages: PhantomData<M>,
+}
+
+impl<R: Read, M: DeserializeOwned> FrameReader<R, M> {
+    /// Listens to a line.
+    pub fn new(line: R) -> Self {
+        Self {
+            line,
+            frames: Frames::default(),
+            messages: PhantomData,
+        }
+    }
+
+    /// The next message; none where the line has a timeout and it has passed. A line that was
+    /// closed, and one that says what no message is, are errors.
+    pub fn hear(&mut self) -> io::Result<Option<M>> {
+        let mut bytes = [0; 16 << 10];
+        loop {
+            if let Some(text) = self.frames.next()? {
+                return Ok(Some(serde_json::from_slice(&text)?));
+            }
+            match self.line.read(&mut bytes) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.frames.feed(&bytes[..length]),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => return Ok(None),
+                    ErrorKind::Interrupted => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+}

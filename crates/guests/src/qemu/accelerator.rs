@@ -1,0 +1,83 @@
+//! What runs the instructions of a guest: the processor, where a kernel starts on it, else QEMU.
+
+use super::kernels::Kernel;
+use super::{CONSOLE, machine};
+use crate::console::Console;
+use crate::ended;
+use fsdyno_host::command::die_with_parent;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fmt, fs, io};
+
+/// How long a kernel may take to start by the processor itself; it takes a second.
+const TRIAL: Duration = Duration::from_secs(20);
+
+/// What runs the instructions of a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Accelerator {
+    /// The processor.
+    Kvm,
+    /// QEMU, and why not the processor.
+    Tcg {
+        /// The reason.
+        why: String,
+    },
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Kvm => "KVM",
+            Self::Tcg { .. } => "TCG",
+        })
+    }
+}
+
+/// KVM, where the kernel starts on it.
+pub(super) fn accelerator(program: &Path, kernel: &Kernel) -> Accelerator {
+    match try_kvm(program, kernel) {
+        Ok(()) => Accelerator::Kvm,
+        Err(why) => Accelerator::Tcg { why },
+    }
+}
+
+/// Starts the kernel on KVM without a root: where it works, it says that there is none and ends.
+fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
+    const DEVICE: &str = "/dev/kvm";
+    let device = fs::OpenOptions::new().read(true).write(true).open(DEVICE);
+    device.map_err(|error| format!("{DEVICE}: {error}"))?;
+    let failed = |error: io::Error| format!("{}: {error}", program.display());
+    let (heard, said) = io::pipe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command
+        .args(machine(&kernel.image, &Accelerator::Kvm))
+        .args(["-m", "256M", "-serial", "stdio", "-append"])
+        .arg(format!("{CONSOLE} panic=-1"))
+        .stdin(Stdio::null())
+        .stdout(said.try_clone().map_err(failed)?)
+        .stderr(said);
+    die_with_parent(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
+    drop(command);
+    let mut console = Console::of(heard);
+    let deadline = Instant::now() + TRIAL;
+    let status = loop {
+        match child.try_wait().map_err(failed)? {
+            Some(status) => break Some(status),
+            None if Instant::now() >= deadline => break None,
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let _ = child.kill();
+    let _ = child.wait();
+    let last = console.last(1).concat();
+    match status {
+        Some(status) if status.success() && last.contains("Kernel panic") => Ok(()),
+        Some(status) => Err(format!("on KVM a guest {} ({last})", ended(status))),
+        None => Err(format!(
+            "on KVM no guest starts within {} s",
+            TRIAL.as_secs()
+        )),
+    }
+}

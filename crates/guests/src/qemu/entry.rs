@@ -1,0 +1,123 @@
+//! The first steps in a guest of QEMU, from what its kernel found in memory to the root of the
+//! host: the modules that takes, the mount, and the first process proper in its place. What that
+//! does lies in [`crate::inside`].
+
+use crate::MACHINE;
+use crate::inside::{Unsettled, is_first};
+use rustix::fs::statfs;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount, mount_move};
+use rustix::process::{chdir, chroot};
+use std::ffi::{CStr, OsStr};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// The words of the first process, each ended by a zero.
+pub const ARGUMENTS: &str = "/fsdyno/arguments";
+
+/// Its environment, likewise.
+pub const ENVIRONMENT: &str = "/fsdyno/environment";
+
+/// The modules to be loaded, by their order.
+pub const MODULE_FOLDER: &str = "/fsdyno/modules";
+
+/// Where the root of the host is mounted before it is the root.
+pub const ROOT: &str = "/host";
+
+/// What the host calls its root.
+pub const TAG: &str = "fsdyno-root";
+
+/// How the host's root is mounted: nothing there changes for us, so that what is read once is kept.
+const OPTIONS: &CStr = c"trans=virtio,version=9p2000.L,msize=524288,cache=loose";
+
+/// What statfs(2) tells of a root in memory: the magic numbers of ramfs and tmpfs.
+const IN_MEMORY: [i64; 2] = [0x8584_58f6, 0x0102_1994];
+
+/// Becomes the first process proper, on the root of the host, where this is the one before it.
+pub fn enter_root() -> Result<(), Unsettled> {
+    if !is_first() || std::env::var_os(MACHINE).is_some() || !Path::new(ARGUMENTS).exists() {
+        return Ok(());
+    }
+    let words = read(ARGUMENTS)?;
+    let environment = read(ENVIRONMENT)?;
+    load_modules()?;
+    // no contender
+    mount(TAG, ROOT, "9p", MountFlags::RDONLY, Some(OPTIONS))
+        .map_err(Unsettled::at("mount the root of the host"))?;
+    free_memory();
+    let moved = chdir(ROOT)
+        .and_then(|()| mount_move(".", "/"))
+        .and_then(|()| chroot("."))
+        .and_then(|()| chdir("/"));
+    moved.map_err(Unsettled::at("change to the root of the host"))?;
+    let mut words = terminated(&words);
+    let program = words.next().unwrap_or_default();
+    let variables = terminated(&environment).filter_map(|one| {
+        let at = one.as_bytes().iter().position(|byte| *byte == b'=')?;
+        let (name, value) = one.as_bytes().split_at(at);
+        Some((OsStr::from_bytes(name), OsStr::from_bytes(&value[1..])))
+    });
+    let error = Command::new(program)
+        .args(words)
+        .env_clear()
+        .envs(variables)
+        .exec();
+    let act = format!("run {}", Path::new(program).display());
+    Err(Unsettled::at(act)(error))
+}
+
+fn read(path: &str) -> Result<Vec<u8>, Unsettled> {
+    fs::read(path).map_err(Unsettled::at(format!("read {path}")))
+}
+
+/// The words in a list of words that zeros end.
+fn terminated(list: &[u8]) -> impl Iterator<Item = &OsStr> {
+    let words = list.split(|byte| *byte == 0);
+    words.filter(|word| !word.is_empty()).map(OsStr::from_bytes)
+}
+
+fn load_modules() -> Result<(), Unsettled> {
+    let entries = fs::read_dir(MODULE_FOLDER).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let entries = match entries {
+        // All are built in.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        entries => entries.map_err(Unsettled::at(format!("read {MODULE_FOLDER}")))?,
+    };
+    let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
+    paths.sort();
+    for path in paths {
+        let act = format!("load the module {}", path.display());
+        let module = fs::read(&path).map_err(Unsettled::at(&act))?;
+        match rustix::system::init_module(&module, c"") {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(Unsettled::at(act)(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Removes what the kernel unpacked: nobody needs it any more, and it takes memory. What stays
+/// does no harm but that.
+fn free_memory() {
+    let root = Path::new("/");
+    let device = |path: &Path| fs::symlink_metadata(path).map(|of| of.dev()).ok();
+    if !statfs(root).is_ok_and(|told| IN_MEMORY.contains(&told.f_type)) {
+        return;
+    }
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if path == Path::new(ROOT) || device(&path) != device(root) {
+            continue;
+        }
+        let _ = if path.is_dir() && !path.is_symlink() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+    }
+}

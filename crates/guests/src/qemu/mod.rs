@@ -1,0 +1,421 @@
+//! QEMU: a whole machine that runs the kernel of a distribution, by the processor itself (KVM)
+//! where that works, else emulated (TCG). Its disks are files, its root is the file system of the
+//! host, read-only over 9p, and nobody has to be root.
+
+mod accelerator;
+mod elf;
+pub(super) mod entry;
+mod initramfs;
+mod kernels;
+mod newc;
+mod unpacked;
+
+use super::machine::MACHINE;
+use super::running::{Start, Tie};
+use super::uml::Setting;
+use super::{LINE_NAME, PLACE};
+pub use accelerator::Accelerator;
+use accelerator::accelerator;
+use entry::TAG;
+use fsdyno_host::guest_processes::pid_file;
+use fsdyno_host::probe::{self, MODULES};
+use fsdyno_model::{Availability, Need};
+use initramfs::{InitramfsError, Orders};
+pub use kernels::cache;
+use kernels::{Kernel, NoKernel};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+/// The program, and the Debian package that holds it.
+const PROGRAM: &str = "qemu-system-x86_64";
+const PACKAGE: &str = "qemu-system-x86";
+
+/// What every kernel is told: its console, each line without the time; and that its timer works,
+/// for on a busy host the interrupts of an emulated one come too late for the check.
+const CONSOLE: &str = "console=ttyS0 printk.time=0 loglevel=4 no_timer_check";
+
+/// What a kernel is told that is emulated: which clock to go by. It measures how fast the counter of
+/// its processor runs while it starts, and on a busy host it measures wrongly; this one needs no
+/// measuring.
+const CLOCK: &str = "tsc=unstable clocksource=hpet";
+
+/// Why there is no such guest.
+#[derive(Debug, thiserror::Error)]
+pub enum QemuError {
+    /// There is no such program.
+    #[error("no program `{PROGRAM}`; {}", need().remedy())]
+    NoProgram,
+    /// It is started with kernels of this machine, and knows how for one kind of processor.
+    #[error(
+        "guests of QEMU are for machines of x86-64, and this is {}",
+        std::env::consts::ARCH
+    )]
+    OtherProcessor,
+    /// There is no kernel for it.
+    #[error(transparent)]
+    NoKernel(#[from] NoKernel),
+    /// What it starts in could not be put together.
+    #[error("what a guest starts in: {0}")]
+    Initramfs(#[from] InitramfsError),
+    /// It could not be handed over.
+    #[error("cannot hand a guest what it starts in: {0}")]
+    Memory(#[source] io::Error),
+}
+
+/// What this lab needs on the host.
+pub fn need() -> Need {
+    Need::Program {
+        name: PROGRAM.to_owned(),
+        package: PACKAGE.to_owned(),
+    }
+}
+
+/// A machine to be started.
+#[derive(Debug, Clone)]
+pub struct Qemu {
+    program: PathBuf,
+    kernel: Kernel,
+    /// The kernel itself, in memory, where it can be started as it is.
+    unpacked: Option<Arc<OwnedFd>>,
+    accelerator: Accelerator,
+}
+
+impl Qemu {
+    /// What there is of it here. Whether KVM works is found out by trying: that takes a moment.
+    pub fn find() -> Result<Self, QemuError> {
+        let (program, kernel) = parts()?;
+        let accelerator = accelerator(&program, &kernel);
+        let unpacked = match accelerator {
+            // The processor unpacks it in no time.
+            Accelerator::Kvm => None,
+            Accelerator::Tcg { .. } => unpacked::kernel(&read(&kernel.image)?),
+        };
+        let unpacked = unpacked.map(|kernel| in_memory(&kernel)).transpose()?;
+        Ok(Self {
+            accelerator,
+            unpacked: unpacked.map(Arc::new),
+            program,
+            kernel,
+        })
+    }
+
+    /// What runs its instructions.
+    pub fn accelerator(&self) -> &Accelerator {
+        &self.accelerator
+    }
+
+    /// Why it is emulated.
+    pub(super) fn remark(&self) -> Option<String> {
+        match &self.accelerator {
+            Accelerator::Kvm => None,
+            Accelerator::Tcg { why } => Some(format!(
+                "guests of QEMU are emulated here (TCG), and their processor is many times slower \
+                 than this one: {why}"
+            )),
+        }
+    }
+
+    pub(super) fn slowness(&self) -> u32 {
+        match self.accelerator {
+            Accelerator::Kvm => 1,
+            Accelerator::Tcg { .. } => 5,
+        }
+    }
+
+    /// The program with its words, and what it finds open: the initramfs, which lies in memory.
+    pub(super) fn start(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, QemuError> {
+        let orders = Orders {
+            init: setting.init,
+            environment: self.environment(),
+        };
+        let initramfs = in_memory(&initramfs::build(&self.kernel, &orders)?)?;
+        let mut open = Vec::new();
+        if let Some(kernel) = &self.unpacked {
+            open.push(kernel.try_clone().map_err(QemuError::Memory)?);
+        }
+        let line = match tie {
+            Tie::Terminal => None,
+            Tie::Line(line) => Some(line.as_raw_fd()),
+        };
+        let mut command = Command::new(&self.program);
+        let kernel = open.first().map_or(self.kernel.image.clone(), file_of);
+        let words = self.words(setting, (&kernel, &file_of(&initramfs)), line);
+        command.args(words).current_dir("/");
+        open.push(initramfs);
+        Ok(Start { command, open })
+    }
+
+    /// What the first process finds in its environment.
+    fn environment(&self) -> Vec<OsString> {
+        let variable = |name: &str, value: &OsStr| {
+            let mut variable = OsString::from(name);
+            variable.push("=");
+            variable.push(value);
+            variable
+        };
+        let path = std::env::join_paths(probe::search_path()).unwrap_or_default();
+        vec![
+            variable(MACHINE, OsStr::new("qemu")),
+            variable(MODULES, self.kernel.modules.as_os_str()),
+            // For those who load modules themselves.
+            variable("MODPROBE_OPTIONS", OsStr::new(&format!("-d{PLACE}"))),
+            // What joins devices would leave their names to udev (mdadm(8)), and there is none.
+            variable("MDADM_NO_UDEV", OsStr::new("1")),
+            variable("PATH", &path),
+            variable("TMPDIR", Path::new(PLACE).join("tmp").as_os_str()),
+            variable("HOME", OsStr::new("/")),
+            variable("TERM", OsStr::new("linux")),
+        ]
+    }
+
+    /// The words after the program.
+    fn words(
+        &self,
+        setting: &Setting<'_>,
+        (kernel, initramfs): (&Path, &Path),
+        line: Option<i32>,
+    ) -> Vec<OsString> {
+        let mut words = machine(kernel, &self.accelerator);
+        let mut say = |option: &str, value: OsString| words.extend([option.into(), value]);
+        // What ends it when nobody else does; see `guest_processes`.
+        say("-pidfile", pid_file(setting.scratch).into_os_string());
+        let memory = setting.memory.0.div_ceil(1 << 10);
+        say("-m", format!("{memory}K").into());
+        if setting.served {
+            // Whoever serves its disks reads and writes its memory.
+            let shared = format!("memory-backend-memfd,id=ram,share=on,size={memory}K");
+            say("-object", shared.into());
+            say("-machine", "memory-backend=ram".into());
+        }
+        say("-smp", setting.processors.to_string().into());
+        say("-initrd", initramfs.into());
+        let clock = match self.accelerator {
+            Accelerator::Kvm => "",
+            Accelerator::Tcg { .. } => CLOCK,
+        };
+        let append = format!(
+            "{CONSOLE} {clock} panic=-1 BOOT_IMAGE=vmlinuz-{} rdinit=/init -- guest",
+            self.kernel.release
+        );
+        say("-append", append.into());
+        // An interrupt is for the guest.
+        say("-chardev", "stdio,id=console,signal=off".into());
+        say("-serial", "chardev:console".into());
+        let root = "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap";
+        say("-fsdev", root.into());
+        let root = format!("virtio-9p-pci,fsdev=root,mount_tag={TAG}");
+        say("-device", root.into());
+        if let Some(line) = line {
+            say("-chardev", format!("socket,id=line,fd={line}").into());
+            say("-device", "virtio-serial-pci".into());
+            let port = format!("virtserialport,chardev=line,name={LINE_NAME}");
+            say("-device", port.into());
+        }
+        for (number, disk) in setting.disks.iter().enumerate() {
+            if setting.served {
+                let mut socket = OsString::from(format!("socket,id=disk{number},path="));
+                socket.push(escaped(disk));
+                say("-chardev", socket);
+                let device = format!("vhost-user-blk-pci,chardev=disk{number},num-queues=1");
+                say("-device", device.into());
+                continue;
+            }
+            // What the guest flushes is flushed to the host's disk; what it does not may wait.
+            let options =
+                format!("if=none,id=disk{number},format=raw,cache=writeback,discard=unmap,file=");
+            let mut options = OsString::from(options);
+            options.push(escaped(disk));
+            say("-drive", options);
+            // A full disk of the host is an error in the guest, which would else stand still.
+            let device = format!("virtio-blk-pci,drive=disk{number},werror=report,rerror=report");
+            say("-device", device.into());
+        }
+        words
+    }
+}
+
+/// A path as a value among others: a comma is doubled.
+fn escaped(path: &Path) -> OsString {
+    let mut bytes = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        bytes.push(*byte);
+        if *byte == b',' {
+            bytes.push(b',');
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+/// Whether guests could be started; whether KVM works is not asked.
+pub fn availability() -> Availability {
+    let Err(error) = parts() else {
+        return Availability::Available;
+    };
+    let (reason, remedy) = match &error {
+        QemuError::NoProgram => return probe::probe(&need()),
+        QemuError::NoKernel(error) => (error.reason(), error.remedy()),
+        error => (error.to_string(), "use another lab".to_owned()),
+    };
+    Availability::Missing { reason, remedy }
+}
+
+fn parts() -> Result<(PathBuf, Kernel), QemuError> {
+    if std::env::consts::ARCH != "x86_64" {
+        return Err(QemuError::OtherProcessor);
+    }
+    let program = probe::program(PROGRAM).ok_or(QemuError::NoProgram)?;
+    let running = rustix::system::uname();
+    let running = running.release().to_string_lossy();
+    let kernel = kernels::find(&running, Path::new("/"), kernels::cache().as_deref())?;
+    Ok((program, kernel))
+}
+
+/// The machine without what it works on: the same for a trial as for a guest.
+fn machine(kernel: &Path, accelerator: &Accelerator) -> Vec<OsString> {
+    let mut words = ["-nodefaults", "-no-user-config", "-no-reboot"]
+        .map(OsString::from)
+        .to_vec();
+    let mut say = |option: &str, value: &OsStr| words.extend([option.into(), value.to_owned()]);
+    say("-display", OsStr::new("none"));
+    say("-machine", OsStr::new("q35"));
+    let (accelerator, processor) = match accelerator {
+        Accelerator::Kvm => ("kvm", "host"),
+        // Page tables of five levels only take time.
+        Accelerator::Tcg { .. } => ("tcg", "max,la57=off"),
+    };
+    say("-accel", OsStr::new(accelerator));
+    say("-cpu", OsStr::new(processor));
+    say("-kernel", kernel.as_os_str());
+    words
+}
+
+/// The file that a descriptor is of, as the program sees it that finds it open.
+fn file_of(descriptor: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, QemuError> {
+    let content = fs::read(path).map_err(|cause| InitramfsError::Part {
+        path: path.to_owned(),
+        cause,
+    });
+    Ok(content?)
+}
+
+/// A file in memory.
+fn in_memory(content: &[u8]) -> Result<OwnedFd, QemuError> {
+    let memory = memfd_create("fsdyno", MemfdFlags::CLOEXEC);
+    let mut file = File::from(memory.map_err(|error| QemuError::Memory(error.into()))?);
+    file.write_all(content).map_err(QemuError::Memory)?;
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsdyno_model::Bytes;
+
+    fn words(accelerator: Accelerator, disks: &[PathBuf], line: Option<i32>) -> Vec<String> {
+        words_of(accelerator, (disks, false), line)
+    }
+
+    fn words_of(
+        accelerator: Accelerator,
+        (disks, served): (&[PathBuf], bool),
+        line: Option<i32>,
+    ) -> Vec<String> {
+        let qemu = Qemu {
+            program: "/usr/bin/qemu".into(),
+            kernel: Kernel {
+                image: "/boot/vmlinuz-6.1".into(),
+                release: "6.1".into(),
+                modules: "/lib/modules/6.1".into(),
+            },
+            unpacked: None,
+            accelerator,
+        };
+        let setting = Setting {
+            memory: Bytes(256 << 20),
+            processors: 2,
+            disks,
+            served,
+            scratch: Path::new("/s"),
+            init: &[],
+        };
+        let words = qemu
+            .words(
+                &setting,
+                (&qemu.kernel.image, Path::new("/proc/self/fd/7")),
+                line,
+            )
+            .into_iter();
+        words.map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_guest_is_told_its_disks_its_root_and_the_line_and_no_path_breaks_its_options() {
+        let disks = ["/s/a.img", "/my, disks/b.img"].map(PathBuf::from);
+        let tcg = Accelerator::Tcg { why: String::new() };
+        let told = words(tcg, &disks, Some(5));
+        let options = "format=raw,cache=writeback,discard=unmap,file=";
+        for (option, value) in [
+            ("-drive", format!("if=none,id=disk0,{options}/s/a.img")),
+            (
+                "-drive",
+                format!("if=none,id=disk1,{options}/my,, disks/b.img"),
+            ),
+            (
+                "-device",
+                "virtio-blk-pci,drive=disk1,werror=report,rerror=report".to_owned(),
+            ),
+            ("-chardev", "socket,id=line,fd=5".to_owned()),
+            ("-initrd", "/proc/self/fd/7".to_owned()),
+            ("-kernel", "/boot/vmlinuz-6.1".to_owned()),
+            ("-m", "262144K".to_owned()),
+            ("-smp", "2".to_owned()),
+            ("-accel", "tcg".to_owned()),
+            ("-pidfile", "/s/guest.pid".to_owned()),
+        ] {
+            let pair = [option.to_owned(), value];
+            assert!(told.windows(2).any(|two| two == pair), "{pair:?}: {told:?}");
+        }
+        let root = told.iter().find(|word| word.starts_with("local,")).unwrap();
+        assert!(root.contains("readonly=on"), "{root}");
+        let shell = words(Accelerator::Kvm, &[], None);
+        assert!(!shell.iter().any(|word| word.contains("line")), "{shell:?}");
+        assert!(
+            shell.windows(2).any(|two| two == ["-cpu", "host"]),
+            "{shell:?}"
+        );
+    }
+
+    #[test]
+    fn a_guest_on_model_disks_shares_its_memory_with_those_who_serve_them() {
+        let sockets = ["/s/disk0", "/my, disks/disk1"].map(PathBuf::from);
+        let told = words_of(Accelerator::Kvm, (&sockets, true), None);
+        for (option, value) in [
+            ("-machine", "memory-backend=ram"),
+            (
+                "-object",
+                "memory-backend-memfd,id=ram,share=on,size=262144K",
+            ),
+            ("-chardev", "socket,id=disk1,path=/my,, disks/disk1"),
+            ("-device", "vhost-user-blk-pci,chardev=disk1,num-queues=1"),
+        ] {
+            let pair = [option, value];
+            assert!(told.windows(2).any(|two| two == pair), "{pair:?}: {told:?}");
+        }
+        assert!(
+            !told
+                .iter()
+                .any(|word| word.contains("virtio-blk-pci,drive"))
+        );
+    }
+}

@@ -1,0 +1,220 @@
+//! A guest that runs, whatever it runs on: started with a line to it, ended with its guard, and
+//! what a dead process has left of one.
+
+use super::console::Console;
+use super::machine::Machine;
+use super::uml::{GuestError, Setting};
+use fsdyno_host::command::die_with_parent;
+use fsdyno_host::guest_processes::NAME;
+use fsdyno_host::journal::{Entry, Journal, Resource};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a guest is tied to.
+#[derive(Debug, Clone, Copy)]
+pub enum Tie<'a> {
+    /// The terminal of the user.
+    Terminal,
+    /// A line to us; its console is only heard.
+    Line(&'a OwnedFd),
+}
+
+/// A guest as it is started.
+#[derive(Debug)]
+pub struct Start {
+    /// The program and its words.
+    pub command: Command,
+    /// What it finds open, beside its standard input and output and the line.
+    pub open: Vec<OwnedFd>,
+}
+
+/// Runs a guest on this terminal until it ends.
+pub fn on_terminal(
+    machine: &Machine,
+    setting: &Setting<'_>,
+    journal: &Journal,
+) -> Result<ExitStatus, GuestError> {
+    let Start { mut command, open } = machine.command(setting, Tie::Terminal)?;
+    for descriptor in &open {
+        hand_down(&mut command, descriptor);
+    }
+    die_with_parent(&mut command);
+    let directory = setting.scratch.join(NAME);
+    let entry = journal.declare(Resource::Guest { directory })?;
+    // A guest makes the terminal raw, and one that dies leaves it so.
+    let terminal = io::stdin();
+    let before = tcgetattr(&terminal);
+    let status = command.status().map_err(not_started(&command));
+    if let Ok(before) = before {
+        let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
+    }
+    entry.done()?;
+    status
+}
+
+fn not_started(command: &Command) -> impl FnOnce(io::Error) -> GuestError {
+    let program = Path::new(command.get_program()).display();
+    GuestError::host(format!("start {program}"))
+}
+
+/// A guest that runs; ended with its guard.
+#[derive(Debug)]
+pub struct Guest {
+    child: Child,
+    console: Console,
+    argv: Vec<String>,
+    about: String,
+    slowness: u32,
+    entry: Option<Entry>,
+}
+
+impl Guest {
+    /// Starts a guest and opens the line to it. It dies with the thread that started it.
+    pub fn start(
+        machine: &Machine,
+        setting: &Setting<'_>,
+        journal: &Journal,
+    ) -> Result<(Self, UnixStream), GuestError> {
+        let line = |cause: Errno| GuestError::host("make a line")(cause.into());
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(line)?;
+        let Start { mut command, open } = machine.command(setting, Tie::Line(&theirs))?;
+        for descriptor in open.iter().chain([&theirs]) {
+            hand_down(&mut command, descriptor);
+        }
+        let guest = Self::spawn(command, machine, setting.scratch, journal)?;
+        Ok((guest, UnixStream::from(ours)))
+    }
+
+    /// Starts the program of a guest that works in `scratch`, and keeps what it prints.
+    pub(super) fn spawn(
+        mut command: Command,
+        machine: &Machine,
+        scratch: &Path,
+        journal: &Journal,
+    ) -> Result<Self, GuestError> {
+        let (heard, said) = io::pipe().map_err(GuestError::host("make a pipe"))?;
+        // What QEMU has to say of itself comes before what its guest prints.
+        let of_program = match machine {
+            Machine::Qemu(_) => said.try_clone().map(Stdio::from),
+            Machine::Uml(_) => Ok(Stdio::null()),
+        };
+        command
+            .stdin(Stdio::null())
+            .stdout(said)
+            .stderr(of_program.map_err(GuestError::host("make a pipe"))?)
+            .process_group(0);
+        die_with_parent(&mut command);
+        let directory = scratch.join(NAME);
+        let entry = journal.declare(Resource::Guest { directory })?;
+        let child = match command.spawn() {
+            Ok(child) => child,
+            Err(cause) => {
+                entry.done()?;
+                return Err(not_started(&command)(cause));
+            }
+        };
+        // A verified kernel is executed by its descriptor: the path is what a reader wants.
+        let kernel = machine.kernel().map(Path::as_os_str);
+        let program = kernel.unwrap_or_else(|| command.get_program());
+        let argv = std::iter::once(program)
+            .chain(command.get_args())
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        // It holds the end of the pipe that only the guest shall have.
+        drop(command);
+        Ok(Self {
+            child,
+            console: Console::of(heard),
+            argv,
+            about: machine.about(),
+            slowness: machine.slowness(),
+            entry: Some(entry),
+        })
+    }
+
+    /// The command line it was started with.
+    pub fn argv(&self) -> &[String] {
+        &self.argv
+    }
+
+    /// What its kernel runs on, in a few words.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// What has to be waited for something that takes so long in a guest that is not emulated.
+    pub fn patience(&self, usual: Duration) -> Duration {
+        usual * self.slowness
+    }
+
+    /// Waits so long for it to end by itself.
+    pub fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let status = self.child.try_wait()?;
+            if status.is_some() || Instant::now() >= deadline {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it, by force where it still runs; its last words.
+    pub fn end(mut self, lines: usize) -> Vec<String> {
+        self.kill();
+        self.console.last(lines)
+    }
+
+    fn kill(&mut self) {
+        // The kernel, its helpers and the processes of the guest are all in its group.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.wait();
+        if let Some(entry) = self.entry.take() {
+            // What cannot be written down stays in the journal, where it does no harm.
+            let _ = entry.done();
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// How a guest ended, in words.
+pub fn ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// Leaves one descriptor open in the program.
+pub(super) fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
+    let number = descriptor.as_raw_fd();
+    let in_child = move || {
+        // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,
+        // and the child has a copy of.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        Ok(fcntl_setfd(descriptor, FdFlags::empty())?)
+    };
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(in_child) };
+}

@@ -1,0 +1,179 @@
+//! A guest of User-mode Linux in virtual time: its clock and its disks are sockets in a directory
+//! of ours, and nothing that differs each time reaches it.
+//!
+//! Not even a path does. The kernel mixes its command line into what it draws random numbers from
+//! (`random_init_early`), and file systems draw where they put things: the same guest in another
+//! directory would place its files otherwise. So whatever it is told, it is told as seen from the
+//! directory it is started in.
+
+use super::determinism::make_deterministic;
+use super::machine::{MOST_DISKS, Machine};
+use super::running::Guest;
+use super::uml::{GuestError, Uml};
+use fsdyno_host::journal::Journal;
+use fsdyno_model::Bytes;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// The socket of its calendar, in its directory.
+pub const CALENDAR: &str = "calendar";
+
+/// The file that holds its task.
+pub const TASK: &str = "task";
+
+/// The program that is its first process: a link to this one.
+const PROGRAM: &str = "fsdyno";
+
+/// Its directory, as seen from the root of the host before it has a `/proc` of its own.
+const HERE: &str = "/proc/self/cwd";
+
+/// The number of the line in it: that of the descriptor here differs.
+const LINE: i32 = 200;
+
+/// Where its programs lie: the path of a user differs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What a kernel has to be built with, as it tells itself.
+const ABILITIES: [&str; 3] = [
+    "CONFIG_UML_TIME_TRAVEL_SUPPORT=y",
+    "CONFIG_VIRTIO_UML=y",
+    "CONFIG_VIRTIO_BLK=y",
+];
+
+/// The socket of a disk.
+pub fn disk_socket(number: usize) -> String {
+    format!("disk{number}")
+}
+
+/// The kernel, where it has what virtual time takes.
+fn able(machine: &Machine) -> Result<&Uml, GuestError> {
+    let Machine::Uml(uml) = machine else {
+        return Err(GuestError::NoTraveller {
+            kernel: machine.about(),
+            why: "only guests of User-mode Linux can".to_owned(),
+        });
+    };
+    let lacking = uml.lacks(&ABILITIES);
+    if lacking.is_empty() {
+        return Ok(uml);
+    }
+    Err(GuestError::NoTraveller {
+        kernel: uml.kernel.display().to_string(),
+        why: format!("it was built without {}", lacking.join(", ")),
+    })
+}
+
+/// Starts a guest whose calendar, disks and task lie in `scratch`, and opens the line on which it
+/// tells what happens. It dies with the thread that started it.
+pub fn start(
+    machine: &Machine,
+    (memory, disks): (Bytes, usize),
+    program: &Path,
+    scratch: &Path,
+    journal: &Journal,
+) -> Result<(Guest, UnixStream), GuestError> {
+    let uml = able(machine)?;
+    symlink(program, scratch.join(PROGRAM)).map_err(GuestError::host("link the first process"))?;
+    let (ours, theirs) = UnixStream::pair().map_err(GuestError::host("make a line"))?;
+    let mut command = uml.executes();
+    // The name of a program is no part of its kernel's command line: by this one it is found where
+    // it is left behind.
+    let mut name = OsString::from("uml_dir=");
+    name.push(scratch);
+    name.push("/");
+    command
+        .arg0(&name)
+        .args(words(uml, memory, disks))
+        .env_clear()
+        .env("HOME", "/")
+        .env("PATH", PATH)
+        .env("TMPDIR", "/dev/shm")
+        .current_dir(scratch);
+    let theirs = OwnedFd::from(theirs);
+    hand_down(&mut command, &theirs);
+    make_deterministic(&mut command);
+    let guest = Guest::spawn(command, machine, scratch, journal)?;
+    Ok((guest, ours))
+}
+
+/// The words after the program: the same for the same guest, wherever it is started.
+fn words(uml: &Uml, memory: Bytes, disks: usize) -> Vec<String> {
+    let mut words = vec![
+        format!("mem={}", memory.0),
+        format!("time-travel=ext:{CALENDAR}"),
+    ];
+    for number in 0..disks.min(MOST_DISKS) {
+        words.push(format!("virtio_uml.device={}:2", disk_socket(number)));
+    }
+    let fixed = [
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        // A guest that panics ends at once, and says why.
+        "panic=-1",
+        "con=null",
+        "con0=null,fd:1",
+        "ssl=null",
+        "umid=guest",
+        "uml_dir=./",
+    ];
+    words.extend(fixed.map(str::to_owned));
+    words.push(format!("ssl0=fd:{LINE}"));
+    words.push(format!("TMPDIR={}/tmp", super::PLACE));
+    words.push(format!("PATH={PATH}"));
+    if let Some(modules) = &uml.modules {
+        words.push(format!(
+            "{}={}",
+            fsdyno_host::probe::MODULES,
+            modules.display()
+        ));
+    }
+    words.push(format!("init={HERE}/{PROGRAM}"));
+    let task = format!("{HERE}/{TASK}");
+    words.extend(["--", "guest", "task", &task].map(str::to_owned));
+    words
+}
+
+/// Leaves one descriptor open in the program, by the number that it is told.
+fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
+    let number = descriptor.as_raw_fd();
+    let in_child = move || {
+        // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,
+        // and the child has a copy of.
+        if unsafe { libc::dup2(number, LINE) } == LINE {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    };
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(in_child) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_is_told_nothing_that_differs_from_place_to_place() {
+        let kernel = |path: &str| Uml {
+            kernel: path.into(),
+            release: "6.12".into(),
+            modules: None,
+            verified: None,
+        };
+        let told = words(&kernel("/a/linux"), Bytes(64 << 20), 2);
+        assert_eq!(told, words(&kernel("/elsewhere/linux"), Bytes(64 << 20), 2));
+        assert!(told.contains(&"virtio_uml.device=disk1:2".to_owned()));
+        let own = std::env::current_exe().unwrap();
+        let own = own.display().to_string();
+        assert!(told.iter().all(|word| !word.contains(&own)));
+    }
+}

@@ -1,0 +1,395 @@
+//! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
+//! the host, and nobody has to be root.
+
+use super::kernels::{self, NotVerified};
+use super::qemu::QemuError;
+use super::running::{Start, Tie};
+use fsdyno_files::Untrusted;
+use fsdyno_files::places::NoPlaces;
+use fsdyno_host::guest_processes::NAME;
+use fsdyno_host::journal::JournalError;
+use fsdyno_host::probe::{self, MODULES};
+use fsdyno_model::{Bytes, KernelChoice, Need};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+/// The program, and the Debian package that holds it.
+const PROGRAM: &str = "linux.uml";
+const PACKAGE: &str = "user-mode-linux";
+
+/// Where the package puts the modules of its kernel.
+const MODULES_FOLDER: &str = "/usr/lib/uml/modules";
+
+/// Where the memory of a guest lies best: it is a file, and this one is in memory itself.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Why a guest could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// There is no such program.
+    #[error("no program `{PROGRAM}`; {}, or have a kernel built: fsdyno lab setup", need().remedy())]
+    NoKernel,
+    /// No kernel was built here.
+    #[error("no kernel was built here; fsdyno lab setup builds one")]
+    NoLabKernel,
+    /// The cache directory is unknown.
+    #[error(transparent)]
+    NoPlaces(#[from] NoPlaces),
+    /// Another user could have written what is in the cache.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    /// The lab kernel is not the one that was built.
+    #[error(transparent)]
+    NotVerified(#[from] NotVerified),
+    /// Its kernel knows no time but that of this machine.
+    #[error(
+        "{kernel} cannot live in virtual time: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
+    )]
+    NoTraveller {
+        /// The kernel.
+        kernel: String,
+        /// Why not.
+        why: String,
+    },
+    /// Its kernel has no way to a model disk.
+    #[error(
+        "{kernel} cannot have model disks: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
+    )]
+    NoModelDisks {
+        /// The kernel.
+        kernel: String,
+        /// Why not.
+        why: String,
+    },
+    /// The program did not tell its version.
+    #[error("`{} --version` {what}", kernel.display())]
+    NoVersion {
+        /// The program.
+        kernel: PathBuf,
+        /// What it did instead.
+        what: String,
+    },
+    /// Something of the host's could not be had.
+    #[error("cannot {act} for a guest: {cause}")]
+    Host {
+        /// What was attempted.
+        act: String,
+        /// Why it did not work.
+        #[source]
+        cause: io::Error,
+    },
+    /// A path that no kernel command line can carry.
+    #[error("{} holds a blank or a comma, which a guest's command line cannot carry; choose another directory with --work-dir", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is no such guest of QEMU.
+    #[error(transparent)]
+    Qemu(#[from] QemuError),
+    /// It could not be written down first.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl GuestError {
+    pub(super) fn host(act: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let act = act.into();
+        |cause| Self::Host { act, cause }
+    }
+}
+
+/// What this lab needs on the host.
+pub fn need() -> Need {
+    Need::Program {
+        name: PROGRAM.to_owned(),
+        package: PACKAGE.to_owned(),
+    }
+}
+
+/// A kernel to be started.
+#[derive(Debug, Clone)]
+pub struct Uml {
+    /// The program.
+    pub kernel: PathBuf,
+    /// Its release.
+    pub release: String,
+    /// The folder of its modules, where there is one.
+    pub modules: Option<PathBuf>,
+    /// The file that is executed, where its content was verified.
+    pub(super) verified: Option<Arc<File>>,
+}
+
+/// What a guest is started with.
+#[derive(Debug, Clone)]
+pub struct Setting<'a> {
+    /// Its memory.
+    pub memory: Bytes,
+    /// Its processors; one of User-mode Linux has one.
+    pub processors: u32,
+    /// Its disks, in order: image files, or the sockets of model disks.
+    pub disks: &'a [PathBuf],
+    /// Whether they are model disks.
+    pub served: bool,
+    /// A directory of ours, for what the kernel keeps while it runs.
+    pub scratch: &'a Path,
+    /// The first process: a program and its words.
+    pub init: &'a [OsString],
+}
+
+impl Uml {
+    /// The kernel that was chosen.
+    pub fn find(choice: &KernelChoice) -> Result<Self, GuestError> {
+        let (kernel, verified) = kernels::program(choice)?;
+        Self::at(kernel, verified)
+    }
+
+    /// The program of the package.
+    pub(super) fn packaged() -> Option<PathBuf> {
+        probe::program(PROGRAM)
+    }
+
+    /// The kernel that is this program.
+    pub(super) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, GuestError> {
+        let told = executes(&kernel, verified.as_deref())
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(GuestError::host(format!("run {}", kernel.display())))?;
+        let release = String::from_utf8_lossy(&told.stdout).trim().to_owned();
+        let is_release = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+        if !told.status.success() || !is_release(&release) || release.contains(char::is_whitespace)
+        {
+            let what = format!("ended with {} and printed `{release}`", told.status);
+            return Err(GuestError::NoVersion { kernel, what });
+        }
+        let modules = Path::new(MODULES_FOLDER).join(&release);
+        Ok(Self {
+            kernel,
+            modules: modules.is_dir().then_some(modules),
+            release,
+            verified,
+        })
+    }
+
+    /// The program with its words.
+    pub(super) fn start(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, GuestError> {
+        let words = match tie {
+            Tie::Terminal => {
+                let mut words = self.words(setting, "fd:0,fd:1")?;
+                words.insert(0, "quiet".into());
+                words
+            }
+            Tie::Line(line) => {
+                let mut words = self.words(setting, "null,fd:1")?;
+                let place = words.iter().position(|word| word == "--").unwrap_or(0);
+                words.insert(place, format!("ssl0=fd:{}", line.as_raw_fd()).into());
+                words
+            }
+        };
+        Ok(Start {
+            command: self.command(setting, &words),
+            open: Vec::new(),
+        })
+    }
+
+    /// The kernel, where it has what model disks take.
+    pub(super) fn with_model_disks(&self) -> Result<(), GuestError> {
+        let lacking = self.lacks(&["CONFIG_VIRTIO_UML=y", "CONFIG_VIRTIO_BLK=y"]);
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        Err(GuestError::NoModelDisks {
+            kernel: self.kernel.display().to_string(),
+            why: format!("it was built without {}", lacking.join(", ")),
+        })
+    }
+
+    /// What of these options, as a kernel tells its own, it lacks.
+    pub(super) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
+        let told = self
+            .executes()
+            .arg("--showconfig")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        // What does not tell is not known to have any.
+        let told = told.map(|told| told.stdout).unwrap_or_default();
+        let told = String::from_utf8_lossy(&told);
+        let has = |option: &str| told.lines().any(|line| line.trim() == option);
+        options.iter().copied().filter(|one| !has(one)).collect()
+    }
+
+    /// A command that executes it, without words.
+    pub(super) fn executes(&self) -> Command {
+        executes(&self.kernel, self.verified.as_deref())
+    }
+
+    fn command(&self, setting: &Setting<'_>, words: &[OsString]) -> Command {
+        let mut command = self.executes();
+        command
+            .args(words)
+            .env_clear()
+            .env("HOME", setting.scratch)
+            .env("PATH", path())
+            .env("TMPDIR", memory_place(setting))
+            .current_dir("/");
+        command
+    }
+
+    /// The words after the program, but for the line to the guest. `console` is its input and
+    /// output.
+    fn words(&self, setting: &Setting<'_>, console: &str) -> Result<Vec<OsString>, GuestError> {
+        let joined = |name: &str, path: &Path| {
+            if path
+                .as_os_str()
+                .as_bytes()
+                .iter()
+                .any(|b| b" ,\t\n".contains(b))
+            {
+                return Err(GuestError::Path {
+                    path: path.to_owned(),
+                });
+            }
+            let mut word = OsString::from(name);
+            word.push(path);
+            Ok(word)
+        };
+        let mut words: Vec<OsString> = [
+            format!("mem={}", setting.memory.0),
+            "root=/dev/root".to_owned(),
+            "rootfstype=hostfs".to_owned(),
+            "rootflags=/".to_owned(),
+            "ro".to_owned(),
+            // A guest that panics ends at once, and says why.
+            "panic=-1".to_owned(),
+            "con=null".to_owned(),
+            format!("con0={console}"),
+            "ssl=null".to_owned(),
+            format!("umid={NAME}"),
+        ]
+        .map(OsString::from)
+        .into();
+        let mut folder = joined("uml_dir=", setting.scratch)?;
+        folder.push("/");
+        words.push(folder);
+        for (number, disk) in setting.disks.iter().enumerate() {
+            if setting.served {
+                let mut word = joined("virtio_uml.device=", disk)?;
+                word.push(":2"); // a disk
+                words.push(word);
+            } else {
+                words.push(joined(&format!("ubd{number}="), disk)?);
+            }
+        }
+        // What the kernel does not know becomes the environment of the first process.
+        words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
+        words.push(joined("PATH=", &path())?);
+        if let Some(modules) = &self.modules {
+            words.push(joined(&format!("{MODULES}="), modules)?);
+        }
+        let mut init = setting.init.iter();
+        if let Some(program) = init.next() {
+            words.push(joined("init=", Path::new(program))?);
+        }
+        words.push("--".into());
+        words.extend(init.cloned());
+        Ok(words)
+    }
+}
+
+/// A command that executes a kernel: the file that was verified, where there is one. The child finds
+/// it by the descriptor, which it has until it executes it.
+fn executes(kernel: &Path, verified: Option<&File>) -> Command {
+    let Some(file) = verified else {
+        return Command::new(kernel);
+    };
+    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    command.arg0(kernel);
+    command
+}
+
+/// The path of the guest: that of the host, as far as a command line carries it.
+fn path() -> PathBuf {
+    let carried = |directory: &PathBuf| {
+        let bytes = directory.as_os_str().as_bytes();
+        !bytes.iter().any(|b| b" ,\t\n:".contains(b))
+    };
+    let directories = probe::search_path().into_iter().filter(carried);
+    // They hold no colon.
+    std::env::join_paths(directories).unwrap_or_default().into()
+}
+
+/// Where the file behind a guest's memory goes: in memory, where there is room for all of it.
+fn memory_place(setting: &Setting<'_>) -> PathBuf {
+    let shared = PathBuf::from(SHARED_MEMORY);
+    let room = fsdyno_host::space::free(&shared).unwrap_or_default();
+    if room > setting.memory {
+        shared
+    } else {
+        setting.scratch.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uml() -> Uml {
+        Uml {
+            kernel: "/usr/bin/linux.uml".into(),
+            release: "6.1.1".into(),
+            modules: Some("/m/6.1.1".into()),
+            verified: None,
+        }
+    }
+
+    fn words(disks: &[PathBuf], init: &[OsString]) -> Result<Vec<String>, GuestError> {
+        let setting = Setting {
+            memory: Bytes(64 << 20),
+            processors: 1,
+            disks,
+            served: false,
+            scratch: Path::new("/s"),
+            init,
+        };
+        let words = uml().words(&setting, "null,fd:1")?;
+        Ok(words
+            .into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect())
+    }
+
+    #[test]
+    fn a_guest_is_told_its_disks_its_place_and_its_first_process() {
+        let disks = ["/s/a.img", "/s/b.img"].map(PathBuf::from);
+        let told = words(&disks, &["/bin/fsdyno".into(), "guest".into()]).unwrap();
+        for word in [
+            "ubd0=/s/a.img",
+            "ubd1=/s/b.img",
+            "uml_dir=/s/",
+            "mem=67108864",
+        ] {
+            assert!(told.iter().any(|told| told == word), "{word}: {told:?}");
+        }
+        assert!(told.ends_with(&["init=/bin/fsdyno".into(), "--".into(), "guest".into()]));
+    }
+
+    #[test]
+    fn a_path_that_the_command_line_cannot_carry_is_refused_by_name() {
+        for disk in ["/my disks/a.img", "/a,b.img"] {
+            let error = words(&[disk.into()], &[]).unwrap_err().to_string();
+            assert!(
+                error.contains(disk) && error.contains("--work-dir"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What is said between a host and a guest, and over what: frames on a line of its own, which
+//! nothing but the two writes to.
+
+use crate::missing::Missing;
+use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery};
+use serde::{Deserialize, Serialize};
+
+/// What the host says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "task")]
+pub enum Task {
+    /// Tell what is missing for this plan.
+    Look {
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// Run this cell; the disks of the guest are the devices of its contender.
+    Run {
+        /// The plan.
+        plan: Box<Plan>,
+        /// The cell.
+        cell: Cell,
+    },
+    /// Make the contender and write by that seed, until the plug is pulled.
+    Write {
+        /// The contender; the disks of the guest are its devices.
+        contender: Box<Contender>,
+        /// The seed.
+        seed: u64,
+    },
+    /// Bring the contender back, and judge what is there.
+    Recover {
+        /// The contender.
+        contender: Box<Contender>,
+        /// The seed by which was written.
+        seed: u64,
+        /// How many operations were acknowledged.
+        acknowledged: u64,
+    },
+    /// What of the disks was kept in memory by the host is driven out.
+    DrivenOut {
+        /// How many pages stayed all the same; why it is not known.
+        stayed: Result<u64, String>,
+    },
+    /// All has arrived: end.
+    Leave,
+}
+
+/// What the guest says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "word")]
+pub enum GuestMessage {
+    /// The guest has started.
+    Ready {
+        /// Its kernel and release, as uname(1) tells them.
+        kernel: String,
+        /// The version of the kernel: when it was built.
+        build: String,
+        /// Its processors.
+        processors: u64,
+        /// The memory its kernel has, bytes.
+        memory: u64,
+    },
+    /// The guest lives.
+    Beat {
+        /// For how long neither a processor nor a disk of it has done anything.
+        still: Nanos,
+    },
+    /// What is missing for the plan.
+    Missing {
+        /// What.
+        missing: Missing,
+    },
+    /// Something happened in the cell.
+    Happened {
+        /// What.
+        event: Event,
+    },
+    /// A phase is at this point, now: nothing it asks of its disks later is asked before this is
+    /// said.
+    Marked {
+        /// Where.
+        mark: Mark,
+    },
+    /// Drive out of memory what the host keeps there of the disks, and say so.
+    DriveOut,
+    /// The cell ended.
+    Ended {
+        /// All of it.
+        record: Box<CellRecord>,
+    },
+    /// So many operations are durable.
+    Acknowledged {
+        /// How many.
+        operations: u64,
+    },
+    /// A file system was brought back, and judged.
+    Recovered {
+        /// How.
+        recovery: Box<Recovery>,
+    },
+    /// The task could not be begun, or not be gone on with.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsdyno_guests::protocol::{FrameReader, FrameWriter};
+    use fsdyno_model::{Bytes, LatencyDistribution, Progress, Slice};
+    use std::io::ErrorKind;
+
+    #[test]
+    fn messages_arrive_whole_and_in_order_and_the_end_is_told() {
+        let mut line = Vec::new();
+        let mut writer = FrameWriter(&mut line);
+        writer.say(&Task::Leave).unwrap();
+        let stayed = Err("no such file".to_owned());
+        writer.say(&Task::DrivenOut { stayed }).unwrap();
+        let mut reader: FrameReader<_, Task> = FrameReader::new(line.as_slice());
+        assert!(matches!(reader.hear(), Ok(Some(Task::Leave))));
+        let second = reader.hear();
+        assert!(matches!(
+            second,
+            Ok(Some(Task::DrivenOut { stayed: Err(_) }))
+        ));
+        assert_eq!(reader.hear().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn what_a_phase_did_within_its_time_comes_over_as_it_was_told() {
+        let (count, sum_ns) = (u64::MAX, 1 << 60);
+        let mut sample = crate::labs::recorded::tests::sample(3);
+        sample.latencies.push(LatencyDistribution {
+            operation: "file".into(),
+            count,
+            sum_ns,
+            min_ns: 70,
+            max_ns: 90,
+            buckets: vec![(71, 1), (91, count - 1)],
+        });
+        let slice = Slice {
+            operations: count,
+            bytes: Bytes(5),
+        };
+        sample.progress = Some(Progress {
+            slice_ns: Nanos(1 << 20),
+            slices: vec![Slice::default(), slice],
+        });
+        let mut line = Vec::new();
+        let cell = Cell {
+            index: 1,
+            block: 0,
+            contender: 0,
+            workload: 0,
+        };
+        let event = Event::PhaseEnded {
+            cell,
+            sample: Box::new(sample.clone()),
+        };
+        let word = GuestMessage::Happened { event };
+        FrameWriter(&mut line).say(&word).unwrap();
+        let mut reader: FrameReader<_, GuestMessage> = FrameReader::new(line.as_slice());
+        let Ok(Some(GuestMessage::Happened { event })) = reader.hear() else {
+            panic!("not the word that was said");
+        };
+        let Event::PhaseEnded { sample: heard, .. } = event else {
+            panic!("{event:?}");
+        };
+        assert_eq!(*heard, sample);
+    }
+
+    #[test]
+    fn a_message_that_nobody_knows_is_an_error() {
+        let mut line = Vec::new();
+        FrameWriter(&mut line).say(&"something else").unwrap();
+        let mut reader: FrameReader<_, GuestMessage> = FrameReader::new(line.as_slice());
+        assert!(reader.hear().is_err());
+    }
+}

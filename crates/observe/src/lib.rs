@@ -1,0 +1,10 @@
+//! Observation of the machine around a phase: counters of devices, processors and memory, block
+//! traces of the kernel, noise from other programs, quiet devices, and provenance.
+//!
+//! Nothing here changes what is observed, except that tracing creates a tracefs instance of its own.
+
+pub mod counters;
+pub mod noise;
+pub mod provenance;
+pub mod quiesce;
+pub mod tracing;
