@@ -86,16 +86,21 @@ pub enum Command {
     Man,
     /// Print the JSON Schema of what a command prints as JSON
     Schema {
-        /// report (of a run), series (of cuts), why, compare or plug
+        /// report (of a run), series (of crash tests), why, compare or crash
         #[arg(value_parser = schema)]
         name: fsdyno_report::schemas::Schema,
     },
-    /// Pull the plug on file systems that are being written to, in guests, and see what comes back
-    Plug(crate::commands::plug::PlugArgs),
-    /// Make an empty UFS1 or UFS2 on a device or in a file; whatever is there is gone
-    Newfs(crate::commands::newfs::NewfsArgs),
-    /// Check whether a UFS agrees with itself, without writing
-    Fsck(crate::commands::newfs::FsckArgs),
+    /// Crash tests: cut the power of guests that write, and check what survives
+    #[command(alias = "plug")]
+    Crash(crate::commands::crash::CrashArgs),
+    /// UFS1 and UFS2: make and check file systems on devices or in files
+    Ufs(crate::commands::ufs::UfsArgs),
+    /// Make an empty UFS1 or UFS2; the name of `ufs make` in version 0.1
+    #[command(hide = true)]
+    Newfs(crate::commands::ufs::MakeUfsArgs),
+    /// Check a UFS; the name of `ufs check` in version 0.1
+    #[command(hide = true)]
+    Fsck(crate::commands::ufs::CheckUfsArgs),
     /// Labs: where cells can run
     Lab(crate::commands::lab::LabArgs),
     /// Model disks: disks in software, from profiles
@@ -135,8 +140,9 @@ pub enum Listed {
     Filesystems,
     /// Ready-made comparisons
     Suites,
-    /// What can be done with a dataset
-    Workloads,
+    /// Kinds of phases and their parameters
+    #[value(alias = "workloads")]
+    Phases,
     /// Files to work on
     Datasets,
     /// How devices make up a contender

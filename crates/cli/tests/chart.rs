@@ -10,7 +10,7 @@ fn charts_are_listed_drawn_and_the_same_again_and_what_is_not_there_is_named() {
     let on = format!("dir:{}", home.work().display());
     let run = ["run", "--on", &on, "--dataset", "mixed", "--scale", "0.002"];
     let run = [&run[..], &["--engine", "null"]].concat();
-    let phases = ["--workload", "copy,stat-walk", "--repeats", "2"];
+    let phases = ["--phases", "copy,stat-walk", "--repeats", "2"];
     assert_eq!(home.fsdyno(&[&run[..], &phases].concat()).code, Some(0));
 
     let listed = home.fsdyno(&["chart"]);

@@ -25,7 +25,7 @@ fn run(home: &Home, more: &[&str]) -> Said {
 #[test]
 fn a_threshold_ends_with_its_code_and_runs_of_different_things_are_refused() {
     let home = Home::new();
-    let copies = ["--workload", "copy", "--repeats", "3"];
+    let copies = ["--phases", "copy", "--repeats", "3"];
     for _ in 0..2 {
         assert_eq!(run(&home, &copies).code, Some(0));
     }
@@ -90,7 +90,7 @@ fn a_run_that_ends_when_enough_is_known_is_complete_and_says_what_was_reached() 
         "mixed",
         "--scale",
         "0.002",
-        "--workload",
+        "--phases",
         "stat-walk",
         "--repeats",
         "3",

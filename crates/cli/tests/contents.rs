@@ -16,7 +16,7 @@ fn run(home: &Home, tree: &Path, more: &[&str]) -> Said {
         &on,
         "--dataset",
         &dataset,
-        "--workload",
+        "--phases",
         "copy",
     ];
     home.fsdyno(&[&fixed, more].concat())

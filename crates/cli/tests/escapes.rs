@@ -43,7 +43,7 @@ fn arguments_with_escapes_are_printed_without_them() {
         vec!["report".into(), named(""), "--against".into(), named("")],
         vec!["--store".into(), named("/no/"), "runs".into()],
         vec!["disk".into(), "show".into(), named("")],
-        vec!["disk".into(), "requests".into(), named("/no/")],
+        vec!["disk".into(), "trace".into(), named("/no/")],
         vec!["make".into(), "--in".into(), "/".into(), named("")],
         vec!["make".into(), "--in".into(), named("/no/"), "mixed".into()],
         vec!["published".into(), "show".into(), named("")],

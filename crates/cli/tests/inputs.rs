@@ -42,7 +42,7 @@ fn devices_fifos_directories_and_huge_files_are_refused_at_once() {
             &["run", "--on", &on, "--dataset", &tar],
             &["make", "--in", &work, &tar],
             &["disk", "show", file],
-            &["disk", "requests", file],
+            &["disk", "trace", file],
             &["disk", "check", "laptop-4200-2004", "--seek-curve", file],
             &["--store", file, "runs"],
             &["merge", file],
@@ -79,7 +79,7 @@ fn a_tree_with_fifos_and_sockets_is_copied_and_read() {
         &dataset,
         "--repeats",
         "1",
-        "--workload",
+        "--phases",
     ];
     let child = home
         .command(&[&args[..], &["copy,read,grep,stat-walk,delete"]].concat())

@@ -92,7 +92,7 @@ fn a_refused_mount_option_fails_its_cells_with_the_kernels_reason_and_the_others
             "music",
             "--scale",
             "0.01",
-            "--workload",
+            "--phases",
             "copy",
             "--repeats",
             "1",
@@ -129,7 +129,7 @@ fn a_full_disk_fails_its_cell_by_name_and_the_rest_runs() {
             "music",
             "--scale",
             "0.15",
-            "--workload",
+            "--phases",
             "copy",
             "--repeats",
             "1",
@@ -210,7 +210,7 @@ fn a_device_with_something_on_it_is_refused_and_the_way_out_works() {
     ];
     let args = run_args(
         &home,
-        &[&base[..], &["--workload", "copy", "--repeats", "1"]].concat(),
+        &[&base[..], &["--phases", "copy", "--repeats", "1"]].concat(),
     );
     let before = tool(&["sha256sum", path]);
     let refused = home.fsdyno(&args);

@@ -27,7 +27,7 @@ const CELLS: [(&str, &str); 2] = [
 /// The digest of a cell on the disk of 2004.
 fn digest(kernel: &Path, fs: &str) -> String {
     let home = Home::new();
-    let load = "--seed 1 --scale 0.003 --workload copy,grep,delete --guest-memory 256M --json";
+    let load = "--seed 1 --scale 0.003 --phases copy,grep,delete --guest-memory 256M --json";
     let words = home.on_model_disks(kernel, fs, load);
     let said = home.fsdyno(&words);
     assert_eq!(said.code, Some(0), "{}", said.err);

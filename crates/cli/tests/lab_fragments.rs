@@ -17,7 +17,7 @@ fn a_run_asked_for_fragments_tells_them_or_why_not() {
     let mut args: Vec<&str> = vec!["run", "--work-dir", &work, "--fs", "ext4,xfs,btrfs,tmpfs"];
     args.extend(["--dataset", "music", "--scale", "0.01", "--repeats", "1"]);
     args.extend([
-        "--workload",
+        "--phases",
         "copy,read as-left,delete as-left",
         "--fragments",
     ]);

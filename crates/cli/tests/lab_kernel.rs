@@ -23,7 +23,7 @@ const TREE: [&str; 6] = [
     "mixed",
     "--scale",
     "0.003",
-    "--workload",
+    "--phases",
     "copy,delete",
 ];
 

@@ -30,7 +30,7 @@ fn a_run_on_loop_devices_that_is_killed_leaves_nothing_and_is_resumed() {
     }
     let home = Home::new();
     // example
-    let words = run(&home, "--fs ext4,xfs,btrfs@pool2 --workload copy,delete");
+    let words = run(&home, "--fs ext4,xfs,btrfs@pool2 --phases copy,delete");
     kill_runs(&home, &words, 1, 1800, 4);
 }
 
@@ -39,8 +39,7 @@ fn a_run_in_a_directory_that_is_killed_leaves_nothing_and_is_resumed() {
     let home = Home::new();
     let on = format!("dir:{}", home.work().display());
     let set = "--set op.operations=20000 --set op.size=1M";
-    let words =
-        "run --dataset mixed --scale 0.01 --workload copy,op-random-read,delete --repeats 6";
+    let words = "run --dataset mixed --scale 0.01 --phases copy,op-random-read,delete --repeats 6";
     let words = words.split(' ').chain(set.split(' ')).chain(["--on", &on]);
     let words: Vec<String> = words.map(str::to_owned).collect();
     kill_runs(&home, &words, 2, 900, 4);
@@ -55,7 +54,7 @@ fn a_run_in_guests_that_is_killed_leaves_nothing_and_is_resumed() {
     let home = Home::new();
     let kernel = kernel.display();
     // example
-    let of_guests = "--lab uml --fs ext2,ext4 --workload copy,delete --guest-memory 256M";
+    let of_guests = "--lab uml --fs ext2,ext4 --phases copy,delete --guest-memory 256M";
     let words = run(&home, &format!("{of_guests} --guest-kernel {kernel}"));
     kill_runs(&home, &words, 3, 3500, 2);
 }
@@ -72,7 +71,7 @@ fn a_run_on_model_disks_of_the_host_that_is_killed_leaves_nothing_and_is_resumed
     }
     let home = Home::new();
     // example
-    let on = "--lab host --disk sata-2008 --on loop:256M --fs ext4 --workload copy";
+    let on = "--lab host --disk sata-2008 --on loop:256M --fs ext4 --phases copy";
     kill_runs(&home, &run(&home, on), 4, 3000, 2);
 }
 
@@ -100,7 +99,7 @@ fn power_cuts_that_are_killed_leave_nothing_and_lose_no_recorded_cut() {
     };
     let home = Home::new();
     // example
-    let words = "plug --fs ext4 --disk sata-2008 --cuts 9 --guest-memory 256M --work-dir";
+    let words = "crash --fs ext4 --disk sata-2008 --cuts 9 --guest-memory 256M --work-dir";
     let places = [home.work(), "--guest-kernel".into(), kernel];
     let places = places.iter().map(|place| place.display().to_string());
     let words: Vec<String> = words.split(' ').map(str::to_owned).chain(places).collect();

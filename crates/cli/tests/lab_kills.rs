@@ -44,7 +44,7 @@ fn kernels(home: &Home, fsdyno: &Child) -> Vec<(Pid, String)> {
 
 /// Small cells on model disks.
 fn cells(home: &Home, kernel: &Path, fs: &str, scale: &str) -> Vec<String> {
-    let load = "--workload copy,grep,delete --guest-memory 256M --scale";
+    let load = "--phases copy,grep,delete --guest-memory 256M --scale";
     home.on_model_disks(kernel, fs, &format!("{load} {scale}"))
 }
 

@@ -58,7 +58,7 @@ impl Drop for Holder {
 /// A small run in a directory.
 fn run(home: &Home, more: &str) -> Vec<String> {
     let on = format!("dir:{}", home.work().display());
-    let words = "run --dataset mixed --scale 0.002 --repeats 1 --workload copy --on";
+    let words = "run --dataset mixed --scale 0.002 --repeats 1 --phases copy --on";
     let words = words.split(' ').map(str::to_owned).chain([on]);
     words.chain(more.split(' ').map(str::to_owned)).collect()
 }

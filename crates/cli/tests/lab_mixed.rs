@@ -21,7 +21,7 @@ fn small(home: &Home, fs: &str, repeats: &str) -> Vec<String> {
         "mixed",
         "--scale",
         "0.003",
-        "--workload",
+        "--phases",
         "copy,delete",
     ];
     words

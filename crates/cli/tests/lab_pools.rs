@@ -51,7 +51,7 @@ const TREE: [&str; 7] = [
     "mixed",
     "--scale",
     "0.003",
-    "--workload",
+    "--phases",
     "copy,read",
     "--verify",
 ];

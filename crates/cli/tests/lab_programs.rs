@@ -262,7 +262,7 @@ fn programs_work_side_by_side_and_tell_their_figures_or_why_there_are_none() {
     }
     let home = Home::new();
     let mut words = vec!["--fs", "ext4,xfs", "--repeats", "1"];
-    words.extend(["--workload", "dbench,postmark,sysbench-fileio,bonnie++"]);
+    words.extend(["--phases", "dbench,postmark,sysbench-fileio,bonnie++"]);
     for set in [
         "dbench.time=3",
         "dbench.clients=2",
@@ -353,7 +353,7 @@ fn fio_reports_its_figures_and_they_stand_in_every_report() {
             "ext4,xfs",
             "--repeats",
             "1",
-            "--workload",
+            "--phases",
             "fio",
             "--set",
             "fio.size=4M",

@@ -70,8 +70,8 @@ fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
     // example
     let fs = if two { "ext4,btrfs@pool2" } else { "ext4" };
     let record = home.path("record");
-    let more = ["--lab", "host", "--fs", fs, "--workload", "copy,grep"];
-    let recorded = ["--disk-record", &record.display().to_string()];
+    let more = ["--lab", "host", "--fs", fs, "--phases", "copy,grep"];
+    let recorded = ["--disk-trace", &record.display().to_string()];
     let more: Vec<&str> = more.into_iter().chain(recorded).collect();
     let (result, disk) = measured(&home, &words(&home, "laptop-4200-2004", &more));
     assert!(
@@ -111,7 +111,7 @@ fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
     }
     // Request by request, with the marks of the workload among them.
     let requests = record.join("cell-0-disk-0.record").display().to_string();
-    let said = home.fsdyno(&["disk", "requests", &requests]);
+    let said = home.fsdyno(&["disk", "trace", &requests]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     for word in ["phase 0 begins", "phase 1 durable", "flush"] {
         assert!(said.out.contains(word), "{word}: {}", said.out);
@@ -141,7 +141,7 @@ fn a_fault_fails_its_cell_by_name_and_the_report_says_so_first() {
         "ext4",
         "--disk-faults",
         &faults,
-        "--workload",
+        "--phases",
         "copy",
     ];
     let said = home.fsdyno(&words(&home, "sata-ssd", &more));
@@ -220,7 +220,7 @@ fn a_guest_of_user_mode_linux_lives_in_real_time_where_that_is_asked_for() {
         &kernel,
         "--time",
         "real",
-        "--workload",
+        "--phases",
         "copy",
     ];
     // example
@@ -263,7 +263,7 @@ fn a_guest_of_qemu_works_on_a_model_disk() {
         "qemu",
         "--fs",
         "ext4",
-        "--workload",
+        "--phases",
         "copy",
         "--no-check",
     ];

@@ -129,7 +129,7 @@ fn the_question_beside_a_rerun_is_asked_on_two_disks_and_flushes_are_what_differ
         return;
     };
     let home = Home::new();
-    let more = ["--inquiry", "--format", "json"];
+    let more = ["--ablation", "--format", "json"];
     let said = home.fsdyno(&words(&home, &kernel, "btrfs-2008", &more));
     assert_eq!(said.code, Some(0), "{}", said.err);
     let told: Value = serde_json::from_str(&said.out).unwrap();
@@ -169,7 +169,7 @@ fn what_can_be_rerun_is_listed_and_what_cannot_is_refused_with_a_way_out() {
             "is none of this rerun",
         ),
         (
-            &["rerun", "atime-2007", "--inquiry"],
+            &["rerun", "atime-2007", "--ablation"],
             "nothing is looked into",
         ),
     ] {
@@ -191,7 +191,7 @@ fn every_rerun_is_a_plan_of_its_suite_on_its_disk() {
             name,
             "--scale",
             "0.01",
-            "--no-inquiry",
+            "--no-ablation",
             "--dry-run",
         ];
         let said = home.fsdyno(&args);

@@ -20,7 +20,7 @@ fn filled_and_aged_contenders_run_and_every_report_says_what_was_done() {
         "music",
         "--scale",
         "0.005",
-        "--workload",
+        "--phases",
         "copy,delete",
     ];
     let states = [
@@ -110,7 +110,7 @@ fn a_fill_in_memory_that_leaves_no_room_is_refused_before_anything_is_made() {
         "music",
         "--scale",
         "0.01",
-        "--workload",
+        "--phases",
         "copy",
         "--repeats",
         "1",

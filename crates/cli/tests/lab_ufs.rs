@@ -39,7 +39,8 @@ fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
 fn checked(result: &Value) {
     for cell in result["cells"].as_array().unwrap() {
         let text = cell.to_string();
-        assert!(text.contains("newfs") && text.contains("fsck"), "{text}");
+        let ran = |command: &str| text.contains(&format!(r#"["fsdyno","ufs","{command}""#));
+        assert!(ran("make") && ran("check"), "{text}");
     }
 }
 
@@ -56,7 +57,7 @@ fn what_the_kernel_wrote_and_deleted_agrees_with_itself_in_every_geometry() {
         "ports",
         "--scale",
         "0.01",
-        "--workload",
+        "--phases",
         "untar,copy,delete",
         "--verify",
     ];
@@ -119,16 +120,16 @@ fn a_device_that_is_mounted_and_a_file_behind_one_are_refused() {
     let path = home.path("image");
     File::create_new(&path).unwrap().set_len(8 << 20).unwrap();
     let device = run("losetup", &["--find", "--show", word(&path)]);
-    let behind = home.fsdyno(&["newfs", word(&path)]);
+    let behind = home.fsdyno(&["ufs", "make", word(&path)]);
     let name = device.trim_start_matches("/dev/").to_owned();
-    let unnamed = home.fsdyno(&["newfs", "-O", "1", &device]);
-    let free = home.fsdyno(&["newfs", "-O", "1", "--erase", &name, &device]);
-    let found = home.fsdyno(&["fsck", &device]);
+    let unnamed = home.fsdyno(&["ufs", "make", "-O", "1", &device]);
+    let free = home.fsdyno(&["ufs", "make", "-O", "1", "--erase", &name, &device]);
+    let found = home.fsdyno(&["ufs", "check", &device]);
     run("mkfs.ext2", &["-q", &device]);
     let target = home.path("mnt");
     fs::create_dir(&target).unwrap();
     run("mount", &[&device, word(&target)]);
-    let mounted = home.fsdyno(&["newfs", &device]);
+    let mounted = home.fsdyno(&["ufs", "make", &device]);
     run("umount", &[word(&target)]);
     run("losetup", &["--detach", &device]);
 
@@ -191,7 +192,7 @@ fn newfs_on_a_device_with_a_file_system_needs_consent_and_keeps_a_copy() {
     let ext4 = Ext4::new(&home);
     let before = ext4.bytes();
     for more in [&[][..], &["--erase", ext4.name()], &["--erase", "sda:ext4"]] {
-        let words = [&["newfs"], more, &[&ext4.device]].concat();
+        let words = [&["ufs", "make"][..], more, &[&ext4.device]].concat();
         let said = home.fsdyno(&words);
         assert_eq!(said.code, Some(3), "{words:?}: {}", said.err);
         assert!(
@@ -209,9 +210,9 @@ fn newfs_on_a_device_with_a_file_system_needs_consent_and_keeps_a_copy() {
         assert!(ext4.bytes() == before, "{words:?} wrote");
     }
     let consent = format!("{}:ext4", ext4.name());
-    let said = home.fsdyno(&["newfs", "--erase", &consent, &ext4.device]);
+    let said = home.fsdyno(&["ufs", "make", "--erase", &consent, &ext4.device]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(home.fsdyno(&["fsck", &ext4.device]).code, Some(0));
+    assert_eq!(home.fsdyno(&["ufs", "check", &ext4.device]).code, Some(0));
     let mut words = said.err.split_whitespace().map(Path::new);
     let kept = words.find(|word| word.extension().is_some_and(|of| of == "json"));
     let kept = kept.expect("the copy is named");
@@ -244,7 +245,7 @@ fn a_device_that_fstab_names_needs_a_consent_of_its_own() {
     let newfs = |line: &str, words: &[&str]| {
         fs::write(&fstab, format!("{line}\n")).unwrap();
         let script = "mount --bind \"$1\" /etc/fstab && shift && exec \"$@\"";
-        let own = home.command(&[&["newfs"], words, &[&ext4.device]].concat());
+        let own = home.command(&[&["ufs", "make"][..], words, &[&ext4.device]].concat());
         let mut command = Command::new("unshare");
         command.args([
             "--mount",

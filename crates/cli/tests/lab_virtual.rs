@@ -17,7 +17,7 @@ fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
 
 /// All that a run measured.
 fn cells(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
-    let load = ["--workload", "copy,grep,delete", "--json"];
+    let load = ["--phases", "copy,grep,delete", "--json"];
     let said = home.fsdyno(&words(home, kernel, fs, &[&load, more].concat()));
     assert_eq!(said.code, Some(0), "{}", said.err);
     let mut result: Value = serde_json::from_str(&said.out).unwrap();
@@ -58,7 +58,7 @@ fn recorded(sample: &Value, kind: &str, what: &str) -> u64 {
 /// The record of a disk, printed, has what was counted until the second phase had returned.
 fn printed_as_counted(home: &Home, file: &Path, counted: &Value) {
     let file = file.to_str().unwrap();
-    let said = home.fsdyno(&["disk", "requests", "--csv", file]);
+    let said = home.fsdyno(&["disk", "trace", "--csv", file]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let rest = said.out.split_once("\"phase 1 begins\"").unwrap().1;
     let phase = rest.split_once("\"phase 1 returned\"").unwrap().0;
@@ -66,7 +66,7 @@ fn printed_as_counted(home: &Home, file: &Path, counted: &Value) {
     let kinds = ["reads", "writes", "discards", "flushes"];
     let requests = kinds.map(|kind| counted[kind]["requests"].as_u64().unwrap());
     assert_eq!(done.count() as u64, requests.iter().sum::<u64>());
-    let text = home.fsdyno(&["disk", "requests", file]).out;
+    let text = home.fsdyno(&["disk", "trace", file]).out;
     assert_eq!(text.lines().count() + 1, said.out.lines().count());
 }
 
@@ -78,7 +78,7 @@ fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase()
     };
     let home = Home::new();
     let records = home.path("records");
-    let recorded_to = ["--disk-record", records.to_str().unwrap()];
+    let recorded_to = ["--disk-trace", records.to_str().unwrap()];
     // example
     let cells = cells(&home, &kernel, "ext4,xfs,ext4@raid0x2", &recorded_to);
     for cell in cells.as_array().unwrap() {
@@ -192,8 +192,8 @@ fn a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before() {
     };
     let home = Home::new();
     let records = home.path("records");
-    let recorded_to = ["--disk-record", records.to_str().unwrap()];
-    let load = ["--workload", "copy,grep,copy,grep"];
+    let recorded_to = ["--disk-trace", records.to_str().unwrap()];
+    let load = ["--phases", "copy,grep,copy,grep"];
     // example
     let mut long = words(&home, &kernel, "ext4", &[&load[..], &recorded_to].concat());
     let scale = long.iter().position(|word| word == "0.01").unwrap();
@@ -201,7 +201,7 @@ fn a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before() {
     let mut running = home.start(&long);
     let file = records.join("cell-0-disk-0.record").display().to_string();
     // While it is written it ends in the midst of a block.
-    let printed = || home.fsdyno(&["disk", "requests", &file]).out;
+    let printed = || home.fsdyno(&["disk", "trace", &file]).out;
     let second = || printed().contains("phase 1 begins");
     until(Duration::from_secs(120), "the second phase", second);
     for guest in guests(&home) {
@@ -216,7 +216,7 @@ fn a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before() {
     let message = cell["outcome"]["message"].as_str().unwrap();
     assert!(message.contains("was killed by signal 9"), "{message}");
     assert!(recorded(&cell["samples"][0], "writes", "requests") > 0);
-    let said = home.fsdyno(&["disk", "requests", &file]);
+    let said = home.fsdyno(&["disk", "trace", &file]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
 }
@@ -229,7 +229,7 @@ fn what_a_killed_run_left_of_its_virtual_time_is_cleaned() {
     };
     let home = Home::new();
     // example
-    let mut long = words(&home, &kernel, "ext4", &["--workload", "copy"]);
+    let mut long = words(&home, &kernel, "ext4", &["--phases", "copy"]);
     let scale = long.iter().position(|word| word == "0.01").unwrap();
     long[scale] = "0.5".to_owned();
     let mut running = home.start(&long);

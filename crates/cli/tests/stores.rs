@@ -18,7 +18,7 @@ fn home() -> (Home, PathBuf) {
     let more = [
         "--engine",
         "null",
-        "--workload",
+        "--phases",
         "stat-walk",
         "--repeats",
         "1",

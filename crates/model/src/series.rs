@@ -56,5 +56,5 @@ impl Series {
     pub const SCHEMA: u32 = 1;
 
     /// What its series are called where a run is called by its suite.
-    pub const NAME: &'static str = "plug";
+    pub const NAME: &'static str = "crash";
 }

@@ -128,7 +128,7 @@ pub enum Step {
     },
 }
 
-/// The program word of commands that fsdyno does itself (`fsdyno newfs`): wherever it runs, also as
+/// The program word of commands that fsdyno does itself (`fsdyno ufs make`): wherever it runs, also as
 /// the first process of a guest, that is the fsdyno that runs.
 pub const OURSELVES: &str = "fsdyno";
 

@@ -210,16 +210,16 @@ fn nilfs2_has_no_checker() {
 #[test]
 fn ufs_is_made_and_checked_by_fsdyno_itself() {
     insta::assert_snapshot!(lines("ufs1[-m 5]:dirsync"), @r#"
-    make: fsdyno newfs -O 1 -m 5 "$LOOP0"
+    make: fsdyno ufs make -O 1 -m 5 "$LOOP0"
     mount: mount -i -t ufs -o ufstype=44bsd,dirsync "$LOOP0" /mnt/t
     stat: stat -f /mnt/t
-    check [0]: fsdyno fsck "$LOOP0"
+    check [0]: fsdyno ufs check "$LOOP0"
     "#);
     insta::assert_snapshot!(lines("ufs2:noatime"), @r#"
-    make: fsdyno newfs -O 2 "$LOOP0"
+    make: fsdyno ufs make -O 2 "$LOOP0"
     mount: mount -i -t ufs -o ufstype=ufs2,noatime "$LOOP0" /mnt/t
     stat: stat -f /mnt/t
-    check [0]: fsdyno fsck "$LOOP0"
+    check [0]: fsdyno ufs check "$LOOP0"
     "#);
 }
 

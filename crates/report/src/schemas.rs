@@ -31,12 +31,13 @@ pub const ALL: [Schema; 5] = [
         text: include_str!("../data/schemas/compare.json"),
     },
     Schema {
-        name: "plug",
-        text: include_str!("../data/schemas/plug.json"),
+        name: "crash",
+        text: include_str!("../data/schemas/crash.json"),
     },
 ];
 
-/// The schema of that name.
+/// The schema of that name, or of the name that it had in version 0.1.
 pub fn find(name: &str) -> Option<Schema> {
+    let name = if name == "plug" { "crash" } else { name };
     ALL.into_iter().find(|schema| schema.name == name)
 }

@@ -118,7 +118,7 @@ fn items(what: Listed) -> Result<Vec<Item>, CliError> {
             .iter()
             .map(|engine| Item::new(engine.name, engine.title, engine.requirements()))
             .collect(),
-        Listed::Workloads => fsdyno_load::workloads::all()
+        Listed::Phases => fsdyno_load::workloads::all()
             .map(|kind| {
                 let item = Item::new(kind.name, kind.title, Vec::new());
                 match kind.parameters {

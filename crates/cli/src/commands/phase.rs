@@ -77,7 +77,7 @@ struct Figures {
 fn known(kind: &str) -> Result<(), CliError> {
     if fsdyno_load::tools::find(kind).is_some() {
         return Err(CliError::usage(format!(
-            "`{kind}` runs a program: `fsdyno run --workload {kind} --dry-run` prints its command"
+            "`{kind}` runs a program: `fsdyno run --phases {kind} --dry-run` prints its command"
         )));
     }
     if workloads::find(kind).is_none() {

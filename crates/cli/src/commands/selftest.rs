@@ -26,8 +26,8 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "CONTENDER", default_value = "tmpfs")]
     pub fs: String,
     /// What it does [default: copy]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub workload: Vec<String>,
+    #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',')]
+    pub phases: Vec<String>,
     /// Size of the dataset, portage [default: 0.02]
     #[arg(long, value_name = "X")]
     pub scale: Option<f64>,

@@ -1,6 +1,6 @@
 //! Series of cuts, from the store alone: as `show` and `report` tell them.
 
-use super::plug;
+use super::crash;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::step::shell_line;
@@ -31,7 +31,7 @@ pub fn show(series: &Series, json: bool) -> Result<Code, CliError> {
     for cut in &series.cuts {
         let mut contenders = series.info.contenders.iter();
         let contender = contenders.find(|one| one.label == cut.contender);
-        let again = contender.and_then(|one| plug::again(one, cut, &series.info));
+        let again = contender.and_then(|one| crash::again(one, cut, &series.info));
         if let Some(again) = again {
             let line = format!("\ncut {} of {}:\n  {again}\n", cut.number, cut.contender);
             output::bytes(line.as_bytes())?;
@@ -45,7 +45,7 @@ pub fn report(series: &Series, format: Format) -> Result<Vec<u8>, CliError> {
     match format {
         Format::Terminal => {
             let info = &series.info;
-            let table = plug::table(info, &series.cuts);
+            let table = crash::table(info, &series.cuts);
             let begun = begun(series);
             let head = format!("fsdyno: {} of {begun}, series {}", Series::NAME, info.id);
             Ok(format!("{head}\n\n{table}").into_bytes())
@@ -108,8 +108,8 @@ fn facts(series: &Series) -> Vec<Vec<String>> {
 }
 
 fn row(cut: &PowerCut) -> Vec<String> {
-    let mut came_back = plug::came_back(cut);
-    if let Some(lost) = plug::lost_by_disk(cut) {
+    let mut came_back = crash::came_back(cut);
+    if let Some(lost) = crash::lost_by_disk(cut) {
         let _ = write!(came_back, "; {lost}");
     }
     vec![

@@ -119,7 +119,7 @@ fn words(told: Told) -> &'static str {
 
 /// The plan of an experiment, with one contender.
 fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
-    let workloads = match &args.workload[..] {
+    let workloads = match &args.phases[..] {
         [] => vec!["copy".to_owned()],
         named => named.to_vec(),
     };

@@ -91,14 +91,14 @@ fn fewer_flushes(recipe: &dyn fs::Filesystem, contender: &Contender, faster: &Co
         Some(option) if faster.filesystem == contender.filesystem && has(faster, option) => {
             format!(
                 "the mount option {option}, as {} has it, which risks what was \
-                 promised to be durable, and the file system itself, when the power goes (fsdyno plug \
+                 promised to be durable, and the file system itself, when the power goes (fsdyno crash \
                  tells), or {device}",
                 faster.label
             )
         }
         Some(option) => format!(
             "the mount option {option}, which risks what was promised to be durable, and the file \
-             system itself, when the power goes (fsdyno plug tells), or {device}"
+             system itself, when the power goes (fsdyno crash tells), or {device}"
         ),
         None => device.to_owned(),
     }

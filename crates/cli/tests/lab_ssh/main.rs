@@ -15,7 +15,7 @@ const TREES: [&str; 7] = [
     "ports",
     "--scale",
     "0.005",
-    "--workload",
+    "--phases",
     "untar,copy,read warm,grep,stat-walk,delete",
     "--verify",
 ];
@@ -274,7 +274,7 @@ fn what_no_other_machine_can_do_is_refused_and_a_dry_run_asks_none() {
     let dry = said(&[
         "--fs",
         "ffs[-U]:noatime",
-        "--workload",
+        "--phases",
         "copy",
         "--dataset",
         "mixed",

@@ -66,7 +66,7 @@ pub(crate) fn doubt(disk: usize, recorder: &Recorder) -> Option<Warning> {
     Some(Warning::new(
         WarningKind::Unobserved,
         format!("the record of disk {disk} ends early: {trouble}"),
-        "make room where it lies (--disk-record), and run the cell again",
+        "make room where it lies (--disk-trace), and run the cell again",
     ))
 }
 

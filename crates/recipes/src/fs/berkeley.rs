@@ -38,7 +38,7 @@ pub struct Berkeley {
     pub smallest: Bytes,
 }
 
-/// How `fsdyno newfs` reads its options: by the letters of newfs(8) of FreeBSD.
+/// How `fsdyno ufs make` reads its options: by the letters of newfs(8) of FreeBSD.
 static NEWFS: MkfsGrammar = MkfsGrammar {
     short_with_value: "ObficmoghL",
     long_with_value: &[],
@@ -104,9 +104,9 @@ impl Filesystem for Berkeley {
         self.smallest
     }
 
-    /// `fsdyno newfs -O VERSION [OPTIONS] DEVICE`. What it prints is the geometry.
+    /// `fsdyno ufs make -O VERSION [OPTIONS] DEVICE`. What it prints is the geometry.
     fn make(&self, contender: &Contender, devices: &[String]) -> Vec<Step> {
-        let fixed = [OURSELVES, "newfs", "-O", self.version].map(str::to_owned);
+        let fixed = [OURSELVES, "ufs", "make", "-O", self.version].map(str::to_owned);
         let argv = fixed
             .into_iter()
             .chain(contender.mkfs.iter().cloned())
@@ -130,10 +130,10 @@ impl Filesystem for Berkeley {
             .collect()
     }
 
-    /// `fsdyno fsck DEVICE`: 1 means that it contradicts itself.
+    /// `fsdyno ufs check DEVICE`: 1 means that it contradicts itself.
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {
         Some(Check {
-            step: on_first(&[OURSELVES, "fsck"], devices),
+            step: on_first(&[OURSELVES, "ufs", "check"], devices),
             clean: &[0],
         })
     }

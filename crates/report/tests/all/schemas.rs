@@ -151,7 +151,7 @@ fn cuts_are_what_their_schemas_say() {
     };
     let cuts = vec![cut, whole];
     assert_eq!(
-        wrong("plug", &serde_json::to_value(&cuts).unwrap()),
+        wrong("crash", &serde_json::to_value(&cuts).unwrap()),
         NOTHING
     );
     let run = fixture::run().run;

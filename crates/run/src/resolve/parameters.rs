@@ -292,7 +292,7 @@ pub(super) fn set(
     }
     Err(ConfigError::wrong(
         format!("no phase is of the kind `{kind}`"),
-        format!("add one with --workload {}", kinds.first().unwrap_or(&kind)),
+        format!("add one with --phases {}", kinds.first().unwrap_or(&kind)),
     ))
 }
 

@@ -113,7 +113,7 @@ pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft
         DatasetForm::Nothing => {
             return Err(ConfigError::wrong(
                 "a dataset of no files leaves nothing to be done",
-                "name a command with --exec, or a program with --workload",
+                "name a command with --exec, or a program with --phases",
             ));
         }
     };

@@ -62,7 +62,7 @@ pub struct Request {
     pub engine: Option<String>,
     /// How a copy moves data (`--copy-method`).
     pub copy_method: Option<CopyMethod>,
-    /// Phases instead of those of every workload (`--workload`), each a list.
+    /// Phases instead of those of every workload (`--phases`), each a list.
     pub workloads: Vec<String>,
     /// A dataset instead of that of every workload (`--dataset`).
     pub dataset: Option<String>,
@@ -86,7 +86,7 @@ pub struct Request {
     pub lab: Option<LabChoice>,
     /// The model disk under all contenders (`--disk`).
     pub disk: Option<PathBuf>,
-    /// Where every request to it is recorded (`--disk-record`).
+    /// Where every request to it is recorded (`--disk-trace`).
     pub disk_record: Option<PathBuf>,
     /// Whether what is written is in the record (`--disk-payloads`).
     pub disk_payloads: Option<bool>,
@@ -419,7 +419,7 @@ fn disk_record(
 ) -> Result<Option<DiskRecord>, ResolveError> {
     let wrong = |what: &str, way_out: &str| {
         let config_error = ConfigError::wrong(what, way_out);
-        Err(ResolveError::argument("--disk-record")(config_error))
+        Err(ResolveError::argument("--disk-trace")(config_error))
     };
     let asked = request.disk_record.as_deref().map(|path| here.join(path));
     let directory = asked.or(layers.pick(|layer| layer.disk_record.clone()));
@@ -436,7 +436,7 @@ fn disk_record(
         ),
         None if payloads => wrong(
             "there is no record to keep payloads in",
-            "say where it is to lie, with --disk-record DIR (in a plan: disk_record)",
+            "say where it is to lie, with --disk-trace DIR (in a plan: disk_record)",
         ),
         directory => Ok(directory.map(|directory| DiskRecord {
             directory,

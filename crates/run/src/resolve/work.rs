@@ -49,7 +49,7 @@ pub fn workloads(
     }
     if !typed.is_empty() {
         let phases =
-            phases::labelled(typed).map_err(|(_, c)| ResolveError::argument("--workload")(c))?;
+            phases::labelled(typed).map_err(|(_, c)| ResolveError::argument("--phases")(c))?;
         for workload in &mut workloads {
             workload.phases.clone_from(&phases);
         }
@@ -63,7 +63,7 @@ pub fn workloads(
     } else if request.workloads.is_empty() {
         "--dataset"
     } else {
-        "--workload"
+        "--phases"
     };
     for workload in &workloads {
         check_ground(workload, catalogue).map_err(ResolveError::argument(argument))?;
@@ -74,7 +74,7 @@ pub fn workloads(
     Ok(workloads)
 }
 
-/// The phases of the arguments: those of `--workload`, then those of `--exec`.
+/// The phases of the arguments: those of `--phases`, then those of `--exec`.
 fn typed(
     request: &Request,
     here: &Path,
@@ -83,7 +83,7 @@ fn typed(
     let mut typed: Vec<Draft> = Vec::new();
     for text in &request.workloads {
         let list = phases::parse_list(text, catalogue);
-        typed.extend(list.map_err(ResolveError::argument("--workload"))?);
+        typed.extend(list.map_err(ResolveError::argument("--phases"))?);
     }
     if let (true, Some(prepare)) = (request.exec.is_empty(), &request.prepare) {
         let config_error = ConfigError::wrong(
@@ -211,7 +211,7 @@ fn set_pattern(
     if set == 0 {
         return Err(ConfigError::wrong(
             "no phase searches for anything",
-            "add a phase that does with --workload, or leave the pattern out",
+            "add a phase that does with --phases, or leave the pattern out",
         ));
     }
     Ok(())

@@ -57,7 +57,7 @@ pub fn spread(
     }
     Err(ConfigError::wrong(
         "no phase has workers",
-        "choose one that has, as --workload op-create or copy, or leave the numbers out",
+        "choose one that has, as --phases op-create or copy, or leave the numbers out",
     ))
 }
 

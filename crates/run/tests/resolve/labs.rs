@@ -266,7 +266,7 @@ fn a_record_has_its_place_and_is_of_a_model_disk() {
             r.disk_record = record;
             r.disk_payloads = Some(true);
         }));
-        assert!(refused.contains("--disk-record"), "{refused}");
+        assert!(refused.contains("--disk-trace"), "{refused}");
     }
 }
 

@@ -82,7 +82,7 @@ fn the_beginning_of_several_kinds_sets_all_of_them_that_take_it() {
         ("mongo.proceses=4", "did you mean processes"),
         ("mongo.processes=0", "from 1 to"),
         ("mngo.processes=4", "no kind of phase"),
-        ("bonnie.size=4M", "--workload bonnie-"),
+        ("bonnie.size=4M", "--phases bonnie-"),
     ] {
         let said = set(typed);
         assert!(said.contains(says), "{typed}: {said}");
@@ -102,7 +102,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         ("press.size=much", "is not a size"),
         ("press.size=0", "is nothing"),
         ("press.jobs=100", "from 1 to 99"),
-        ("exec.command=ls", "--workload exec"),
+        ("exec.command=ls", "--phases exec"),
         ("size", "KIND.NAME=VALUE"),
     ] {
         let said = set(typed);

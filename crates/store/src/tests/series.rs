@@ -34,7 +34,7 @@ fn info(started_unix_ns: u64) -> SeriesInfo {
             uid: Some(1000),
             ..Provenance::default()
         },
-        command_line: vec!["fsdyno".into(), "plug".into()],
+        command_line: vec!["fsdyno".into(), "crash".into()],
     }
 }
 
@@ -184,7 +184,7 @@ fn runs_and_series_have_names_apart_and_last_is_what_was_begun_last_of_both() {
     let named = |store: &Store, name: &str| store.resolve_any(name).unwrap();
     assert_eq!(named(&store, "last"), Named::Series(series.id.clone()));
     assert_eq!(named(&store, &run.id), Named::Run(run.id.clone()));
-    assert_eq!(named(&store, "plug-2"), Named::Series(series.id.clone()));
+    assert_eq!(named(&store, "crash-2"), Named::Series(series.id.clone()));
     // Only runs go on, so that only they are meant there.
     assert_eq!(store.resolve("last").unwrap(), run.id);
     assert!(store.load(&series.id).is_err() && store.load_series(&run.id).is_err());

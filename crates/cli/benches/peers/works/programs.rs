@@ -33,11 +33,11 @@ pub(super) static WORKS: &[Work] = &[
                 are meant",
         lay: "",
         before: "rm -f {store}* {image}",
-        ours: "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --workload op-create --set op-create.files=1 \
+        ours: "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --phases op-create --set op-create.files=1 \
                --repeats 2",
         others: &[Other {
             less: Some(
-                "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --workload op-create \
+                "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --phases op-create \
                  --set op-create.files=1 --repeats 1",
             ),
             pairs: 2,

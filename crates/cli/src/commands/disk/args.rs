@@ -33,12 +33,12 @@ pub enum DiskCommand {
     /// does, and tells the time that has passed, the requests, and a digest of them all: the same
     /// guest has the same again, on any machine.
     Serve(ServeArgs),
-    /// Print the record of a model disk, entry by entry: what was asked of it, when and where, when
-    /// that was done and where its time went, and the marks of the workload among them
+    /// Print a block trace: each request with type, time, place and time by cause
     ///
-    /// A record is made by `fsdyno run --disk PROFILE --disk-record DIR`. One that was cut short is
-    /// printed up to there, with exit code 1.
-    Requests(RequestsArgs),
+    /// `fsdyno run --disk PROFILE --disk-trace DIR` writes traces. A truncated or damaged trace is
+    /// printed up to the first error, with exit code 1.
+    #[command(alias = "requests")]
+    Trace(TraceArgs),
     /// The process behind a model disk that is a file; fsdyno starts it by itself
     #[command(hide = true)]
     Behind {
@@ -48,10 +48,10 @@ pub enum DiskCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct RequestsArgs {
-    /// The record of a disk
+pub struct TraceArgs {
+    /// The block trace of a disk
     pub file: PathBuf,
-    /// Print CSV: moments in nanoseconds, places in sectors of 512 bytes
+    /// Print CSV: times in nanoseconds, places in sectors of 512 bytes
     #[arg(long)]
     pub csv: bool,
 }

@@ -4,9 +4,9 @@
 mod args;
 mod check;
 mod list;
-mod requests;
 mod serve;
 mod show;
+mod trace;
 
 pub use args::DiskArgs;
 
@@ -22,7 +22,7 @@ pub fn disk(command: &DiskCommand) -> Result<Code, CliError> {
         DiskCommand::Show(args) => show::show(&args.profile, args.json),
         DiskCommand::Check(args) => check::check(args),
         DiskCommand::Serve(args) => serve::serve(args),
-        DiskCommand::Requests(args) => requests::requests(args),
+        DiskCommand::Trace(args) => trace::trace(args),
         DiskCommand::Behind { .. } => match fsdyno_lab::serve_by_fuse() {
             Ok(()) => Ok(Code::Ok),
             Err(error @ FuseServerError::NoOwner) => Err(CliError::usage(error)),

@@ -99,18 +99,18 @@ impl Inquired<'_> {
         // A page or rows hold the rerun: this is told on the screen, where it is not asked for alone.
         let format = match args.format {
             Format::Markdown if args.output.is_none() => Format::Markdown,
-            Format::Json if args.inquiry => Format::Json,
+            Format::Json if args.ablation => Format::Json,
             _ => Format::Terminal,
         };
         let bytes =
             fsdyno_report::render_ablation(&told, format, &options).map_err(CliError::failure)?;
-        let output = args.output.as_deref().filter(|_| args.inquiry);
-        if !args.inquiry && args.format == Format::Json && args.output.is_none() {
+        let output = args.output.as_deref().filter(|_| args.ablation);
+        if !args.ablation && args.format == Format::Json && args.output.is_none() {
             // What is on standard output is one document.
             output::note(format_args!("{}", String::from_utf8_lossy(&bytes)));
             return Ok(());
         }
-        if !args.inquiry && format != Format::Json {
+        if !args.ablation && format != Format::Json {
             output::bytes(b"\n\n")?;
         }
         output::to(output, &bytes, output::existing(args.force))

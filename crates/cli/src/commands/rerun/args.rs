@@ -67,13 +67,13 @@ pub struct RerunArgs {
     #[arg(long, requires = "name")]
     pub no_check: bool,
 
-    /// Only the question that is looked into beside, where there is one
-    #[arg(long, requires = "name", conflicts_with_all = ["no_inquiry", "contenders"])]
-    pub inquiry: bool,
+    /// Run only the ablation of this rerun
+    #[arg(long, alias = "inquiry", requires = "name", conflicts_with_all = ["no_ablation", "contenders"])]
+    pub ablation: bool,
 
-    /// Leave that question out
-    #[arg(long, requires = "name")]
-    pub no_inquiry: bool,
+    /// Skip the ablation
+    #[arg(long, alias = "no-inquiry", requires = "name")]
+    pub no_ablation: bool,
 
     #[command(flatten)]
     pub lock: LockArgs,

@@ -32,7 +32,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     // A run takes long; its report must have a place at the end.
     output::check(args.output.as_deref(), output::existing(args.force))?;
     let mut code = Code::Ok;
-    if !args.inquiry {
+    if !args.ablation {
         let plan = plan(args, rerun, &table, &setting)?;
         let ended = run::fresh(plan, &wishes(args), store, &stop)?;
         code = ended.code;
@@ -42,7 +42,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     }
     match &setting.inquiry {
         // What was asked for alone is no inquiry of all.
-        Some(inquiry) if !args.no_inquiry && args.contenders.is_empty() => {
+        Some(inquiry) if !args.no_ablation && args.contenders.is_empty() => {
             let inquired = Inquired {
                 rerun,
                 table: &table,
@@ -52,7 +52,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
             let inquired = inquired.look(args, store, &stop)?;
             Ok(if code == Code::Ok { inquired } else { code })
         }
-        None if args.inquiry => {
+        None if args.ablation => {
             let what = format!("nothing is looked into beside {name}");
             Err(CliError::usage(what))
         }

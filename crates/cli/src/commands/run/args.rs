@@ -50,10 +50,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub work_dir: Option<PathBuf>,
 
-    /// Phases to run, in order, instead of the suite's: copy, delete, untar, read, stat-walk,
-    /// grep, and programs (`fsdyno list workloads`)
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub workload: Vec<String>,
+    /// Phases to run, in order, instead of the suite's (`fsdyno list phases`)
+    #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',')]
+    pub phases: Vec<String>,
 
     /// A command of yours as a phase, through `sh -c`, in the directory `{dir}` on the contender;
     /// `{tree}` is the newest tree of the dataset. Given again, a phase more
@@ -64,7 +63,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub prepare: Option<String>,
 
-    /// A parameter of phases: KIND.NAME=VALUE (`fsdyno list workloads --long` tells which);
+    /// A parameter of phases: KIND.NAME=VALUE (`fsdyno list phases --long` tells which);
     /// `mongo.processes=4` sets it for all kinds that begin with `mongo-` and take it
     #[arg(long, value_name = "SETTING", action = ArgAction::Append)]
     pub set: Vec<String>,
@@ -93,12 +92,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "PROFILE")]
     pub disk: Option<PathBuf>,
 
-    /// Record every request to the model disks in this directory, a file for each cell and disk
-    /// (`fsdyno disk requests` prints one); it must hold none of another run
-    #[arg(long, value_name = "DIR")]
-    pub disk_record: Option<PathBuf>,
+    /// Write a block trace of each model disk into this directory (`fsdyno disk trace`)
+    #[arg(long, alias = "disk-record", value_name = "DIR")]
+    pub disk_trace: Option<PathBuf>,
 
-    /// Keep what is written in the record, and not only its hashes
+    /// Keep written data in the block trace, not only its hashes
     #[arg(long)]
     pub disk_payloads: bool,
 
@@ -228,9 +226,9 @@ pub struct RunArgs {
 
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "suite", "plan", "contenders", "on", "work_dir", "workload", "exec", "prepare", "set", "workers", "dataset", "scale", "repeats", "precision", "max_repeats", "margin",
+        "suite", "plan", "contenders", "on", "work_dir", "phases", "exec", "prepare", "set", "workers", "dataset", "scale", "repeats", "precision", "max_repeats", "margin",
         "budget", "cell_budget", "vary", "seed", "engine", "copy_method", "pattern", "verify", "no_check", "fragments", "trace",
-        "fill", "age", "lab", "disk", "disk_record", "disk_payloads", "disk_faults", "time", "guest_memory", "guest_processors", "guest_kernel",
+        "fill", "age", "lab", "disk", "disk_trace", "disk_payloads", "disk_faults", "time", "guest_memory", "guest_processors", "guest_kernel",
         "unchecked_options",
     ])]
     pub resume: Option<String>,

@@ -25,7 +25,7 @@ pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
     let refused = |what: &str, error: std::io::Error| {
         let directory = directory.display();
         format!(
-            "cannot {what} {directory}, where disks are to be recorded: {error}; name another directory with --disk-record"
+            "cannot {what} {directory}, where disks are to be recorded: {error}; name another directory with --disk-trace"
         )
     };
     fs::create_dir_all(directory).map_err(|error| refused("make", error))?;
@@ -37,7 +37,7 @@ pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
     match records.next().filter(|_| begins) {
         Some(record) => Err(format!(
             "there is a record already: {}; empty that directory, or name another with \
-             --disk-record",
+             --disk-trace",
             record.display()
         )),
         None => Ok(()),
@@ -113,7 +113,7 @@ mod tests {
             payloads: true,
         };
         let error = record_place(&nowhere, true).unwrap_err();
-        assert!(error.contains("--disk-record"), "{error}");
+        assert!(error.contains("--disk-trace"), "{error}");
         assert!(recorder(Some(&nowhere), cell, 0).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! `plug`: file systems whose plug is pulled while they are written to, and what came back. Each cut is
-//! in the store before anybody hears of it.
+//! `crash`: cuts the power of guests that write, and judges what each file system recovers. Each
+//! power cut is in the store before it is printed.
 
 mod args;
 mod summary;
 
-pub use args::PlugArgs;
+pub use args::CrashArgs;
 pub use summary::{again, came_back, lost_by_disk, table};
 
 use super::lab::{guest_size, guest_trouble};
@@ -26,7 +26,7 @@ use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
 use summary::tell;
 
-pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, CliError> {
+pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &args.lab)?;
     let disk = model_disk(args)?;
     let stop = CancelToken::new();
@@ -60,7 +60,7 @@ pub fn plug(args: &PlugArgs, store: &Path) -> Result<Code, CliError> {
 }
 
 /// The model disk that was asked for. On one that takes no time, no moment would ever come.
-fn model_disk(args: &PlugArgs) -> Result<Option<ModelDisk>, CliError> {
+fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
     let Some(name) = &args.disk else {
         return Ok(None);
     };
@@ -76,17 +76,17 @@ fn model_disk(args: &PlugArgs) -> Result<Option<ModelDisk>, CliError> {
     let profile = Profile::parse(&model.profile, &model.text).map_err(CliError::usage)?;
     if matches!(profile.timing, Timing::Null) {
         return Err(CliError::usage(format!(
-            "--disk {}: nothing takes time on it, and the plug is pulled after some time; \
-             fsdyno disk list tells others",
+            "--disk {}: nothing takes time on it, and the power is cut after some time. \
+             Name another profile: fsdyno disk list",
             model.profile
         )));
     }
     Ok(Some(model))
 }
 
-/// Pulls all plugs and tells what came back; of what was done before somebody stopped it, too.
+/// Cuts the power of each contender and prints what it recovered, also after an interruption.
 fn pull(
-    args: &PlugArgs,
+    args: &CrashArgs,
     lab: &GuestLab,
     (contenders, size, disk, work_dir): (Vec<Contender>, GuestSize, Option<ModelDisk>, PathBuf),
     store: &mut Store,
@@ -146,7 +146,7 @@ fn pull(
 
 /// A series that begins now.
 fn info(
-    args: &PlugArgs,
+    args: &CrashArgs,
     contenders: Vec<Contender>,
     (guest, disk): (GuestSize, Option<ModelDisk>),
     work_dir: PathBuf,
@@ -201,8 +201,8 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     }
     if let Some((said, label)) = all.iter().find_map(|one| no_cuts_in(one, lab)) {
         return Err(CliError::usage(format!(
-            "{label}: the plug is pulled on guests of {lab} here, and {said} was said of it; \
-             say --lab"
+            "{label}: the lab of all contenders is {lab}, and this one names {said}. Choose one \
+             lab with --lab"
         )));
     }
     let all = all.into_iter().map(|typed| Contender {
@@ -213,7 +213,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     let label = |at: usize| &all[at].label;
     if let Some(twice) = (1..all.len()).find(|&at| (0..at).any(|other| label(other) == label(at))) {
         let message = format!(
-            "{} is named twice; --cuts N pulls the plug more often",
+            "{} is named twice. Name it once; --cuts N cuts its power more often",
             label(twice)
         );
         return Err(CliError::usage(message));
@@ -227,7 +227,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     {
         None => Ok(all),
         Some(contender) => Err(CliError::usage(format!(
-            "{}: the plug is pulled on file systems that lie on disks themselves",
+            "{}: crash tests need a file system directly on a disk. Name one, for example ext4",
             contender.label
         ))),
     }

@@ -1,6 +1,6 @@
-//! `disk requests`: the record of a disk, entry by entry, to be read or to be calculated with.
+//! `disk trace`: the record of a disk, entry by entry, to be read or to be calculated with.
 
-use super::args::RequestsArgs;
+use super::args::TraceArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_disk::record::{Record, Records};
@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Write};
 /// The columns of CSV; the causes stand behind them.
 const COLUMNS: &str = "at_ns,what,order,kind,sector,sectors,fua,hash,took_ns,failed_sector,text";
 
-pub fn requests(args: &RequestsArgs) -> Result<Code, CliError> {
+pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
     let path = args.file.display();
     let file = fsdyno_files::input::open(&args.file)
         .map_err(|error| CliError::usage(format!("cannot open {path}: {error}")))?;

@@ -9,10 +9,10 @@ use support::{Home, Said, have};
 /// The kernel of a guest.
 const KERNEL: &str = "linux.uml";
 
-/// Pulls plugs in a home.
-fn plug(home: &Home, more: &[&str]) -> Said {
+/// Runs `fsdyno crash` in a home.
+fn crash(home: &Home, more: &[&str]) -> Said {
     let work = home.work().display().to_string();
-    let base = ["plug", "--work-dir", &work, "--guest-memory", "256M"];
+    let base = ["crash", "--work-dir", &work, "--guest-memory", "256M"];
     home.fsdyno(&[&base, more].concat())
 }
 
@@ -44,7 +44,7 @@ fn what_has_a_journal_comes_back_unaided_and_whole() {
         return;
     }
     let home = Home::new();
-    let said = plug(&home, &["--fs", "ext4", "--cuts", "2", "--json"]);
+    let said = crash(&home, &["--fs", "ext4", "--cuts", "2", "--json"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let cuts = cuts(&said);
     assert_eq!(cuts.len(), 2);
@@ -70,7 +70,7 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
         return;
     }
     let home = Home::new();
-    let said = plug(&home, &["--fs", "ext4,uml/xfs", "--cuts", "1", "--keep"]);
+    let said = crash(&home, &["--fs", "ext4,uml/xfs", "--cuts", "1", "--keep"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let report = home.fsdyno(&["report", "last"]);
     assert!(
@@ -88,7 +88,7 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
         guests.len() == 2 && guests.iter().all(|g| g.starts_with("Linux ")),
         "{guests:?}"
     );
-    let shown = home.fsdyno(&["show", "plug"]);
+    let shown = home.fsdyno(&["show", "crash"]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     // The command that brings a kept cut back is told here as well.
     let again = shown
@@ -128,7 +128,7 @@ fn what_has_no_journal_keeps_its_promises_until_its_checker_has_to_mend_it() {
         return;
     }
     let home = Home::new();
-    let said = plug(&home, &["--fs", "ext2", "--cuts", "1", "--json"]);
+    let said = crash(&home, &["--fs", "ext2", "--cuts", "1", "--json"]);
     let cuts = cuts(&said);
     let recovery = &cuts[0]["recovery"];
     let by = recovery["corrected_by"].as_str().unwrap();
@@ -153,7 +153,7 @@ fn a_kept_image_is_judged_again_alike_and_what_it_never_held_is_missed() {
     }
     let home = Home::new();
     let cut = ["--fs", "ext4", "--cuts", "1", "--seed", "5"];
-    let said = plug(&home, &[&cut[..], &["--keep", "--json"]].concat());
+    let said = crash(&home, &[&cut[..], &["--keep", "--json"]].concat());
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let cut = &json(&said)[0];
     let image = cut["images"][0].as_str().unwrap();
@@ -172,7 +172,7 @@ fn a_kept_image_is_judged_again_alike_and_what_it_never_held_is_missed() {
             "--acknowledged",
             &acknowledged,
         ];
-        plug(&home, &[&words[..], &["--again", image]].concat())
+        crash(&home, &[&words[..], &["--again", image]].concat())
     };
     for _ in 0..2 {
         let same = again(acknowledged);
@@ -192,19 +192,19 @@ fn a_kept_image_is_judged_again_alike_and_what_it_never_held_is_missed() {
 }
 
 #[test]
-fn what_has_no_plug_is_refused_by_name() {
+fn a_contender_that_cannot_crash_is_refused_by_name() {
     let home = Home::new();
     for (fs, expected) in [
         (
             "tmpfs",
-            "tmpfs: the plug is pulled on file systems that lie on disks",
+            "tmpfs: crash tests need a file system directly on a disk",
         ),
-        ("ext4@raid0x2", "ext4@raid0x2: the plug is pulled"),
+        ("ext4@raid0x2", "ext4@raid0x2: crash tests need"),
         ("ext5", "ext5"),
-        ("host/ext4", "host/ext4: the plug is pulled on guests"),
+        ("host/ext4", "host/ext4: the lab of all contenders is uml"),
         ("ext4,xfs,ext4", "ext4 is named twice"),
     ] {
-        let said = plug(&home, &["--fs", fs]);
+        let said = crash(&home, &["--fs", fs]);
         assert_eq!(said.code, Some(2), "{fs}: {}{}", said.out, said.err);
         assert!(said.err.contains(expected), "{fs}: {}", said.err);
     }

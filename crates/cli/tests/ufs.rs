@@ -1,4 +1,4 @@
-//! `fsdyno newfs` and `fsdyno fsck` as a user types them, on files.
+//! `fsdyno ufs make` and `fsdyno ufs check` as a user types them, on files.
 
 mod support;
 
@@ -22,7 +22,8 @@ fn what_newfs_makes_fsck_finds_whole_and_what_is_damaged_it_names() {
     for (version, superblock) in [("1", 8192), ("2", 65_536)] {
         let path = image(&home, version, 24 << 20);
         let words = [
-            "newfs",
+            "ufs",
+            "make",
             "-O",
             version,
             "-m",
@@ -38,7 +39,7 @@ fn what_newfs_makes_fsck_finds_whole_and_what_is_damaged_it_names() {
             "{}",
             made.out
         );
-        let found = home.fsdyno(&["fsck", text(&path)]);
+        let found = home.fsdyno(&["ufs", "check", text(&path)]);
         assert_eq!(found.code, Some(0), "{}", found.out);
         assert!(
             found.out.contains("0 files, 1 directories"),
@@ -52,7 +53,7 @@ fn what_newfs_makes_fsck_finds_whole_and_what_is_damaged_it_names() {
         // The number of free blocks.
         bytes[superblock + 1016] ^= 1;
         fs::write(&path, bytes).unwrap();
-        let found = home.fsdyno(&["fsck", text(&path)]);
+        let found = home.fsdyno(&["ufs", "check", text(&path)]);
         assert_eq!(found.code, Some(1), "{}", found.out);
         assert!(
             found.out.contains("superblock, free blocks"),
@@ -70,31 +71,31 @@ fn a_file_with_content_is_overwritten_only_with_consent_and_a_copy() {
     bytes[5 << 20..][..8].copy_from_slice(b"precious");
     fs::write(&path, &bytes).unwrap();
     for words in [
-        &["newfs"][..],
-        &["newfs", "--erase", "other"],
-        &["newfs", "--erase-fstab", "thesis.txt"],
+        &["ufs", "make"][..],
+        &["ufs", "make", "--erase", "other"],
+        &["ufs", "make", "--erase-fstab", "thesis.txt"],
     ] {
         let said = home.fsdyno(&[words, &[text(&path)]].concat());
         assert!(matches!(said.code, Some(2 | 3)), "{}", said.err);
         assert!(fs::read(&path).unwrap() == bytes, "{words:?}");
     }
-    let said = home.fsdyno(&["newfs", text(&path)]);
+    let said = home.fsdyno(&["ufs", "make", text(&path)]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     for words in ["byte 5242880", "--erase 'thesis.txt'"] {
         assert!(said.err.contains(words), "{}", said.err);
     }
     // A variable that anybody can set does not replace the consent.
-    let mut command = home.command(&["newfs", text(&path)]);
+    let mut command = home.command(&["ufs", "make", text(&path)]);
     let parent = std::process::id().to_string();
     let said = command.env("FSDYNO_STEP_OF", parent).output().unwrap();
     assert_eq!(said.status.code(), Some(3));
     assert!(fs::read(&path).unwrap() == bytes);
 
-    let said = home.fsdyno(&["newfs", "--erase", "thesis.txt", text(&path)]);
+    let said = home.fsdyno(&["ufs", "make", "--erase", "thesis.txt", text(&path)]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(copies(&home), 1, "{}", said.err);
     // What is there now is a file system, whoever made it.
-    let said = home.fsdyno(&["newfs", text(&path)]);
+    let said = home.fsdyno(&["ufs", "make", text(&path)]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     assert!(
         said.err.contains("--erase 'thesis.txt:ufs'"),
@@ -131,7 +132,7 @@ fn soft_updates_and_what_is_no_disk_are_refused_before_anything_is_written() {
     let home = Home::new();
     let path = image(&home, "image", 4 << 20);
     for flag in ["-U", "-j"] {
-        let said = home.fsdyno(&["newfs", flag, text(&path)]);
+        let said = home.fsdyno(&["ufs", "make", flag, text(&path)]);
         assert_eq!(said.code, Some(2), "{}", said.err);
         assert!(said.err.contains("only in BSD kernels"), "{}", said.err);
     }
@@ -144,7 +145,7 @@ fn soft_updates_and_what_is_no_disk_are_refused_before_anything_is_written() {
         (home.root.path(), 2, "is a directory"),
         (Path::new("/dev/null"), 2, "is a character device"),
     ] {
-        let said = home.fsdyno(&["newfs", text(path)]);
+        let said = home.fsdyno(&["ufs", "make", text(path)]);
         assert_eq!(said.code, Some(code), "{}", said.err);
         assert!(said.err.contains(words), "{}", said.err);
     }

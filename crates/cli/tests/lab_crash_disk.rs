@@ -13,13 +13,13 @@ const CARELESS: &str = "ext4:barrier=0"; // example
 /// The same that does.
 const CAREFUL: &str = "ext4"; // example
 
-/// Pulls plugs on a disk of 2004.
-fn plug(home: &Home, kernel: &Path, more: &[&str]) -> Said {
+/// Runs `fsdyno crash` on a disk of 2004.
+fn crash(home: &Home, kernel: &Path, more: &[&str]) -> Said {
     let (work, kernel) = (
         home.work().display().to_string(),
         kernel.display().to_string(),
     );
-    let base = ["plug", "--work-dir", &work, "--guest-memory", "256M"];
+    let base = ["crash", "--work-dir", &work, "--guest-memory", "256M"];
     let disk = ["--guest-kernel", &kernel, "--disk", "laptop-4200-2004"];
     home.fsdyno(&[&base[..], &disk, more].concat())
 }
@@ -45,7 +45,7 @@ fn the_same_seed_gives_the_same_cut_again_to_the_nanosecond() {
         .map(|_| {
             let home = Home::new();
             let words = ["--fs", CARELESS, "--cuts", "1", "--seed", "4", "--json"];
-            let said = plug(&home, &kernel, &words);
+            let said = crash(&home, &kernel, &words);
             let mut cut = json(&said)[0].take();
             assert!(cut["acknowledged"].as_u64() > Some(20), "{cut}");
             // Only where its image was kept differs.
@@ -66,7 +66,7 @@ fn what_was_not_flushed_is_lost_and_what_was_is_not() {
     };
     let home = Home::new();
     let words = ["--fs", CAREFUL, "--fs", CARELESS, "--cuts", "3", "--json"];
-    let said = plug(&home, &kernel, &words);
+    let said = crash(&home, &kernel, &words);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     let cuts = json(&said).as_array().unwrap().clone();
     let of = |label: &str| -> Vec<&Value> {
@@ -118,7 +118,7 @@ fn disks_and_guests_without_time_are_refused_by_name() {
             "--disk: guests of qemu do not travel in time",
         ),
     ] {
-        let said = home.fsdyno(&[&["plug", "--fs", CAREFUL], words].concat());
+        let said = home.fsdyno(&[&["crash", "--fs", CAREFUL], words].concat());
         assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
         assert!(said.err.contains(expected), "{words:?}: {}", said.err);
     }

@@ -81,7 +81,7 @@ pub fn again(contender: &Contender, cut: &PowerCut, info: &SeriesInfo) -> Option
     let seed = cut.seed.to_string();
     let acknowledged = cut.acknowledged.to_string();
     let (label, images) = (&contender.label, images.join(","));
-    let mut again = vec!["fsdyno", "plug", "--fs", label, "--seed", &seed];
+    let mut again = vec!["fsdyno", "crash", "--fs", label, "--seed", &seed];
     again.extend(["--acknowledged", &acknowledged, "--again", &images]);
     let guest = &info.guest;
     // A profile of the user's lies in a file, and so do faults.

@@ -1,10 +1,10 @@
-//! `newfs` and `fsck`: an empty UFS on a device, and whether one agrees with itself.
+//! `ufs make` and `ufs check`: an empty UFS1 or UFS2 on a device, and a check that only reads.
 
 use crate::args::Erase;
 use crate::commands::run::devices::save_signatures;
 use crate::exit::{CliError, Code};
 use crate::output;
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, Subcommand};
 use fsdyno_host::command::is_step_of_fsdyno;
 use fsdyno_host::formatting::{OpenError, Purpose, open_unused};
 use fsdyno_host::guard;
@@ -17,7 +17,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-const NEWFS_HELP: &str = "\
+const MAKE_HELP: &str = "\
 The layout is that of newfs(8) of FreeBSD, little-endian, with its letters. What makes soft updates
 (-U, -j) is refused: they are a way to write that only the kernels of BSD systems have, not a layout;
 make the file system on such a machine, with its own newfs.
@@ -26,8 +26,29 @@ A device, and a file that is not all zeros, is overwritten only with --erase, in
 refusal prints. A device in use is never overwritten. A copy of its signatures is kept.";
 
 #[derive(Debug, Args)]
-#[command(after_help = NEWFS_HELP, disable_help_flag = true)]
-pub struct NewfsArgs {
+pub struct UfsArgs {
+    #[command(subcommand)]
+    pub command: UfsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum UfsCommand {
+    /// Make an empty UFS1 or UFS2 on a device or in a file; its content is lost
+    Make(MakeUfsArgs),
+    /// Check the consistency of a UFS; writes nothing
+    Check(CheckUfsArgs),
+}
+
+pub fn ufs(command: &UfsCommand) -> Result<Code, CliError> {
+    match command {
+        UfsCommand::Make(args) => make(args),
+        UfsCommand::Check(args) => check(args),
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = MAKE_HELP, disable_help_flag = true)]
+pub struct MakeUfsArgs {
     /// The format: 1 or 2
     #[arg(short = 'O', value_name = "VERSION", default_value_t = 2,
           value_parser = clap::value_parser!(u8).range(1..=2))]
@@ -76,7 +97,7 @@ pub struct NewfsArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct FsckArgs {
+pub struct CheckUfsArgs {
     /// A block device or a file, not mounted
     pub device: PathBuf,
 }
@@ -84,7 +105,7 @@ pub struct FsckArgs {
 /// Writes are gathered up to so many bytes.
 const GATHERED: usize = 1 << 20;
 
-pub fn newfs(args: &NewfsArgs) -> Result<Code, CliError> {
+pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
     if args.soft_updates || args.soft_journal {
         return Err(CliError::usage(
             "-U and -j are for soft updates, which exist only in BSD kernels: make the file system on \
@@ -111,7 +132,7 @@ pub fn newfs(args: &NewfsArgs) -> Result<Code, CliError> {
 /// Opens the device or file, once the device guard has released it.
 ///
 /// A device that a run formats has passed the guard of the run, which holds its lock.
-fn open_released(args: &NewfsArgs) -> Result<(File, u64), CliError> {
+fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
     let open = || open_unused(&args.device, Purpose::Format).map_err(not_opened);
     if is_step_of_fsdyno() {
         return open();
@@ -145,7 +166,7 @@ fn open_released(args: &NewfsArgs) -> Result<(File, u64), CliError> {
     Ok(opened)
 }
 
-fn wish(args: &NewfsArgs) -> Wish {
+fn wish(args: &MakeUfsArgs) -> Wish {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.unwrap_or_default();
     let version = match args.version {
@@ -168,7 +189,7 @@ fn wish(args: &NewfsArgs) -> Wish {
     }
 }
 
-pub fn fsck(args: &FsckArgs) -> Result<Code, CliError> {
+pub fn check(args: &CheckUfsArgs) -> Result<Code, CliError> {
     let (file, _) = open_unused(&args.device, Purpose::Look).map_err(not_opened)?;
     let device = args.device.display();
     let mut reader = BufReader::new(file);
