@@ -1,13 +1,10 @@
 //! The names that a plan may use, as the load tells them.
 
 use fsdyno_host::probe::probe;
-use fsdyno_load::tools::{self, Form, Given, Parameter, Program};
+use fsdyno_load::tools::{self, Program};
 use fsdyno_load::{engines, workloads};
 use fsdyno_model::{Availability, Need, Requirement};
-use fsdyno_run::resolve::{
-    Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
-    ParameterGiven,
-};
+use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
 
 /// All kinds of phases, engines and generated datasets.
 pub fn catalogue() -> Catalogue {
@@ -16,10 +13,7 @@ pub fn catalogue() -> Catalogue {
             .map(entry)
             .chain(tools::ALL.iter().map(|program| of_program(program)))
             .collect(),
-        engines: engines::ALL
-            .iter()
-            .map(|engine| engine.name.to_owned())
-            .collect(),
+        engines: engines::ALL.iter().map(|engine| engine.name).collect(),
         datasets: fsdyno_datasets::ALL
             .iter()
             .map(|set| dataset(set))
@@ -72,17 +66,13 @@ fn is_of_kernel(need: &Need) -> bool {
 
 fn entry(kind: &workloads::PhaseKind) -> KindEntry {
     KindEntry {
-        name: kind.name.to_owned(),
-        needs: match kind.needs {
-            workloads::Needs::Tree => Needs::Tree,
-            workloads::Needs::Archive => Needs::Archive,
-            workloads::Needs::Nothing => Needs::Nothing,
-        },
+        name: kind.name,
+        needs: kind.needs,
         makes_tree: kind.makes_tree,
         removes_tree: kind.removes_tree,
         searches: kind.searches,
         program: false,
-        parameters: kind.parameters.iter().map(parameter).collect(),
+        parameters: kind.parameters,
     }
 }
 
@@ -93,30 +83,9 @@ fn of_program(program: &Program) -> KindEntry {
     }
 }
 
-fn parameter(one: &Parameter) -> ParameterEntry {
-    ParameterEntry {
-        name: one.name.to_owned(),
-        form: match one.form {
-            Form::Text => ParameterForm::Text,
-            Form::Size => ParameterForm::Size,
-            Form::Number(least, most) => ParameterForm::Number(least, most),
-            Form::OneOf(words) => {
-                ParameterForm::OneOf(words.iter().map(|word| (*word).to_owned()).collect())
-            }
-            Form::File => ParameterForm::File,
-        },
-        given: match one.given {
-            Given::Required => ParameterGiven::Required,
-            Given::Absent => ParameterGiven::Absent,
-            Given::Fixed(text) => ParameterGiven::Fixed(text.to_owned()),
-            Given::Scaled(full, step) => ParameterGiven::Scaled(full, step),
-        },
-    }
-}
-
 fn dataset(set: &fsdyno_datasets::Generator) -> DatasetEntry {
     DatasetEntry {
-        name: set.name.to_owned(),
+        name: set.name,
         form: match set.shape {
             fsdyno_datasets::Shape::Tree | fsdyno_datasets::Shape::Grown(_) => DatasetForm::Tree,
             fsdyno_datasets::Shape::Archive(_) => DatasetForm::Archive,

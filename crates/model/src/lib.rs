@@ -15,6 +15,7 @@ pub mod lab;
 pub mod model_disk;
 pub mod names;
 pub mod observed;
+pub mod parameter;
 pub mod plan;
 pub mod pool;
 pub mod power_cut;
@@ -45,6 +46,7 @@ pub use evidence::{CacheEvidence, CacheState};
 pub use lab::{GuestSize, KernelChoice, LabChoice, NoLab};
 pub use model_disk::{DiskRecord, DiskTime, ModelDisk, NoTime};
 pub use observed::{Frequency, Observed, OtherIo, Pressure, Traced};
+pub use parameter::{Form, Given, Needs, Parameter};
 pub use plan::{
     Adaptive, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Vary, Workload,
 };

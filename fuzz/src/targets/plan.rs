@@ -1,10 +1,8 @@
 //! Plan files: what is refused is refused at a place within the text.
 
+use fsdyno_model::{Form, Given, Needs, Parameter};
 use fsdyno_run::fuzz::parse_plan;
-use fsdyno_run::resolve::{
-    Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
-    ParameterGiven,
-};
+use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
 use std::sync::LazyLock;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(catalogue);
@@ -22,13 +20,8 @@ pub fn check(input: &[u8]) {
 
 /// A kind of phase, a dataset and an engine of every form.
 fn catalogue() -> Catalogue {
-    let parameter = |name: &str, form, given| ParameterEntry {
-        name: name.to_owned(),
-        form,
-        given,
-    };
-    let kind = |name: &str, needs, makes_tree, parameters| KindEntry {
-        name: name.to_owned(),
+    let kind = |name, needs, makes_tree, parameters| KindEntry {
+        name,
         needs,
         makes_tree,
         removes_tree: name == "delete",
@@ -36,42 +29,17 @@ fn catalogue() -> Catalogue {
         program: name == "exec",
         parameters,
     };
-    let dataset = |name: &str, form| DatasetEntry {
-        name: name.to_owned(),
-        form,
-    };
-    let words = || ["a", "b"].map(str::to_owned).to_vec();
-    let large = vec![
-        parameter(
-            "size",
-            ParameterForm::Size,
-            ParameterGiven::Scaled(1 << 30, 1 << 20),
-        ),
-        parameter(
-            "jobs",
-            ParameterForm::Number(1, 99),
-            ParameterGiven::Fixed("4".into()),
-        ),
-        parameter(
-            "part",
-            ParameterForm::OneOf(words()),
-            ParameterGiven::Fixed("a".into()),
-        ),
-    ];
-    let command = vec![
-        parameter("command", ParameterForm::Text, ParameterGiven::Required),
-        parameter("file", ParameterForm::File, ParameterGiven::Absent),
-    ];
+    let dataset = |name, form| DatasetEntry { name, form };
     Catalogue {
         kinds: vec![
-            kind("copy", Needs::Tree, true, Vec::new()),
-            kind("delete", Needs::Tree, false, Vec::new()),
-            kind("grep", Needs::Tree, false, Vec::new()),
-            kind("untar", Needs::Archive, true, Vec::new()),
-            kind("large", Needs::Nothing, false, large),
-            kind("exec", Needs::Nothing, false, command),
+            kind("copy", Needs::Tree, true, &[]),
+            kind("delete", Needs::Tree, false, &[]),
+            kind("grep", Needs::Tree, false, &[]),
+            kind("untar", Needs::Archive, true, &[]),
+            kind("large", Needs::Nothing, false, LARGE),
+            kind("exec", Needs::Nothing, false, COMMAND),
         ],
-        engines: ["sync", "tools"].map(str::to_owned).to_vec(),
+        engines: vec!["sync", "tools"],
         datasets: vec![
             dataset("mixed", DatasetForm::Tree),
             dataset("ports", DatasetForm::Archive),
@@ -81,3 +49,23 @@ fn catalogue() -> Catalogue {
         ..Catalogue::default()
     }
 }
+
+const fn parameter(name: &'static str, form: Form, given: Given) -> Parameter {
+    Parameter {
+        name,
+        about: "",
+        form,
+        given,
+    }
+}
+
+const LARGE: &[Parameter] = &[
+    parameter("size", Form::Size, Given::Scaled(1 << 30, 1 << 20)),
+    parameter("jobs", Form::Number(1, 99), Given::Fixed("4")),
+    parameter("part", Form::OneOf(&["a", "b"]), Given::Fixed("a")),
+];
+
+const COMMAND: &[Parameter] = &[
+    parameter("command", Form::Text, Given::Required),
+    parameter("file", Form::File, Given::Absent),
+];

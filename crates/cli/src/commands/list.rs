@@ -7,7 +7,7 @@ use crate::output;
 use clap::ValueEnum;
 use fsdyno_host::probe::probe;
 use fsdyno_load::tools;
-use fsdyno_model::{Availability, Requirement};
+use fsdyno_model::{Availability, Parameter, Requirement};
 use fsdyno_run::resolve::suite::{self, Suite};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ fn of_program(program: &tools::Program) -> Item {
         .from(told(program.kind.parameters))
 }
 
-fn told(parameters: &[tools::Parameter]) -> String {
+fn told(parameters: &[Parameter]) -> String {
     let parameters = parameters.iter();
     let takes: Vec<String> = parameters
         .map(|one| format!("{}: {}", one.name, one.about))

@@ -2,7 +2,6 @@
 //! that form, `bon_csv2txt(1)`). A `+++++`, which stands for a phase too short for its clock, is
 //! left out and said, never a figure.
 
-use super::parameter::{Form, Given, Parameter};
 use super::printed::decimal;
 use super::{Commands, Program, Task, Told, Unread, VERSION_FORM, kind_of};
 use crate::engines::LoadError;
@@ -10,6 +9,7 @@ use crate::workloads::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::{Warning, WarningKind};
+use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 
 /// What it is called.

@@ -1,13 +1,13 @@
 //! `dbench`: what a file server sees of its clients, replayed for a fixed time. Its figures are
 //! the table of operations and the line of throughput at the end of what it prints.
 
-use super::parameter::{Form, Given, Parameter};
 use super::printed::{decimal, whole};
 use super::{Commands, Program, Task, Told, Unread, VERSION_FORM, kind_of};
 use crate::workloads::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::{Warning, WarningKind};
+use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 
 /// What it is called.

@@ -1,9 +1,9 @@
 //! `exec`: any command of the user's, through `sh -c`, in the directory on the contender.
 
-use super::parameter::{Form, Given, Parameter};
 use super::shell::quoted;
 use super::{Commands, Program, Task, Told, kind_of};
 use crate::workloads::ToolRun;
+use fsdyno_model::{Form, Given, Parameter};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! `fio`: its figures from `--output-format=json`, latencies with their percentiles.
 
-use super::parameter::{Form, Given, Parameter};
 use super::{Commands, Program, Task, Told, Unread, kind_of};
 use crate::engines::LoadError;
 use crate::workloads::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
+use fsdyno_model::{Form, Given, Parameter};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

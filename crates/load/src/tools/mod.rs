@@ -11,14 +11,13 @@ pub mod fio;
 mod kind;
 #[cfg(test)]
 mod outputs;
-mod parameter;
 pub mod postmark;
 mod printed;
 mod shell;
 mod stray;
 pub mod sysbench;
 
-pub use parameter::{Form, Given, Parameter};
+use fsdyno_model::Parameter;
 
 pub(crate) use kind::kind_of;
 pub(crate) use stray::Strays;

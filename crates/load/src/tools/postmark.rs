@@ -6,12 +6,12 @@
 
 mod report;
 
-use super::parameter::{Form, Given, Parameter};
 use super::printed::whole;
 use super::{Commands, Program, Task, VERSION_FORM, kind_of};
 use crate::engines::LoadError;
 use crate::workloads::ToolRun;
 use fsdyno_model::units::Bytes;
+use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

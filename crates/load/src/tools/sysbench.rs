@@ -5,12 +5,12 @@
 //! Its files are not cleaned up: they go with the contender, and until then their fragments can be
 //! counted.
 
-use super::parameter::{Form, Given, Parameter};
 use super::printed::{decimal, places, whole};
 use super::{Commands, Program, Task, Told, Unread, kind_of};
 use crate::workloads::ToolRun;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
+use fsdyno_model::{Form, Given, Parameter};
 
 /// What it is called.
 const NAME: &str = "sysbench";

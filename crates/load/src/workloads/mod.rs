@@ -23,13 +23,15 @@ mod worker_process;
 
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
 use crate::measure::watch;
-use crate::tools::{self, Form, Given, Parameter};
+use crate::tools;
 use attributes::Keeper;
+pub use fsdyno_model::Needs;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::{CopyMethod, PhasePlan};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Bytes;
 use fsdyno_model::warning::Warning;
+use fsdyno_model::{Form, Given, Parameter};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -38,17 +40,6 @@ use walk::Trail;
 
 /// What one operation is called where it is the work on one file.
 pub(crate) const FILE: &str = "file";
-
-/// What a phase needs to stand on the ground.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// A tree.
-    Tree,
-    /// An archive.
-    Archive,
-    /// Nothing: it makes what it works on.
-    Nothing,
-}
 
 /// What phases on trees take that several workers can do.
 const PARAMETERS: &[Parameter] = &[Parameter {

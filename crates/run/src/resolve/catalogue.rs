@@ -1,8 +1,7 @@
 //! The names a plan may use, and what they stand for: told by who knows the load.
 
 use super::config_error::ConfigError;
-use super::parameters::ParameterEntry;
-use fsdyno_model::{DatasetChoice, KernelChoice};
+use fsdyno_model::{DatasetChoice, KernelChoice, Needs, Parameter};
 
 /// What the load offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,7 +9,7 @@ pub struct Catalogue {
     /// The kinds of phases.
     pub kinds: Vec<KindEntry>,
     /// The names of the engines; the first is the default.
-    pub engines: Vec<String>,
+    pub engines: Vec<&'static str>,
     /// The generated datasets.
     pub datasets: Vec<DatasetEntry>,
     /// File systems and layouts that this machine cannot make for this user, and a guest may.
@@ -29,7 +28,7 @@ pub struct Catalogue {
 )]
 pub struct KindEntry {
     /// Its name.
-    pub name: String,
+    pub name: &'static str,
     /// What it works on.
     pub needs: Needs,
     /// Whether a new tree stands after it.
@@ -41,25 +40,14 @@ pub struct KindEntry {
     /// Whether a program does it, rather than an engine.
     pub program: bool,
     /// What it takes beside, by name.
-    pub parameters: Vec<ParameterEntry>,
-}
-
-/// What a phase works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// The newest tree.
-    Tree,
-    /// The archive of the dataset.
-    Archive,
-    /// Nothing: it makes what it works on.
-    Nothing,
+    pub parameters: &'static [Parameter],
 }
 
 /// A generated dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetEntry {
     /// Its name.
-    pub name: String,
+    pub name: &'static str,
     /// What it comes as.
     pub form: DatasetForm,
 }
@@ -84,7 +72,7 @@ impl Catalogue {
             .iter()
             .find(|kind| kind.name == name)
             .ok_or_else(|| {
-                let names = self.kinds.iter().map(|kind| kind.name.as_str());
+                let names = self.kinds.iter().map(|kind| kind.name);
                 ConfigError::unknown("kind of phase", name, names)
             })
     }
@@ -93,15 +81,15 @@ impl Catalogue {
     pub(super) fn no_files(&self) -> Option<DatasetChoice> {
         let mut entries = self.datasets.iter();
         let entry = entries.find(|entry| entry.form == DatasetForm::Nothing)?;
-        Some(DatasetChoice::Generated(entry.name.clone()))
+        Some(DatasetChoice::Generated(entry.name.to_owned()))
     }
 
     /// The engine of that name.
     pub(super) fn engine(&self, name: &str) -> Result<String, ConfigError> {
-        if self.engines.iter().any(|engine| engine == name) {
+        if self.engines.contains(&name) {
             return Ok(name.to_owned());
         }
-        let names = self.engines.iter().map(String::as_str);
+        let names = self.engines.iter().copied();
         Err(ConfigError::unknown("engine", name, names))
     }
 
@@ -119,7 +107,7 @@ impl Catalogue {
                 .ok_or_else(|| {
                     // `tre:/usr/src` is a slip in what stands before the colon.
                     let own = ["tree:DIR", "tar:FILE", "file:FILE"];
-                    let generated = self.datasets.iter().map(|entry| entry.name.as_str());
+                    let generated = self.datasets.iter().map(|entry| entry.name);
                     let known = ConfigError::unknown("dataset", name, generated.chain(own));
                     match name.split_once(':') {
                         Some((prefix, _)) => known.or_near(prefix, &["tree", "tar", "file"]),

@@ -25,12 +25,12 @@ pub mod suite;
 mod work;
 mod workers;
 
-pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs};
+pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
 pub use config_error::ConfigError;
 pub use contenders::Judge;
 pub use counting::Counting;
 pub use error::{PlanFileError, ResolveError};
-pub use parameters::{ParameterEntry, ParameterForm, ParameterGiven, engine_of, parameters_of};
+pub use parameters::{engine_of, parameters_of};
 pub use planfile::PlanFile;
 pub use request::{Request, resolve};
 pub use suite::Suite;

@@ -1,58 +1,19 @@
 //! What kinds of phases take beside their names: which there are, how each is written, and what
 //! it is where nobody says.
 
-use super::catalogue::{Catalogue, KindEntry, Needs};
+use super::catalogue::{Catalogue, KindEntry};
 use super::config_error::ConfigError;
 use super::contenders::absolute;
 use super::error::ResolveError;
-use fsdyno_model::{Bytes, Workload};
+use fsdyno_model::{Bytes, Form, Given, Needs, Parameter, Workload};
 use fsdyno_recipes::closest_name;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One thing that a kind of phase takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParameterEntry {
-    /// What it is called.
-    pub name: String,
-    /// How it is written.
-    pub form: ParameterForm,
-    /// What it is where nobody says.
-    pub given: ParameterGiven,
-}
-
-/// How a parameter is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParameterForm {
-    /// Any text but none at all.
-    Text,
-    /// A size: `64M`.
-    Size,
-    /// A whole number from the first to the second.
-    Number(u64, u64),
-    /// One of these words.
-    OneOf(Vec<String>),
-    /// A file of the user's.
-    File,
-}
-
-/// What a parameter is where nobody says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParameterGiven {
-    /// It must be said.
-    Required,
-    /// It is left out.
-    Absent,
-    /// This.
-    Fixed(String),
-    /// So much at scale 1, in whole multiples of the second, and at least one of them.
-    Scaled(u64, u64),
-}
-
 /// Whether a kind takes something of that name.
 pub(super) fn known(name: &str, kind: Result<&KindEntry, ConfigError>) -> Result<(), ConfigError> {
     let kind = kind?;
-    let names = kind.parameters.iter().map(|one| one.name.as_str());
+    let names = kind.parameters.iter().map(|one| one.name);
     if names.clone().any(|known| known == name) {
         return Ok(());
     }
@@ -98,16 +59,14 @@ pub(super) fn read(
         return Ok(text.to_owned());
     };
     match &parameter.form {
-        ParameterForm::Text | ParameterForm::File
-            if text.trim().is_empty() || text.contains('\0') =>
-        {
+        Form::Text | Form::File if text.trim().is_empty() || text.contains('\0') => {
             Err(ConfigError::wrong(
                 format!("{name} of `{kind}` is empty, or holds a zero byte"),
                 "write it, or leave it out",
             ))
         }
-        ParameterForm::Text => Ok(text.to_owned()),
-        ParameterForm::Size => {
+        Form::Text => Ok(text.to_owned()),
+        Form::Size => {
             let size: Bytes = text.parse()?;
             if size.0 == 0 {
                 let message = format!("{name} of `{kind}` is nothing");
@@ -115,20 +74,20 @@ pub(super) fn read(
             }
             Ok(size.0.to_string())
         }
-        ParameterForm::Number(least, most) => match text.parse::<u64>() {
+        Form::Number(least, most) => match text.parse::<u64>() {
             Ok(number) if (*least..=*most).contains(&number) => Ok(number.to_string()),
             _ => Err(ConfigError::wrong(
                 format!("`{text}` cannot be {name} of `{kind}`"),
                 format!("write a whole number from {least} to {most}"),
             )),
         },
-        ParameterForm::OneOf(words) if words.iter().any(|word| word == text) => Ok(text.to_owned()),
-        ParameterForm::OneOf(words) => Err(ConfigError::unknown(
+        Form::OneOf(words) if words.contains(&text) => Ok(text.to_owned()),
+        Form::OneOf(words) => Err(ConfigError::unknown(
             "value of it",
             text,
-            words.iter().map(String::as_str),
+            words.iter().copied(),
         )),
-        ParameterForm::File => {
+        Form::File => {
             let path = absolute(base, Path::new(text));
             // A parameter of a plan is text, and both its parts were.
             Ok(path.to_string_lossy().into_owned())
@@ -144,10 +103,10 @@ pub(super) fn complete(
     let missing = kind
         .parameters
         .iter()
-        .find(|one| one.given == ParameterGiven::Required && !given.contains_key(&one.name));
+        .find(|one| one.given == Given::Required && !given.contains_key(one.name));
     match missing {
         None => Ok(()),
-        Some(ParameterEntry { name, .. }) => Err(ConfigError::wrong(
+        Some(Parameter { name, .. }) => Err(ConfigError::wrong(
             format!("phase `{0}` needs a {name}", kind.name),
             format!(
                 "in a plan: {{ kind = \"{0}\", {name} = \"...\" }}; to be typed: --{0} '...'",
@@ -173,25 +132,23 @@ pub(super) fn fill_in(
     catalogue: &Catalogue,
 ) -> Result<(), ConfigError> {
     for phase in workloads.iter_mut().flat_map(|w| &mut w.phases) {
-        for one in &catalogue.kind(&phase.kind)?.parameters {
-            let said = phase.parameters.get(&one.name).cloned();
+        for one in catalogue.kind(&phase.kind)?.parameters {
+            let said = phase.parameters.get(one.name).cloned();
             let value = match (&one.given, said) {
-                (ParameterGiven::Fixed(text), None) => text.clone(),
-                (ParameterGiven::Scaled(full, step), None) => {
-                    scaled(*full, *step, scale).to_string()
-                }
-                (ParameterGiven::Scaled(_, step), Some(said)) => match said.parse() {
+                (Given::Fixed(text), None) => (*text).to_owned(),
+                (Given::Scaled(full, step), None) => scaled(*full, *step, scale).to_string(),
+                (Given::Scaled(_, step), Some(said)) => match said.parse() {
                     // At scale 1 it is taken to the byte.
                     Ok(full) if scale.total_cmp(&1.0).is_ne() => {
                         scaled(full, *step, scale).to_string()
                     }
                     _ => continue,
                 },
-                (ParameterGiven::Required | ParameterGiven::Absent, None) | (_, Some(_)) => {
+                (Given::Required | Given::Absent, None) | (_, Some(_)) => {
                     continue;
                 }
             };
-            phase.parameters.insert(one.name.clone(), value);
+            phase.parameters.insert(one.name.to_owned(), value);
         }
     }
     Ok(())
@@ -244,7 +201,7 @@ fn kinds_of<'a>(
 ) -> Result<Vec<&'a str>, ConfigError> {
     let own = catalogue.kind(word);
     if let Ok(kind) = own {
-        return Ok(vec![&kind.name]);
+        return Ok(vec![kind.name]);
     }
     let begins = |kind: &&KindEntry| {
         let rest = kind.name.strip_prefix(word);
@@ -253,7 +210,7 @@ fn kinds_of<'a>(
     let family: Vec<&KindEntry> = catalogue.kinds.iter().filter(begins).collect();
     let takes = |kind: &&&KindEntry| kind.parameters.iter().any(|one| one.name == name);
     let those = family.iter().filter(takes);
-    let those: Vec<&str> = those.map(|kind| kind.name.as_str()).collect();
+    let those: Vec<&str> = those.map(|kind| kind.name).collect();
     match family.first() {
         Some(first) if those.is_empty() => known(name, Ok(first)).map(|()| those),
         Some(_) => Ok(those),

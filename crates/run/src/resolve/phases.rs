@@ -1,9 +1,9 @@
 //! Phases: how they are written, what they are called, whether each finds something to work on.
 
-use super::catalogue::{Catalogue, DatasetForm, Needs};
+use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
 use super::parameters;
-use fsdyno_model::{CacheState, PhasePlan};
+use fsdyno_model::{CacheState, Needs, PhasePlan};
 use fsdyno_recipes::closest_name;
 use std::collections::{BTreeMap, HashMap};
 
@@ -85,7 +85,7 @@ pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, Confi
     let mut parts: Vec<String> = Vec::new();
     for part in text.split(',') {
         let (word, _) = next_word(part);
-        let names = || catalogue.kinds.iter().map(|kind| kind.name.as_str());
+        let names = || catalogue.kinds.iter().map(|kind| kind.name);
         let begins = names().any(|name| name == word) || !closest_name(word, names()).is_empty();
         let patterned = parts
             .last()

@@ -310,7 +310,7 @@ fn engine(
             .map_err(ResolveError::argument("--engine")),
         None => Ok(layers
             .pick(|layer| layer.engine.clone())
-            .or_else(|| catalogue.engines.first().cloned())
+            .or_else(|| catalogue.engines.first().map(|engine| (*engine).to_owned()))
             .unwrap_or_default()),
     }
 }

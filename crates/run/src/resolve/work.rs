@@ -1,13 +1,13 @@
 //! The workloads of a plan: those of the plan file or the suite, as the arguments change them.
 
-use super::catalogue::{Catalogue, DatasetForm, Needs};
+use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;
 use super::request::Request;
-use fsdyno_model::{CacheState, DatasetChoice, Workload};
+use fsdyno_model::{CacheState, DatasetChoice, Needs, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 

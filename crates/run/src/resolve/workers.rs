@@ -64,13 +64,20 @@ pub fn spread(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resolve::{KindEntry, Needs, ParameterEntry, ParameterForm, ParameterGiven};
-    use fsdyno_model::{CacheState, DatasetChoice, PhasePlan};
+    use crate::resolve::KindEntry;
+    use fsdyno_model::{CacheState, DatasetChoice, Form, Given, Needs, Parameter, PhasePlan};
     use std::collections::BTreeMap;
 
+    const TAKES_WORKERS: &[Parameter] = &[Parameter {
+        name: WORKERS,
+        about: "",
+        form: Form::Number(1, 256),
+        given: Given::Fixed("1"),
+    }];
+
     fn catalogue() -> Catalogue {
-        let kind = |name: &str, parameters| KindEntry {
-            name: name.to_owned(),
+        let kind = |name, parameters| KindEntry {
+            name,
             needs: Needs::Nothing,
             makes_tree: false,
             removes_tree: false,
@@ -78,13 +85,8 @@ mod tests {
             program: false,
             parameters,
         };
-        let workers = ParameterEntry {
-            name: WORKERS.to_owned(),
-            form: ParameterForm::Number(1, 256),
-            given: ParameterGiven::Fixed("1".to_owned()),
-        };
         Catalogue {
-            kinds: vec![kind("make", vec![workers]), kind("look", Vec::new())],
+            kinds: vec![kind("make", TAKES_WORKERS), kind("look", &[])],
             engines: Vec::new(),
             datasets: Vec::new(),
             lacking: Vec::new(),

@@ -1,146 +1,139 @@
 //! Asking for a plan, and reading the answer.
 
-use fsdyno_model::Plan;
-use fsdyno_run::resolve::{
-    Catalogue, DatasetEntry, DatasetForm, KindEntry, Needs, ParameterEntry, ParameterForm,
-    ParameterGiven, Request, resolve,
-};
+use fsdyno_model::{Form, Given, Needs, Parameter, Plan};
+use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Request, resolve};
 use std::path::PathBuf;
 
 /// The names of the load.
 pub fn catalogue() -> Catalogue {
-    let kind = |name: &str, needs, makes_tree, removes_tree| KindEntry {
-        name: name.to_owned(),
+    let kind = |name: &'static str, needs| KindEntry {
+        name,
         needs,
-        makes_tree,
-        removes_tree,
+        makes_tree: matches!(name, "copy" | "untar"),
+        removes_tree: name == "delete",
         searches: name == "grep",
         program: needs == Needs::Nothing
             && !name.starts_with("bonnie-")
             && !name.starts_with("mongo-"),
         parameters: match name {
-            "exec" => vec![
-                parameter("command", ParameterForm::Text, ParameterGiven::Required),
-                parameter("prepare", ParameterForm::Text, ParameterGiven::Absent),
-            ],
-            "press" => vec![
-                parameter(
-                    "size",
-                    ParameterForm::Size,
-                    ParameterGiven::Scaled(1 << 30, 1 << 20),
-                ),
-                parameter(
-                    "jobs",
-                    ParameterForm::Number(1, 99),
-                    ParameterGiven::Fixed("4".into()),
-                ),
-                parameter("file", ParameterForm::File, ParameterGiven::Absent),
-            ],
-            "bonnie++" => of_the_packaged_bonnie(),
-            "bonnie-create" | "bonnie-stat" | "bonnie-delete" => of_many_files(),
-            name if name.starts_with("bonnie-") => of_one_file(),
-            name if name.starts_with("mongo-") => of_trees(),
-            _ => Vec::new(),
+            "exec" => EXEC,
+            "press" => PRESS,
+            "bonnie++" => PACKAGED_BONNIE,
+            "bonnie-create" | "bonnie-stat" | "bonnie-delete" => BONNIE_FILES,
+            name if name.starts_with("bonnie-") => BONNIE_FILE,
+            name if name.starts_with("mongo-") => MONGO,
+            _ => &[],
         },
     };
-    let dataset = |name: &str, form| DatasetEntry {
-        name: name.to_owned(),
-        form,
-    };
+    let on_trees = ["copy", "delete", "read", "stat-walk", "grep"];
+    let alone = [
+        "bonnie-char-write",
+        "bonnie-write",
+        "bonnie-rewrite",
+        "bonnie-char-read",
+        "bonnie-read",
+        "bonnie-seeks",
+        "bonnie-create",
+        "bonnie-stat",
+        "bonnie-delete",
+        "mongo-create",
+        "mongo-copy",
+        "mongo-symlinks",
+        "mongo-read",
+        "mongo-stats",
+        "mongo-rename",
+        "mongo-delete",
+        "exec",
+        "press",
+        "bonnie++",
+    ];
+    let datasets = [
+        ("portage", DatasetForm::Tree),
+        ("portage-in-use", DatasetForm::Tree),
+        ("ports", DatasetForm::Archive),
+        ("music", DatasetForm::Tree),
+        ("iso", DatasetForm::File),
+        ("avi", DatasetForm::File),
+        ("avi-693", DatasetForm::File),
+        ("mixed", DatasetForm::Tree),
+        ("all", DatasetForm::Tree),
+        ("none", DatasetForm::Nothing),
+    ];
     Catalogue {
-        kinds: vec![
-            kind("copy", Needs::Tree, true, false),
-            kind("delete", Needs::Tree, false, true),
-            kind("untar", Needs::Archive, true, false),
-            kind("read", Needs::Tree, false, false),
-            kind("stat-walk", Needs::Tree, false, false),
-            kind("grep", Needs::Tree, false, false),
-            kind("bonnie-char-write", Needs::Nothing, false, false),
-            kind("bonnie-write", Needs::Nothing, false, false),
-            kind("bonnie-rewrite", Needs::Nothing, false, false),
-            kind("bonnie-char-read", Needs::Nothing, false, false),
-            kind("bonnie-read", Needs::Nothing, false, false),
-            kind("bonnie-seeks", Needs::Nothing, false, false),
-            kind("bonnie-create", Needs::Nothing, false, false),
-            kind("bonnie-stat", Needs::Nothing, false, false),
-            kind("bonnie-delete", Needs::Nothing, false, false),
-            kind("mongo-create", Needs::Nothing, false, false),
-            kind("mongo-copy", Needs::Nothing, false, false),
-            kind("mongo-symlinks", Needs::Nothing, false, false),
-            kind("mongo-read", Needs::Nothing, false, false),
-            kind("mongo-stats", Needs::Nothing, false, false),
-            kind("mongo-rename", Needs::Nothing, false, false),
-            kind("mongo-delete", Needs::Nothing, false, false),
-            kind("exec", Needs::Nothing, false, false),
-            kind("press", Needs::Nothing, false, false),
-            kind("bonnie++", Needs::Nothing, false, false),
-        ],
-        engines: ["sync", "tools", "null"].map(str::to_owned).to_vec(),
-        datasets: vec![
-            dataset("portage", DatasetForm::Tree),
-            dataset("portage-in-use", DatasetForm::Tree),
-            dataset("ports", DatasetForm::Archive),
-            dataset("music", DatasetForm::Tree),
-            dataset("iso", DatasetForm::File),
-            dataset("avi", DatasetForm::File),
-            dataset("avi-693", DatasetForm::File),
-            dataset("mixed", DatasetForm::Tree),
-            dataset("all", DatasetForm::Tree),
-            dataset("none", DatasetForm::Nothing),
-        ],
+        kinds: (on_trees.map(|name| kind(name, Needs::Tree)).into_iter())
+            .chain([kind("untar", Needs::Archive)])
+            .chain(alone.map(|name| kind(name, Needs::Nothing)))
+            .collect(),
+        engines: vec!["sync", "tools", "null"],
+        datasets: datasets
+            .map(|(name, form)| DatasetEntry { name, form })
+            .to_vec(),
         lacking: Vec::new(),
         guests: true,
         kernel: None,
     }
 }
 
-/// What the program bonnie++ takes.
-fn of_the_packaged_bonnie() -> Vec<ParameterEntry> {
-    let parts = ["all", "chunks", "files"].map(str::to_owned).to_vec();
-    vec![
-        parameter(
-            "size",
-            ParameterForm::Size,
-            ParameterGiven::Scaled(1 << 30, 16 << 20),
-        ),
-        parameter(
-            "part",
-            ParameterForm::OneOf(parts),
-            ParameterGiven::Fixed("all".into()),
-        ),
-        parameter(
-            "files",
-            ParameterForm::Number(1, 100_000),
-            ParameterGiven::Fixed("16".into()),
-        ),
-    ]
-}
-
-/// What the phases of mongo take.
-fn of_trees() -> Vec<ParameterEntry> {
-    let number = |name: &str, default: &str| {
-        let form = ParameterForm::Number(1, 1 << 30);
-        parameter(name, form, ParameterGiven::Fixed(default.into()))
-    };
-    vec![
-        parameter(
-            "bytes",
-            ParameterForm::Size,
-            ParameterGiven::Scaled(50 << 20, 1 << 10),
-        ),
-        number("median", "100"),
-        number("processes", "1"),
-        number("rounds", "3"),
-    ]
-}
-
-fn parameter(name: &str, form: ParameterForm, given: ParameterGiven) -> ParameterEntry {
-    ParameterEntry {
-        name: name.to_owned(),
+const fn parameter(name: &'static str, form: Form, given: Given) -> Parameter {
+    Parameter {
+        name,
+        about: "",
         form,
         given,
     }
 }
+
+const EXEC: &[Parameter] = &[
+    parameter("command", Form::Text, Given::Required),
+    parameter("prepare", Form::Text, Given::Absent),
+];
+
+const PRESS: &[Parameter] = &[
+    parameter("size", Form::Size, Given::Scaled(1 << 30, 1 << 20)),
+    parameter("jobs", Form::Number(1, 99), Given::Fixed("4")),
+    parameter("file", Form::File, Given::Absent),
+];
+
+const PACKAGED_BONNIE: &[Parameter] = &[
+    parameter("size", Form::Size, Given::Scaled(1 << 30, 16 << 20)),
+    parameter(
+        "part",
+        Form::OneOf(&["all", "chunks", "files"]),
+        Given::Fixed("all"),
+    ),
+    parameter("files", Form::Number(1, 100_000), Given::Fixed("16")),
+];
+
+const MONGO: &[Parameter] = &[
+    parameter("bytes", Form::Size, Given::Scaled(50 << 20, 1 << 10)),
+    parameter("median", Form::Number(1, 1 << 30), Given::Fixed("100")),
+    parameter("processes", Form::Number(1, 1 << 30), Given::Fixed("1")),
+    parameter("rounds", Form::Number(1, 1 << 30), Given::Fixed("3")),
+];
+
+const DATA: Parameter = parameter(
+    "data",
+    Form::OneOf(&["random", "like-original"]),
+    Given::Fixed("random"),
+);
+
+const BONNIE_FILE: &[Parameter] = &[
+    parameter("size", Form::Size, Given::Scaled(1 << 30, 1 << 20)),
+    parameter("chars", Form::Size, Given::Scaled(1 << 30, 1 << 20)),
+    DATA,
+];
+
+const BONNIE_FILES: &[Parameter] = &[
+    parameter("files", Form::Number(1, 1 << 24), Given::Scaled(16_384, 1)),
+    parameter("max", Form::Number(0, 1 << 30), Given::Fixed("0")),
+    parameter("directories", Form::Number(0, 1 << 30), Given::Fixed("1")),
+    parameter(
+        "order",
+        Form::OneOf(&["sequential", "random"]),
+        Given::Fixed("sequential"),
+    ),
+    DATA,
+];
 
 /// A request changed from the empty one.
 pub fn request(change: impl FnOnce(&mut Request)) -> Request {
@@ -183,43 +176,4 @@ pub fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
     let path = directory.path().join("plan.toml");
     std::fs::write(&path, text).unwrap();
     (directory, path)
-}
-
-fn words(words: &[&str]) -> ParameterForm {
-    ParameterForm::OneOf(words.iter().map(|word| (*word).to_owned()).collect())
-}
-
-fn of_one_file() -> Vec<ParameterEntry> {
-    let scaled = ParameterGiven::Scaled(1 << 30, 1 << 20);
-    vec![
-        parameter("size", ParameterForm::Size, scaled.clone()),
-        parameter("chars", ParameterForm::Size, scaled),
-        parameter(
-            "data",
-            words(&["random", "like-original"]),
-            ParameterGiven::Fixed("random".into()),
-        ),
-    ]
-}
-
-fn of_many_files() -> Vec<ParameterEntry> {
-    let number = |name, default: &str| {
-        let given = ParameterGiven::Fixed(default.to_owned());
-        parameter(name, ParameterForm::Number(0, 1 << 30), given)
-    };
-    let text = |name, known: &[&str]| {
-        let given = ParameterGiven::Fixed(known[0].to_owned());
-        parameter(name, words(known), given)
-    };
-    vec![
-        parameter(
-            "files",
-            ParameterForm::Number(1, 1 << 24),
-            ParameterGiven::Scaled(16_384, 1),
-        ),
-        number("max", "0"),
-        number("directories", "1"),
-        text("order", &["sequential", "random"]),
-        text("data", &["random", "like-original"]),
-    ]
 }

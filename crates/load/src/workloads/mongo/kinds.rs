@@ -1,8 +1,9 @@
 //! The phases as kinds of phases: names, titles, and what each takes. No value is read here.
 
 use super::Phase;
-use crate::tools::{Form, Given, Parameter, kind_of};
+use crate::tools::kind_of;
 use crate::workloads::PhaseKind;
+use fsdyno_model::{Form, Given, Parameter};
 
 /// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 9] = [
