@@ -1,8 +1,9 @@
-//! Where files are: the store of runs, and the journals of what exists.
+//! Where files are: the store of runs, and the state directory.
 
 use crate::exit::CliError;
 use fsdyno_files::places::{self, Places};
-use fsdyno_host::journal::{Cleaned, Journal, JournalError, clean};
+use fsdyno_host::journal::{Journal, JournalError};
+use fsdyno_lab::StateDir;
 use std::path::PathBuf;
 
 /// The store: as named, else `fsdyno/fsdyno.db` in the data directory.
@@ -13,31 +14,24 @@ pub fn store(named: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     }
 }
 
-/// The clean-up journals: `fsdyno/journal` in the state directory.
-pub fn journals() -> Result<PathBuf, CliError> {
-    Ok(base()?.state.join("fsdyno").join("journal"))
+/// The state directory of this user.
+pub fn state() -> Result<StateDir, CliError> {
+    StateDir::of_effective_user().map_err(CliError::usage)
 }
 
 /// A clean-up journal of this process.
 pub fn journal() -> Result<Journal, CliError> {
-    Journal::open(&journals()?).map_err(|error| {
-        CliError::failure(format!(
-            "{error}; nothing is made that could not be undone after a kill. Mend the directory, or set \
-             XDG_STATE_HOME to one that only this user can write to (root: with --dirs-from-env)"
-        ))
-    })
+    state()?
+        .open_journal()
+        .map_err(|error| journal_error(&error))
 }
 
-/// Undoes what killed runs left behind, or with `dry_run` reports it.
-pub fn clean_up(dry_run: bool) -> Result<Result<Cleaned, JournalError>, CliError> {
-    let pool =
-        |filesystem: &str, target: &std::path::Path| fsdyno_recipes::find(filesystem)?.pool(target);
-    Ok(clean(&journals()?, dry_run, &pool))
-}
-
-/// What stood on devices before they were overwritten: `fsdyno/signatures` in the state directory.
-pub fn signatures() -> Result<PathBuf, CliError> {
-    Ok(journals()?.with_file_name("signatures"))
+/// Why there is no journal, and what to do.
+pub fn journal_error(error: &JournalError) -> CliError {
+    CliError::failure(format!(
+        "{error}; nothing is created that could not be removed after a kill. Repair the directory, \
+         or set XDG_STATE_HOME to one that only this user can write to (root: with --dirs-from-env)"
+    ))
 }
 
 fn base() -> Result<Places, CliError> {

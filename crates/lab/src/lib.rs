@@ -2,6 +2,7 @@
 //! really does it, the [`script`] of a dry run only says it. A guest has a host lab of its own
 //! inside ([`serve`]).
 
+pub mod assembly;
 mod disks;
 mod filled;
 #[doc(hidden)]
@@ -15,12 +16,15 @@ pub mod preflight;
 pub mod procedure;
 pub mod script;
 pub mod serve;
+mod state_dir;
 
+pub use assembly::{Assembly, AssemblyError};
 pub use disks::{FuseServerError, disk_faults, model_disk, serve_by_fuse};
 pub use job::Job;
-pub use labs::guest::{GuestLab, GuestLabError, Pull, record_place};
+pub use labs::guest::{GuestLab, GuestLabError, Pull};
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};
 pub use labs::{Lab, Labs, Surveyed};
 pub use missing::Missing;
 pub use preflight::{Preflight, PreflightError};
+pub use state_dir::StateDir;

@@ -5,7 +5,8 @@ use crate::exit::{CliError, Code};
 use crate::{output, places};
 
 pub fn clean(args: &CleanArgs) -> Result<Code, CliError> {
-    let cleaned = places::clean_up(args.dry_run)?.map_err(CliError::failure)?;
+    let cleaned = places::state()?.clean_up(args.dry_run);
+    let cleaned = cleaned.map_err(CliError::failure)?;
     let refused = cleaned.refused.iter();
     let refused = refused.map(|why| format!("NOT read: the journal {why}"));
     let things = cleaned.things.iter().map(ToString::to_string);

@@ -165,7 +165,7 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
 /// One experiment; none where the user wants to stop.
 fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
     let preflight = run::preflight(plan, stop)?;
-    let mut labs = run::lab(&Erase::default(), plan, preflight, None, stop)?;
+    let mut labs = run::assemble(&Erase::default(), plan, preflight, None, stop)?;
     let run = RunInfo {
         id: "selftest".into(),
         started_unix_ns: unix_now(),

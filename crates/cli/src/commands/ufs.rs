@@ -1,9 +1,8 @@
 //! `ufs make` and `ufs check`: an empty UFS1 or UFS2 on a device, and a check that only reads.
 
 use crate::args::Erase;
-use crate::commands::run::devices::save_signatures;
 use crate::exit::{CliError, Code};
-use crate::output;
+use crate::{output, places};
 use clap::{ArgAction, Args, Subcommand};
 use fsdyno_host::command::is_step_of_fsdyno;
 use fsdyno_host::formatting::{OpenError, Purpose, open_unused};
@@ -161,7 +160,9 @@ fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
     Geometry::of(&wish(args), opened.1)
         .map_err(|error| CliError::usage(format!("{}: {error}", args.device.display())))?;
     if released.holds() {
-        save_signatures(&released)?;
+        let line = places::state()?.save_signatures(&released);
+        let line = line.map_err(CliError::failure)?;
+        output::note(format_args!("fsdyno: {line}"));
     }
     Ok(opened)
 }

@@ -70,14 +70,18 @@ fn shell(args: &ShellArgs) -> Result<Code, CliError> {
 
 /// What is wrong with guests, with its code.
 pub fn guest_trouble(error: GuestLabError) -> CliError {
-    let code = match &error {
+    CliError::new(guest_code(&error), error)
+}
+
+/// The exit code of a guest that cannot be started.
+pub fn guest_code(error: &GuestLabError) -> Code {
+    match error {
         GuestLabError::Guest(
             GuestError::NoKernel | GuestError::NoLabKernel | GuestError::Qemu(_),
         ) => Code::Missing,
         GuestLabError::Stopped => Code::Interrupted,
         _ => Code::Failure,
-    };
-    CliError::new(code, error)
+    }
 }
 
 fn list(args: &JsonArgs) -> Result<Code, CliError> {

@@ -3,9 +3,7 @@
 mod args;
 pub mod begin;
 mod contents;
-pub mod devices;
 mod listener;
-mod remote;
 
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
@@ -17,15 +15,13 @@ pub use args::RunArgs;
 use begin::programs_to_name;
 pub use begin::{plan_trouble, request};
 use fsdyno_files::Existing;
-use fsdyno_host::journal::{CleanUp, Cleaned, Undo};
 use fsdyno_host::signals;
-use fsdyno_lab::missing::Lack;
-use fsdyno_lab::{GuestLab, HostLab, Labs, Preflight};
+use fsdyno_host::ssh::SshError;
+use fsdyno_lab::assembly::described_devices;
+use fsdyno_lab::{Assembly, AssemblyError, Labs, Preflight, SshLabError};
 use fsdyno_observe::provenance;
 
-use fsdyno_model::{
-    Availability, CancelToken, CellRecord, LabChoice, Outcome, Plan, ResultSet, RunInfo, StopReason,
-};
+use fsdyno_model::{CancelToken, CellRecord, Outcome, Plan, ResultSet, RunInfo, StopReason};
 use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
@@ -112,7 +108,7 @@ pub fn fresh(
         return say(&plan, &preflight);
     }
     let measuring = wishes.lock.take_for(&plan, stop)?;
-    let mut lab = lab(&wishes.erase, &plan, preflight, None, stop)?;
+    let mut lab = assemble(&wishes.erase, &plan, preflight, None, stop)?;
     let read = contents::read(&plan, stop)?;
     plan.contents = read.contents;
     lab.watch(read.datasets, stop.clone());
@@ -123,7 +119,7 @@ pub fn fresh(
         ended_unix_ns: None,
         stop: None,
         plan_hash: plan.hash(),
-        provenance: provenance::collect(&programs_to_name(&plan), &devices::to_name(&plan)),
+        provenance: provenance::collect(&programs_to_name(&plan), &described_devices(&plan)),
         plan,
         command_line: std::env::args_os()
             .map(|a| a.to_string_lossy().into_owned())
@@ -168,7 +164,7 @@ fn resume(
         });
     }
     let measuring = wishes.lock.take_for(&info.plan, stop)?;
-    let mut lab = lab(
+    let mut lab = assemble(
         &wishes.erase,
         &info.plan,
         preflight(&info.plan, stop)?,
@@ -340,81 +336,45 @@ pub fn preflight(plan: &Plan, stop: &CancelToken) -> Result<Preflight, CliError>
     })
 }
 
-/// Everything that must hold before anything is made: what is missing, what the guard says. With
-/// the cells of a run that is gone on with, whether labs are those in which they were measured.
-pub fn lab(
+/// Assembles the labs of a plan; `recorded` are the cells of a run that is resumed.
+pub fn assemble(
     erase: &Erase,
     plan: &Plan,
     preflight: Preflight,
-    before: Option<&[CellRecord]>,
+    recorded: Option<&[CellRecord]>,
     stop: &CancelToken,
 ) -> Result<Labs, CliError> {
-    devices::require(plan)?;
-    preflight.check_places(plan).map_err(CliError::usage)?;
-    if let Some(record) = &plan.disk_record {
-        fsdyno_lab::record_place(record, before.is_none()).map_err(CliError::usage)?;
-    }
-    let released = devices::release(plan, erase, preflight.smallest_device(plan))?;
-    let stands = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
-    let left = |all: Cleaned| !all.refused.is_empty() || all.things.iter().any(stands);
-    if places::clean_up(true)?.is_ok_and(left) {
-        output::note(format_args!(
-            "fsdyno: an earlier run left something behind; see: fsdyno clean --dry-run"
-        ));
-    }
-    let journal = places::journal()?;
-    let mut labs = Labs::default();
-    for choice in plan.labs().into_iter().filter(|lab| lab.is_guest()) {
-        let lab = GuestLab::new(choice, plan, &preflight, journal.clone(), stop.clone());
-        let lab = lab.map_err(crate::commands::lab::guest_trouble)?;
-        if let Some(remark) = lab.remark() {
-            output::note(format_args!("fsdyno: {remark}"));
-        }
-        labs.add(choice.clone(), lab);
-    }
-    for choice in plan.labs() {
-        if let LabChoice::Ssh(destination) = choice {
-            let parts = (preflight.clone(), journal.clone(), stop.clone());
-            let lab = remote::lab(plan, destination, parts, before)?;
-            labs.add(choice.clone(), lab);
-        }
-    }
-    if plan.uses(&LabChoice::Host) {
-        let lab = HostLab::new(plan, preflight, journal, released, stop.clone());
-        labs.add(LabChoice::Host, lab);
-    }
-    nobody_can_run(&labs, plan)?;
-    Ok(labs)
+    let assembly = Assembly {
+        plan,
+        preflight,
+        state: &places::state()?,
+        erase: &erase.erase,
+        erase_fstab: &erase.erase_fstab,
+        recorded,
+        stop,
+        note: &mut |note| output::note(format_args!("fsdyno: {note}")),
+    };
+    assembly.assemble().map_err(assembly_error)
 }
 
-/// Refuses a run in which every cell would be skipped.
-fn nobody_can_run(labs: &Labs, plan: &Plan) -> Result<(), CliError> {
-    let missing = labs.missing(plan);
-    if missing.contenders.iter().any(Option::is_none) {
-        return no_program(&missing.workloads, plan);
-    }
-    let mut lines = vec!["no contender can run here:".to_owned()];
-    for (contender, missing) in plan.contenders.iter().zip(&missing.contenders) {
-        if let Some((_, Availability::Missing { reason, remedy })) = missing {
-            lines.push(format!("  {}: {reason}; {remedy}", contender.label));
-        }
-    }
-    lines.push("without root and mkfs, directories can be compared: --on dir:PATH".to_owned());
-    Err(CliError::new(Code::Missing, lines.join("\n")))
-}
-
-/// Refuses a run in which every workload is a program that is missing.
-fn no_program(missing: &[Lack], plan: &Plan) -> Result<(), CliError> {
-    if missing.is_empty() || missing.iter().any(Option::is_none) {
-        return Ok(());
-    }
-    let mut lines = vec!["no workload can run here:".to_owned()];
-    for (workload, missing) in plan.workloads.iter().zip(missing) {
-        if let Some((_, Availability::Missing { reason, remedy })) = missing {
-            lines.push(format!("  {}: {reason}; {remedy}", workload.name));
-        }
-    }
-    Err(CliError::new(Code::Missing, lines.join("\n")))
+fn assembly_error(error: AssemblyError) -> CliError {
+    let code = match &error {
+        AssemblyError::Usage(_) => Code::Usage,
+        AssemblyError::Missing(_) => Code::Missing,
+        AssemblyError::Refused(_) | AssemblyError::NotErasable { .. } => Code::Refused,
+        AssemblyError::Signatures(_) => Code::Failure,
+        AssemblyError::Journal(error) => return places::journal_error(error),
+        AssemblyError::Ssh(error) => match error {
+            SshLabError::Ssh(SshError::Stopped) => Code::Interrupted,
+            SshLabError::Ssh(SshError::NoProgram)
+            | SshLabError::NoProgram { .. }
+            | SshLabError::NoClock { .. } => Code::Missing,
+            SshLabError::Directory { .. } => Code::Usage,
+            _ => Code::Failure,
+        },
+        AssemblyError::Guest(error) => super::lab::guest_code(error),
+    };
+    CliError::new(code, error)
 }
 
 /// The dry run.

@@ -1,0 +1,163 @@
+//! Assembles the labs of a plan: checks what is missing, lets the device guard release the devices,
+//! opens the clean-up journal and starts each lab. Nothing is formatted here.
+
+mod devices;
+mod remote;
+
+use crate::Labs;
+use crate::labs::guest::{GuestLab, GuestLabError, record_place};
+use crate::labs::host::HostLab;
+use crate::labs::ssh::SshLabError;
+use crate::missing::Lack;
+use crate::preflight::{Preflight, PreflightError};
+use crate::state_dir::StateDir;
+pub use devices::described_devices;
+use fsdyno_host::guard::{Refusal, SaveError};
+use fsdyno_host::journal::{CleanUp, JournalError, Undo};
+use fsdyno_model::{Availability, CancelToken, CellRecord, LabChoice, Plan};
+
+/// What the labs of a plan are assembled from.
+pub struct Assembly<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The checks that the plan passed.
+    pub preflight: Preflight,
+    /// The state directory of the user.
+    pub state: &'a StateDir,
+    /// Identities and signatures of devices that may be erased (`--erase`).
+    pub erase: &'a [String],
+    /// Identities among them that may be erased although fstab or crypttab names them.
+    pub erase_fstab: &'a [String],
+    /// The recorded cells of a run that is resumed.
+    pub recorded: Option<&'a [CellRecord]>,
+    /// Ends the assembly and the labs.
+    pub stop: &'a CancelToken,
+    /// Receives notes for the user.
+    pub note: &'a mut dyn FnMut(&str),
+}
+
+/// Why the labs of a plan cannot be assembled.
+#[derive(Debug, thiserror::Error)]
+pub enum AssemblyError {
+    /// The plan or the options contradict each other or this machine.
+    #[error("{0}")]
+    Usage(String),
+    /// A capability is missing.
+    #[error("{0}")]
+    Missing(String),
+    /// The device guard refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A device of another machine is not named in `--erase`.
+    #[error(
+        "{device} is a device of another machine, where the device guard cannot check it. Its \
+         contents would be lost. To erase it: --erase {device}"
+    )]
+    NotErasable {
+        /// The device.
+        device: String,
+    },
+    /// The signatures of a device cannot be copied.
+    #[error(transparent)]
+    Signatures(#[from] SaveError),
+    /// The clean-up journal cannot be opened or read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A guest cannot be started.
+    #[error(transparent)]
+    Guest(#[from] GuestLabError),
+    /// Another machine cannot be used.
+    #[error(transparent)]
+    Ssh(#[from] SshLabError),
+}
+
+impl From<PreflightError> for AssemblyError {
+    fn from(error: PreflightError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl Assembly<'_> {
+    /// Checks everything that must hold before a cell runs, and starts the labs.
+    pub fn assemble(self) -> Result<Labs, AssemblyError> {
+        let (plan, preflight) = (self.plan, &self.preflight);
+        devices::require(plan)?;
+        preflight.check_places(plan)?;
+        if let Some(record) = &plan.disk_record {
+            record_place(record, self.recorded.is_none()).map_err(AssemblyError::Usage)?;
+        }
+        let released = self.release()?;
+        for device in &released {
+            (self.note)(&self.state.save_signatures(device)?);
+        }
+        if self.left_behind() {
+            (self.note)("an earlier run left something behind; see: fsdyno clean --dry-run");
+        }
+        let journal = self.state.open_journal()?;
+        let mut labs = Labs::default();
+        for choice in plan.labs() {
+            let (journal, stop) = (journal.clone(), self.stop.clone());
+            match choice {
+                LabChoice::Uml | LabChoice::Qemu => {
+                    let lab = GuestLab::new(choice, plan, preflight, journal, stop)?;
+                    if let Some(remark) = lab.remark() {
+                        (self.note)(&remark);
+                    }
+                    labs.add(choice.clone(), lab);
+                }
+                LabChoice::Ssh(destination) => {
+                    labs.add(choice.clone(), self.remote(destination, journal)?);
+                }
+                LabChoice::Host => {}
+            }
+        }
+        if plan.uses(&LabChoice::Host) {
+            let lab = HostLab::new(plan, self.preflight, journal, released, self.stop.clone());
+            labs.add(LabChoice::Host, lab);
+        }
+        check_that_a_cell_can_run(&labs, plan)?;
+        Ok(labs)
+    }
+
+    /// Whether a dead process left something behind. A journal that cannot be read is reported by
+    /// `fsdyno clean`.
+    fn left_behind(&self) -> bool {
+        let remains = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
+        self.state
+            .clean_up(true)
+            .is_ok_and(|found| !found.refused.is_empty() || found.things.iter().any(remains))
+    }
+}
+
+/// Refuses a run in which every cell would be skipped.
+fn check_that_a_cell_can_run(labs: &Labs, plan: &Plan) -> Result<(), AssemblyError> {
+    let missing = labs.missing(plan);
+    let labels = plan.contenders.iter().map(|contender| &*contender.label);
+    if let Some(lines) = all_missing(labels, &missing.contenders) {
+        return Err(AssemblyError::Missing(format!(
+            "no contender can run here:\n{lines}\n\
+             without root and mkfs, directories can be compared: --on dir:PATH"
+        )));
+    }
+    let names = plan.workloads.iter().map(|workload| &*workload.name);
+    match all_missing(names, &missing.workloads) {
+        Some(lines) => Err(AssemblyError::Missing(format!(
+            "no workload can run here:\n{lines}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A line for each name, where something is missing for all of them.
+fn all_missing<'a>(names: impl Iterator<Item = &'a str>, lacks: &[Lack]) -> Option<String> {
+    let line = |(name, lack): (&str, &Lack)| match lack {
+        Some((_, Availability::Missing { reason, remedy })) => {
+            Some(format!("  {name}: {reason}; {remedy}"))
+        }
+        _ => None,
+    };
+    let lines: Option<Vec<String>> = names.zip(lacks).map(line).collect();
+    lines
+        .filter(|lines| !lines.is_empty())
+        .map(|lines| lines.join("\n"))
+}
