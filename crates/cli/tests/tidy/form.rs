@@ -151,7 +151,7 @@ fn home_paths(path: &str, text: &str) -> Vec<Finding> {
 #[test]
 fn files_are_short_enough_to_be_read() {
     for source in sources() {
-        let lines = code_lines(&source);
+        let lines = code_lines(source);
         if lines > QUESTIONED_LINES {
             println!("LONG {}: {lines} lines of code", source.path);
         }
@@ -171,7 +171,7 @@ fn the_check_of_files_bites() {
 #[test]
 fn functions_are_short_enough_to_be_seen_whole() {
     for source in sources() {
-        for (start, name, lines) in functions(&source) {
+        for (start, name, lines) in functions(source) {
             if lines > QUESTIONED_FUNCTION_LINES {
                 println!("LONG {}:{}: {name}: {lines} lines", source.path, start + 1);
             }

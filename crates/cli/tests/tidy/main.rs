@@ -6,7 +6,9 @@
 mod crates;
 mod form;
 mod fuzz;
+mod paths;
 mod reach;
+mod references;
 mod retired;
 mod source;
 
@@ -14,6 +16,7 @@ use source::Source;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// One place that breaks an invariant.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,18 +79,21 @@ fn files(endings: &[&str]) -> Vec<String> {
     found
 }
 
-/// All Rust sources of the house, those that are tests as a whole marked so.
-fn sources() -> Vec<Source> {
-    let paths = files(&[".rs"]);
-    let mut sources: Vec<Source> = paths.iter().map(|p| Source::parse(p, &read(p))).collect();
-    assert!(sources.len() > 10, "the sources were not found");
-    let tests: Vec<PathBuf> = sources.iter().flat_map(Source::test_modules).collect();
-    for source in &mut sources {
-        if tests.iter().any(|test| test == Path::new(&source.path)) {
-            source.test.fill(true);
+/// All Rust sources of the repository, read once. Files that are tests as a whole are marked so.
+fn sources() -> &'static [Source] {
+    static SOURCES: OnceLock<Vec<Source>> = OnceLock::new();
+    SOURCES.get_or_init(|| {
+        let paths = files(&[".rs"]);
+        let mut sources: Vec<Source> = paths.iter().map(|p| Source::parse(p, &read(p))).collect();
+        assert!(sources.len() > 10, "the sources were not found");
+        let tests: Vec<PathBuf> = sources.iter().flat_map(Source::test_modules).collect();
+        for source in &mut sources {
+            if tests.iter().any(|test| test == Path::new(&source.path)) {
+                source.test.fill(true);
+            }
         }
-    }
-    sources
+        sources
+    })
 }
 
 /// Runs a check over all sources.

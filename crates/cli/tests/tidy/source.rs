@@ -1,9 +1,10 @@
-//! A Rust source file as the checks see it: code, string literals and comments told apart by line,
-//! and which lines are tests. A scanner, not a parser; no check lives here.
+//! A Rust source file as the checks read it: code, string literals and comments, each by line, and
+//! the lines that are tests. A scanner, not a parser; no check is here.
 
+use crate::paths::{self, Reached};
 use std::path::{Path, PathBuf};
 
-/// A source file taken apart.
+/// A source file, divided into what checks read.
 pub struct Source {
     /// Its path within the repository.
     pub path: String,
@@ -17,10 +18,12 @@ pub struct Source {
     pub strings: Vec<(usize, String)>,
     /// Whether a line belongs to a test, or to an example.
     pub test: Vec<bool>,
+    /// The paths that its code names.
+    pub reached: Vec<Reached>,
 }
 
 impl Source {
-    /// Takes `text` apart; `path` tells whether all of it stands beside the product.
+    /// Scans `text`. The path shows whether all of it is a test or a benchmark.
     pub fn parse(path: &str, text: &str) -> Self {
         let mut scan = Scan::new(text);
         scan.all();
@@ -34,8 +37,10 @@ impl Source {
             code: scan.code.split('\n').map(str::to_owned).collect(),
             comments: scan.comments.split('\n').map(str::to_owned).collect(),
             strings: scan.strings,
+            reached: Vec::new(),
         };
         source.mark_test_items();
+        source.reached = paths::reached(text, &|line| source.test[line]);
         source
     }
 
