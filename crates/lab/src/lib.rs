@@ -3,6 +3,7 @@
 //! inside ([`serve`]).
 
 pub mod assembly;
+mod capabilities;
 mod disks;
 mod filled;
 #[doc(hidden)]
@@ -19,6 +20,7 @@ pub mod serve;
 mod state_dir;
 
 pub use assembly::{Assembly, AssemblyError};
+pub use capabilities::skipped_phases;
 pub use disks::{FuseServerError, disk_faults, model_disk, serve_by_fuse};
 pub use job::Job;
 pub use labs::guest::{GuestLab, GuestLabError, Pull};

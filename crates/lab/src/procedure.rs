@@ -2,7 +2,7 @@
 
 use crate::job::Job;
 use fsdyno_load::workloads::{self, Needs};
-use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, Stage, Step};
+use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, SkippedPhase, Stage, Step};
 use fsdyno_recipes::Check;
 use std::path::PathBuf;
 
@@ -40,6 +40,8 @@ pub trait CellExecutor {
     /// Runs a phase and keeps its sample.
     fn phase(&mut self, job: &Job<'_>, number: u32, evidence: CacheEvidence)
     -> Result<(), CellEnd>;
+    /// Passes over a phase that the file system cannot do. The plan holds the reason.
+    fn skip(&mut self, _skipped: &SkippedPhase) {}
     /// Compares the newest tree with what it was made from.
     fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd>;
     /// Unmounts.
@@ -81,7 +83,11 @@ pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd
     executor.state(job)?;
     executor.lay(job)?;
     for (number, phase) in (0..).zip(&job.workload.phases) {
-        one_phase(executor, job, number, phase)?;
+        let mut skipped = job.plan.skipped_by(job.contender, job.workload);
+        match skipped.find(|skipped| skipped.phase == phase.label) {
+            Some(skipped) => executor.skip(skipped),
+            None => one_phase(executor, job, number, phase)?,
+        }
     }
     // Once, at the end: it disturbs no phase.
     if let Some((source, step)) = job.recipe.free_space(&devices, &target)

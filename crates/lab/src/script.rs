@@ -17,7 +17,7 @@ use fsdyno_load::workloads::{self, Needs};
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
     CacheEvidence, CacheState, Cell, Daemon, DeviceChoice, FilesystemKind, LabChoice, PhasePlan,
-    Plan, Stage, Step,
+    Plan, SkippedPhase, Stage, Step,
 };
 use fsdyno_recipes::{Check, layouts};
 use std::path::{Path, PathBuf};
@@ -395,6 +395,12 @@ impl CellExecutor for DryRun {
         }
         self.count_fragments(job, phase);
         Ok(())
+    }
+
+    fn skip(&mut self, skipped: &SkippedPhase) {
+        let SkippedPhase { phase, reason, .. } = skipped;
+        self.lines
+            .push(format!("# phase {phase} is skipped: {reason}"));
     }
 
     fn verify(&mut self, _: &Job<'_>, _: Needs) -> Result<(), CellEnd> {

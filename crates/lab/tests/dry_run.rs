@@ -22,6 +22,7 @@ fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
 fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
     let contender = Contender::parse(contender, &fsdyno_recipes::kind_of).unwrap();
     Plan {
+        skipped: Vec::new(),
         schema: Plan::SCHEMA,
         name: "test".into(),
         seed: 1,
@@ -331,4 +332,26 @@ fn mount_points_lie_where_they_are_wanted_and_a_directory_without_room_has_its_o
             "{told}"
         );
     }
+}
+
+#[test]
+fn phases_that_a_file_system_cannot_do_are_skipped_and_the_others_run() {
+    let mut plan = plan("vfat", &["op-create", "op-link", "op-unlink"], None); // example
+    plan.workloads[0].dataset = DatasetChoice::parse(DatasetChoice::NONE);
+    plan.skipped = fsdyno_lab::skipped_phases(&plan.contenders, &plan.workloads);
+    let lines = lines(&plan);
+    let phases: Vec<&str> = lines
+        .iter()
+        .filter(|line| line.starts_with("# phase"))
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        phases,
+        [
+            "# phase op-create",
+            "# phase op-link is skipped: vfat has no hard links", // example
+            "# phase op-unlink"
+        ]
+    );
+    assert!(!lines.iter().any(|line| line.contains("phase op-link --in")));
 }

@@ -5,6 +5,7 @@
 //! clock, no randomness. What is stored or sent to a lab is one of these, serialised.
 
 pub mod cancel;
+pub mod capability;
 pub mod cell;
 pub mod contender;
 pub mod content;
@@ -37,6 +38,7 @@ pub mod waits;
 pub mod warning;
 
 pub use cancel::CancelToken;
+pub use capability::{Capabilities, Consistency, NameRule, Required, SkippedPhase};
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;

@@ -1,5 +1,6 @@
 //! A plan: contenders x workloads x repeats, resolved, with a seed and an order.
 
+use crate::capability::SkippedPhase;
 use crate::contender::Contender;
 use crate::content::DatasetContent;
 use crate::evidence::CacheState;
@@ -34,6 +35,9 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// What they do.
     pub workloads: Vec<Workload>,
+    /// The phases that contenders do not run, because their file systems cannot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<SkippedPhase>,
     /// How many blocks.
     pub repeats: u32,
     /// Whether contenders are measured on until it is known how they stand; then `repeats` is the
@@ -187,6 +191,29 @@ impl Plan {
             }
         }
         labs
+    }
+
+    /// The phases of a workload that a contender does not run.
+    pub fn skipped_by<'a>(
+        &'a self,
+        contender: &'a Contender,
+        workload: &'a Workload,
+    ) -> impl Iterator<Item = &'a SkippedPhase> {
+        let of_cell = move |one: &&SkippedPhase| {
+            one.contender == contender.label && one.workload == workload.name
+        };
+        self.skipped.iter().filter(of_cell)
+    }
+
+    /// Why a contender runs no phase of a workload at all: the first reason. None where it runs any.
+    pub fn skips_all<'a>(
+        &'a self,
+        contender: &'a Contender,
+        workload: &'a Workload,
+    ) -> Option<&'a SkippedPhase> {
+        let mut skipped = self.skipped_by(contender, workload);
+        let first = skipped.next()?;
+        (1 + skipped.count() == workload.phases.len()).then_some(first)
     }
 
     /// The hash that names this plan: equal plans have equal hashes.

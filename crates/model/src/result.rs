@@ -278,6 +278,7 @@ mod tests {
             ..Contender::plain(&format!("c{at}"))
         };
         let plan = Plan {
+            skipped: Vec::new(),
             schema: Plan::SCHEMA,
             name: "test".into(),
             seed: 1,

@@ -37,6 +37,14 @@ struct Given<'a> {
 }
 
 impl MkfsGrammar {
+    /// An mkfs program without options.
+    pub const NO_OPTIONS: Self = Self {
+        short_with_value: "",
+        long_with_value: &[],
+        refused: &[],
+        refused_values: &[],
+    };
+
     /// The letters and long names of the options in `words`.
     pub(crate) fn given(&self, words: &[String]) -> Vec<String> {
         let (options, _) = self.read(words);

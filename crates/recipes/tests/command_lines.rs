@@ -1,7 +1,7 @@
 //! Every command line a recipe gives, as it would be pasted into a shell.
 
-use fsdyno_model::{Contender, Step};
-use fsdyno_recipes::{find, kind_of};
+use fsdyno_model::{Contender, FilesystemKind, Step};
+use fsdyno_recipes::{Check, Filesystem, find, kind_of};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -39,6 +39,46 @@ fn lines(text: &str) -> String {
     }
     push("version", fs.version().as_slice());
     lines
+}
+
+/// What a file system is, can do and needs.
+fn facts(fs: &dyn Filesystem) -> String {
+    let mut lines = String::new();
+    let capabilities = fs.capabilities();
+    let _ = writeln!(lines, "{}: {}", fs.name(), fs.title());
+    let _ = writeln!(lines, "{capabilities:#?}");
+    let _ = writeln!(lines, "smallest device: {}", fs.smallest_bytes());
+    for requirement in fs.requirements() {
+        let _ = writeln!(
+            lines,
+            "needs {} for {}",
+            requirement.need.name(),
+            requirement.unlocks
+        );
+    }
+    let devices = ["$LOOP0".to_owned()];
+    let programs = [
+        ("replay", fs.replay(&devices)),
+        ("check at boot", fs.check_at_boot(&devices)),
+        ("repair", fs.repair(&devices)),
+    ];
+    for (stage, program) in programs {
+        if let Some(Check { step, clean }) = program {
+            let _ = writeln!(lines, "{stage} {clean:?}: {}", step.shell());
+        }
+    }
+    lines
+}
+
+#[test]
+fn every_recipe_is_as_its_snapshot() {
+    for fs in fsdyno_recipes::fs::ALL {
+        let contender = match fs.kind() {
+            FilesystemKind::Directory => format!("{}:/srv", fs.name()),
+            _ => fs.name().to_owned(),
+        };
+        insta::assert_snapshot!(fs.name(), format!("{}{}", facts(*fs), lines(&contender)));
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         }],
     };
     Plan {
+        skipped: Vec::new(),
         schema: Plan::SCHEMA,
         name: "test".into(),
         seed: 1,

@@ -10,7 +10,8 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_host::signals;
 use fsdyno_model::{
-    CancelToken, CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, StopReason,
+    CancelToken, CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, SkippedPhase,
+    StopReason,
 };
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::judging::rule;
@@ -158,6 +159,12 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
     )]
     let permille = (slower * 1000.0).round() as u32;
     again.handicap_permille = permille;
+    let skips = plan.skipped.clone();
+    plan.skipped
+        .extend(skips.into_iter().map(|one| SkippedPhase {
+            contender: again.label.clone(),
+            ..one
+        }));
     plan.contenders.push(again);
     Ok(())
 }

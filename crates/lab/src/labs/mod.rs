@@ -125,6 +125,15 @@ impl Lab for Labs {
         if let Some(outcome) = self.changed(plan, cell) {
             return Some(Notes::new(cell, emit).into_record(outcome));
         }
+        let workload = plan.workloads.get(cell.workload as usize)?;
+        if let Some(skipped) = plan.skips_all(contender, workload) {
+            let outcome = Outcome::Skipped {
+                requirement: skipped.requirement.clone(),
+                reason: skipped.reason.clone(),
+                remedy: "compare another file system in this workload".to_owned(),
+            };
+            return Some(Notes::new(cell, emit).into_record(outcome));
+        }
         let lab = self.by_choice.get_mut(&contender.lab)?;
         let mut record = lab.run_cell(plan, cell, emit)?;
         let skipped = matches!(record.outcome, Outcome::Skipped { .. });

@@ -24,11 +24,12 @@ use crate::measure::watch::{self, Watch};
 use data::Data;
 use files::Files;
 use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::units::{Bytes, Nanos};
 use fsdyno_model::warning::{Warning, WarningKind};
-use parameters::{DataParameters, FileParameters};
+use parameters::{DataParameters, FileParameters, Made};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -132,6 +133,20 @@ impl Phase {
 /// Whether a kind of phase is one of bonnie.
 pub fn is_one(kind: &str) -> bool {
     Phase::find(kind).is_some()
+}
+
+/// What a phase of bonnie requires of its file system; none where it is no such phase.
+pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
+    let given = &phase.parameters;
+    if Phase::find(&phase.kind)?.on_one_file() {
+        let size = DataParameters::read(given).size;
+        return Some(vec![Required::FileOf(Bytes(size))]);
+    }
+    Some(match FileParameters::read(given).made {
+        Made::Files => Vec::new(),
+        Made::HardLinks => vec![Required::HardLinks],
+        Made::Symlinks => vec![Required::Symlinks],
+    })
 }
 
 /// The bytes of data that a phase of bonnie works on, all its files together; none where it is no

@@ -15,11 +15,14 @@ pub mod op;
 mod parallel_walk;
 pub mod read;
 mod ready;
+mod required;
 pub mod stat_walk;
 pub(crate) mod timeline;
 pub mod untar;
 mod walk;
 mod worker_process;
+
+pub use required::required;
 
 use crate::engines::{Engine, LoadError, null::Null, sync::Sync};
 use crate::measure::watch;

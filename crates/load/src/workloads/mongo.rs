@@ -24,6 +24,7 @@ pub(super) use workers::is_tree;
 
 use super::Job;
 use crate::engines::{Engine, LoadError};
+use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Bytes;
@@ -126,6 +127,12 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     let links = shape.sizes.len() as u64 * 6144;
     let trees = u64::from(parameters.rounds) * u64::from(parameters.processes);
     Some(Bytes((2 * tree + links).saturating_mul(trees)))
+}
+
+/// What a phase of mongo requires of its file system; none where it is no such phase.
+pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
+    let links = Phase::find(&phase.kind)? == Phase::Symlinks;
+    Some(links.then_some(Required::Symlinks).into_iter().collect())
 }
 
 #[cfg(test)]

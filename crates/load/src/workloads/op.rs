@@ -23,6 +23,7 @@ pub(crate) use parameters::Parameters;
 pub(crate) use ready::prepare;
 pub(crate) use workers::{Op, Way};
 
+use fsdyno_model::capability::Required;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
 use std::ffi::CStr;
@@ -152,6 +153,19 @@ impl Phase {
 /// Whether a kind of phase is one of these.
 pub fn is_one(kind: &str) -> bool {
     Phase::find(kind).is_some()
+}
+
+/// What a phase requires of its file system; none where it is no such phase.
+pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
+    let found = Phase::find(&phase.kind)?;
+    let parameters = Parameters::read(found, &phase.parameters);
+    if !found.on_data() {
+        let links = found == Phase::Link;
+        return Some(links.then_some(Required::HardLinks).into_iter().collect());
+    }
+    let size = Bytes(parameters.blocks() * parameters.block as u64);
+    let sparse = parameters.hole.then_some(Required::SparseFiles);
+    Some([Required::FileOf(size)].into_iter().chain(sparse).collect())
 }
 
 /// The bytes on the device that a phase takes, all its files together; none where it is no such

@@ -3,7 +3,9 @@
 use super::{Check, Filesystem, block_requirements, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
+};
 use std::path::Path;
 
 /// bcachefs, as `bcachefs format` makes it.
@@ -133,6 +135,13 @@ impl Filesystem for Bcachefs {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Block
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            consistency: Consistency::Journal,
+            ..Capabilities::ALL
+        }
     }
 
     fn requirements(&self) -> Vec<Requirement> {

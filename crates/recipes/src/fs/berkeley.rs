@@ -18,7 +18,9 @@
 use super::{Check, Filesystem, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::step::OURSELVES;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Need, Requirement, Step,
+};
 use std::path::Path;
 
 /// The kernel's name of both.
@@ -68,6 +70,17 @@ impl Filesystem for Berkeley {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Block
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            consistency: Consistency::None,
+            // The driver stores none.
+            xattrs: false,
+            // Three levels of indirect blocks of 32 KiB, with 64-bit block numbers.
+            largest_file: Some(Bytes(2 << 50)),
+            ..Capabilities::ALL
+        }
     }
 
     fn requirements(&self) -> Vec<Requirement> {

@@ -3,7 +3,9 @@
 use super::{Check, Filesystem, block_requirements, mount_first, on_directory, on_first};
 use crate::mkfs_options::MkfsGrammar;
 use crate::options;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
+};
 use std::path::Path;
 
 /// Btrfs, as mkfs.btrfs makes it.
@@ -118,6 +120,13 @@ impl Filesystem for Btrfs {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Block
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            consistency: Consistency::CopyOnWrite,
+            ..Capabilities::ALL
+        }
     }
 
     fn requirements(&self) -> Vec<Requirement> {

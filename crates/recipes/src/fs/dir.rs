@@ -2,7 +2,7 @@
 //! and nothing mounted, so it needs no root.
 
 use super::{Filesystem, on_directory};
-use fsdyno_model::{Contender, FilesystemKind, Requirement, Step};
+use fsdyno_model::{Capabilities, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 
 /// An existing directory.
@@ -19,6 +19,11 @@ impl Filesystem for Dir {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Directory
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // The kind of the file system is not known: what it lacks fails when it is used.
+        Capabilities::ALL
     }
 
     fn requirements(&self) -> Vec<Requirement> {

@@ -2,6 +2,7 @@
 //! allocation.
 
 use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, joined};
+use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// What it shares, and the journal's.
 static OPTIONS: [&str; SHARED.len() + JOURNAL.len()] = joined(&[SHARED, JOURNAL]);
@@ -10,9 +11,14 @@ static OPTIONS: [&str; SHARED.len() + JOURNAL.len()] = joined(&[SHARED, JOURNAL]
 pub static EXT3: Ext = Ext {
     name: "ext3",
     title: "ext2 with a journal, served by the ext4 driver on most kernels",
+    capabilities: Capabilities {
+        consistency: Consistency::Journal,
+        // With blocks of 4 KiB (the kernel's filesystems/ext4).
+        largest_file: Some(Bytes(2 << 40)),
+        ..Capabilities::ALL
+    },
     mkfs: "mkfs.ext3",
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
-    journal: true,
     extents: false,
 };

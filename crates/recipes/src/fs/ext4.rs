@@ -1,6 +1,7 @@
 //! ext4: journal, extents, delayed allocation.
 
 use super::ext_family::{Ext, JOURNAL, SHARED, SMALLEST_WITH_JOURNAL, joined};
+use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// What ext4 alone takes.
 const OWN: &[&str] = &[
@@ -22,9 +23,14 @@ static OPTIONS: [&str; SHARED.len() + JOURNAL.len() + OWN.len()] = joined(&[SHAR
 pub static EXT4: Ext = Ext {
     name: "ext4",
     title: "journal, extents, delayed allocation: the default of Debian and others",
+    capabilities: Capabilities {
+        consistency: Consistency::Journal,
+        // With blocks of 4 KiB (the kernel's filesystems/ext4).
+        largest_file: Some(Bytes(16 << 40)),
+        ..Capabilities::ALL
+    },
     mkfs: "mkfs.ext4",
     options: &OPTIONS,
     smallest: SMALLEST_WITH_JOURNAL,
-    journal: true,
     extents: true,
 };

@@ -6,7 +6,9 @@
 
 use super::{Check, Filesystem, block_requirements, mount_first, on_first};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
+};
 use std::path::Path;
 
 /// One of the family.
@@ -15,14 +17,14 @@ pub struct Ext {
     pub name: &'static str,
     /// What it is, in one line.
     pub title: &'static str,
+    /// What it can store and do.
+    pub capabilities: Capabilities,
     /// The program that makes it.
     pub mkfs: &'static str,
     /// The keys of its mount options.
     pub options: &'static [&'static str],
     /// The smallest device it can be made on.
     pub smallest: Bytes,
-    /// Whether mkfs gives it a journal.
-    pub journal: bool,
     /// Whether its files lie in extents, without which e4defrag(8) does nothing.
     pub extents: bool,
 }
@@ -162,6 +164,10 @@ impl Filesystem for Ext {
         FilesystemKind::Block
     }
 
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
     fn requirements(&self) -> Vec<Requirement> {
         block_requirements(self.name, self.mkfs, "e2fsck", PACKAGE)
     }
@@ -225,7 +231,7 @@ impl Filesystem for Ext {
     /// `e2fsck -y`, as where `fsck.repair=yes`: preening (`-p`) stops at blocks that two files claim,
     /// which a cut leaves often, and waits for an administrator.
     fn check_at_boot(&self, devices: &[String]) -> Option<Check> {
-        (!self.journal).then(|| Check {
+        (self.capabilities.consistency == Consistency::None).then(|| Check {
             step: on_first(&["e2fsck", "-y"], devices),
             clean: &[0, 1],
         })

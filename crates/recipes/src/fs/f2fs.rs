@@ -2,26 +2,34 @@
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::Bytes;
+use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// F2FS, as mkfs.f2fs makes it.
 pub static F2FS: Plain = Plain {
     name: "f2fs",
     title: "a log written in segments, for flash",
+    capabilities: Capabilities {
+        consistency: Consistency::CopyOnWrite,
+        // Blocks that an inode addresses: by itself, and by 2 direct, 2 indirect and 1 doubly indirect
+        // node (the kernel's filesystems/f2fs).
+        largest_file: Some(Bytes(
+            4096 * (923 + 2 * 1018 + 2 * 1018 * 1018 + 1018 * 1018 * 1018),
+        )),
+        ..Capabilities::ALL
+    },
     // Not quiet: what it prints are segments and features, which are stored with the run.
     mkfs: &["mkfs.f2fs", "-f"],
     grammar: &MKFS,
     options: OPTIONS,
-    foreign: &[],
     // Less leaves no room beside what mkfs.f2fs keeps back for its cleaner.
     smallest: Bytes(128 << 20),
     describe: &["dump.f2fs"],
     // It only reports.
     check: Some((&["fsck.f2fs", "--dry-run"], &[0])),
-    replay: None,
     // `-f`: all inconsistencies are mended.
     repair: Some((&["fsck.f2fs", "-f"], &[0])),
     package: "f2fs-tools",
+    ..Plain::TEMPLATE
 };
 
 /// How mkfs.f2fs reads its options (f2fs-tools 1.15, mkfs.f2fs(8)).

@@ -6,7 +6,9 @@
 
 use super::{Check, Filesystem, make_first, mount_first, on_first};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Need, Requirement, Step,
+};
 use std::path::Path;
 
 /// FFS, as newfs makes it: metadata are written in order and waited for (`noasync`), unless it is
@@ -56,6 +58,13 @@ impl Filesystem for Ffs {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Block
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            consistency: Consistency::None,
+            ..Capabilities::ALL
+        }
     }
 
     fn requirements(&self) -> Vec<Requirement> {

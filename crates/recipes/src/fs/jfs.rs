@@ -2,16 +2,20 @@
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::Bytes;
+use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// JFS, as mkfs.jfs makes it.
 pub static JFS: Plain = Plain {
     name: "jfs",
     title: "extents, inodes made as needed, metadata journal",
+    capabilities: Capabilities {
+        consistency: Consistency::Journal,
+        largest_file: Some(Bytes(4 << 50)),
+        ..Capabilities::ALL
+    },
     mkfs: &["mkfs.jfs", "-q"],
     grammar: &MKFS,
     options: OPTIONS,
-    foreign: &[],
     // mkfs.jfs refuses less.
     smallest: Bytes(16 << 20),
     describe: &["jfs_tune", "-l"],
@@ -23,6 +27,7 @@ pub static JFS: Plain = Plain {
     // `-f`: forced, and repaired without a question. 1 means errors were corrected.
     repair: Some((&["jfs_fsck", "-f"], &[0, 1])),
     package: "jfsutils",
+    ..Plain::TEMPLATE
 };
 
 /// How mkfs.jfs reads its options (jfsutils 1.1.15, `jfs_mkfs(8)`).

@@ -5,6 +5,7 @@ mod bcachefs;
 mod berkeley;
 mod btrfs;
 mod dir;
+mod exfat;
 mod ext2;
 mod ext3;
 mod ext4;
@@ -13,16 +14,20 @@ mod f2fs;
 mod ffs;
 mod jfs;
 mod nilfs2;
+mod ntfs3;
 mod plain_data;
 mod reiserfs;
 mod tmpfs;
 mod ufs1;
 mod ufs2;
+mod vfat;
 mod xfs;
 mod zfs;
 
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step,
+};
 use std::path::Path;
 
 /// What to do for one kind of file system. Its answers are values: nothing is executed.
@@ -38,6 +43,9 @@ pub trait Filesystem: Sync {
 
     /// What it needs to come to life.
     fn kind(&self) -> FilesystemKind;
+
+    /// What it can store and do, by its format and its driver in Linux.
+    fn capabilities(&self) -> Capabilities;
 
     /// What must be there, each with what it unlocks.
     fn requirements(&self) -> Vec<Requirement>;
@@ -199,6 +207,9 @@ pub static ALL: &[&dyn Filesystem] = &[
     &f2fs::F2FS,
     &nilfs2::NILFS2,
     &bcachefs::Bcachefs,
+    &ntfs3::NTFS3,
+    &exfat::EXFAT,
+    &vfat::VFAT,
     &ufs1::UFS1,
     &ufs2::UFS2,
     &zfs::Zfs,

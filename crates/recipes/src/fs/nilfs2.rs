@@ -3,24 +3,26 @@
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::Bytes;
+use fsdyno_model::{Bytes, Capabilities, Consistency};
 
 /// NILFS2, as mkfs.nilfs2 makes it.
 pub static NILFS2: Plain = Plain {
     name: "nilfs2",
     title: "a log of continuous snapshots",
+    capabilities: Capabilities {
+        consistency: Consistency::CopyOnWrite,
+        xattrs: false,
+        ..Capabilities::ALL
+    },
     // Not quiet: what it prints is the geometry, which is stored with the run.
     mkfs: &["mkfs.nilfs2", "-f"],
     grammar: &MKFS,
     options: OPTIONS,
-    foreign: &[],
     // mkfs.nilfs2 refuses less.
     smallest: Bytes(128 << 20),
     describe: &["nilfs-tune", "-l"],
-    check: None,
-    replay: None,
-    repair: None,
     package: "nilfs-tools",
+    ..Plain::TEMPLATE
 };
 
 /// How mkfs.nilfs2 reads its options (nilfs-utils 2.2.9, mkfs.nilfs2(8)).

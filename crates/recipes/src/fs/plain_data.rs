@@ -3,7 +3,7 @@
 
 use super::{Check, Filesystem, block_requirements, make_first, mount_first, on_first};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use fsdyno_model::{Bytes, Capabilities, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
 
 /// A program on the device, and the statuses that mean it went well.
@@ -15,7 +15,9 @@ pub struct Plain {
     pub name: &'static str,
     /// What it is, in one line.
     pub title: &'static str,
-    /// What makes it: the program, and the words that are always said.
+    /// What it can store and do.
+    pub capabilities: Capabilities,
+    /// What makes it: the program, and its fixed arguments.
     pub mkfs: &'static [&'static str],
     /// How that program reads its options.
     pub grammar: &'static MkfsGrammar,
@@ -31,10 +33,35 @@ pub struct Plain {
     pub check: Option<OnDevice>,
     /// What replays its journal before a mount, where the kernel does not.
     pub replay: Option<OnDevice>,
+    /// What each boot runs before the mount, where there is no journal.
+    pub check_at_boot: Option<OnDevice>,
     /// What repairs it.
     pub repair: Option<OnDevice>,
     /// The Debian package of its programs.
     pub package: &'static str,
+    /// The argument with which the mkfs program prints its version.
+    pub version: &'static str,
+}
+
+impl Plain {
+    /// What most of them have in common. A recipe replaces the rest: `..Plain::TEMPLATE`.
+    pub const TEMPLATE: Self = Self {
+        name: "",
+        title: "",
+        capabilities: Capabilities::ALL,
+        mkfs: &[],
+        grammar: &MkfsGrammar::NO_OPTIONS,
+        options: &[],
+        foreign: &[],
+        smallest: Bytes(0),
+        describe: &[],
+        check: None,
+        replay: None,
+        check_at_boot: None,
+        repair: None,
+        package: "",
+        version: "-V",
+    };
 }
 
 fn on_device((words, clean): OnDevice, devices: &[String]) -> Check {
@@ -55,6 +82,10 @@ impl Filesystem for Plain {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Block
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
 
     fn requirements(&self) -> Vec<Requirement> {
@@ -108,11 +139,16 @@ impl Filesystem for Plain {
         self.replay.map(|program| on_device(program, devices))
     }
 
+    fn check_at_boot(&self, devices: &[String]) -> Option<Check> {
+        self.check_at_boot
+            .map(|program| on_device(program, devices))
+    }
+
     fn repair(&self, devices: &[String]) -> Option<Check> {
         self.repair.map(|program| on_device(program, devices))
     }
 
     fn version(&self) -> Option<Step> {
-        Some(Step::command([self.mkfs[0], "-V"]))
+        Some(Step::command([self.mkfs[0], self.version]))
     }
 }

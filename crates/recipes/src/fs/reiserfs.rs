@@ -2,12 +2,17 @@
 
 use super::plain_data::Plain;
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::Bytes;
+use fsdyno_model::{Bytes, Capabilities, Consistency, Nanos};
 
 /// `ReiserFS`, as mkfs.reiserfs makes it.
 pub static REISERFS: Plain = Plain {
     name: "reiserfs",
     title: "balanced tree of everything, tails of files packed, metadata journal",
+    capabilities: Capabilities {
+        consistency: Consistency::Journal,
+        mtime_resolution: Nanos(1_000_000_000),
+        ..Capabilities::ALL
+    },
     // Quiet, since its progress is drawn in dots; forced twice, since once would ask (mkreiserfs(8)).
     mkfs: &["mkfs.reiserfs", "-q", "-f", "-f"],
     grammar: &MKFS,
@@ -18,13 +23,13 @@ pub static REISERFS: Plain = Plain {
     describe: &["debugreiserfs"],
     // `--check` repairs nothing; 0 means no errors (reiserfsck(8)).
     check: Some((&["reiserfsck", "--check", "--quiet", "--yes"], &[0])),
-    replay: None,
     // 1 means that errors were corrected.
     repair: Some((
         &["reiserfsck", "--fix-fixable", "--quiet", "--yes"],
         &[0, 1],
     )),
     package: "reiserfsprogs",
+    ..Plain::TEMPLATE
 };
 
 /// How mkfs.reiserfs reads its options (reiserfsprogs 3.6.27, mkreiserfs(8)).

@@ -1,7 +1,7 @@
 //! tmpfs: files in the page cache and in swap, with no device below.
 
 use super::{Filesystem, mount_first};
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Need, Requirement, Step};
+use fsdyno_model::{Bytes, Capabilities, Contender, FilesystemKind, Need, Requirement, Step};
 use std::path::Path;
 
 /// tmpfs, as large as its mount options say (half of memory where they say nothing).
@@ -36,6 +36,10 @@ impl Filesystem for Tmpfs {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Memory
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
     }
 
     fn requirements(&self) -> Vec<Requirement> {

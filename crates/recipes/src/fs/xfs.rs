@@ -4,7 +4,9 @@ use super::{
     Check, Filesystem, block_requirements, make_first, mount_first, on_directory, on_first,
 };
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, FilesystemKind, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Consistency, Contender, FilesystemKind, Requirement, Step,
+};
 use std::path::Path;
 
 /// XFS, as mkfs.xfs makes it.
@@ -75,6 +77,13 @@ impl Filesystem for Xfs {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Block
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            consistency: Consistency::Journal,
+            ..Capabilities::ALL
+        }
     }
 
     fn requirements(&self) -> Vec<Requirement> {

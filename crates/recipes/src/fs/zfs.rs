@@ -10,7 +10,10 @@ mod properties;
 
 use super::{Check, Filesystem};
 use crate::mkfs_options::MkfsGrammar;
-use fsdyno_model::{Bytes, Contender, Daemon, FilesystemKind, Need, Pool, Requirement, Step};
+use fsdyno_model::{
+    Bytes, Capabilities, Consistency, Contender, Daemon, FilesystemKind, Need, Pool, Requirement,
+    Step,
+};
 use std::path::{Path, PathBuf};
 
 /// ZFS, as `zpool create` makes it.
@@ -127,6 +130,13 @@ impl Filesystem for Zfs {
 
     fn kind(&self) -> FilesystemKind {
         FilesystemKind::Block
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            consistency: Consistency::CopyOnWrite,
+            ..Capabilities::ALL
+        }
     }
 
     fn requirements(&self) -> Vec<Requirement> {

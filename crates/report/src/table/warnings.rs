@@ -25,9 +25,9 @@ pub struct Doubt {
 pub struct Unmeasured {
     /// The contender.
     pub contender: String,
-    /// The workload.
+    /// The workload; of a phase that is skipped, the phase.
     pub workload: String,
-    /// The blocks, counted from 1.
+    /// The blocks, counted from 1; empty for a phase that is skipped in all of them.
     pub blocks: Vec<u32>,
     /// `failed` or `skipped`.
     pub outcome: &'static str,
@@ -166,6 +166,33 @@ pub(super) fn unmeasured(set: &ResultSet) -> Vec<Unmeasured> {
             None => all.push(one),
         }
     }
+    all.extend(skipped_phases(set));
+    all
+}
+
+/// The phases that file systems cannot do, of contenders that ran other phases of the workload.
+fn skipped_phases(set: &ResultSet) -> Vec<Unmeasured> {
+    let plan = &set.run.plan;
+    let mut all: Vec<Unmeasured> = Vec::new();
+    for workload in &plan.workloads {
+        for contender in &plan.contenders {
+            if plan.skips_all(contender, workload).is_some() {
+                continue;
+            }
+            for skipped in plan.skipped_by(contender, workload) {
+                let phase = terms::phase(plan.workloads.len(), &workload.name, &skipped.phase);
+                all.push(Unmeasured {
+                    contender: terms::printable(&contender.label),
+                    workload: terms::printable(&phase),
+                    blocks: Vec::new(),
+                    outcome: "skipped",
+                    place: terms::printable(&skipped.requirement),
+                    reason: terms::printable(&skipped.reason),
+                    remedy: None,
+                });
+            }
+        }
+    }
     all
 }
 
@@ -179,6 +206,12 @@ impl Unmeasured {
 
     /// What failed or was skipped, in words: `xfs, untar: failed at mount in block 2`.
     pub fn heading(&self) -> String {
+        if self.blocks.is_empty() {
+            return format!(
+                "{}, {}: skipped, needs {}",
+                self.contender, self.workload, self.place
+            );
+        }
         let blocks: Vec<String> = self.blocks.iter().map(u32::to_string).collect();
         let place = match self.outcome {
             "failed" => format!("failed at {}", self.place),

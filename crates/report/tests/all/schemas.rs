@@ -57,6 +57,7 @@ fn every_run_is_what_its_schema_says_to_the_last_property() {
         bytes: fsdyno_model::Bytes(10),
         sha256: "0".repeat(64),
     };
+    varied.run.plan.skipped = vec![fixture::skipped_delete()];
     let contents = &mut varied.run.plan.contents;
     contents.insert("tar:/a".into(), content);
     varied.run.plan.disk = Some(ModelDisk {

@@ -200,3 +200,20 @@ fn two_humps_a_slow_first_block_and_repeats_that_hang_together_are_told() {
     let doubt = of_kind(&set, WarningKind::Dependent).unwrap();
     assert_eq!(doubt.places, ["xfs copy"]);
 }
+
+#[test]
+fn a_phase_that_was_skipped_is_shown_with_its_reason() {
+    let mut set = fixture::run();
+    set.run.plan.skipped = vec![fixture::skipped_delete()];
+    for cell in &mut set.cells {
+        if cell.cell.contender == 1 {
+            cell.samples.retain(|sample| sample.label != "delete");
+        }
+    }
+    for format in [Format::Terminal, Format::Markdown, Format::Html] {
+        let shown = text(&set, format, &wide(120));
+        for part in ["xfs, tree / delete: skipped", "xfs has no hard links"] {
+            assert!(shown.contains(part), "{format:?}: {part}: {shown}");
+        }
+    }
+}

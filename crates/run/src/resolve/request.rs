@@ -16,9 +16,10 @@ use super::states;
 use super::suite;
 use super::work::{short_name, stands_alone, workloads};
 use super::workers;
+use fsdyno_lab::skipped_phases;
 use fsdyno_model::{
     Bytes, Contender, ContenderSpec, CopyMethod, DeviceChoice, DiskRecord, DiskTime, GuestSize,
-    KernelChoice, LabChoice, ModelDisk, Nanos, Plan, Vary, Workload,
+    KernelChoice, LabChoice, ModelDisk, Nanos, Plan, SkippedPhase, Vary, Workload,
 };
 use std::path::{Path, PathBuf};
 
@@ -148,11 +149,13 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let counting = request.fragments.or(layers.pick(|layer| layer.fragments));
     let counting = counting.unwrap_or_default();
     runs_programs(&engine, &workloads, catalogue).map_err(ResolveError::argument("--engine"))?;
+    let skipped = skipped(&contenders, &workloads).map_err(ResolveError::argument("--fs"))?;
     let vary = length::varies(request, &layers, &workloads)?;
     let (repeats, adaptive, margin) = length::of(request, &layers, disk.as_ref(), vary)?;
     let (budget, cell_budget) = length::budgets(request, &layers)?;
     let seed = request.seed.or(layers.pick(|layer| layer.seed));
     Ok(Plan {
+        skipped,
         schema: Plan::SCHEMA,
         name,
         seed: seed.unwrap_or(DEFAULT_SEED),
@@ -182,6 +185,23 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         disk_record,
         contents: std::collections::BTreeMap::new(),
     })
+}
+
+/// The phases that contenders do not run, because their file systems cannot. At least one phase of
+/// the plan must be left.
+fn skipped(
+    contenders: &[Contender],
+    workloads: &[Workload],
+) -> Result<Vec<SkippedPhase>, ConfigError> {
+    let skipped = skipped_phases(contenders, workloads);
+    let phases: usize = workloads.iter().map(|workload| workload.phases.len()).sum();
+    match skipped.first() {
+        Some(first) if skipped.len() == contenders.len() * phases => Err(ConfigError::wrong(
+            format!("no phase of the plan can run: {}", first.reason),
+            "add a file system that can, or choose other phases",
+        )),
+        _ => Ok(skipped),
+    }
 }
 
 /// The workloads, with every parameter in its place.

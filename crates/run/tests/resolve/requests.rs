@@ -168,3 +168,34 @@ fn slips_in_options_pass_where_the_user_insists() {
     }));
     assert_eq!(labels(&plan), ["ext4:noatme"]);
 }
+
+#[test]
+fn a_phase_that_a_file_system_cannot_do_is_skipped_in_the_plan() {
+    let plan = plan(&request(|r| {
+        r.fs = vec!["ext4,exfat".to_owned()]; // example
+        r.workloads = vec!["mongo-create,mongo-symlinks".to_owned()];
+    }));
+    let skipped: Vec<_> = plan
+        .skipped
+        .iter()
+        .map(|one| (&*one.contender, &*one.phase))
+        .collect();
+    assert_eq!(skipped, [("exfat", "mongo-symlinks")]); // example
+    assert!(plan.skipped[0].reason.ends_with("has no symbolic links"));
+}
+
+#[test]
+fn a_plan_of_which_no_phase_can_run_is_refused() {
+    let alone = request(|r| {
+        r.fs = vec!["exfat".to_owned()]; // example
+        r.workloads = vec!["mongo-symlinks".to_owned()];
+    });
+    let message = told(&alone);
+    for part in [
+        "--fs",
+        "no phase of the plan can run",
+        "has no symbolic links",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}

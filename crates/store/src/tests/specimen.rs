@@ -57,6 +57,7 @@ pub(crate) fn plan() -> Plan {
         }],
     };
     Plan {
+        skipped: Vec::new(),
         schema: Plan::SCHEMA,
         name: "quick".into(),
         seed: u64::MAX,

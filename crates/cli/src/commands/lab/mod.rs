@@ -274,6 +274,7 @@ fn everything() -> Plan {
         }));
     }
     Plan {
+        skipped: Vec::new(),
         schema: Plan::SCHEMA,
         name: String::new(),
         seed: 0,

@@ -107,6 +107,12 @@ pub fn fresh(
         plan.contents = contents::read(&plan, stop)?.contents;
         return say(&plan, &preflight);
     }
+    for skipped in &plan.skipped {
+        output::note(format_args!(
+            "fsdyno: {} skips {}: {}",
+            skipped.contender, skipped.phase, skipped.reason
+        ));
+    }
     let measuring = wishes.lock.take_for(&plan, stop)?;
     let mut lab = assemble(&wishes.erase, &plan, preflight, None, stop)?;
     let read = contents::read(&plan, stop)?;

@@ -1,0 +1,216 @@
+//! What a file system can store and do, and which phases of a plan it cannot run for want of it.
+
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a file system can store and do: by its format, and by its driver in Linux 6.12.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each checked by itself"
+)]
+pub struct Capabilities {
+    /// What keeps its metadata consistent across a power cut.
+    pub consistency: Consistency,
+    /// Several names of one file: link(2).
+    pub hard_links: bool,
+    /// Symbolic links: symlink(2).
+    pub symlinks: bool,
+    /// FIFOs, sockets and device nodes: mknod(2).
+    pub special_files: bool,
+    /// The owner, the group and all permission bits of each file: chown(2), chmod(2).
+    pub owners: bool,
+    /// Extended attributes of users: setxattr(2).
+    pub xattrs: bool,
+    /// Holes that take no space on the device.
+    pub sparse_files: bool,
+    /// The size of the largest file; none where it is 2^60 bytes or more.
+    pub largest_file: Option<Bytes>,
+    /// Whether names that differ only in case are the same name.
+    pub case_folding: bool,
+    /// Which names a file can have.
+    pub names: NameRule,
+    /// The resolution of the time of last modification.
+    pub mtime_resolution: Nanos,
+}
+
+/// What keeps the metadata of a file system consistent across a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consistency {
+    /// A journal, which is replayed before or at the next mount.
+    Journal,
+    /// Blocks are never overwritten in place: the newest complete state is found at mount.
+    CopyOnWrite,
+    /// Nothing: a program has to check and repair it.
+    None,
+    /// It does not survive a power cut, or fsdyno does not know its kind.
+    Unknown,
+}
+
+impl Consistency {
+    /// The word for it in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Journal => "journal",
+            Self::CopyOnWrite => "copy-on-write",
+            Self::None => "none",
+            Self::Unknown => "-",
+        }
+    }
+}
+
+impl Capabilities {
+    /// All that POSIX and Linux define, without a limit. The capabilities of a recipe are these, with
+    /// those fields replaced that differ.
+    pub const ALL: Self = Self {
+        consistency: Consistency::Unknown,
+        hard_links: true,
+        symlinks: true,
+        special_files: true,
+        owners: true,
+        xattrs: true,
+        sparse_files: true,
+        largest_file: None,
+        case_folding: false,
+        names: NameRule::BYTES,
+        mtime_resolution: Nanos(1),
+    };
+
+    /// Why a file system called `name` cannot do what is required; none where it can.
+    pub fn lacks(&self, name: &str, required: Required) -> Option<String> {
+        let met = match required {
+            Required::HardLinks => self.hard_links,
+            Required::Symlinks => self.symlinks,
+            Required::SparseFiles => self.sparse_files,
+            Required::FileOf(size) => self.largest_file.is_none_or(|largest| size <= largest),
+        };
+        if met {
+            return None;
+        }
+        Some(match (required, self.largest_file) {
+            (Required::FileOf(size), Some(largest)) => {
+                format!(
+                    "{name} stores files of up to {largest}, and this phase makes one of {size}"
+                )
+            }
+            _ => format!("{name} has no {required}"),
+        })
+    }
+}
+
+/// Which names a file can have, beside that none contains `/` or NUL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NameRule {
+    /// Whether a name is text in UTF-8, rather than any bytes.
+    unicode: bool,
+    /// Characters that no name contains. Where there are any, none ends with a dot or a space, and
+    /// none contains a control character.
+    reserved: &'static str,
+}
+
+impl NameRule {
+    /// Any bytes, as in POSIX.
+    pub const BYTES: Self = Self {
+        unicode: false,
+        reserved: "",
+    };
+
+    /// Any text: names are stored in UTF-16.
+    pub const UNICODE: Self = Self {
+        unicode: true,
+        reserved: "",
+    };
+
+    /// Text without the characters that Windows reserves.
+    pub const WINDOWS: Self = Self {
+        unicode: true,
+        reserved: "\"*:<>?\\|",
+    };
+
+    /// Whether a file can have this name. The kernel would refuse it, or store another.
+    pub fn allows(&self, name: &[u8]) -> bool {
+        if !self.unicode {
+            return true;
+        }
+        let Ok(name) = std::str::from_utf8(name) else {
+            return false;
+        };
+        let reserved = |c: char| c.is_control() || self.reserved.contains(c);
+        self.reserved.is_empty() || !(name.ends_with(['.', ' ']) || name.chars().any(reserved))
+    }
+}
+
+/// What a phase requires of the file system that it runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Required {
+    /// Several names of one file.
+    HardLinks,
+    /// Symbolic links.
+    Symlinks,
+    /// Files with holes.
+    SparseFiles,
+    /// A file of this size.
+    FileOf(Bytes),
+}
+
+impl fmt::Display for Required {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HardLinks => f.write_str("hard links"),
+            Self::Symlinks => f.write_str("symbolic links"),
+            Self::SparseFiles => f.write_str("sparse files"),
+            Self::FileOf(size) => write!(f, "files of {size}"),
+        }
+    }
+}
+
+/// A phase that a contender does not run, because its file system cannot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedPhase {
+    /// The label of the contender.
+    pub contender: String,
+    /// The name of the workload.
+    pub workload: String,
+    /// The label of the phase.
+    pub phase: String,
+    /// What the file system lacks: `hard links`.
+    pub requirement: String,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_capability_is_named_with_its_limit() {
+        let few = Capabilities {
+            hard_links: false,
+            largest_file: Some(Bytes(1 << 32)),
+            ..Capabilities::ALL
+        };
+        let lacks = |required| few.lacks("smallfs", required);
+        assert_eq!(lacks(Required::Symlinks), None);
+        assert_eq!(lacks(Required::FileOf(Bytes(1 << 32))), None);
+        let reason = lacks(Required::HardLinks).unwrap();
+        assert_eq!(reason, "smallfs has no hard links");
+        let reason = lacks(Required::FileOf(Bytes(5 << 30))).unwrap();
+        assert!(
+            reason.contains("4.00 GiB") && reason.contains("5.00 GiB"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn names_are_refused_where_characters_are_reserved() {
+        for name in [&b"a:b"[..], b"dot.", b"blank ", b"tab\t"] {
+            assert!(!NameRule::WINDOWS.allows(name), "{name:?}");
+            assert!(NameRule::UNICODE.allows(name), "{name:?}");
+        }
+        assert!(NameRule::WINDOWS.allows("Straße.txt".as_bytes()));
+        assert!(!NameRule::UNICODE.allows(b"\xff"));
+        assert!(NameRule::BYTES.allows(b"\xff:"));
+    }
+}

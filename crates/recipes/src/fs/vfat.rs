@@ -1,0 +1,82 @@
+//! FAT with long names, of MS-DOS and Windows 95: the format of memory cards and EFI partitions.
+
+use super::plain_data::Plain;
+use crate::mkfs_options::MkfsGrammar;
+use fsdyno_model::{Bytes, Capabilities, Consistency, NameRule, Nanos};
+
+/// FAT, as mkfs.vfat makes it: FAT32 from 512 MiB on.
+pub static VFAT: Plain = Plain {
+    name: "vfat",
+    title: "file allocation table with long names, no journal: memory cards, EFI partitions",
+    capabilities: Capabilities {
+        consistency: Consistency::None,
+        hard_links: false,
+        symlinks: false,
+        special_files: false,
+        owners: false,
+        xattrs: false,
+        sparse_files: false,
+        largest_file: Some(Bytes((4 << 30) - 1)),
+        case_folding: true,
+        names: NameRule::WINDOWS,
+        mtime_resolution: Nanos(2_000_000_000),
+    },
+    // `-I`: on a whole device, without a partition.
+    mkfs: &["mkfs.vfat", "-I"],
+    grammar: &MKFS,
+    options: OPTIONS,
+    smallest: Bytes(1 << 20),
+    // `-n` changes nothing; `-v` prints the boot sector. While it is mounted it is marked as in use.
+    describe: &["fsck.vfat", "-n", "-v"],
+    check: Some((&["fsck.vfat", "-n"], &[0])),
+    // 1 means that errors were corrected (fsck.fat(8)).
+    check_at_boot: Some((&["fsck.vfat", "-a"], &[0, 1])),
+    repair: Some((&["fsck.vfat", "-a"], &[0, 1])),
+    package: "dosfstools",
+    // It has no option for its version, and prints it before the help.
+    version: "--help",
+    ..Plain::TEMPLATE
+};
+
+/// How mkfs.fat reads its options (dosfstools 4.2, mkfs.fat(8)).
+static MKFS: MkfsGrammar = MkfsGrammar {
+    short_with_value: "bDfFghilmMnrRsS",
+    long_with_value: &["codepage", "mbr", "offset", "variant"],
+    refused: &[
+        ("C", "it creates the file that it formats"),
+        ("l", "it reads a list of bad blocks from a file"),
+        ("m", "it reads a message from a file"),
+        ("help", "it makes nothing"),
+    ],
+    refused_values: &[],
+};
+
+/// Its options (the kernel's filesystems/vfat).
+const OPTIONS: &[&str] = &[
+    "uid",
+    "gid",
+    "umask",
+    "dmask",
+    "fmask",
+    "allow_utime",
+    "check",
+    "codepage",
+    "debug",
+    "discard",
+    "dos1xfloppy",
+    "errors",
+    "flush",
+    "iocharset",
+    "nfs",
+    "nonumtail",
+    "quiet",
+    "rodir",
+    "shortname",
+    "showexec",
+    "sys_immutable",
+    "time_offset",
+    "tz",
+    "uni_xlate",
+    "usefree",
+    "utf8",
+];
