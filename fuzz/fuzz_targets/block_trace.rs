@@ -1,5 +1,7 @@
-//! Runs the target `block_trace` under libFuzzer; what it checks is in `src/targets/block_trace.rs`.
+//! Runs the target `block_trace` under libFuzzer; `src/targets/block_trace.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("block_trace", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::BLOCK_TRACE, input));

@@ -1,5 +1,7 @@
-//! Runs the target `contender` under libFuzzer; what it checks is in `src/targets/contender.rs`.
+//! Runs the target `contender` under libFuzzer; `src/targets/contender.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("contender", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::CONTENDER, input));

@@ -1,5 +1,7 @@
-//! Runs the target `disk_profile` under libFuzzer; what it checks is in `src/targets/disk_profile.rs`.
+//! Runs the target `disk_profile` under libFuzzer; `src/targets/disk_profile.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("disk_profile", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::DISK_PROFILE, input));

@@ -1,5 +1,7 @@
-//! Runs the target `fuse_requests` under libFuzzer; what it checks is in `src/targets/fuse_requests.rs`.
+//! Runs the target `fuse_requests` under libFuzzer; `src/targets/fuse_requests.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("fuse_requests", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::FUSE_REQUESTS, input));

@@ -1,5 +1,7 @@
-//! Runs the target `guest_frames` under libFuzzer; what it checks is in `src/targets/guest_frames.rs`.
+//! Runs the target `guest_frames` under libFuzzer; `src/targets/guest_frames.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("guest_frames", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::GUEST_FRAMES, input));

@@ -1,5 +1,7 @@
-//! Runs the target `journal` under libFuzzer; what it checks is in `src/targets/journal.rs`.
+//! Runs the target `journal` under libFuzzer; `src/targets/journal.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("journal", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::JOURNAL, input));

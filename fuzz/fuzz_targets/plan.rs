@@ -1,5 +1,7 @@
-//! Runs the target `plan` under libFuzzer; what it checks is in `src/targets/plan.rs`.
+//! Runs the target `plan` under libFuzzer; `src/targets/plan.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("plan", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::PLAN, input));

@@ -1,5 +1,7 @@
-//! Runs the target `program_output` under libFuzzer; what it checks is in `src/targets/program_output.rs`.
+//! Runs the target `program_output` under libFuzzer; `src/targets/program_output.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("program_output", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::PROGRAM_OUTPUT, input));

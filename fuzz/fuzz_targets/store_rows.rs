@@ -1,5 +1,7 @@
-//! Runs the target `store_rows` under libFuzzer; what it checks is in `src/targets/store_rows.rs`.
+//! Runs the target `store_rows` under libFuzzer; `src/targets/store_rows.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("store_rows", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::STORE_ROWS, input));

@@ -1,5 +1,7 @@
-//! Runs the target `tar_archive` under libFuzzer; what it checks is in `src/targets/tar_archive.rs`.
+//! Runs the target `tar_archive` under libFuzzer; `src/targets/tar_archive.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("tar_archive", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::TAR_ARCHIVE, input));

@@ -1,5 +1,7 @@
-//! Runs the target `vhost_user` under libFuzzer; what it checks is in `src/targets/vhost_user.rs`.
+//! Runs the target `vhost_user` under libFuzzer; `src/targets/vhost_user.rs` holds its check.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| fsdyno_fuzz::run("vhost_user", input));
+use fsdyno_fuzz::{run, targets};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| run(&targets::VHOST_USER, input));

@@ -4,7 +4,7 @@
 //! that fails is written to `fuzz/artifacts/TARGET/` before the panic is passed on.
 
 use fsdyno_fuzz::mutate::{Random, mutated};
-use fsdyno_fuzz::{Target, find, run_target};
+use fsdyno_fuzz::{Target, find, run};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn fuzz(target: &'static Target, limit: &Limit, seed: u64) -> ExitCode {
     let begin = Instant::now();
     let mut runs = 0;
     let try_one = |input: &[u8]| {
-        let tried = catch_unwind(AssertUnwindSafe(|| run_target(target, input)));
+        let tried = catch_unwind(AssertUnwindSafe(|| run(target, input)));
         tried.is_ok() || {
             keep(&root.join("artifacts").join(target.name), input);
             false

@@ -12,6 +12,7 @@ mod claim;
 mod course;
 mod disk_use;
 mod error;
+pub mod fuzz;
 mod insert;
 mod merge;
 mod migrate;

@@ -59,7 +59,9 @@ impl Store {
             }
             Standing::Foreign(path) => {
                 let Copied { bytes, uid } = place::copy(&path)?;
-                let connection = in_memory(&bytes).map_err(fault(&path, "reading a copy of it"))?;
+                let connection = in_memory(&bytes)
+                    .and_then(read_only)
+                    .map_err(fault(&path, "reading a copy of it"))?;
                 let found = admit_whole(&path, &connection, u64::try_from(bytes.len()).ok())?;
                 (path, connection, found, Some(uid))
             }
@@ -164,11 +166,15 @@ fn looker(path: &Path, whole: bool) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A database in memory.
-fn in_memory(bytes: &[u8]) -> rusqlite::Result<Connection> {
+/// A database in memory, from the bytes of its file.
+pub(crate) fn in_memory(bytes: &[u8]) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     harden(&connection)?;
-    connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true)?;
+    connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), false)?;
+    Ok(connection)
+}
+
+fn read_only(connection: Connection) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }

@@ -1,4 +1,7 @@
 //! The targets, one file each.
+//!
+//! The binary of a target names its constant, so that it links one reader alone: libFuzzer scans all
+//! counters of a binary after each input.
 
 mod block_trace;
 mod contender;
@@ -17,33 +20,40 @@ mod vhost_user;
 
 use crate::Target;
 
-/// Bytes for readers that build small values.
+/// Memory for readers that build small values, bytes.
 const SMALL: usize = 256 << 10;
 
-/// Bytes for readers with buffers of a fixed size.
+/// Memory for readers with buffers of a fixed size, bytes.
 const BUFFERS: usize = 8 << 20;
 
-const fn target(name: &'static str, check: fn(&[u8]), memory: usize) -> Target {
-    Target {
-        name,
-        check,
-        memory,
-    }
+macro_rules! targets {
+    ($($constant:ident: $module:ident, $memory:expr;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($module), "`.")]
+            pub const $constant: Target = Target {
+                name: stringify!($module),
+                check: $module::check,
+                memory: $memory,
+            };
+        )*
+
+        /// All targets.
+        pub const ALL: &[Target] = &[$($constant),*];
+    };
 }
 
-/// All targets.
-pub const ALL: &[Target] = &[
-    target("contender", contender::check, SMALL),
-    target("plan", plan::check, BUFFERS),
-    target("disk_profile", disk_profile::check, 64 << 20),
-    target("disk_faults", disk_faults::check, 64 << 20),
-    target("block_trace", block_trace::check, BUFFERS),
-    target("tar_archive", tar_archive::check, 64 << 20),
-    target("guest_frames", guest_frames::check, BUFFERS),
-    target("vhost_user", vhost_user::check, 64 << 20),
-    target("fuse_requests", fuse_requests::check, BUFFERS),
-    target("store_rows", store_rows::check, BUFFERS),
-    target("program_json", program_json::check, SMALL),
-    target("program_output", program_output::check, SMALL),
-    target("journal", journal::check, SMALL),
-];
+targets! {
+    CONTENDER: contender, SMALL;
+    PLAN: plan, BUFFERS;
+    DISK_PROFILE: disk_profile, 64 << 20;
+    DISK_FAULTS: disk_faults, 64 << 20;
+    BLOCK_TRACE: block_trace, BUFFERS;
+    TAR_ARCHIVE: tar_archive, 64 << 20;
+    GUEST_FRAMES: guest_frames, BUFFERS;
+    VHOST_USER: vhost_user, 64 << 20;
+    FUSE_REQUESTS: fuse_requests, BUFFERS;
+    STORE_ROWS: store_rows, BUFFERS;
+    PROGRAM_JSON: program_json, SMALL;
+    PROGRAM_OUTPUT: program_output, SMALL;
+    JOURNAL: journal, SMALL;
+}

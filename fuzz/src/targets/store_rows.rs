@@ -1,25 +1,34 @@
-//! Rows of a store that another wrote: any value in any column, and text that was changed in place.
-//! The schema has lost its constraints, as that of a hostile file may have. Runs and series are
-//! read or refused, and two readers of the same rows agree.
+//! Rows of a store that another program wrote: any value in any column, and text that is changed in
+//! place. The schema has no constraints, as that of a hostile file may have none. Runs and series
+//! are read or refused, and two readers of the same rows agree.
 
 use crate::bytes::Input;
-use fsdyno_store::Store;
+use fsdyno_model::{CellRecord, Outcome};
+use fsdyno_store::{Store, fuzz};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
+use specimen::{bare, cells, cut_with_losses, cut_without_losses, measured, run, series};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A run and a series, in the oldest schema that this target was written for.
-const SEED: &str = include_str!("../../seeds/store.sql");
+#[path = "../../../crates/store/src/tests/specimen.rs"]
+#[expect(dead_code, reason = "the tests of the store use all of it")]
+mod specimen;
 
-/// The run of the seed.
+/// The id of the run.
 const RUN: &str = "r";
 
 /// The most changes of an input.
 const MOST: usize = 8;
+
+/// The longest output of a recorded command, bytes: reading it back checks no more than this does.
+const LONGEST_OUTPUT: usize = 64;
+
+/// Statements that stay prepared: two for each column that is changed, and those of the store.
+const STATEMENTS: usize = 1024;
 
 /// A table: its columns that are changed, and the key of each row.
 struct Table {
@@ -29,16 +38,18 @@ struct Table {
     rows: Vec<Vec<Value>>,
 }
 
-/// The store, and who changes it.
+/// A store in memory whose rows are changed.
 struct Bench {
     store: Store,
-    writer: Connection,
     tables: Vec<Table>,
     series: String,
 }
 
-/// A value that was changed: the statement that sets it, and what it was.
-type Changed = (String, Vec<Value>);
+/// A value that was changed: its table, and the statement that restores it with its parameters.
+type Changed = (String, String, Vec<Value>);
+
+/// The tables of series.
+const SERIES: [&str; 2] = ["series", "cut"];
 
 thread_local! {
     static BENCH: OnceCell<Bench> = const { OnceCell::new() };
@@ -46,9 +57,46 @@ thread_local! {
 
 pub fn check(input: &[u8]) {
     BENCH.with(|bench| {
-        let bench = bench.get_or_init(|| Bench::new().expect("the seed is a store"));
+        let bench = bench.get_or_init(|| Bench::new().expect("a store of known rows"));
         bench.check(&mut Input(input));
     });
+}
+
+/// A cell of each outcome, the first with rows in every table.
+fn records() -> Vec<CellRecord> {
+    let mut measured = measured(0);
+    for command in &mut measured.commands {
+        let end = command.stdout.floor_char_boundary(LONGEST_OUTPUT);
+        command.stdout.truncate(end);
+    }
+    measured.commands.truncate(3);
+    let skipped = |record: &CellRecord| matches!(record.outcome, Outcome::Skipped { .. });
+    let others = cells().into_iter();
+    let skipped = others.clone().find(skipped);
+    let failed = others
+        .rev()
+        .find(|one| matches!(one.outcome, Outcome::Failed(_)));
+    let outcomes = skipped.into_iter().chain(failed);
+    let others = (1..)
+        .zip(outcomes)
+        .map(|(index, one)| bare(index, one.outcome));
+    std::iter::once(measured).chain(others).collect()
+}
+
+/// Records a run and a series in a new store; the id of the series.
+fn fill(path: &Path) -> Result<String, fsdyno_store::StoreError> {
+    let mut store = Store::open(path)?;
+    store.begin(&run(RUN, 1))?;
+    for record in records() {
+        store.record(RUN, &record)?;
+    }
+    let mut begun = series(2);
+    begun.disk = run(RUN, 1).plan.disk;
+    store.begin_series(&mut begun)?;
+    let label = begun.contenders[0].label.clone();
+    store.record_cut(&begun.id, &cut_with_losses(&label, 1))?;
+    store.record_cut(&begun.id, &cut_without_losses(&label, 2))?;
+    Ok(begun.id)
 }
 
 impl Bench {
@@ -59,32 +107,28 @@ impl Bench {
             .create(&folder)
             .expect("a folder in memory");
         let path = folder.join("store.db");
-        Connection::open(&path)?.execute_batch(SEED)?;
-        drop(Store::open(&path).expect("the seed is a store"));
-        let store = Store::open_existing_read_only(&path).expect("the seed is a store");
-        let writer = Connection::open(&path)?;
-        // Without the constraints that another would leave out.
-        writer.execute_batch(
-            "PRAGMA journal_mode = WAL;
-             PRAGMA synchronous = OFF;
+        let series = fill(&path).expect("known rows are stored");
+        remove_constraints(&Connection::open(&path)?)?;
+        let bytes = std::fs::read(&path).expect("a file in memory");
+        std::fs::remove_dir_all(&folder).expect("a folder in memory");
+        let store = fuzz::store_in_memory(&bytes)?;
+        let connection = fuzz::connection(&store);
+        // Changes break the constraints that a hostile file does not have.
+        connection.execute_batch(
+            "PRAGMA journal_mode = MEMORY;
              PRAGMA foreign_keys = OFF;
-             PRAGMA ignore_check_constraints = ON;
-             PRAGMA writable_schema = ON;
-             UPDATE sqlite_schema SET sql = replace(replace(replace(replace(sql,
-                 'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')'),
-                 'IS NOT NULL', 'NOTNULL'), ' NOT NULL', '');
-             PRAGMA writable_schema = RESET;",
+             PRAGMA ignore_check_constraints = ON;",
         )?;
-        let series = store.series().expect("it is whole").remove(0).id;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let bench = Self {
-            tables: tables(&writer)?,
+            tables: tables(connection)?,
             store,
-            writer,
             series,
         };
-        assert!(bench.read(), "the seed cannot be read");
-        // It stays open, and nothing is left behind.
-        std::fs::remove_dir_all(&folder).expect("a folder in memory");
+        assert!(
+            bench.read_run() && bench.read_series(),
+            "unchanged rows cannot be read"
+        );
         Ok(bench)
     }
 
@@ -96,14 +140,21 @@ impl Bench {
             }
             changed.extend(self.change(input));
         }
-        self.read();
-        for (statement, values) in changed.into_iter().rev() {
+        // No row of a series is read with a run, and none of a run with a series.
+        let of_series = |(table, ..): &Changed| SERIES.contains(&table.as_str());
+        if changed.iter().any(of_series) {
+            self.read_series();
+        }
+        if !changed.iter().all(of_series) {
+            self.read_run();
+        }
+        for (_, statement, values) in changed.into_iter().rev() {
             assert_eq!(self.execute(&statement, &values), Ok(1));
         }
     }
 
     fn execute(&self, statement: &str, values: &[Value]) -> rusqlite::Result<usize> {
-        let mut statement = self.writer.prepare_cached(statement)?;
+        let mut statement = fuzz::connection(&self.store).prepare_cached(statement)?;
         statement.execute(params_from_iter(values))
     }
 
@@ -116,7 +167,8 @@ impl Bench {
         );
         let (name, key) = (&table.name, table.key.join(" IS ? AND "));
         let query = format!("SELECT {column} FROM {name} WHERE {key} IS ?");
-        let mut query = self.writer.prepare_cached(&query).expect("a column");
+        let connection = fuzz::connection(&self.store);
+        let mut query = connection.prepare_cached(&query).expect("a column");
         let before: Value = query
             .query_row(params_from_iter(row), |row| row.get(0))
             .ok()?;
@@ -138,20 +190,37 @@ impl Bench {
         let with = |value| std::iter::once(value).chain(row.iter().cloned()).collect();
         let values: Vec<Value> = with(value);
         let updated = self.execute(&statement, &values) == Ok(1);
-        updated.then(|| (statement, with(before)))
+        updated.then(|| (name.clone(), statement, with(before)))
     }
 
-    /// Reads everything there is; whether all of it can be read.
-    fn read(&self) -> bool {
-        let store = &self.store;
-        let lists = store.runs().is_ok() && store.series().is_ok();
-        let (run, recorded) = (store.load(RUN), store.recorded(RUN));
+    /// Reads the run in every way; whether all of it can be read.
+    fn read_run(&self) -> bool {
+        let listed = self.store.runs().is_ok();
+        let (run, recorded) = (self.store.load(RUN), self.store.recorded(RUN));
         if let (Ok(run), Ok(recorded)) = (&run, &recorded) {
             let indices = run.cells.iter().map(|record| record.cell.index);
             assert_eq!(&indices.collect::<BTreeSet<_>>(), recorded);
         }
-        lists && run.is_ok() && store.load_series(&self.series).is_ok()
+        listed && run.is_ok()
     }
+
+    /// Reads the series in every way; whether all of it can be read.
+    fn read_series(&self) -> bool {
+        let listed = self.store.series().is_ok();
+        self.store.load_series(&self.series).is_ok() && listed
+    }
+}
+
+/// Takes the types and checks of all columns out of a schema, and leaves no log of transactions.
+fn remove_constraints(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "PRAGMA journal_mode = DELETE;
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = replace(replace(replace(replace(sql,
+             'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')'),
+             'IS NOT NULL', 'NOTNULL'), ' NOT NULL', '');
+         PRAGMA writable_schema = OFF;",
+    )
 }
 
 fn pick<T>(from: &[T], number: u8) -> Option<&T> {
@@ -159,16 +228,16 @@ fn pick<T>(from: &[T], number: u8) -> Option<&T> {
 }
 
 /// The tables with rows. Keys are not changed, so that every row is found again.
-fn tables(writer: &Connection) -> rusqlite::Result<Vec<Table>> {
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let query = "SELECT name, sql LIKE '%WITHOUT ROWID%' FROM sqlite_schema
                  WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
-    let mut statement = writer.prepare(query)?;
+    let mut statement = connection.prepare(query)?;
     let named = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut tables = Vec::new();
     for named in named {
         let (name, keyed): (String, bool) = named?;
         let columns = format!("SELECT name, pk > 0 FROM pragma_table_info('{name}')");
-        let mut columns = writer.prepare(&columns)?;
+        let mut columns = connection.prepare(&columns)?;
         let columns = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let columns: Vec<(String, bool)> = columns.collect::<rusqlite::Result<_>>()?;
         let of = |key: bool| columns.iter().filter(move |column| column.1 == key);
@@ -179,7 +248,8 @@ fn tables(writer: &Connection) -> rusqlite::Result<Vec<Table>> {
             vec!["rowid".to_owned()]
         };
         let width = key.len();
-        let mut rows = writer.prepare(&format!("SELECT {} FROM {name} LIMIT 8", key.join(", ")))?;
+        let mut rows =
+            connection.prepare(&format!("SELECT {} FROM {name} LIMIT 8", key.join(", ")))?;
         let rows = rows.query_map([], |row| (0..width).map(|at| row.get(at)).collect())?;
         tables.push(Table {
             columns: names(false),

@@ -1,96 +1,13 @@
 //! Series of cuts: what goes in comes out, beside runs and apart from them.
 
-use super::{WorkDir, specimen};
+use super::WorkDir;
+use super::specimen::{self, cut_with_losses, cut_without_losses, series};
 use crate::{Named, Store, StoreError};
-use fsdyno_model::{
-    Bytes, CacheLoss, Contender, GuestSize, Judgement, LabChoice, Loss, ModelDisk, Nanos, PowerCut,
-    Provenance, Recovery, Series, SeriesInfo, StopReason,
-};
+use fsdyno_model::{ModelDisk, PowerCut, Recovery, Series, StopReason};
 use std::os::unix::ffi::OsStringExt as _;
 
-fn info(started_unix_ns: u64) -> SeriesInfo {
-    let contender = |name: &str| Contender {
-        lab: LabChoice::Uml,
-        ..Contender::plain(name)
-    };
-    SeriesInfo {
-        id: String::new(),
-        started_unix_ns,
-        ended_unix_ns: None,
-        stop: None,
-        contenders: vec![contender("ext2"), contender("xfs")],
-        cuts_planned: 2,
-        seed: u64::MAX,
-        guest: GuestSize {
-            memory: Bytes(256 << 20),
-            kernel: Some(fsdyno_model::KernelChoice::Lab),
-            processors: Some(2),
-        },
-        disk: None,
-        work_dir: "/var/tmp/a b".into(),
-        provenance: Provenance {
-            kernel: "Linux 6.1".into(),
-            root: true,
-            uid: Some(1000),
-            ..Provenance::default()
-        },
-        command_line: vec!["fsdyno".into(), "crash".into()],
-    }
-}
-
-fn whole(contender: &str, number: u32) -> PowerCut {
-    PowerCut {
-        contender: contender.into(),
-        number,
-        seed: 7,
-        guest: "Linux 6.1 (User-mode Linux), #1".into(),
-        after_ns: Nanos(1_500_000_000),
-        acknowledged: 400,
-        disk: None,
-        recovery: Recovery {
-            took_ns: Nanos(9_000_000),
-            judgement: Some(Judgement {
-                files: 30,
-                ..Judgement::default()
-            }),
-            clean: Some(true),
-            ..Recovery::default()
-        },
-        images: Vec::new(),
-    }
-}
-
-/// Everything that can be told of a cut.
-fn lossy(contender: &str, number: u32) -> PowerCut {
-    let mut cut = whole(contender, number);
-    let judgement = Judgement {
-        files: 30,
-        lost: [(Loss::Missing, 2), (Loss::Torn, 1)].into(),
-        told: vec!["a/b: missing".into()],
-    };
-    cut.recovery = Recovery {
-        took_ns: Nanos(u64::MAX),
-        corrected_by: Some("e2fsck -y".into()),
-        refused: Some("bad magic".into()),
-        beyond_repair: None,
-        as_left: Some(judgement.clone()),
-        judgement: Some(judgement),
-        clean: Some(false),
-        found: Some("inode 12".into()),
-    };
-    cut.images = vec!["/var/tmp/x y.img".into()];
-    cut.disk = Some(CacheLoss {
-        lost: 3,
-        torn: 1,
-        sectors_lost: 900,
-        digest: "00ff".into(),
-        ..CacheLoss::default()
-    });
-    cut
-}
-
-fn hopeless(contender: &str, number: u32) -> PowerCut {
-    let mut cut = whole(contender, number);
+fn cut_beyond_repair(contender: &str, number: u32) -> PowerCut {
+    let mut cut = cut_without_losses(contender, number);
     cut.recovery = Recovery {
         beyond_repair: Some("the guest died".into()),
         ..Recovery::default()
@@ -102,7 +19,7 @@ fn hopeless(contender: &str, number: u32) -> PowerCut {
 fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
-    let mut begun = info(u64::MAX);
+    let mut begun = series(u64::MAX);
     begun.disk = Some(ModelDisk {
         profile: "mine".into(),
         text: "queue_depth = 1".into(),
@@ -111,10 +28,10 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
     });
     store.begin_series(&mut begun).unwrap();
     let cuts = vec![
-        whole("xfs", 1),
-        lossy("ext2", 1),
-        hopeless("xfs", 2),
-        whole("ext2", 2),
+        cut_without_losses("xfs", 1),
+        cut_with_losses("ext2", 1),
+        cut_beyond_repair("xfs", 2),
+        cut_without_losses("ext2", 2),
     ];
     for cut in &cuts {
         store.record_cut(&begun.id, cut).unwrap();
@@ -124,12 +41,12 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
         .unwrap();
     begun.ended_unix_ns = Some(99);
     begun.stop = Some(StopReason::Interrupted);
-    let series = Series {
+    let recorded = Series {
         schema: Series::SCHEMA,
         info: begun.clone(),
         cuts,
     };
-    assert_eq!(store.load_series(&begun.id).unwrap(), series);
+    assert_eq!(store.load_series(&begun.id).unwrap(), recorded);
     let summary = &store.series().unwrap()[0];
     assert_eq!(summary.contenders, ["ext2", "xfs"]);
     let counts = (summary.cuts_recorded, summary.cuts_planned, summary.losing);
@@ -141,12 +58,14 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
         taker.merge(&work_dir.path()).unwrap().taken,
         [begun.id.clone()]
     );
-    assert_eq!(taker.load_series(&begun.id).unwrap(), series);
+    assert_eq!(taker.load_series(&begun.id).unwrap(), recorded);
     assert_eq!(
         taker.merge(&work_dir.path()).unwrap().known,
         [begun.id.clone()]
     );
-    taker.record_cut(&begun.id, &whole("xfs", 3)).unwrap();
+    taker
+        .record_cut(&begun.id, &cut_without_losses("xfs", 3))
+        .unwrap();
     assert_eq!(taker.merge(&work_dir.path()).unwrap().differing, [begun.id]);
 }
 
@@ -154,16 +73,26 @@ fn a_series_comes_back_as_it_went_in_in_the_order_of_its_cuts() {
 fn a_cut_of_nobody_and_one_that_was_recorded_are_refused_and_leave_nothing() {
     let work_dir = WorkDir::new();
     let mut store = work_dir.open();
-    let mut begun = info(1);
+    let mut begun = series(1);
     store.begin_series(&mut begun).unwrap();
-    store.record_cut(&begun.id, &whole("xfs", 1)).unwrap();
-    let nobody = store.record_cut(&begun.id, &whole("jfs", 1)).unwrap_err();
+    store
+        .record_cut(&begun.id, &cut_without_losses("xfs", 1))
+        .unwrap();
+    let nobody = store
+        .record_cut(&begun.id, &cut_without_losses("jfs", 1))
+        .unwrap_err();
     assert!(matches!(nobody, StoreError::Unstorable { .. }), "{nobody}");
-    assert!(store.record_cut(&begun.id, &whole("xfs", 1)).is_err());
-    let unknown = store.record_cut("none", &whole("xfs", 2)).unwrap_err();
+    assert!(
+        store
+            .record_cut(&begun.id, &cut_without_losses("xfs", 1))
+            .is_err()
+    );
+    let unknown = store
+        .record_cut("none", &cut_without_losses("xfs", 2))
+        .unwrap_err();
     assert!(matches!(unknown, StoreError::NoSuchRun { .. }), "{unknown}");
     assert_eq!(store.load_series(&begun.id).unwrap().cuts.len(), 1);
-    let mut odd = info(1);
+    let mut odd = series(1);
     odd.work_dir = std::ffi::OsString::from_vec(b"/tmp/\xff".to_vec()).into();
     let error = store.begin_series(&mut odd).unwrap_err();
     assert!(error.to_string().contains("not UTF-8"), "{error}");
@@ -178,14 +107,14 @@ fn runs_and_series_have_names_apart_and_last_is_what_was_begun_last_of_both() {
     run.plan.name = Series::NAME.into();
     run.started_unix_ns = 60_000_000_000;
     store.begin_named(&mut run).unwrap();
-    let mut series = info(61_000_000_000);
-    store.begin_series(&mut series).unwrap();
-    assert_eq!(series.id, format!("{}-2", run.id));
+    let mut begun = series(61_000_000_000);
+    store.begin_series(&mut begun).unwrap();
+    assert_eq!(begun.id, format!("{}-2", run.id));
     let named = |store: &Store, name: &str| store.resolve_any(name).unwrap();
-    assert_eq!(named(&store, "last"), Named::Series(series.id.clone()));
+    assert_eq!(named(&store, "last"), Named::Series(begun.id.clone()));
     assert_eq!(named(&store, &run.id), Named::Run(run.id.clone()));
-    assert_eq!(named(&store, "crash-2"), Named::Series(series.id.clone()));
+    assert_eq!(named(&store, "crash-2"), Named::Series(begun.id.clone()));
     // Only runs go on, so that only they are meant there.
     assert_eq!(store.resolve("last").unwrap(), run.id);
-    assert!(store.load(&series.id).is_err() && store.load_series(&run.id).is_err());
+    assert!(store.load(&begun.id).is_err() && store.load_series(&run.id).is_err());
 }

@@ -1,13 +1,15 @@
-//! A run in which every field of the model is set, and every variant occurs: for tests.
+//! A run and a series in which every field of the model is set and every variant occurs. The tests
+//! of the store and the fuzz target `store_rows` use them.
 
 use fsdyno_model::disk_use::{Causes, Tallied, Work};
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::{
-    Better, Bytes, CacheEvidence, CacheState, Cell, CellRecord, CommandRecord, Contender,
-    CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse, Effective,
-    Failure, Figure, Fragmentation, Frequency, InitialState, LatencyDistribution, LayoutChoice,
-    Nanos, Observed, OtherIo, Outcome, PhasePlan, Plan, Pressure, Progress, Provenance, RunInfo,
-    Sample, Slice, Stage, StopReason, Tally, Traced, Waits, Warning, WarningKind, Workload,
+    Better, Bytes, CacheEvidence, CacheLoss, CacheState, Cell, CellRecord, CommandRecord,
+    Contender, CopyMethod, CpuUse, DatasetChoice, DeviceChoice, DeviceUse, DiskFigures, DiskUse,
+    Effective, Failure, Figure, Fragmentation, Frequency, GuestSize, InitialState, Judgement,
+    LabChoice, LatencyDistribution, LayoutChoice, Loss, ModelDisk, Nanos, Observed, OtherIo,
+    Outcome, PhasePlan, Plan, PowerCut, Pressure, Progress, Provenance, Recovery, RunInfo, Sample,
+    SeriesInfo, Slice, Stage, StopReason, Tally, Traced, Waits, Warning, WarningKind, Workload,
 };
 
 const STAGES: [Stage; 10] = [
@@ -79,7 +81,7 @@ pub(crate) fn plan() -> Plan {
                     age: 3,
                 },
                 handicap_permille: 50,
-                lab: fsdyno_model::LabChoice::Uml,
+                lab: LabChoice::Uml,
             },
             Contender {
                 label: ODD.into(),
@@ -126,8 +128,8 @@ pub(crate) fn plan() -> Plan {
         }),
         margin: 0.05,
         fragments_floor: Bytes(16_385),
-        guest: Some(fsdyno_model::GuestSize::default()),
-        disk: Some(fsdyno_model::ModelDisk {
+        guest: Some(GuestSize::default()),
+        disk: Some(ModelDisk {
             faults: Some("seed = 7\n".into()),
             time: fsdyno_model::DiskTime::Real,
             profile: "null".into(),
@@ -453,4 +455,87 @@ pub(crate) fn cells() -> Vec<CellRecord> {
         ));
     }
     cells
+}
+
+/// A series of power cuts that begins.
+pub(crate) fn series(started_unix_ns: u64) -> SeriesInfo {
+    let contender = |name: &str| Contender {
+        lab: LabChoice::Uml,
+        ..Contender::plain(name)
+    };
+    SeriesInfo {
+        id: String::new(),
+        started_unix_ns,
+        ended_unix_ns: None,
+        stop: None,
+        contenders: vec![contender("ext2"), contender("xfs")],
+        cuts_planned: 2,
+        seed: u64::MAX,
+        guest: GuestSize {
+            memory: Bytes(256 << 20),
+            kernel: Some(fsdyno_model::KernelChoice::Lab),
+            processors: Some(2),
+        },
+        disk: None,
+        work_dir: "/var/tmp/a b".into(),
+        provenance: Provenance {
+            kernel: "Linux 6.1".into(),
+            root: true,
+            uid: Some(1000),
+            ..Provenance::default()
+        },
+        command_line: vec!["fsdyno".into(), "crash".into()],
+    }
+}
+
+/// A power cut after which nothing is missing.
+pub(crate) fn cut_without_losses(contender: &str, number: u32) -> PowerCut {
+    PowerCut {
+        contender: contender.into(),
+        number,
+        seed: 7,
+        guest: "Linux 6.1 (User-mode Linux), #1".into(),
+        after_ns: Nanos(1_500_000_000),
+        acknowledged: 400,
+        disk: None,
+        recovery: Recovery {
+            took_ns: Nanos(9_000_000),
+            judgement: Some(Judgement {
+                files: 30,
+                ..Judgement::default()
+            }),
+            clean: Some(true),
+            ..Recovery::default()
+        },
+        images: Vec::new(),
+    }
+}
+
+/// A power cut with every field set.
+pub(crate) fn cut_with_losses(contender: &str, number: u32) -> PowerCut {
+    let mut cut = cut_without_losses(contender, number);
+    let judgement = Judgement {
+        files: 30,
+        lost: [(Loss::Missing, 2), (Loss::Torn, 1)].into(),
+        told: vec!["a/b: missing".into()],
+    };
+    cut.recovery = Recovery {
+        took_ns: Nanos(u64::MAX),
+        corrected_by: Some("e2fsck -y".into()),
+        refused: Some("bad magic".into()),
+        beyond_repair: None,
+        as_left: Some(judgement.clone()),
+        judgement: Some(judgement),
+        clean: Some(false),
+        found: Some("inode 12".into()),
+    };
+    cut.images = vec!["/var/tmp/x y.img".into()];
+    cut.disk = Some(CacheLoss {
+        lost: 3,
+        torn: 1,
+        sectors_lost: 900,
+        digest: "00ff".into(),
+        ..CacheLoss::default()
+    });
+    cut
 }
