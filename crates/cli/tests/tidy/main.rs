@@ -6,6 +6,7 @@
 mod crates;
 mod form;
 mod fuzz;
+mod links;
 mod paths;
 mod reach;
 mod references;
