@@ -5,7 +5,7 @@ use fsdyno_host::last_lines::LastLines;
 use std::io::Read;
 
 /// What a kernel prints when it or a program cannot continue, and the first process before it.
-const DYING: [&str; 5] = [
+const CRASH_MARKS: [&str; 5] = [
     "Kernel panic",
     "BUG:",
     "Oops",
@@ -28,7 +28,7 @@ impl Console {
         let lines = self.0.kept();
         let crash = lines
             .iter()
-            .position(|line| DYING.iter().any(|mark| line.contains(mark)));
+            .position(|line| CRASH_MARKS.iter().any(|mark| line.contains(mark)));
         let first = crash.unwrap_or(lines.len().saturating_sub(count));
         let shown = lines.into_iter().skip(first).filter(|line| !is_trace(line));
         shown.take(count).collect()

@@ -14,10 +14,10 @@ const NUMBER_AT: u32 = 0;
 /// The guest's own programs are not concerned: their system calls are those of the guest.
 pub fn make_deterministic(command: &mut Command) {
     // SAFETY: between fork and exec the closure makes three system calls and allocates nothing.
-    unsafe { command.pre_exec(become_alike) };
+    unsafe { command.pre_exec(make_deterministic_in_child) };
 }
 
-fn become_alike() -> io::Result<()> {
+fn make_deterministic_in_child() -> io::Result<()> {
     // SAFETY: it takes a number, and changes how this process is laid out when it execs.
     let laid = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
     if laid == -1 {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_program_has_no_entropy_of_the_kernel_and_the_same_addresses_each_time() {
-        let said = || {
+        let written = || {
             let mut command = Command::new("sh");
             let script = "grep -e Seccomp: -e NoNewPrivs: /proc/self/status; \
                           grep -F '[stack]' /proc/self/maps";
@@ -78,9 +78,9 @@ mod tests {
             assert!(output.status.success(), "{output:?}");
             String::from_utf8(output.stdout).unwrap()
         };
-        let first = said();
+        let first = written();
         assert!(first.contains("Seccomp:\t2"), "{first}");
         assert!(first.contains("NoNewPrivs:\t1"), "{first}");
-        assert_eq!(first, said());
+        assert_eq!(first, written());
     }
 }

@@ -26,18 +26,18 @@ const LINE: &str = "/dev/ttyS0";
 const PORTS: &str = "/sys/class/virtio-ports";
 
 /// How long it may take until they are there.
-const PORTS_COME: Duration = Duration::from_secs(60);
+const PORTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Something the guest could not do to settle in.
 #[derive(Debug, thiserror::Error)]
 #[error("the guest cannot {act}: {cause}")]
-pub struct Unsettled {
+pub struct GuestInitError {
     act: String,
     #[source]
     cause: io::Error,
 }
 
-impl Unsettled {
+impl GuestInitError {
     /// What could not be done.
     pub fn at<E: Into<io::Error>>(act: impl Into<String>) -> impl FnOnce(E) -> Self {
         let act = act.into();
@@ -55,7 +55,7 @@ pub fn is_first() -> bool {
 
 /// Mounts what every program expects, makes [`PLACE`], and teaches the kernel where its modules
 /// lie. Returns the directory that may be worked in.
-pub fn settle() -> Result<PathBuf, Unsettled> {
+pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     qemu::entry::enter_root()?;
     for (fstype, target) in [
         ("proc", "/proc"),
@@ -67,7 +67,7 @@ pub fn settle() -> Result<PathBuf, Unsettled> {
         match mount(fstype, target, fstype, MountFlags::empty(), None) {
             // The kernel has mounted it already.
             Ok(()) | Err(Errno::BUSY) => {}
-            Err(error) => return Err(Unsettled::at(format!("mount {target}"))(error)),
+            Err(error) => return Err(GuestInitError::at(format!("mount {target}"))(error)),
         }
     }
     // A devtmpfs has none of these; shells and programs expect them.
@@ -77,7 +77,7 @@ pub fn settle() -> Result<PathBuf, Unsettled> {
     ] {
         match symlink(target, link) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Unsettled::at(format!("make {link}"))(error));
+                return Err(GuestInitError::at(format!("make {link}"))(error));
             }
             _ => {}
         }
@@ -85,19 +85,20 @@ pub fn settle() -> Result<PathBuf, Unsettled> {
     let place = PathBuf::from(PLACE);
     let temporary = place.join("tmp");
     fs::create_dir_all(&temporary)
-        .map_err(Unsettled::at(format!("make {}", temporary.display())))?;
+        .map_err(GuestInitError::at(format!("make {}", temporary.display())))?;
     if lab() == LabChoice::Qemu {
-        speak_for_udev().map_err(Unsettled::at("tell of its disks"))?;
+        write_udev_database().map_err(GuestInitError::at("tell of its disks"))?;
     }
     if let Some(modules) = std::env::var_os(MODULES) {
-        teach_modules(&place, Path::new(&modules)).map_err(Unsettled::at("find its modules"))?;
+        configure_modprobe(&place, Path::new(&modules))
+            .map_err(GuestInitError::at("find its modules"))?;
     }
     Ok(place)
 }
 
 /// Says of the disks, and of the partitions they may get, that they are ready: what makes partitions
 /// waits until udev's own database says so, with a link, and a guest has no udev.
-fn speak_for_udev() -> io::Result<()> {
+fn write_udev_database() -> io::Result<()> {
     /// Of a virtio disk: itself and its partitions.
     const NUMBERS: u32 = 16;
     /// Where the links are.
@@ -121,8 +122,11 @@ fn speak_for_udev() -> io::Result<()> {
                 0 => name.clone(),
                 partition => format!("{name}{partition}"),
             };
-            let told = format!("S:{LINKS}/{node}\nI:1\n");
-            fs::write(database.join(format!("b{major}:{}", first + number)), told)?;
+            let reported = format!("S:{LINKS}/{node}\nI:1\n");
+            fs::write(
+                database.join(format!("b{major}:{}", first + number)),
+                reported,
+            )?;
             symlink(Path::new("/dev").join(&node), links.join(&node))?;
         }
     }
@@ -138,18 +142,18 @@ const DIRTY: [(&str, u64); 2] = [
 
 /// Has the kernel write back by how much memory there is. By default it goes by what is free, and how
 /// much that is depends on whatever its programs did before.
-pub fn write_back_alike() -> Result<(), Unsettled> {
+pub fn set_dirty_limits() -> Result<(), GuestInitError> {
     let about = rustix::system::sysinfo();
     let memory = (about.totalram as u64).saturating_mul(u64::from(about.mem_unit));
     for (file, part) in DIRTY {
         fs::write(file, (memory / part).to_string())
-            .map_err(Unsettled::at(format!("set {file}")))?;
+            .map_err(GuestInitError::at(format!("set {file}")))?;
     }
     Ok(())
 }
 
 /// Has the kernel load modules from where they lie on the host, which need not be `/lib/modules`.
-fn teach_modules(place: &Path, modules: &Path) -> io::Result<()> {
+fn configure_modprobe(place: &Path, modules: &Path) -> io::Result<()> {
     let release = rustix::system::uname();
     let release = release.release().to_string_lossy().into_owned();
     let folder = place.join("lib/modules");
@@ -179,17 +183,17 @@ pub fn disk(number: usize) -> PathBuf {
 }
 
 /// Opens the line to the host: bytes as they are, nothing echoed.
-pub fn channel() -> Result<File, Unsettled> {
+pub fn channel() -> Result<File, GuestInitError> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = |path: &Path| {
         let line = open(path, flags, Mode::empty());
-        line.map_err(Unsettled::at(format!("open {}", path.display())))
+        line.map_err(GuestInitError::at(format!("open {}", path.display())))
     };
     if lab() == LabChoice::Qemu {
         return opened(&port()?).map(File::from);
     }
     let line = opened(Path::new(LINE))?;
-    let failed = || Unsettled::at(format!("make {LINE} raw"));
+    let failed = || GuestInitError::at(format!("make {LINE} raw"));
     let mut attributes = tcgetattr(&line).map_err(failed())?;
     attributes.make_raw();
     tcsetattr(&line, OptionalActions::Now, &attributes).map_err(failed())?;
@@ -197,8 +201,8 @@ pub fn channel() -> Result<File, Unsettled> {
 }
 
 /// The port that is the line to the host. The kernel finds its ports one after the other.
-fn port() -> Result<PathBuf, Unsettled> {
-    let deadline = Instant::now() + PORTS_COME;
+fn port() -> Result<PathBuf, GuestInitError> {
+    let deadline = Instant::now() + PORTS_TIMEOUT;
     loop {
         let ports = fs::read_dir(PORTS).into_iter().flatten().flatten();
         let named = |port: &fs::DirEntry| {
@@ -213,7 +217,7 @@ fn port() -> Result<PathBuf, Unsettled> {
         }
         if Instant::now() >= deadline {
             let missing = io::Error::from(io::ErrorKind::NotFound);
-            return Err(Unsettled::at(format!("find {LINE_NAME} in {PORTS}"))(
+            return Err(GuestInitError::at(format!("find {LINE_NAME} in {PORTS}"))(
                 missing,
             ));
         }
@@ -222,14 +226,14 @@ fn port() -> Result<PathBuf, Unsettled> {
 }
 
 /// Runs a shell on the console of the guest, until the user leaves it.
-pub fn shell() -> Result<(), Unsettled> {
+pub fn shell() -> Result<(), GuestInitError> {
     let terminal = match lab() {
         LabChoice::Qemu => "/dev/ttyS0",
         _ => "/dev/tty0",
     };
     let console = || {
         let file = fs::OpenOptions::new().read(true).write(true).open(terminal);
-        file.map_err(Unsettled::at(format!("open {terminal}")))
+        file.map_err(GuestInitError::at(format!("open {terminal}")))
     };
     // In a session of its own with that terminal, so that Ctrl-C reaches what it runs.
     Command::new("setsid")
@@ -240,7 +244,7 @@ pub fn shell() -> Result<(), Unsettled> {
         .stderr(console()?)
         .status()
         .map(drop)
-        .map_err(Unsettled::at("run a shell"))
+        .map_err(GuestInitError::at("run a shell"))
 }
 
 /// Ends the guest. What is mounted has been unmounted by those who mounted it.

@@ -39,9 +39,11 @@ mod tests {
     #[test]
     fn what_is_started_meanwhile_shares_its_processor_and_what_comes_after_does_not() {
         let allowed = || {
-            let told = Command::new("cat").arg("/proc/self/status").output();
-            let told = String::from_utf8(told.unwrap().stdout).unwrap();
-            let line = told.lines().find(|l| l.starts_with("Cpus_allowed_list:"));
+            let reported = Command::new("cat").arg("/proc/self/status").output();
+            let reported = String::from_utf8(reported.unwrap().stdout).unwrap();
+            let line = reported
+                .lines()
+                .find(|l| l.starts_with("Cpus_allowed_list:"));
             line.unwrap().to_owned()
         };
         let before = allowed();

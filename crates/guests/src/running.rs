@@ -45,7 +45,7 @@ pub fn on_terminal(
 ) -> Result<ExitStatus, GuestError> {
     let Start { mut command, open } = machine.command(setting, Tie::Terminal)?;
     for descriptor in &open {
-        hand_down(&mut command, descriptor);
+        inherit(&mut command, descriptor);
     }
     die_with_parent(&mut command);
     let directory = setting.scratch.join(NAME);
@@ -94,7 +94,7 @@ impl Guest {
         .map_err(line)?;
         let Start { mut command, open } = machine.command(setting, Tie::Line(&theirs))?;
         for descriptor in open.iter().chain([&theirs]) {
-            hand_down(&mut command, descriptor);
+            inherit(&mut command, descriptor);
         }
         let guest = Self::spawn(command, machine, setting.scratch, journal)?;
         Ok((guest, UnixStream::from(ours)))
@@ -107,15 +107,15 @@ impl Guest {
         scratch: &Path,
         journal: &Journal,
     ) -> Result<Self, GuestError> {
-        let (heard, said) = io::pipe().map_err(GuestError::host("make a pipe"))?;
+        let (received, written) = io::pipe().map_err(GuestError::host("make a pipe"))?;
         // What QEMU has to say of itself comes before what its guest prints.
         let of_program = match machine {
-            Machine::Qemu(_) => said.try_clone().map(Stdio::from),
+            Machine::Qemu(_) => written.try_clone().map(Stdio::from),
             Machine::Uml(_) => Ok(Stdio::null()),
         };
         command
             .stdin(Stdio::null())
-            .stdout(said)
+            .stdout(written)
             .stderr(of_program.map_err(GuestError::host("make a pipe"))?)
             .process_group(0);
         die_with_parent(&mut command);
@@ -139,7 +139,7 @@ impl Guest {
         drop(command);
         Ok(Self {
             child,
-            console: Console::of(heard),
+            console: Console::of(received),
             argv,
             about: machine.about(),
             slowness: machine.slowness(),
@@ -158,13 +158,13 @@ impl Guest {
     }
 
     /// What has to be waited for something that takes so long in a guest that is not emulated.
-    pub fn patience(&self, usual: Duration) -> Duration {
+    pub fn timeout(&self, usual: Duration) -> Duration {
         usual * self.slowness
     }
 
     /// Waits so long for it to end by itself.
-    pub fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
-        let deadline = Instant::now() + patience;
+    pub fn wait(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + timeout;
         loop {
             let status = self.child.try_wait()?;
             if status.is_some() || Instant::now() >= deadline {
@@ -207,7 +207,7 @@ pub fn ended(status: ExitStatus) -> String {
 }
 
 /// Leaves one descriptor open in the program.
-pub(super) fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
+pub(super) fn inherit(command: &mut Command, descriptor: &OwnedFd) {
     let number = descriptor.as_raw_fd();
     let in_child = move || {
         // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,

@@ -96,7 +96,7 @@ pub fn start(
         .env("TMPDIR", "/dev/shm")
         .current_dir(scratch);
     let theirs = OwnedFd::from(theirs);
-    hand_down(&mut command, &theirs);
+    inherit(&mut command, &theirs);
     make_deterministic(&mut command);
     let guest = Guest::spawn(command, machine, scratch, journal)?;
     Ok((guest, ours))
@@ -142,7 +142,7 @@ fn words(uml: &Uml, memory: Bytes, disks: usize) -> Vec<String> {
 }
 
 /// Leaves one descriptor open in the program, by the number that it is told.
-fn hand_down(command: &mut Command, descriptor: &OwnedFd) {
+fn inherit(command: &mut Command, descriptor: &OwnedFd) {
     let number = descriptor.as_raw_fd();
     let in_child = move || {
         // SAFETY: the number is that of a descriptor which the caller holds until after the spawn,
@@ -162,18 +162,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guest_is_told_nothing_that_differs_from_place_to_place() {
+    fn the_arguments_of_a_guest_in_virtual_time_contain_no_path() {
         let kernel = |path: &str| Uml {
             kernel: path.into(),
             release: "6.12".into(),
             modules: None,
             verified: None,
         };
-        let told = words(&kernel("/a/linux"), Bytes(64 << 20), 2);
-        assert_eq!(told, words(&kernel("/elsewhere/linux"), Bytes(64 << 20), 2));
-        assert!(told.contains(&"virtio_uml.device=disk1:2".to_owned()));
+        let reported = words(&kernel("/a/linux"), Bytes(64 << 20), 2);
+        assert_eq!(
+            reported,
+            words(&kernel("/elsewhere/linux"), Bytes(64 << 20), 2)
+        );
+        assert!(reported.contains(&"virtio_uml.device=disk1:2".to_owned()));
         let own = std::env::current_exe().unwrap();
         let own = own.display().to_string();
-        assert!(told.iter().all(|word| !word.contains(&own)));
+        assert!(reported.iter().all(|word| !word.contains(&own)));
     }
 }

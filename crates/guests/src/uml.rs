@@ -158,16 +158,18 @@ impl Uml {
 
     /// The kernel that is this program.
     pub(super) fn at(kernel: PathBuf, verified: Option<Arc<File>>) -> Result<Self, GuestError> {
-        let told = executes(&kernel, verified.as_deref())
+        let reported = executes(&kernel, verified.as_deref())
             .arg("--version")
             .stdin(Stdio::null())
             .output()
             .map_err(GuestError::host(format!("run {}", kernel.display())))?;
-        let release = String::from_utf8_lossy(&told.stdout).trim().to_owned();
+        let release = String::from_utf8_lossy(&reported.stdout).trim().to_owned();
         let is_release = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-        if !told.status.success() || !is_release(&release) || release.contains(char::is_whitespace)
+        if !reported.status.success()
+            || !is_release(&release)
+            || release.contains(char::is_whitespace)
         {
-            let what = format!("ended with {} and printed `{release}`", told.status);
+            let what = format!("ended with {} and printed `{release}`", reported.status);
             return Err(GuestError::NoVersion { kernel, what });
         }
         let modules = Path::new(MODULES_FOLDER).join(&release);
@@ -214,16 +216,16 @@ impl Uml {
 
     /// What of these options, as a kernel tells its own, it lacks.
     pub(super) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
-        let told = self
+        let reported = self
             .executes()
             .arg("--showconfig")
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output();
         // What does not tell is not known to have any.
-        let told = told.map(|told| told.stdout).unwrap_or_default();
-        let told = String::from_utf8_lossy(&told);
-        let has = |option: &str| told.lines().any(|line| line.trim() == option);
+        let reported = reported.map(|reported| reported.stdout).unwrap_or_default();
+        let reported = String::from_utf8_lossy(&reported);
+        let has = |option: &str| reported.lines().any(|line| line.trim() == option);
         options.iter().copied().filter(|one| !has(one)).collect()
     }
 
@@ -368,18 +370,21 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_told_its_disks_its_place_and_its_first_process() {
+    fn the_arguments_of_user_mode_linux_name_disks_directory_and_first_process() {
         let disks = ["/s/a.img", "/s/b.img"].map(PathBuf::from);
-        let told = words(&disks, &["/bin/fsdyno".into(), "guest".into()]).unwrap();
+        let reported = words(&disks, &["/bin/fsdyno".into(), "guest".into()]).unwrap();
         for word in [
             "ubd0=/s/a.img",
             "ubd1=/s/b.img",
             "uml_dir=/s/",
             "mem=67108864",
         ] {
-            assert!(told.iter().any(|told| told == word), "{word}: {told:?}");
+            assert!(
+                reported.iter().any(|reported| reported == word),
+                "{word}: {reported:?}"
+            );
         }
-        assert!(told.ends_with(&["init=/bin/fsdyno".into(), "--".into(), "guest".into()]));
+        assert!(reported.ends_with(&["init=/bin/fsdyno".into(), "--".into(), "guest".into()]));
     }
 
     #[test]

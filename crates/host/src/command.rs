@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 64 << 10;
 
 /// How often a wish to stop is looked for while a program is silent.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a program has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -281,8 +281,8 @@ fn watch(
                 .iter()
                 .map(|s| PollFd::from_borrowed_fd(s.as_fd(), PollFlags::IN)),
         );
-        let patience = if ended { Duration::ZERO } else { LOOK };
-        let timeout = Timespec::try_from(patience).map_err(io::Error::other)?;
+        let timeout = if ended { Duration::ZERO } else { POLL_INTERVAL };
+        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_command_status_and_last_words() {
+    fn a_failure_names_command_status_and_last_output() {
         let words = argv(&["sh", "-c", "echo one; echo 'no such thing' >&2; exit 7"]);
         let message = run(&words, &CancelToken::new()).unwrap().failure(&words);
         assert!(
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_may_not_be_run_is_told_from_a_missing_one() {
+    fn a_program_without_execute_permission_is_not_reported_as_missing() {
         let error = run(&argv(&["/dev/null"]), &CancelToken::new()).unwrap_err();
         assert!(matches!(&error, CommandError::Spawn { .. }), "{error}");
         assert!(!exists("no-such-program-xyz", OsStr::new("/usr/bin:/bin")));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_to_stop_ends_the_whole_group() {
+    fn cancellation_ends_the_whole_process_group() {
         let stop = CancelToken::new();
         let marker = tempfile::tempdir().unwrap();
         let script = format!(

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a daemon may take until it answers, or is gone.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A daemon that answers, kept for us.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub enum DaemonError {
     },
     /// It did not come to answer.
     #[error("`{program}` does not answer: {why}")]
-    Silent {
+    NoResponse {
         /// The program.
         program: String,
         /// What it did instead.
@@ -192,14 +192,14 @@ fn answers(daemon: &Daemon, stop: &CancelToken) -> bool {
 
 /// Whether the kernel has what does its work, and answers once that is loaded.
 fn loaded(daemon: &Daemon, stop: &CancelToken) -> bool {
-    let told = command::run(&daemon.load, stop);
-    told.is_ok_and(|told| told.success()) && answers(daemon, stop)
+    let reported = command::run(&daemon.load, stop);
+    reported.is_ok_and(|reported| reported.success()) && answers(daemon, stop)
 }
 
 /// Starts it, and waits until it answers.
 fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
     let program = daemon.argv.first().cloned().unwrap_or_default();
-    let silent = |why: String| DaemonError::Silent {
+    let no_response = |why: String| DaemonError::NoResponse {
         program: program.clone(),
         why,
     };
@@ -220,20 +220,20 @@ fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
         daemon.pid_file.display()
     )))?;
     // Its device appears with the module. Where it cannot be had, the daemon says so.
-    probe::ask_kernel(&daemon.mounts_by);
-    let patience = Instant::now() + PATIENCE;
+    probe::load_filesystem(&daemon.mounts_by);
+    let timeout = Instant::now() + TIMEOUT;
     // Not as a child of ours: where we are the first process of a guest, a daemon takes its birth
     // for done, and stays in the foreground.
     let between = ["sh", "-c", "\"$@\" || exit", "sh"].map(str::to_owned);
     let argv: Vec<String> = between.into_iter().chain(daemon.argv.clone()).collect();
-    let started = command::run(&argv, stop).map_err(|error| silent(error.to_string()))?;
+    let started = command::run(&argv, stop).map_err(|error| no_response(error.to_string()))?;
     if !started.success() {
-        return Err(silent(started.failure(&daemon.argv)));
+        return Err(no_response(started.failure(&daemon.argv)));
     }
     while !answers(daemon, stop) {
-        if Instant::now() >= patience || stop.requested() {
-            return Err(silent(format!(
-                "it was started, and not within {PATIENCE:?}"
+        if Instant::now() >= timeout || stop.requested() {
+            return Err(no_response(format!(
+                "it was started, and not within {TIMEOUT:?}"
             )));
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -278,9 +278,9 @@ fn end_of(pid_file: &Path) -> io::Result<bool> {
     let found = process_of()?;
     if let Some(process) = &found {
         process.signal(Signal::KILL)?;
-        let patience = Instant::now() + PATIENCE;
+        let timeout = Instant::now() + TIMEOUT;
         while process_of()?.is_some() {
-            if Instant::now() >= patience {
+            if Instant::now() >= timeout {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
             std::thread::sleep(Duration::from_millis(5));

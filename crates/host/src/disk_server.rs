@@ -24,10 +24,10 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// The words of the program that serves; behind them stands the file.
-pub const WORDS: [&str; 2] = ["disk", "behind"];
+pub const SERVER_ARGS: [&str; 2] = ["disk", "behind"];
 
 /// How long a server may take to end once nothing is mounted.
-const LEAVE: Duration = Duration::from_secs(10);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A model disk that is served as a file.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl ServedDisk {
         let of_server = of_server.map_err(made("hand over /dev/fuse".to_owned()))?;
         let mut command = Command::new(program);
         command
-            .args(WORDS)
+            .args(SERVER_ARGS)
             .arg(file)
             .stdin(OwnedFd::from(theirs))
             .stdout(of_server)
@@ -159,8 +159,8 @@ impl ServedDisk {
         Ok(())
     }
 
-    fn ended_within(&mut self, patience: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + patience;
+    fn ended_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + timeout;
         while self.status.is_none() {
             self.status = self.server.try_wait().ok().flatten();
             if self.status.is_some() || Instant::now() >= deadline {
@@ -177,7 +177,7 @@ impl Drop for ServedDisk {
         let unmounted = self.mounted.is_none();
         drop(self.mounted.take());
         // A server that is still mounted somewhere would wait for those who use it.
-        if !unmounted || self.ended_within(LEAVE).is_none() {
+        if !unmounted || self.ended_within(EXIT_TIMEOUT).is_none() {
             let _ = self.server.kill();
             let _ = self.server.wait();
         }
@@ -203,7 +203,7 @@ pub fn become_io_flusher() -> io::Result<()> {
 /// Ends the server of a file that a dead process has left. What is still asked of it is answered
 /// with errors by the kernel, so that nobody waits for it any more.
 pub(crate) fn end_left_behind(file: &Path) -> Undo {
-    let words = WORDS.map(OsString::from);
+    let words = SERVER_ARGS.map(OsString::from);
     let ours = |line: &[u8]| {
         let line: Vec<&[u8]> = line.split(|b| *b == 0).collect();
         let tail = [

@@ -47,7 +47,7 @@ pub enum Purpose {
     /// To be written over.
     Format,
     /// Only to be read.
-    Look,
+    Read,
 }
 
 /// Opens a block device or a file that nobody uses, and tells its size in bytes.
@@ -70,7 +70,7 @@ pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenErr
     let mut flags = OFlags::CLOEXEC | OFlags::NONBLOCK;
     flags |= match purpose {
         Purpose::Format => OFlags::RDWR,
-        Purpose::Look => OFlags::RDONLY,
+        Purpose::Read => OFlags::RDONLY,
     };
     let is_device = std::fs::metadata(&real).is_ok_and(|of| kind(&of) == FileType::BlockDevice);
     if is_device {

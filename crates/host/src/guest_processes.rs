@@ -18,7 +18,7 @@ pub fn pid_file(scratch: &Path) -> PathBuf {
 }
 
 /// The words of command lines that only guests of this scratch directory carry.
-fn words_of(scratch: &Path) -> [OsString; 2] {
+fn identifying_args(scratch: &Path) -> [OsString; 2] {
     let mut folder = OsString::from("uml_dir=");
     folder.push(scratch);
     folder.push("/");
@@ -34,7 +34,7 @@ pub(crate) fn end_left_behind(directory: &Path) -> io::Result<bool> {
     let Some(scratch) = directory.parent() else {
         return Ok(false);
     };
-    let words = words_of(scratch);
+    let words = identifying_args(scratch);
     let carries =
         |word: &OsString, line: &[u8]| line.split(|b| *b == 0).any(|one| one == word.as_bytes());
     processes::end_all(|line| words.iter().any(|word| carries(word, line)))
@@ -57,7 +57,7 @@ mod tests {
             shell.args(["-c", "read line; :"]).arg(word);
             shell.stdin(Stdio::piped()).spawn().unwrap()
         };
-        for word in words_of(work_dir.path()) {
+        for word in identifying_args(work_dir.path()) {
             let mut longer = word.clone();
             longer.push("other");
             let mut ours = started(word);

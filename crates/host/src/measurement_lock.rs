@@ -71,23 +71,23 @@ pub enum LockError {
 }
 
 impl MeasurementLock {
-    /// Takes the lock of this machine; waits as long as `patience`. `waiting` is called once, before
+    /// Takes the lock of this machine; waits as long as `timeout`. `waiting` is called once, before
     /// the wait.
     ///
     /// Root overrides a holder that is not root once the time is over: another user must not be able
     /// to keep root from measuring.
     pub fn take(
-        patience: Duration,
+        timeout: Duration,
         stop: &CancelToken,
         waiting: &mut dyn FnMut(&Holder),
     ) -> Result<Grant, LockError> {
-        take_named(NAME, patience, stop, waiting)
+        take_named(NAME, timeout, stop, waiting)
     }
 }
 
 fn take_named(
     name: &[u8],
-    patience: Duration,
+    timeout: Duration,
     stop: &CancelToken,
     waiting: &mut dyn FnMut(&Holder),
 ) -> Result<Grant, LockError> {
@@ -104,14 +104,14 @@ fn take_named(
             if holder.pid.is_some_and(is_ancestor) {
                 return Ok(Grant::PartOf(holder));
             }
-            if !patience.is_zero() {
+            if !timeout.is_zero() {
                 waiting(&holder);
             }
         }
         if stop.requested() {
             return Err(LockError::Stopped);
         }
-        let left = patience.saturating_sub(began.elapsed());
+        let left = timeout.saturating_sub(began.elapsed());
         if left.is_zero() {
             let holder = holder(&address);
             return if geteuid().is_root() && holder.uid != Some(0) {
@@ -252,14 +252,14 @@ mod tests {
         );
         // Whoever waits sees the wish to stop.
         let mut announced = 0;
-        let wish = stop.clone();
+        let token = stop.clone();
         let waited = take_named(
             name.as_bytes(),
             Duration::from_secs(600),
             &stop,
             &mut |_| {
                 announced += 1;
-                wish.request();
+                token.request();
             },
         );
         assert!(matches!(waited, Err(LockError::Stopped)), "{waited:?}");
@@ -293,11 +293,11 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_does_not_answer_is_held_by_an_unknown_process() {
+    fn a_socket_that_does_not_respond_has_an_unknown_holder() {
         let (name, stop) = (name("mute"), CancelToken::new());
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
-        let mute = stream().unwrap();
-        bind(&mute, &address).unwrap();
+        let unresponsive = stream().unwrap();
+        bind(&unresponsive, &address).unwrap();
         let found = try_take(&name, &stop);
         let holder = match found {
             Err(LockError::Busy { holder }) if !geteuid().is_root() => holder,

@@ -118,7 +118,7 @@ impl Drop for HeldPool {
 
 /// Releases a pool. Whether fsdyno is to stop is not asked: this is how it stops.
 fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
-    let patience = Instant::now() + BUSY_BOUND;
+    let timeout = Instant::now() + BUSY_BOUND;
     let mut pause = PAUSE;
     loop {
         std::thread::sleep(pause);
@@ -135,7 +135,7 @@ fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
                 Err(error) => Err(PoolError::Release(error.to_string())),
             };
         }
-        if Instant::now() >= patience {
+        if Instant::now() >= timeout {
             return Err(PoolError::Release(finished.failure(argv)));
         }
         pause = (pause * 2).min(Duration::from_millis(500));

@@ -111,14 +111,14 @@ fn filesystem(name: &str) -> Result<(), String> {
     };
     // In a container the modules may lie outside of what is seen here: ask the kernel itself,
     // which loads them with its own eyes. Without privileges this is refused, and tells nothing.
-    if ask_kernel(name) {
+    if load_filesystem(name) {
         return Ok(());
     }
     Err(format!("not in /proc/filesystems, and {missing}"))
 }
 
 /// Asks the kernel for a file system, which it loads where it is a module; whether it has it.
-pub(crate) fn ask_kernel(name: &str) -> bool {
+pub(crate) fn load_filesystem(name: &str) -> bool {
     fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC).is_ok()
 }
 
@@ -196,13 +196,13 @@ fn loadable(name: &str, alias: &str) -> Result<(), String> {
 
 /// Whether a line of `modules.dep` or `modules.builtin` begins with the file of this module.
 fn names_module(list: &str, name: &str) -> bool {
-    let wanted = name.replace('-', "_");
+    let required = name.replace('-', "_");
     list.lines().any(|line| {
         let file = line.split(':').next().unwrap_or_default();
         let file = file.rsplit('/').next().unwrap_or_default();
         // The rest of the name is the compression: `.ko.xz`.
         let stem = file.split_once(".ko").map_or(file, |(stem, _)| stem);
-        stem.replace('-', "_") == wanted
+        stem.replace('-', "_") == required
     })
 }
 
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_found_by_name_whatever_their_compression() {
+    fn modules_are_found_by_name_with_any_compression() {
         let list = "kernel/fs/xfs/xfs.ko.xz: kernel/lib/libcrc32c.ko.xz\n\
                     kernel/drivers/block/loop.ko:\nkernel/fs/nfs/nfs-layout.ko.zst:\n";
         for (name, expected) in [
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_joins_devices_is_told_by_its_personality() {
+    fn array_drivers_are_found_by_their_personality() {
         let text = "Personalities : [linear] [raid0] [raid1] \nunused devices: <none>\n";
         assert!(is_personality(text, "raid0") && is_personality(text, "linear"));
         assert!(!is_personality(text, "raid10") && !is_personality("", "raid0"));

@@ -36,7 +36,7 @@ impl Found {
 
 /// The process of that number, where it is one of the effective user and its command line, words
 /// ended by zero bytes, is such.
-pub(crate) fn find(number: i32, such: impl Fn(&[u8]) -> bool) -> Option<Found> {
+pub(crate) fn find(number: i32, matches: impl Fn(&[u8]) -> bool) -> Option<Found> {
     let pid = Pid::from_raw(number)?;
     let held = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(held) => Some(held),
@@ -49,18 +49,18 @@ pub(crate) fn find(number: i32, such: impl Fn(&[u8]) -> bool) -> Option<Found> {
     }
     // A process that has gone meanwhile has no line.
     let line = fs::read(place.join("cmdline")).ok()?;
-    such(&line).then_some(Found { pid, held })
+    matches(&line).then_some(Found { pid, held })
 }
 
 /// Ends all processes of the effective user whose command line is such. Whether there was any.
-pub(crate) fn end_all(such: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+pub(crate) fn end_all(matches: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     let mut ended = false;
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(number) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        if let Some(process) = find(number, &such) {
+        if let Some(process) = find(number, &matches) {
             ended |= process.signal(Signal::KILL)?;
         }
     }

@@ -105,7 +105,7 @@ mod tests {
     use signal_hook::low_level::raise;
 
     #[test]
-    fn a_signal_sets_the_wish_and_is_remembered() {
+    fn a_signal_cancels_and_is_remembered() {
         let before = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap());
         let stop = CancelToken::new();
         let signals = install(&stop).unwrap();

@@ -79,8 +79,11 @@ mod tests {
                 "50.0 MiB are left of 1000 MiB",
             ), // example
         ] {
-            let told = refusal(text, permille, need).unwrap();
-            assert!(told.contains(words) && told.contains("size="), "{told}");
+            let reported = refusal(text, permille, need).unwrap();
+            assert!(
+                reported.contains(words) && reported.contains("size="),
+                "{reported}"
+            );
         }
         assert_eq!(refusal("ext4", 990, 5000), None); // example
     }

@@ -23,7 +23,7 @@ pub use assembly::{Assembly, AssemblyError};
 pub use capabilities::skipped_phases;
 pub use disks::{FuseServerError, disk_faults, model_disk, serve_by_fuse};
 pub use job::Job;
-pub use labs::guest::{GuestLab, GuestLabError, Pull};
+pub use labs::guest::{CrashTest, GuestLab, GuestLabError};
 pub use labs::host::HostLab;
 pub use labs::ssh::{SshLab, SshLabError};
 pub use labs::{Lab, Labs, Surveyed};

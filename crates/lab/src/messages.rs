@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", tag = "task")]
 pub enum Task {
     /// Tell what is missing for this plan.
-    Look {
+    #[serde(rename = "look")]
+    Survey {
         /// The plan.
         plan: Box<Plan>,
     },
@@ -114,24 +115,24 @@ mod tests {
     use std::io::ErrorKind;
 
     #[test]
-    fn messages_arrive_whole_and_in_order_and_the_end_is_told() {
+    fn messages_arrive_whole_and_in_order_and_a_closed_line_is_an_error() {
         let mut line = Vec::new();
         let mut writer = FrameWriter(&mut line);
-        writer.say(&Task::Leave).unwrap();
+        writer.write(&Task::Leave).unwrap();
         let stayed = Err("no such file".to_owned());
-        writer.say(&Task::DrivenOut { stayed }).unwrap();
+        writer.write(&Task::DrivenOut { stayed }).unwrap();
         let mut reader: FrameReader<_, Task> = FrameReader::new(line.as_slice());
-        assert!(matches!(reader.hear(), Ok(Some(Task::Leave))));
-        let second = reader.hear();
+        assert!(matches!(reader.read(), Ok(Some(Task::Leave))));
+        let second = reader.read();
         assert!(matches!(
             second,
             Ok(Some(Task::DrivenOut { stayed: Err(_) }))
         ));
-        assert_eq!(reader.hear().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        assert_eq!(reader.read().unwrap_err().kind(), ErrorKind::UnexpectedEof);
     }
 
     #[test]
-    fn what_a_phase_did_within_its_time_comes_over_as_it_was_told() {
+    fn latencies_and_progress_of_a_phase_survive_the_protocol() {
         let (count, sum_ns) = (u64::MAX, 1 << 60);
         let mut sample = crate::labs::recorded::tests::sample(3);
         sample.latencies.push(LatencyDistribution {
@@ -162,22 +163,25 @@ mod tests {
             sample: Box::new(sample.clone()),
         };
         let word = GuestMessage::Happened { event };
-        FrameWriter(&mut line).say(&word).unwrap();
+        FrameWriter(&mut line).write(&word).unwrap();
         let mut reader: FrameReader<_, GuestMessage> = FrameReader::new(line.as_slice());
-        let Ok(Some(GuestMessage::Happened { event })) = reader.hear() else {
+        let Ok(Some(GuestMessage::Happened { event })) = reader.read() else {
             panic!("not the word that was said");
         };
-        let Event::PhaseEnded { sample: heard, .. } = event else {
+        let Event::PhaseEnded {
+            sample: received, ..
+        } = event
+        else {
             panic!("{event:?}");
         };
-        assert_eq!(*heard, sample);
+        assert_eq!(*received, sample);
     }
 
     #[test]
-    fn a_message_that_nobody_knows_is_an_error() {
+    fn an_unknown_message_is_an_error() {
         let mut line = Vec::new();
-        FrameWriter(&mut line).say(&"something else").unwrap();
+        FrameWriter(&mut line).write(&"something else").unwrap();
         let mut reader: FrameReader<_, GuestMessage> = FrameReader::new(line.as_slice());
-        assert!(reader.hear().is_err());
+        assert!(reader.read().is_err());
     }
 }

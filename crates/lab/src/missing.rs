@@ -7,15 +7,15 @@ use fsdyno_recipes::layouts::{self, Layout};
 use serde::{Deserialize, Serialize};
 
 /// What is missing, if anything: the requirement and how it was missed.
-pub type Lack = Option<(Requirement, Availability)>;
+pub type MissingRequirement = Option<(Requirement, Availability)>;
 
 /// What is missing for each contender and each workload of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// For each contender: a part of the kernel, or a program.
-    pub contenders: Vec<Lack>,
+    pub contenders: Vec<MissingRequirement>,
     /// For each workload: a program it is made of.
-    pub workloads: Vec<Lack>,
+    pub workloads: Vec<MissingRequirement>,
 }
 
 impl Missing {
@@ -39,8 +39,8 @@ impl Missing {
     /// The same, with another way out of what is missing where there is one.
     #[must_use]
     pub fn with_ways_out(mut self, way_out: impl Fn(&Need) -> Option<String>) -> Self {
-        for lack in self.contenders.iter_mut().flatten() {
-            if let (requirement, Availability::Missing { remedy, .. }) = lack
+        for requirement in self.contenders.iter_mut().flatten() {
+            if let (requirement, Availability::Missing { remedy, .. }) = requirement
                 && let Some(way) = way_out(&requirement.need)
             {
                 *remedy = way;
@@ -53,10 +53,10 @@ impl Missing {
     pub fn skips(&self, cell: Cell) -> Option<Outcome> {
         let contender = self.contenders.get(cell.contender as usize);
         let workload = self.workloads.get(cell.workload as usize);
-        let lack = contender
+        let requirement = contender
             .and_then(Option::as_ref)
             .or(workload.and_then(Option::as_ref));
-        match lack? {
+        match requirement? {
             (requirement, Availability::Missing { reason, remedy }) => Some(Outcome::Skipped {
                 requirement: requirement.need.name(),
                 reason: reason.clone(),
@@ -76,7 +76,7 @@ fn programs(workload: &Workload) -> Vec<Requirement> {
 }
 
 /// The first requirement that is not met here.
-fn first_missing(requirements: Vec<Requirement>) -> Lack {
+fn first_missing(requirements: Vec<Requirement>) -> MissingRequirement {
     requirements
         .into_iter()
         .find_map(|requirement| match probe(&requirement.need) {

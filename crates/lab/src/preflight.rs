@@ -199,7 +199,7 @@ pub enum PreflightError {
     },
     /// Another machine cannot do what is asked for.
     #[error("{0}")]
-    Elsewhere(String),
+    Remote(String),
     /// The room of a place cannot be told.
     #[error("cannot work in {}: {source} (make the directory, or name another one)", path.display())]
     Unknown {
@@ -217,7 +217,7 @@ impl Preflight {
     /// Looks everything up and does the sums. Makes nothing.
     pub fn of(plan: &Plan, stop: &CancelToken) -> Result<Self, PreflightError> {
         if let Some(refusal) = refused::refusal(plan) {
-            return Err(PreflightError::Elsewhere(refusal));
+            return Err(PreflightError::Remote(refusal));
         }
         let recipes = plan
             .contenders
@@ -271,7 +271,7 @@ impl Preflight {
             scratch,
         };
         preflight.check_room(plan)?;
-        preflight.check_room_beside_states(plan)?;
+        preflight.check_room_with_states(plan)?;
         if plan.engine != NULL {
             in_memory::check(plan, preflight.need)?;
         }
@@ -329,7 +329,7 @@ impl Preflight {
 
     /// Refuses workloads that do not fit beside what fills a contender, and fills that do not fit
     /// where image files lie.
-    fn check_room_beside_states(&self, plan: &Plan) -> Result<(), PreflightError> {
+    fn check_room_with_states(&self, plan: &Plan) -> Result<(), PreflightError> {
         if !matches!(plan.device, DeviceChoice::Loop { .. }) || plan.engine == NULL {
             return Ok(());
         }

@@ -37,7 +37,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     } else {
         &preflight.scratch
     };
-    let mut saying = DryRun {
+    let mut dry_run = DryRun {
         lines: vec![format!(
             "# cell {}: {} at {}, block {}",
             cell.index,
@@ -56,7 +56,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     };
     if in_guest {
         let size = plan.guest.clone().unwrap_or_default();
-        saying.lines.push(format!(
+        dry_run.lines.push(format!(
             "# in a guest ({}) with {} and the kernel {}, whose disks are image files of {}",
             job.contender.lab,
             memory_for(plan, job.contender),
@@ -65,8 +65,8 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         ));
     }
     // Saying something cannot fail.
-    let _ = procedure::run(&mut saying, &job);
-    saying.lines
+    let _ = procedure::run(&mut dry_run, &job);
+    dry_run.lines
 }
 
 struct DryRun {

@@ -77,17 +77,17 @@ fn lines_of(plan: &Plan, block: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
+fn a_block_has_a_separate_dataset_with_vary() {
     let mut plan = plan("ext4", &["copy"], None); // example
     plan.repeats = 3;
     // The first line tells the block.
     assert_eq!(lines_of(&plan, 2)[1..], lines(&plan)[1..]);
     plan.vary = Some(Vary::DatasetSeed);
     let seed = |block, seed: &str| {
-        let said = format!("--seed {seed} ");
+        let printed = format!("--seed {seed} ");
         lines_of(&plan, block)
             .iter()
-            .any(|line| line.contains(&said))
+            .any(|line| line.contains(&printed))
     };
     assert!(seed(0, "1") && seed(2, "3") && !seed(2, "1"));
     // The one that is laid is that of the seed.
@@ -114,7 +114,7 @@ fn a_block_has_a_dataset_of_its_own_where_that_is_asked_for() {
 }
 
 #[test]
-fn every_tree_that_stands_at_once_is_counted() {
+fn the_space_of_all_simultaneous_trees_is_counted() {
     let peak = |kinds: &[&str]| {
         let plan = plan("ext4", kinds, None); // example
         Preflight::of(&plan, &CancelToken::new()).unwrap().need.0
@@ -147,20 +147,23 @@ fn what_cannot_fit_or_follow_is_refused_before_anything_is_made() {
 #[test]
 fn phases_that_share_their_files_must_follow_from_each_other() {
     let mut alone = plan("ext4", &["mongo-copy"], None); // example
-    let told = Preflight::of(&alone, &CancelToken::new())
+    let reported = Preflight::of(&alone, &CancelToken::new())
         .err()
         .unwrap()
         .to_string();
-    assert!(told.contains("workload ports: `mongo-copy`"), "{told}");
+    assert!(
+        reported.contains("workload ports: `mongo-copy`"),
+        "{reported}"
+    );
     alone.workloads[0].phases = phases(&["mongo-create", "mongo-copy"]);
     assert!(Preflight::of(&alone, &CancelToken::new()).is_ok());
     let given = &mut alone.workloads[0].phases[0].parameters;
     given.insert("processes".into(), "4".into());
-    let told = Preflight::of(&alone, &CancelToken::new())
+    let reported = Preflight::of(&alone, &CancelToken::new())
         .err()
         .unwrap()
         .to_string();
-    assert!(told.contains("--set mongo.processes=4"), "{told}");
+    assert!(reported.contains("--set mongo.processes=4"), "{reported}");
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_script_makes_mounts_measures_checks_and_takes_everything_away() {
 }
 
 #[test]
-fn a_script_warms_what_lies_there_where_a_phase_works_on_no_tree() {
+fn a_script_warms_existing_files_for_phases_without_a_tree() {
     let mut warm = plan("ext4", &["untar", "copy", "mongo-create"], None); // example
     for phase in &mut warm.workloads[0].phases {
         phase.cache = CacheState::Warm;
@@ -205,7 +208,7 @@ fn a_script_warms_what_lies_there_where_a_phase_works_on_no_tree() {
 }
 
 #[test]
-fn a_script_counts_fragments_after_what_writes_where_that_was_asked_for() {
+fn a_script_counts_extents_after_phases_that_write() {
     let mut plan = plan("xfs", &["copy", "read"], None); // example
     let counts = |plan: &Plan| {
         let lines = lines(plan);
@@ -214,9 +217,12 @@ fn a_script_counts_fragments_after_what_writes_where_that_was_asked_for() {
     };
     assert!(counts(&plan).is_empty());
     plan.fragments = true;
-    let said = counts(&plan);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("/mnt/ground -xdev -type f"), "{said:?}");
+    let printed = counts(&plan);
+    assert_eq!(printed.len(), 1, "{printed:?}");
+    assert!(
+        printed[0].contains("/mnt/ground -xdev -type f"),
+        "{printed:?}"
+    );
     plan.engine = "null".into();
     assert!(counts(&plan).is_empty());
 }
@@ -268,10 +274,10 @@ fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
     small.scale = 0.1;
     assert!(Preflight::of(&small, &CancelToken::new()).is_ok());
     small.contenders[0].state.fill_permille = Some(990);
-    let told = refusal(&small);
+    let reported = refusal(&small);
     assert!(
-        told.contains("left of 1.00 GiB") && told.contains("--fill"),
-        "{told}"
+        reported.contains("left of 1.00 GiB") && reported.contains("--fill"),
+        "{reported}"
     );
     let mut huge = plan("ext4", &["copy"], Some(Bytes(1 << 55))); // example
     assert!(
@@ -279,10 +285,10 @@ fn a_fill_that_leaves_no_room_is_refused_before_anything_is_made() {
         "an image that stays empty takes no room"
     );
     huge.contenders[0].state.fill_permille = Some(500);
-    let told = refusal(&huge);
+    let reported = refusal(&huge);
     assert!(
-        told.contains("/var/tmp") && told.contains("--work-dir"),
-        "{told}"
+        reported.contains("/var/tmp") && reported.contains("--work-dir"),
+        "{reported}"
     );
 }
 
@@ -305,7 +311,7 @@ fn a_script_for_a_directory_neither_mounts_nor_formats() {
 }
 
 #[test]
-fn mount_points_lie_where_they_are_wanted_and_a_directory_without_room_has_its_own_way_out() {
+fn mount_points_are_in_the_work_dir_and_a_full_directory_has_its_own_remedy() {
     let mut plan = plan("tmpfs", &["copy"], None); // example
     plan.device = DeviceChoice::None;
     plan.work_dir = Some("/srv/mounts".into());
@@ -316,20 +322,23 @@ fn mount_points_lie_where_they_are_wanted_and_a_directory_without_room_has_its_o
     // There is no room in /proc.
     let mut plan = self::plan("dir:/proc", &["copy"], None);
     plan.device = DeviceChoice::None;
-    let told = Preflight::of(&plan, &CancelToken::new())
+    let reported = Preflight::of(&plan, &CancelToken::new())
         .err()
         .unwrap()
         .to_string();
-    assert!(told.contains("a directory with more room"), "{told}");
-    assert!(!told.contains("--work-dir"), "{told}");
+    assert!(
+        reported.contains("a directory with more room"),
+        "{reported}"
+    );
+    assert!(!reported.contains("--work-dir"), "{reported}");
     // What writes nothing needs none.
     plan.engine = "null".into();
     let preflight = Preflight::of(&plan, &CancelToken::new()).unwrap();
-    let told = preflight.check_places(&plan).err();
-    if let Some(told) = told.map(|error| error.to_string()) {
+    let reported = preflight.check_places(&plan).err();
+    if let Some(reported) = reported.map(|error| error.to_string()) {
         assert!(
-            told.contains("dir:PATH") && !told.contains("--work-dir"),
-            "{told}"
+            reported.contains("dir:PATH") && !reported.contains("--work-dir"),
+            "{reported}"
         );
     }
 }

@@ -197,55 +197,55 @@ mod tests {
         (sample, observed)
     }
 
-    fn told(change: impl FnOnce(&mut Sample, &mut Observed)) -> Vec<String> {
+    fn reported(change: impl FnOnce(&mut Sample, &mut Observed)) -> Vec<String> {
         let (mut sample, mut observed) = calm();
         change(&mut sample, &mut observed);
         sample.observed = Some(observed);
-        let told = about(&sample);
-        assert!(told.iter().all(|one| !one.advice.is_empty()));
-        told.into_iter().map(|one| one.message).collect()
+        let reported = about(&sample);
+        assert!(reported.iter().all(|one| !one.advice.is_empty()));
+        reported.into_iter().map(|one| one.message).collect()
     }
 
     #[test]
-    fn a_calm_machine_is_silent_and_each_noise_is_told_by_its_name() {
-        assert_eq!(told(|_, _| ()), Vec::<String>::new());
+    fn an_idle_machine_has_no_warning_and_each_noise_has_its_own() {
+        assert_eq!(reported(|_, _| ()), Vec::<String>::new());
         assert_eq!(
-            told(|_, of| *of = Observed::default()),
+            reported(|_, of| *of = Observed::default()),
             Vec::<String>::new()
         );
         let io = |of: &mut Observed, change: &dyn Fn(&mut OtherIo)| {
             change(of.other_io.as_mut().unwrap());
         };
-        for (message, told) in [
+        for (message, reported) in [
             (
                 "the hypervisor took 5 % of a processor",
-                told(|of, _| of.cpu.steal_ns = Nanos(SECOND / 20)),
+                reported(|of, _| of.cpu.steal_ns = Nanos(SECOND / 20)),
             ),
             (
                 "slowed down 3 times for their heat",
-                told(|_, of| of.throttled = Some(3)),
+                reported(|_, of| of.throttled = Some(3)),
             ),
             (
                 "other programs had 25 % of the processors, and tasks waited for one during 50 %",
-                told(|_, of| of.others_ns = Some(Nanos(SECOND))),
+                reported(|_, of| of.others_ns = Some(Nanos(SECOND))),
             ),
             (
                 "sda, which is not under test, was busy 30 % of the time (40 requests",
-                told(|_, of| io(of, &|io| io.busiest_ns = Nanos(300_000_000))),
+                reported(|_, of| io(of, &|io| io.busiest_ns = Nanos(300_000_000))),
             ),
             (
                 "below its image files moved 600 MiB, of which 200 MiB can be its own",
-                told(|_, of| io(of, &|io| io.below_bytes = Some(Bytes(600 << 20)))),
+                reported(|_, of| io(of, &|io| io.below_bytes = Some(Bytes(600 << 20)))),
             ),
             (
                 "everything stood still for memory during 20 % of the time",
-                told(|_, of| {
+                reported(|_, of| {
                     of.pressure.as_mut().unwrap().memory_full_ns = Nanos(SECOND / 5);
                 }),
             ),
         ] {
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert!(told[0].contains(message), "{told:?}");
+            assert_eq!(reported.len(), 1, "{reported:?}");
+            assert!(reported[0].contains(message), "{reported:?}");
         }
     }
 }

@@ -172,11 +172,11 @@ fn hypervisor() -> Option<String> {
             }
             let vendor = attribute("/sys/class/dmi/id/sys_vendor");
             let product = attribute("/sys/class/dmi/id/product_name");
-            let told: Vec<String> = [vendor, product].into_iter().flatten().collect();
-            if told.is_empty() {
+            let reported: Vec<String> = [vendor, product].into_iter().flatten().collect();
+            if reported.is_empty() {
                 return Some("virtual machine of unknown kind".to_owned());
             }
-            Some(told.join(" "))
+            Some(reported.join(" "))
         })
 }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_without_a_device_is_told_by_its_type() {
+    fn a_file_system_without_a_device_is_described_by_its_type() {
         let facts = device_facts(Path::new("/proc"), "image files").unwrap();
         assert_eq!(facts.host_filesystem.as_deref(), Some("proc"));
         assert_eq!(facts.size_bytes, 0);

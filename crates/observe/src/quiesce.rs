@@ -10,7 +10,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// How often the counters are read.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +40,11 @@ pub fn wait(
             requests_seen: 0,
         });
     }
-    until_still(|| block(names), window, bound, stop)
+    until_idle(|| block(names), window, bound, stop)
 }
 
 /// The same over any source of readings.
-fn until_still(
+fn until_idle(
     mut read: impl FnMut() -> io::Result<BlockCounters>,
     window: Duration,
     bound: Duration,
@@ -53,7 +53,7 @@ fn until_still(
     let started = Instant::now();
     let first = read()?.completed();
     let mut last = first;
-    let mut still_since = started;
+    let mut idle_since = started;
     loop {
         if stop.requested() {
             return Err(io::Error::new(
@@ -61,14 +61,14 @@ fn until_still(
                 "stopped on request",
             ));
         }
-        std::thread::sleep(LOOK.min(window));
+        std::thread::sleep(POLL_INTERVAL.min(window));
         let reading = read()?;
         let now = Instant::now();
         if reading.completed() != last || reading.in_flight() > 0 {
             last = reading.completed();
-            still_since = now;
+            idle_since = now;
         }
-        let quiet = now - still_since >= window;
+        let quiet = now - idle_since >= window;
         if quiet || now - started >= bound {
             let waited = u64::try_from((now - started).as_nanos()).unwrap_or(u64::MAX);
             return Ok(Quiet {
@@ -88,36 +88,36 @@ mod tests {
 
     /// Readings of one device that completes a request at each of the first `busy` looks.
     fn device(busy: u64) -> impl FnMut() -> io::Result<BlockCounters> {
-        let mut look = 0;
+        let mut reading = 0;
         move || {
-            look += 1;
-            Ok(BlockCounters::of_reads(look.min(busy)))
+            reading += 1;
+            Ok(BlockCounters::of_reads(reading.min(busy)))
         }
     }
 
     #[test]
-    fn requests_put_the_quiet_off_and_are_counted() {
+    fn requests_delay_the_idle_window_and_are_counted() {
         let long = Duration::from_secs(600);
-        let quiet = until_still(device(4), SHORT, long, &CancelToken::new()).unwrap();
+        let quiet = until_idle(device(4), SHORT, long, &CancelToken::new()).unwrap();
         assert!(quiet.quiet);
         assert_eq!(quiet.requests_seen, 3);
         assert!(quiet.waited >= Nanos(4 * 5_000_000));
     }
 
     #[test]
-    fn a_bound_ends_the_wait_for_a_restless_device() {
+    fn a_bound_ends_the_wait_for_a_busy_device() {
         let bound = Duration::from_millis(50);
-        let quiet = until_still(device(u64::MAX), SHORT, bound, &CancelToken::new()).unwrap();
+        let quiet = until_idle(device(u64::MAX), SHORT, bound, &CancelToken::new()).unwrap();
         assert!(!quiet.quiet);
         assert!(quiet.requests_seen > 0);
     }
 
     #[test]
-    fn a_wish_to_stop_interrupts() {
+    fn cancellation_interrupts_the_wait() {
         let stop = CancelToken::new();
         stop.request();
         let long = Duration::from_secs(600);
-        let error = until_still(device(u64::MAX), SHORT, long, &stop).unwrap_err();
+        let error = until_idle(device(u64::MAX), SHORT, long, &stop).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Interrupted);
         assert!(
             wait(

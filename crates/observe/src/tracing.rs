@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const EVENT: &str = "events/block/block_bio_queue";
 
 /// What the kernel's own text puts before the fields of the event.
-const MARK: &str = ": block_bio_queue: ";
+const EVENT_PREFIX: &str = ": block_bio_queue: ";
 
 /// All rings together, KiB: an event takes some 60 bytes.
 const RINGS_KIB: usize = 16 << 10;
@@ -69,7 +69,7 @@ impl Tracing {
             .write(true)
             .truncate(true)
             .open(&ring)
-            .map_err(|error| told("empty", &ring, &error))?;
+            .map_err(|error| reported("empty", &ring, &error))?;
         self.write("tracing_on", "1")
     }
 
@@ -83,18 +83,19 @@ impl Tracing {
             ));
         }
         let ring = self.directory.join("trace");
-        let text = fs::read(&ring).map_err(|error| told("read", &ring, &error))?;
+        let text = fs::read(&ring).map_err(|error| reported("read", &ring, &error))?;
         Ok(tally(&String::from_utf8_lossy(&text)))
     }
 
     /// Events that came into the ring and were overwritten or dropped there.
     fn lost(&self) -> Result<u64, String> {
         let rings = self.directory.join("per_cpu");
-        let each = fs::read_dir(&rings).map_err(|error| told("list", &rings, &error))?;
+        let each = fs::read_dir(&rings).map_err(|error| reported("list", &rings, &error))?;
         let mut lost = 0;
         for ring in each.flatten() {
             let path = ring.path().join("stats");
-            let stats = fs::read_to_string(&path).map_err(|error| told("read", &path, &error))?;
+            let stats =
+                fs::read_to_string(&path).map_err(|error| reported("read", &path, &error))?;
             lost += lost_of(&stats);
         }
         Ok(lost)
@@ -106,7 +107,7 @@ impl Tracing {
             .write(true)
             .open(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| told("write", &path, &error))
+            .map_err(|error| reported("write", &path, &error))
     }
 }
 
@@ -121,7 +122,7 @@ impl Drop for Tracing {
     }
 }
 
-fn told(act: &str, path: &Path, error: &io::Error) -> String {
+fn reported(act: &str, path: &Path, error: &io::Error) -> String {
     format!("tracepoints: cannot {act} {}: {error}", path.display())
 }
 
@@ -171,7 +172,8 @@ fn filter(devices: &[String]) -> Result<String, String> {
 /// kernels, that of the disk, and a place on the disk either way.
 fn of_device(name: &str) -> Result<String, String> {
     let folder = Path::new("/sys/class/block").join(name);
-    let read = |path: &Path| fs::read_to_string(path).map_err(|error| told("read", path, &error));
+    let read =
+        |path: &Path| fs::read_to_string(path).map_err(|error| reported("read", path, &error));
     let number = |folder: &Path| {
         let path = folder.join("dev");
         let text = read(&path)?;
@@ -190,7 +192,7 @@ fn of_device(name: &str) -> Result<String, String> {
     let (start, size) = (figure("start")?, figure("size")?);
     let canonical = folder
         .canonicalize()
-        .map_err(|error| told("find", &folder, &error))?;
+        .map_err(|error| reported("find", &folder, &error))?;
     let disk = number(canonical.parent().unwrap_or(&canonical))?;
     let end = start.saturating_add(size);
     Ok(format!(
@@ -217,7 +219,7 @@ fn lost_of(stats: &str) -> u64 {
 fn tally(ring: &str) -> Traced {
     let mut traced = Traced::default();
     for line in ring.lines() {
-        let Some((_, event)) = line.split_once(MARK) else {
+        let Some((_, event)) = line.split_once(EVENT_PREFIX) else {
             continue;
         };
         note(&mut traced, event);
@@ -288,7 +290,7 @@ mod tests {
     use fsdyno_model::Bytes;
 
     #[test]
-    fn requests_are_told_apart_by_their_letters() {
+    fn requests_are_classified_by_their_letters() {
         let ring = "# tracer: nop\n\
             a-1 [000] ..... 1.0: block_bio_queue: 7,0 WSM 40 + 8 [a]\n\
             a b-2 [001] ..... 1.1: block_bio_queue: 7,0 FWFSM 48 + 16 [a b]\n\

@@ -191,7 +191,7 @@ fn wish(args: &MakeUfsArgs) -> Wish {
 }
 
 pub fn check(args: &CheckUfsArgs) -> Result<Code, CliError> {
-    let (file, _) = open_unused(&args.device, Purpose::Look).map_err(not_opened)?;
+    let (file, _) = open_unused(&args.device, Purpose::Read).map_err(not_opened)?;
     let device = args.device.display();
     let mut reader = BufReader::new(file);
     let verdict = fsdyno_ufs::check(&mut reader)

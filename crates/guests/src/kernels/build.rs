@@ -27,7 +27,7 @@ use std::time::Duration;
 const ROOM: Bytes = Bytes(5 << 29);
 
 /// How often a claim of somebody else is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The log of a build, kept with the kernel.
 const LOG: &str = "build.log";
@@ -155,7 +155,7 @@ pub fn set_up(
     kernels: &Kernels,
     order: &Order,
     stop: &CancelToken,
-    hear: Hear<'_>,
+    on_progress: Hear<'_>,
 ) -> Result<Made, SetupError> {
     let fragment = Fragment::ours()?;
     let sources = sources::find(order.source.as_deref(), stop)?;
@@ -165,7 +165,7 @@ pub fn set_up(
         }
         return Ok(made);
     }
-    have_tools(stop, hear)?;
+    have_tools(stop, on_progress)?;
     let identity = Identity::of(&sources.name, fragment::TEXT, &tools::compiler(stop)?);
     let folder = TrustedDir::create(kernels.folder())?;
     let folder = folder.path();
@@ -174,7 +174,7 @@ pub fn set_up(
             folder: folder.to_owned(),
         });
     }
-    let workshop = Workshop::claim(folder, &identity, stop, hear)?;
+    let workshop = Workshop::claim(folder, &identity, stop, on_progress)?;
     // Whoever held the claim before may have made it.
     if let Some(made) = there(kernels, &sources)? {
         if !order.keep {
@@ -190,9 +190,9 @@ pub fn set_up(
         order,
         stop,
     };
-    let kernel = making.all(folder, hear)?;
+    let kernel = making.all(folder, on_progress)?;
     if !order.keep {
-        hear(Progress::Step("removing the sources"));
+        on_progress(Progress::Step("removing the sources"));
         workshop.remove()?;
     }
     Ok(Made {
@@ -215,8 +215,8 @@ fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted
 }
 
 /// Sees to it that all programs are there.
-fn have_tools(stop: &CancelToken, hear: Hear<'_>) -> Result<(), SetupError> {
-    let named = |lacks: &[tools::Lack]| {
+fn have_tools(stop: &CancelToken, on_progress: Hear<'_>) -> Result<(), SetupError> {
+    let named = |lacks: &[tools::MissingTool]| {
         let mut packages: Vec<String> = lacks.iter().map(|one| one.package.clone()).collect();
         packages.dedup();
         packages
@@ -227,7 +227,7 @@ fn have_tools(stop: &CancelToken, hear: Hear<'_>) -> Result<(), SetupError> {
     }
     if tools::installs() {
         let packages = named(&lacks);
-        hear(Progress::Step(&format!(
+        on_progress(Progress::Step(&format!(
             "installing {}",
             packages.join(" ")
         )));
@@ -257,7 +257,7 @@ impl Workshop {
         kernels: &Path,
         identity: &Identity,
         stop: &CancelToken,
-        hear: Hear<'_>,
+        on_progress: Hear<'_>,
     ) -> Result<Self, SetupError> {
         let name = identity.name();
         let folder = kernels.join(UNFINISHED).join(&name);
@@ -266,7 +266,7 @@ impl Workshop {
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).write(true);
         let claim: OwnedFd = options.open(&lock).map_err(refused("make", &lock))?.into();
-        let mut told = false;
+        let mut reported = false;
         loop {
             match flock(&claim, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
@@ -274,11 +274,11 @@ impl Workshop {
                     return Err(BuildError::Stopped.into());
                 }
                 Err(Errno::WOULDBLOCK) => {
-                    if !told {
-                        hear(Progress::Step("waiting for another build of this kernel"));
-                        told = true;
+                    if !reported {
+                        on_progress(Progress::Step("waiting for another build of this kernel"));
+                        reported = true;
                     }
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 Err(error) => return Err(refused("claim", &lock)(error.into())),
             }
@@ -344,9 +344,9 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn all(&self, kernels: &Path, hear: Hear<'_>) -> Result<LabKernel, SetupError> {
+    fn all(&self, kernels: &Path, on_progress: Hear<'_>) -> Result<LabKernel, SetupError> {
         let sources = self.workshop.path("sources");
-        self.unpacked(&sources, hear)?;
+        self.unpacked(&sources, on_progress)?;
         let output = self.workshop.path("output");
         fs::create_dir_all(&output).map_err(refused("make", &output))?;
         let build = format!("fsdyno {}", self.identity.name());
@@ -358,28 +358,28 @@ impl Making<'_> {
             build: &build,
             jobs: self.order.jobs,
         };
-        let taken = self.configured(&tree, hear)?;
+        let taken = self.configured(&tree, on_progress)?;
         if !taken.lacks.is_empty() {
             let lacks = taken.lacks.join(", ");
-            hear(Progress::Note(&format!(
+            on_progress(Progress::Note(&format!(
                 "{} has no {lacks}",
                 self.sources.name
             )));
         }
         if !taken.unknown.is_empty() {
             let unknown = taken.unknown.join(", ");
-            hear(Progress::Note(&format!(
+            on_progress(Progress::Note(&format!(
                 "{} does not know {unknown}",
                 self.sources.name
             )));
         }
-        self.compiled(&tree, hear)?;
-        hear(Progress::Step("putting the kernel in its place"));
+        self.compiled(&tree, on_progress)?;
+        on_progress(Progress::Step("putting the kernel in its place"));
         self.placed(&output, kernels, &taken.lacks)
     }
 
     /// Unpacks the sources, unless that was done.
-    fn unpacked(&self, sources: &Path, hear: Hear<'_>) -> Result<(), SetupError> {
+    fn unpacked(&self, sources: &Path, on_progress: Hear<'_>) -> Result<(), SetupError> {
         if sources.is_dir() {
             return Ok(());
         }
@@ -393,12 +393,12 @@ impl Making<'_> {
         }
         let package = self.workshop.path("package");
         if let sources::From::Package(name) = &self.sources.from {
-            hear(Progress::Step(&format!("fetching {name}")));
+            on_progress(Progress::Step(&format!("fetching {name}")));
             remove_tree(&package).map_err(refused("remove", &package))?;
             fs::create_dir_all(&package).map_err(refused("make", &package))?;
         }
         let archive = sources::archive(self.sources, &package, self.stop)?;
-        hear(Progress::Step(&format!("unpacking {}", archive.display())));
+        on_progress(Progress::Step(&format!("unpacking {}", archive.display())));
         // What an earlier one did not end is begun anew: nothing tells how far it came.
         let part = self.workshop.path("sources.part");
         remove_tree(&part).map_err(refused("remove", &part))?;
@@ -421,11 +421,11 @@ impl Making<'_> {
     }
 
     /// Configures, and verifies every line of the fragment.
-    fn configured(&self, tree: &Tree<'_>, hear: Hear<'_>) -> Result<Taken, SetupError> {
+    fn configured(&self, tree: &Tree<'_>, on_progress: Hear<'_>) -> Result<Taken, SetupError> {
         let file = tree.output.join(".config");
         let verified = self.workshop.path("configured");
         if !verified.exists() {
-            hear(Progress::Step("configuring"));
+            on_progress(Progress::Step("configuring"));
             let fragment = self.workshop.path("fragment");
             fs::write(&fragment, fragment::TEXT).map_err(refused("write", &fragment))?;
             let all = format!("KCONFIG_ALLCONFIG={}", fragment.display());
@@ -444,15 +444,15 @@ impl Making<'_> {
         Ok(taken)
     }
 
-    fn compiled(&self, tree: &Tree<'_>, hear: Hear<'_>) -> Result<(), SetupError> {
-        hear(Progress::Step("counting what is to be compiled"));
+    fn compiled(&self, tree: &Tree<'_>, on_progress: Hear<'_>) -> Result<(), SetupError> {
+        on_progress(Progress::Step("counting what is to be compiled"));
         let target = tools::words(&["linux"]);
         let of = tree.left(&target, self.stop)?;
-        hear(Progress::Step("compiling"));
+        on_progress(Progress::Step("compiling"));
         let mut done = 0;
         tree.make(&target, self.stop, &mut |name| {
             // The count is that of the commands told beforehand, of which some run more often.
-            hear(Progress::Object {
+            on_progress(Progress::Object {
                 done,
                 of: of.max(done + 1),
                 name,

@@ -1,7 +1,7 @@
 //! `make` of a kernel, which takes minutes: all it prints goes to a log, from which is read how far
 //! it is.
 
-use crate::running::hand_down;
+use crate::running::inherit;
 use fsdyno_host::command::{die_with_parent, end_group, last_lines};
 use fsdyno_host::probe::search_path;
 use fsdyno_model::CancelToken;
@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often the log and the wish to stop are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many of its last lines tell why a build failed.
 const LAST_LINES: usize = 12;
@@ -72,12 +72,12 @@ pub(super) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Makes targets; `hear` is told of each object as it is compiled.
+    /// Makes targets; `on_progress` is told of each object as it is compiled.
     pub fn make(
         &self,
         targets: &[String],
         stop: &CancelToken,
-        hear: &mut dyn FnMut(&str),
+        on_progress: &mut dyn FnMut(&str),
     ) -> Result<(), BuildError> {
         let run = |cause| BuildError::Run {
             log: self.log.to_owned(),
@@ -90,7 +90,7 @@ impl Tree<'_> {
         let mut command = self.command(targets);
         command.stdout(log.try_clone().map_err(run)?).stderr(log);
         let mut child = command.spawn().map_err(run)?;
-        let ended = watch(&mut child, &mut reader, stop, hear);
+        let ended = watch(&mut child, &mut reader, stop, on_progress);
         if !matches!(ended, Ok(Some(_))) {
             end_group(&mut child);
         }
@@ -160,7 +160,7 @@ impl Tree<'_> {
             .stdin(Stdio::null())
             .process_group(0);
         die_with_parent(&mut command);
-        hand_down(&mut command, self.claim);
+        inherit(&mut command, self.claim);
         command
     }
 }
@@ -170,19 +170,19 @@ fn watch(
     child: &mut Child,
     log: &mut impl BufRead,
     stop: &CancelToken,
-    hear: &mut dyn FnMut(&str),
+    on_progress: &mut dyn FnMut(&str),
 ) -> io::Result<Option<ExitStatus>> {
     let mut line = Vec::new();
     loop {
         let ended = child.try_wait()?;
-        follow(log, &mut line, hear)?;
+        follow(log, &mut line, on_progress)?;
         if ended.is_some() {
             return Ok(ended);
         }
         if stop.requested() {
             return Ok(None);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -190,7 +190,7 @@ fn watch(
 fn follow(
     log: &mut impl BufRead,
     line: &mut Vec<u8>,
-    hear: &mut dyn FnMut(&str),
+    on_progress: &mut dyn FnMut(&str),
 ) -> io::Result<()> {
     while log.read_until(b'\n', line)? > 0 {
         if line.last() != Some(&b'\n') {
@@ -198,7 +198,7 @@ fn follow(
         }
         let text = String::from_utf8_lossy(line);
         if let Some(object) = text.strip_prefix(COMPILES) {
-            hear(object.trim());
+            on_progress(object.trim());
         }
         line.clear();
     }
@@ -241,39 +241,39 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_counted_before_and_told_as_they_come() {
+    fn objects_are_counted_before_the_build_and_reported_during_it() {
         let makefile = "all: a.o b.o\na.o b.o:\n\t@echo '  CC      $@'\n\t@: cc -c -o $@\n";
         with(makefile, |tree| {
             let stop = CancelToken::new();
             assert_eq!(tree.left(&targets(&["all"]), &stop).unwrap(), 2);
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             let all = targets(&["all"]);
-            tree.make(&all, &stop, &mut |object| heard.push(object.to_owned()))
+            tree.make(&all, &stop, &mut |object| received.push(object.to_owned()))
                 .unwrap();
-            assert_eq!(heard, ["a.o", "b.o"]);
+            assert_eq!(received, ["a.o", "b.o"]);
         });
     }
 
     #[test]
-    fn a_failure_tells_its_last_lines_and_where_the_log_is() {
+    fn a_build_failure_shows_the_last_lines_and_the_path_of_the_log() {
         let makefile = "all:\n\t@echo one\n\t@echo 'x.c:1: error: no such thing' >&2; exit 1\n";
         with(makefile, |tree| {
-            let told = tree.make(&targets(&["all"]), &CancelToken::new(), &mut |_| {});
-            let told = told.unwrap_err().to_string();
+            let reported = tree.make(&targets(&["all"]), &CancelToken::new(), &mut |_| {});
+            let reported = reported.unwrap_err().to_string();
             for word in ["no such thing", "make all", "status 2", "/log"] {
-                assert!(told.contains(word), "{word}: {told}");
+                assert!(reported.contains(word), "{word}: {reported}");
             }
         });
     }
 
     #[test]
-    fn a_wish_to_stop_ends_all_that_was_started() {
+    fn cancellation_ends_every_started_process() {
         let makefile = "all:\n\t@echo $$$$ > shell; echo '  CC      a.o'; sleep 600\n";
         with(makefile, |tree| {
             let stop = CancelToken::new();
-            let wish = stop.clone();
-            let told = tree.make(&targets(&["all"]), &stop, &mut |_| wish.request());
-            assert!(matches!(told, Err(BuildError::Stopped)), "{told:?}");
+            let token = stop.clone();
+            let reported = tree.make(&targets(&["all"]), &stop, &mut |_| token.request());
+            assert!(matches!(reported, Err(BuildError::Stopped)), "{reported:?}");
             let shell = fs::read_to_string(tree.sources.join("shell")).unwrap();
             let state = fs::read_to_string(format!("/proc/{}/stat", shell.trim()));
             // A process that has ended may not have been reaped yet by whoever took it over.

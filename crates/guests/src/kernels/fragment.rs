@@ -20,12 +20,12 @@ const OFF: (&str, &str) = ("# CONFIG_", " is not set");
 /// Options to be set, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fragment {
-    options: Vec<Wanted>,
+    options: Vec<RequiredOption>,
 }
 
 /// An option as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct RequiredOption {
     /// Its name, with `CONFIG_`.
     name: String,
     /// Its value as a configuration has it; none where it is to be off.
@@ -69,7 +69,7 @@ impl Fragment {
             } else if line == NEEDED {
                 offers.clear();
             } else if let Some((name, value)) = option(line) {
-                options.push(Wanted {
+                options.push(RequiredOption {
                     name,
                     value,
                     offers: offers.clone(),
@@ -94,26 +94,30 @@ impl Fragment {
     pub fn taken(&self, configuration: &str, known: &BTreeSet<String>) -> Taken {
         let mut taken = Taken::default();
         let mut first_of: Option<&[String]> = None;
-        for wanted in &self.options {
+        for required in &self.options {
             // The first option of what is offered is the one that brings it.
-            let first = first_of != Some(wanted.offers.as_slice());
-            first_of = Some(&wanted.offers);
-            let found = found(configuration, &wanted.name);
-            if found == wanted.value {
+            let first = first_of != Some(required.offers.as_slice());
+            first_of = Some(&required.offers);
+            let found = found(configuration, &required.name);
+            if found == required.value {
                 continue;
             }
-            if known.contains(&wanted.name) {
+            if known.contains(&required.name) {
                 let became = found.as_ref().map_or("off", String::as_str);
-                let asked = wanted.value.as_ref().map_or("off", String::as_str);
-                let text = format!("{} was to be {asked}, and is {became}", wanted.name);
+                let requested = required.value.as_ref().map_or("off", String::as_str);
+                let text = format!("{} was to be {requested}, and is {became}", required.name);
                 taken.refused.push(text);
-            } else if wanted.offers.is_empty() {
-                let text = format!("{} is unknown to this version", wanted.name);
+            } else if required.offers.is_empty() {
+                let text = format!("{} is unknown to this version", required.name);
                 taken.refused.push(text);
             } else if first {
-                taken.lacks.extend(wanted.offers.iter().cloned());
-            } else if !wanted.offers.iter().all(|name| taken.lacks.contains(name)) {
-                taken.unknown.push(wanted.name.clone());
+                taken.lacks.extend(required.offers.iter().cloned());
+            } else if !required
+                .offers
+                .iter()
+                .all(|name| taken.lacks.contains(name))
+            {
+                taken.unknown.push(required.name.clone());
             }
         }
         taken
@@ -194,8 +198,12 @@ CONFIG_THIRD_FS=y
             assert!(offers.contains(name), "{name}: {offers:?}");
         }
         let mut seen = BTreeSet::new();
-        for wanted in &ours.options {
-            assert!(seen.insert(&wanted.name), "{} stands twice", wanted.name);
+        for required in &ours.options {
+            assert!(
+                seen.insert(&required.name),
+                "{} stands twice",
+                required.name
+            );
         }
     }
 
@@ -210,7 +218,7 @@ CONFIG_THIRD_FS=y
     }
 
     #[test]
-    fn an_option_that_did_not_take_is_named_and_one_of_another_version_is_told() {
+    fn an_option_that_was_not_applied_is_named_and_one_of_another_version_is_reported() {
         let fragment = Fragment::parse(SMALL).unwrap();
         let all = names(&["HOSTFS", "MODULES", "ONE_FS", "ONE_ACL", "THIRD_FS"]);
         let good = "CONFIG_HOSTFS=y\nCONFIG_ONE_FS=y\nCONFIG_ONE_ACL=y\nCONFIG_THIRD_FS=y\n";

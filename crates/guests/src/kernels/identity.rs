@@ -104,7 +104,7 @@ pub(super) fn of_fragment(text: &str) -> String {
         !line.is_empty() && !remark
     };
     let mut lines: Vec<&str> = text.lines().filter(says).collect();
-    let amended = patches::told();
+    let amended = patches::reported();
     lines.push(&amended);
     short_hash(&lines.join("\n"))
 }

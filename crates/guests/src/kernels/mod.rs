@@ -163,7 +163,7 @@ pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File
 
 /// How to get what a kernel lacks from a lab kernel; none where it has not got it either, or is
 /// the one that was asked.
-pub fn way_out(need: &Need, asked: Option<&Path>) -> Option<String> {
+pub fn way_out(need: &Need, requested: Option<&Path>) -> Option<String> {
     let (Need::KernelFilesystem(name) | Need::KernelModule(name)) = need else {
         return None;
     };
@@ -173,7 +173,7 @@ pub fn way_out(need: &Need, asked: Option<&Path>) -> Option<String> {
     match lab() {
         Ok(kernel) if kernel.is_current() => {
             let lacks = kernel.identity.lacks.contains(name);
-            let itself = asked == Some(kernel.program.as_path());
+            let itself = requested == Some(kernel.program.as_path());
             (!lacks && !itself)
                 .then(|| "the lab kernel has it: --lab uml --guest-kernel lab".to_owned())
         }
@@ -234,8 +234,8 @@ mod tests {
         let module = |name: &str| Need::KernelModule(name.to_owned());
         assert_eq!(way_out(&module("no-such-thing"), None), None);
         assert_eq!(way_out(&Need::Root, None), None);
-        let told = way_out(&module("raid0"), None).unwrap();
-        assert!(told.contains("lab"), "{told}");
+        let reported = way_out(&module("raid0"), None).unwrap();
+        assert!(reported.contains("lab"), "{reported}");
     }
 
     #[test]

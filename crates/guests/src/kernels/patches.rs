@@ -66,7 +66,7 @@ pub fn known_end(words: &str) -> Option<String> {
 }
 
 /// All of it, for the identity of what is built.
-pub(super) fn told() -> String {
+pub(super) fn reported() -> String {
     let lines = ALL
         .iter()
         .map(|one| format!("{}: {}", one.file, one.instead));
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_the_sources_is_changed_and_nothing_else() {
+    fn a_patch_changes_the_named_lines_of_the_sources_only() {
         let work_dir = tempfile::tempdir().unwrap();
         make(work_dir.path()).unwrap();
         let file = work_dir.path().join(ALL[0].file);
@@ -89,6 +89,6 @@ mod tests {
             let expected = format!("a\n\t{}\nb\n", ALL[0].instead);
             assert_eq!(fs::read_to_string(&file).unwrap(), expected);
         }
-        assert!(told().contains(ALL[0].instead));
+        assert!(reported().contains(ALL[0].instead));
     }
 }

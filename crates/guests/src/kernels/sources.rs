@@ -145,9 +145,9 @@ fn installed(package: &str, stop: &CancelToken) -> Result<Option<String>, Comman
         return Ok(None);
     }
     let argv = words(&["dpkg-query", "-W", "-f", "${Version}", package]);
-    let told = command::run(&argv, stop)?;
-    let version = told.stdout.trim().to_owned();
-    Ok((told.success() && !version.is_empty()).then_some(version))
+    let reported = command::run(&argv, stop)?;
+    let version = reported.stdout.trim().to_owned();
+    Ok((reported.success() && !version.is_empty()).then_some(version))
 }
 
 /// The version of a package that could be fetched.
@@ -155,8 +155,8 @@ fn candidate(package: &str, stop: &CancelToken) -> Result<Option<String>, Comman
     if probe::program("apt-cache").is_none() {
         return Ok(None);
     }
-    let told = command::run(&words(&["apt-cache", "policy", package]), stop)?;
-    Ok(candidate_of(&told.stdout))
+    let reported = command::run(&words(&["apt-cache", "policy", package]), stop)?;
+    Ok(candidate_of(&reported.stdout))
 }
 
 fn candidate_of(policy: &str) -> Option<String> {
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn archives_are_told_by_their_names_and_the_newest_version_comes_first() {
+    fn archives_are_recognised_by_name_and_sorted_newest_first() {
         let work_dir = tempfile::tempdir().unwrap();
         for name in [
             "linux-source-6.1.tar.xz",

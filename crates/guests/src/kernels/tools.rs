@@ -25,7 +25,7 @@ const HEADER: (&str, &str) = ("/usr/include/stdio.h", "libc6-dev");
 
 /// Something the build needs and this machine has not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lack {
+pub(super) struct MissingTool {
     /// The program, or the file.
     pub what: String,
     /// Its package.
@@ -33,13 +33,13 @@ pub(super) struct Lack {
 }
 
 /// What is missing.
-pub(super) fn missing() -> Vec<Lack> {
+pub(super) fn missing() -> Vec<MissingTool> {
     let programs = PROGRAMS.iter();
     let absent = programs.filter(|(program, _)| probe::program(program).is_none());
     let header = (!Path::new(HEADER.0).exists()).then_some(&HEADER);
     absent
         .chain(header)
-        .map(|(what, package)| Lack {
+        .map(|(what, package)| MissingTool {
             what: (*what).to_owned(),
             package: (*package).to_owned(),
         })

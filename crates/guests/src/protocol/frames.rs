@@ -92,12 +92,12 @@ mod tests {
         }
         for step in [1, 3, 4, 7, 4096, line.len()] {
             let mut frames = Frames::default();
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             for bytes in line.chunks(step) {
                 frames.feed(bytes);
-                heard.extend(all(&mut frames));
+                received.extend(all(&mut frames));
             }
-            assert_eq!(heard, messages, "{step} at a time");
+            assert_eq!(received, messages, "{step} at a time");
         }
     }
 

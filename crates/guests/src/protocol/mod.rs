@@ -16,7 +16,7 @@ pub struct FrameWriter<W>(pub W);
 
 impl<W: Write> FrameWriter<W> {
     /// Says one message.
-    pub fn say(&mut self, message: &impl Serialize) -> io::Result<()> {
+    pub fn write(&mut self, message: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_vec(message)?;
         self.0.write_all(&frames::framed(&text)?)?;
         self.0.flush()
@@ -43,7 +43,7 @@ impl<R: Read, M: DeserializeOwned> FrameReader<R, M> {
 
     /// The next message; none where the line has a timeout and it has passed. A line that was
     /// closed, and one that says what no message is, are errors.
-    pub fn hear(&mut self) -> io::Result<Option<M>> {
+    pub fn read(&mut self) -> io::Result<Option<M>> {
         let mut bytes = [0; 16 << 10];
         loop {
             if let Some(text) = self.frames.next()? {

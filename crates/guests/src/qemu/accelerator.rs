@@ -48,19 +48,19 @@ fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     let device = fs::OpenOptions::new().read(true).write(true).open(DEVICE);
     device.map_err(|error| format!("{DEVICE}: {error}"))?;
     let failed = |error: io::Error| format!("{}: {error}", program.display());
-    let (heard, said) = io::pipe().map_err(failed)?;
+    let (received, written) = io::pipe().map_err(failed)?;
     let mut command = Command::new(program);
     command
         .args(machine(&kernel.image, &Accelerator::Kvm))
         .args(["-m", "256M", "-serial", "stdio", "-append"])
         .arg(format!("{CONSOLE} panic=-1"))
         .stdin(Stdio::null())
-        .stdout(said.try_clone().map_err(failed)?)
-        .stderr(said);
+        .stdout(written.try_clone().map_err(failed)?)
+        .stderr(written);
     die_with_parent(&mut command);
     let mut child = command.spawn().map_err(failed)?;
     drop(command);
-    let mut console = Console::of(heard);
+    let mut console = Console::of(received);
     let deadline = Instant::now() + TRIAL;
     let status = loop {
         match child.try_wait().map_err(failed)? {

@@ -3,7 +3,7 @@
 //! does lies in [`crate::inside`].
 
 use crate::MACHINE;
-use crate::inside::{Unsettled, is_first};
+use crate::inside::{GuestInitError, is_first};
 use rustix::fs::statfs;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_move};
@@ -39,7 +39,7 @@ const OPTIONS: &CStr = c"trans=virtio,version=9p2000.L,msize=524288,cache=loose"
 const IN_MEMORY: [i64; 2] = [0x8584_58f6, 0x0102_1994];
 
 /// Becomes the first process proper, on the root of the host, where this is the one before it.
-pub fn enter_root() -> Result<(), Unsettled> {
+pub fn enter_root() -> Result<(), GuestInitError> {
     if !is_first() || std::env::var_os(MACHINE).is_some() || !Path::new(ARGUMENTS).exists() {
         return Ok(());
     }
@@ -48,13 +48,13 @@ pub fn enter_root() -> Result<(), Unsettled> {
     load_modules()?;
     // no contender
     mount(TAG, ROOT, "9p", MountFlags::RDONLY, Some(OPTIONS))
-        .map_err(Unsettled::at("mount the root of the host"))?;
+        .map_err(GuestInitError::at("mount the root of the host"))?;
     free_memory();
     let moved = chdir(ROOT)
         .and_then(|()| mount_move(".", "/"))
         .and_then(|()| chroot("."))
         .and_then(|()| chdir("/"));
-    moved.map_err(Unsettled::at("change to the root of the host"))?;
+    moved.map_err(GuestInitError::at("change to the root of the host"))?;
     let mut words = terminated(&words);
     let program = words.next().unwrap_or_default();
     let variables = terminated(&environment).filter_map(|one| {
@@ -68,11 +68,11 @@ pub fn enter_root() -> Result<(), Unsettled> {
         .envs(variables)
         .exec();
     let act = format!("run {}", Path::new(program).display());
-    Err(Unsettled::at(act)(error))
+    Err(GuestInitError::at(act)(error))
 }
 
-fn read(path: &str) -> Result<Vec<u8>, Unsettled> {
-    fs::read(path).map_err(Unsettled::at(format!("read {path}")))
+fn read(path: &str) -> Result<Vec<u8>, GuestInitError> {
+    fs::read(path).map_err(GuestInitError::at(format!("read {path}")))
 }
 
 /// The words in a list of words that zeros end.
@@ -81,21 +81,21 @@ fn terminated(list: &[u8]) -> impl Iterator<Item = &OsStr> {
     words.filter(|word| !word.is_empty()).map(OsStr::from_bytes)
 }
 
-fn load_modules() -> Result<(), Unsettled> {
+fn load_modules() -> Result<(), GuestInitError> {
     let entries = fs::read_dir(MODULE_FOLDER).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = match entries {
         // All are built in.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        entries => entries.map_err(Unsettled::at(format!("read {MODULE_FOLDER}")))?,
+        entries => entries.map_err(GuestInitError::at(format!("read {MODULE_FOLDER}")))?,
     };
     let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
     paths.sort();
     for path in paths {
         let act = format!("load the module {}", path.display());
-        let module = fs::read(&path).map_err(Unsettled::at(&act))?;
+        let module = fs::read(&path).map_err(GuestInitError::at(&act))?;
         match rustix::system::init_module(&module, c"") {
             Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(Unsettled::at(act)(error)),
+            Err(error) => return Err(GuestInitError::at(act)(error)),
         }
     }
     Ok(())
@@ -106,7 +106,7 @@ fn load_modules() -> Result<(), Unsettled> {
 fn free_memory() {
     let root = Path::new("/");
     let device = |path: &Path| fs::symlink_metadata(path).map(|of| of.dev()).ok();
-    if !statfs(root).is_ok_and(|told| IN_MEMORY.contains(&told.f_type)) {
+    if !statfs(root).is_ok_and(|reported| IN_MEMORY.contains(&reported.f_type)) {
         return;
     }
     let entries = fs::read_dir(root).into_iter().flatten().flatten();

@@ -323,10 +323,10 @@ mod tests {
     use fsdyno_model::Bytes;
 
     fn words(accelerator: Accelerator, disks: &[PathBuf], line: Option<i32>) -> Vec<String> {
-        words_of(accelerator, (disks, false), line)
+        identifying_args(accelerator, (disks, false), line)
     }
 
-    fn words_of(
+    fn identifying_args(
         accelerator: Accelerator,
         (disks, served): (&[PathBuf], bool),
         line: Option<i32>,
@@ -360,10 +360,10 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_told_its_disks_its_root_and_the_line_and_no_path_breaks_its_options() {
+    fn the_arguments_of_qemu_name_disks_root_and_port_and_paths_are_escaped() {
         let disks = ["/s/a.img", "/my, disks/b.img"].map(PathBuf::from);
         let tcg = Accelerator::Tcg { why: String::new() };
-        let told = words(tcg, &disks, Some(5));
+        let reported = words(tcg, &disks, Some(5));
         let options = "format=raw,cache=writeback,discard=unmap,file=";
         for (option, value) in [
             ("-drive", format!("if=none,id=disk0,{options}/s/a.img")),
@@ -384,9 +384,15 @@ mod tests {
             ("-pidfile", "/s/guest.pid".to_owned()),
         ] {
             let pair = [option.to_owned(), value];
-            assert!(told.windows(2).any(|two| two == pair), "{pair:?}: {told:?}");
+            assert!(
+                reported.windows(2).any(|two| two == pair),
+                "{pair:?}: {reported:?}"
+            );
         }
-        let root = told.iter().find(|word| word.starts_with("local,")).unwrap();
+        let root = reported
+            .iter()
+            .find(|word| word.starts_with("local,"))
+            .unwrap();
         assert!(root.contains("readonly=on"), "{root}");
         let shell = words(Accelerator::Kvm, &[], None);
         assert!(!shell.iter().any(|word| word.contains("line")), "{shell:?}");
@@ -399,7 +405,7 @@ mod tests {
     #[test]
     fn a_guest_on_model_disks_shares_its_memory_with_those_who_serve_them() {
         let sockets = ["/s/disk0", "/my, disks/disk1"].map(PathBuf::from);
-        let told = words_of(Accelerator::Kvm, (&sockets, true), None);
+        let reported = identifying_args(Accelerator::Kvm, (&sockets, true), None);
         for (option, value) in [
             ("-machine", "memory-backend=ram"),
             (
@@ -410,10 +416,13 @@ mod tests {
             ("-device", "vhost-user-blk-pci,chardev=disk1,num-queues=1"),
         ] {
             let pair = [option, value];
-            assert!(told.windows(2).any(|two| two == pair), "{pair:?}: {told:?}");
+            assert!(
+                reported.windows(2).any(|two| two == pair),
+                "{pair:?}: {reported:?}"
+            );
         }
         assert!(
-            !told
+            !reported
                 .iter()
                 .any(|word| word.contains("virtio-blk-pci,drive"))
         );

@@ -105,11 +105,11 @@ fn open_however_deep(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> 
         }
     };
     while rest.len() > STRIDE {
-        let Some(cut) = rest[..STRIDE].iter().rposition(|byte| *byte == b'/') else {
+        let Some(truncated) = rest[..STRIDE].iter().rposition(|byte| *byte == b'/') else {
             break;
         };
-        base = Some(from(&base, &rest[..cut], OFlags::DIRECTORY)?);
-        rest = &rest[cut + 1..];
+        base = Some(from(&base, &rest[..truncated], OFlags::DIRECTORY)?);
+        rest = &rest[truncated + 1..];
     }
     from(&base, rest, flags)
 }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn files_deeper_than_a_path_can_tell_are_counted() {
+    fn files_deeper_than_path_max_are_counted() {
         let work_dir = tempfile::tempdir().unwrap();
         let mut directory = open(work_dir.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
         let name = "d".repeat(100);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_to_stop_is_heard_and_a_missing_tree_named() {
+    fn cancellation_ends_the_walk_and_a_missing_tree_is_named() {
         let work_dir = tempfile::tempdir().unwrap();
         fs::write(work_dir.path().join("file"), "x").unwrap();
         let stop = CancelToken::new();

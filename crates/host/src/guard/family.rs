@@ -150,7 +150,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn erasing_a_partition_does_not_affect_the_one_beside_it() {
+    fn erasing_a_partition_does_not_affect_another() {
         let sys = stacked_disk();
         let affected_by = |device: &str| -> Vec<String> {
             let block = Block::at(&sys.path().join(device)).unwrap();
@@ -163,7 +163,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_partition_brings_its_disk_and_what_lies_beside_it() {
+    fn the_family_of_a_partition_has_its_disk_and_the_other_partitions() {
         assert_eq!(
             subjects("sda/sda2"),
             [

@@ -80,8 +80,8 @@ struct Facts {
 
 /// Looks at a path without asking a server: a dead network file system must not hang the guard.
 fn cached_facts(path: &Path) -> Option<Facts> {
-    let wanted = StatxFlags::TYPE | StatxFlags::INO;
-    let facts = statx(CWD, path, AtFlags::STATX_DONT_SYNC, wanted).ok()?;
+    let required = StatxFlags::TYPE | StatxFlags::INO;
+    let facts = statx(CWD, path, AtFlags::STATX_DONT_SYNC, required).ok()?;
     let kind = FileType::from_raw_mode(facts.stx_mode.into());
     Some(Facts {
         device: (kind == FileType::BlockDevice)

@@ -126,10 +126,10 @@ fn extents(portrait: &Portrait) -> io::Result<Vec<Extent>> {
         let start = starts.iter().find(|(name, _)| *name == signature.device);
         start.map_or(0, |(_, start)| *start) + signature.offset
     });
-    Ok(lay_out(portrait.identity.size.0, places))
+    Ok(sort_extents(portrait.identity.size.0, places))
 }
 
-fn lay_out(size: u64, places: impl Iterator<Item = u64>) -> Vec<Extent> {
+fn sort_extents(size: u64, places: impl Iterator<Item = u64>) -> Vec<Extent> {
     let mut spans = vec![(0, END.min(size))];
     if size > END {
         let start = size.saturating_sub(END).max(END);
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn spans(size: u64, places: &[u64]) -> Vec<(u64, u64)> {
-        lay_out(size, places.iter().copied())
+        sort_extents(size, places.iter().copied())
             .into_iter()
             .map(|extent| (extent.device_offset, extent.bytes))
             .collect()
@@ -217,8 +217,8 @@ mod tests {
     }
 
     #[test]
-    fn copies_lie_one_after_the_other() {
-        let extents = lay_out(10 << 20, [5 << 20].into_iter());
+    fn copies_are_saved_one_after_the_other() {
+        let extents = sort_extents(10 << 20, [5 << 20].into_iter());
         let offsets: Vec<u64> = extents.iter().map(|extent| extent.copy_offset).collect();
         assert_eq!(offsets, [0, END, 2 * END]);
     }

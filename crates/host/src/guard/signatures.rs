@@ -72,7 +72,7 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
         problem,
     };
     let mut tags = Vec::new();
-    let probed = ask("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
+    let probed = run_script("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
     for line in String::from_utf8_lossy(&probed.stdout).lines() {
         let Some((name, value)) = line.split_once('=') else {
             continue;
@@ -88,7 +88,7 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
     }
     // Where two signatures contradict each other, blkid names neither.
     let columns = ["-n", "-J", "-O", "OFFSET,TYPE,UUID,LABEL", "--"];
-    let listed = ask("wipefs", &columns, node).map_err(undecided)?;
+    let listed = run_script("wipefs", &columns, node).map_err(undecided)?;
     let listing: Listing = match listed.stdout.trim_ascii() {
         [] => return Ok(tags),
         text => serde_json::from_slice(text).map_err(|error| undecided(error.to_string()))?,
@@ -110,7 +110,7 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
         device: node.display().to_string(),
         problem,
     };
-    let listed = ask(
+    let listed = run_script(
         "wipefs",
         &["-n", "-J", "-O", "OFFSET,TYPE,USAGE,LABEL", "--"],
         node,
@@ -122,7 +122,7 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
     let mut found = parse_wipefs(&String::from_utf8_lossy(&listed.stdout), name)
         .map_err(|error| undecided(format!("the output of wipefs is not understood: {error}")))?;
 
-    let probed = ask("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
+    let probed = run_script("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
     match probed.status.code() {
         Some(0) => {
             let second = parse_blkid(&String::from_utf8_lossy(&probed.stdout), name);
@@ -148,7 +148,7 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
 }
 
 /// Runs a program that only looks.
-fn ask(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String> {
+fn run_script(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String> {
     let path = probe::program(program)
         .ok_or_else(|| format!("no program `{program}`; apt-get install util-linux"))?;
     Command::new(path)
@@ -163,8 +163,8 @@ fn ask(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String>
 }
 
 fn failure(program: &str, output: &Output) -> String {
-    let said = String::from_utf8_lossy(&output.stderr);
-    format!("{program} ended with {}: {}", output.status, said.trim())
+    let printed = String::from_utf8_lossy(&output.stderr);
+    format!("{program} ended with {}: {}", output.status, printed.trim())
 }
 
 #[derive(Deserialize)]
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_nothing_and_nonsense_is_an_error() {
+    fn empty_output_means_no_signature_and_other_output_is_an_error() {
         assert_eq!(parse_wipefs("", "sda").unwrap(), []);
         assert_eq!(parse_wipefs("{\"signatures\": [ ]}", "sda").unwrap(), []);
         for broken in [
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn blkid_tells_content_and_table() {
+    fn blkid_reports_content_and_partition_table() {
         let found = parse_blkid(
             "DEVNAME=/dev/sda\nLABEL=a\\ b\nTYPE=xfs\nUSAGE=filesystem\nPTTYPE=dos\n",
             "sda",

@@ -94,19 +94,19 @@ impl fmt::Display for Use {
 /// Probing daemons open a device for a moment after it changed (udev's rules, array assembly).
 /// So where nothing but opens are found, it looks again, for a second at most.
 pub(super) fn find(block: &Block) -> Result<Vec<Use>, GuardError> {
-    const LOOKS: u32 = 10;
-    for _ in 1..LOOKS {
-        let users = look(block)?;
+    const ATTEMPTS: u32 = 10;
+    for _ in 1..ATTEMPTS {
+        let users = survey(block)?;
         let may_pass = |user: &Use| matches!(user.how, How::Open { .. } | How::Claimed);
         if users.is_empty() || !users.iter().all(may_pass) {
             return Ok(users);
         }
         thread::sleep(Duration::from_millis(100));
     }
-    look(block)
+    survey(block)
 }
 
-fn look(block: &Block) -> Result<Vec<Use>, GuardError> {
+fn survey(block: &Block) -> Result<Vec<Use>, GuardError> {
     let unreadable = |what: &str| GuardError::unreadable(format!("{what} for {}", block.name));
     let family = family(block).map_err(unreadable("/sys/class/block"))?;
     let mut users = Vec::new();

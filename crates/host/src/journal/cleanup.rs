@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 pub type PoolOf<'a> = &'a dyn Fn(&str, &Path) -> Option<Pool>;
 
 /// How long a killed process may take to let go of its journal.
-const DYING: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What came of a clean-up.
 #[derive(Debug, Default)]
@@ -108,11 +108,11 @@ pub fn clean(state_dir: &Path, dry_run: bool, pool: PoolOf<'_>) -> Result<Cleane
         directory => directory?,
     };
     // One patience for all: those who die together have the same time.
-    let patience = Instant::now() + DYING;
+    let timeout = Instant::now() + LOCK_TIMEOUT;
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     for name in directory.names()? {
         if name.to_string_lossy().ends_with(SUFFIX) {
-            match Found::read(&directory, &name, patience) {
+            match Found::read(&directory, &name, timeout) {
                 Ok(one) => found.extend(one),
                 Err(JournalError::Untrusted(why)) => refused.push(why),
                 Err(error) => return Err(error),
@@ -166,7 +166,7 @@ struct Found {
     /// Whether its process is dead.
     dead: bool,
     /// Whether its last line is cut off.
-    cut: bool,
+    truncated: bool,
     things: Vec<(u64, Resource)>,
 }
 
@@ -175,7 +175,7 @@ impl Found {
     fn read(
         directory: &TrustedDir,
         name: &OsStr,
-        patience: Instant,
+        timeout: Instant,
     ) -> Result<Option<Self>, JournalError> {
         let path = directory.path().join(name);
         let mut file = match directory.file(name, Access::Append) {
@@ -187,7 +187,7 @@ impl Found {
             return Err(Untrusted::Refused { path, why }.into());
         }
         let dead =
-            take_lock(&file, patience).map_err(|cause| JournalError::new("lock", &path, cause))?;
+            take_lock(&file, timeout).map_err(|cause| JournalError::new("lock", &path, cause))?;
         if !is_at(&file, directory, name) {
             return Ok(None);
         }
@@ -198,7 +198,7 @@ impl Found {
             name: name.to_owned(),
             file,
             dead,
-            cut: text.last().is_some_and(|last| *last != b'\n'),
+            truncated: text.last().is_some_and(|last| *last != b'\n'),
             things: standing(&text),
         }))
     }
@@ -224,7 +224,7 @@ impl Found {
             };
             return Ok(things.into_iter().rev().map(would).collect());
         }
-        let undone = undo_all(&mut self.file, self.cut, things, task)
+        let undone = undo_all(&mut self.file, self.truncated, things, task)
             .map_err(|cause| JournalError::new("write", &self.path(task.directory), cause))?;
         if !undone.iter().any(CleanUp::failed) {
             // Under the lock: a new process of the same number would wait for it.
@@ -249,12 +249,12 @@ fn refusal(resource: &Resource, stem: &str) -> Result<(), String> {
 /// Undoes things in reverse order, and writes down each that is gone.
 fn undo_all(
     file: &mut File,
-    cut: bool,
+    truncated: bool,
     things: Vec<(u64, Resource)>,
     task: &Task<'_>,
 ) -> io::Result<Vec<CleanUp>> {
     let in_use = task.in_use;
-    if cut {
+    if truncated {
         // Closes the half-written last line, so that it stays alone in its fault.
         file.write_all(b"?\n")?;
     }
@@ -284,11 +284,11 @@ fn undo_all(
 }
 
 /// Whether the lock could be taken: the process that made the journal is dead.
-fn take_lock(file: &File, patience: Instant) -> io::Result<bool> {
+fn take_lock(file: &File, timeout: Instant) -> io::Result<bool> {
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK) if Instant::now() >= patience => return Ok(false),
+            Err(Errno::WOULDBLOCK) if Instant::now() >= timeout => return Ok(false),
             Err(Errno::WOULDBLOCK | Errno::INTR) => {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -413,9 +413,9 @@ mod tests {
                 path: image.clone(),
             })
             .unwrap();
-        let told = cleaned(&state, false);
+        let reported = cleaned(&state, false);
         assert!(
-            matches!(&told[..], [one] if matches!(&one.result, Undo::Live { journal: at }
+            matches!(&reported[..], [one] if matches!(&one.result, Undo::Live { journal: at }
             if at == journal.path()))
         );
         assert!(image.exists());
@@ -468,10 +468,14 @@ mod tests {
             ),
         );
         for dry_run in [true, false, false] {
-            let told = cleaned(&state, dry_run);
-            assert_eq!(told.len(), 5);
-            assert!(told.iter().all(CleanUp::failed), "{told:?}");
-            assert!(told[0].to_string().contains("not run"), "{}", told[0]);
+            let reported = cleaned(&state, dry_run);
+            assert_eq!(reported.len(), 5);
+            assert!(reported.iter().all(CleanUp::failed), "{reported:?}");
+            assert!(
+                reported[0].to_string().contains("not run"),
+                "{}",
+                reported[0]
+            );
         }
         assert!(home.join("kept").exists() && !ran.exists() && journal.exists());
     }

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_is_removed_when_nothing_stands_and_stays_when_something_does() {
+    fn a_journal_is_removed_only_when_it_is_empty() {
         let state = tempfile::tempdir().unwrap();
         let journal = Journal::open(&state.path().join("a/b")).unwrap();
         let path = journal.path().to_owned();

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_undone_no_longer_stands_and_half_a_line_is_left_out() {
+    fn removed_resources_and_half_a_line_are_not_listed() {
         let image = Resource::Image { path: "/i".into() };
         let mount = Resource::Mount {
             target: "/m".into(),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_lines_make_nothing_stand() {
+    fn unknown_lines_of_a_journal_are_ignored() {
         assert_eq!(
             standing(b"make 1 image relative\nrm -rf /\nmake 2 disk /x\n\xff\n"),
             []

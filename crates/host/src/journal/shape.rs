@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_others_are_refused_whatever_the_kind() {
+    fn paths_that_fsdyno_does_not_create_are_refused_for_every_kind() {
         let paths = [
             "/etc",
             "/srv/user",

@@ -255,7 +255,7 @@ pub(crate) fn detach_image(image: &Path) -> Undo {
     if devices.is_empty() {
         return Undo::Gone;
     }
-    let patience = Instant::now() + BOUND;
+    let timeout = Instant::now() + BOUND;
     for name in devices {
         let device = Path::new("/dev").join(&name);
         if let Ok(held) = open(&device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
@@ -264,7 +264,7 @@ pub(crate) fn detach_image(image: &Path) -> Undo {
                 let _ = control::clear(&held);
             }
         }
-        if !wait_until_gone(&name, image, patience) {
+        if !wait_until_gone(&name, image, timeout) {
             let users = holders::sentence(&holders::of_device(&device));
             return Undo::Failed(format!("{name} is in use by {users}"));
         }
@@ -273,10 +273,10 @@ pub(crate) fn detach_image(image: &Path) -> Undo {
 }
 
 /// Waits until a device no longer backs an image; `false` where the patience ended first.
-fn wait_until_gone(name: &str, image: &Path, patience: Instant) -> bool {
+fn wait_until_gone(name: &str, image: &Path, timeout: Instant) -> bool {
     let mut pause = Duration::from_millis(1);
     while backs(name, image) {
-        if Instant::now() >= patience {
+        if Instant::now() >= timeout {
             return false;
         }
         std::thread::sleep(pause);
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_removed_image_is_still_known() {
+    fn a_removed_image_is_still_listed() {
         assert!(is_image(Path::new("/a/image"), Path::new("/a/image")));
         assert!(is_image(
             Path::new("/a/image (deleted)"),

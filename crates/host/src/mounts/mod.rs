@@ -196,8 +196,8 @@ impl Drop for Mounted {
         let Some(entry) = self.entry.take() else {
             return;
         };
-        let patience = Instant::now() + BUSY_BOUND / 5;
-        let gone = unmount_patiently(&self.target, patience)
+        let timeout = Instant::now() + BUSY_BOUND / 5;
+        let gone = unmount_patiently(&self.target, timeout)
             .or_else(|_| unmount_at(&self.target, UnmountFlags::DETACH));
         // What cannot even be detached stays in the journal.
         if gone.is_ok() {
@@ -211,7 +211,7 @@ impl Drop for Mounted {
 pub(crate) fn unmount_all(target: &Path) -> Undo {
     let mut forced = Vec::new();
     let mut undone = false;
-    let patience = Instant::now() + BUSY_BOUND;
+    let timeout = Instant::now() + BUSY_BOUND;
     loop {
         match table::layers(target) {
             Ok(0) if !forced.is_empty() => return Undo::Forced(forced.join("; ")),
@@ -220,7 +220,7 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
             Ok(_) => {}
             Err(error) => return Undo::Failed(error.to_string()),
         }
-        let result = match unmount_patiently(target, patience) {
+        let result = match unmount_patiently(target, timeout) {
             Err(Errno::BUSY) => {
                 let users = holders::of_tree(target);
                 // A forced unmount would take mounts below along, which are not ours.
@@ -244,11 +244,11 @@ pub(crate) fn unmount_all(target: &Path) -> Undo {
 }
 
 /// Unmounts the top layer, again and again while it is busy. Nothing mounted there is no error.
-fn unmount_patiently(target: &Path, patience: Instant) -> Result<(), Errno> {
+fn unmount_patiently(target: &Path, timeout: Instant) -> Result<(), Errno> {
     let mut pause = Duration::from_millis(2);
     loop {
         match unmount_at(target, UnmountFlags::empty()) {
-            Err(Errno::BUSY) if Instant::now() < patience => {}
+            Err(Errno::BUSY) if Instant::now() < timeout => {}
             Err(Errno::INTR) => {}
             // Not a mount point, or not even there.
             Err(Errno::INVAL | Errno::NOENT) => return Ok(()),

@@ -8,7 +8,7 @@ mod parcel;
 mod session;
 
 pub use parcel::Parcel;
-pub use session::{Answer, How, Session};
+pub use session::{How, ScriptOutput, Session};
 
 use crate::probe;
 use fsdyno_model::Need;
@@ -58,12 +58,12 @@ pub enum SshError {
         way_out: String,
     },
     /// What comes back is no answer.
-    #[error("{destination} answers `{answer}`, which is no answer of its shell; is its disk full?")]
+    #[error("{destination} answers `{output}`, which is no answer of its shell; is its disk full?")]
     Garbled {
         /// The other machine.
         destination: String,
         /// What it said.
-        answer: String,
+        output: String,
     },
     /// Something went wrong there.
     #[error("{destination}: {act}: {words}")]
@@ -121,11 +121,11 @@ impl Ssh {
     }
 
     /// A connection that is not, or no longer, there: what ssh said of it.
-    fn lost(&self, said: &[String]) -> SshError {
-        let words = if said.is_empty() {
+    fn lost(&self, printed: &[String]) -> SshError {
+        let words = if printed.is_empty() {
             "the connection ended without a word".to_owned()
         } else {
-            said.join("; ")
+            printed.join("; ")
         };
         SshError::Lost {
             way_out: way_out(&words, &self.destination),
@@ -161,22 +161,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ssh_refuses_is_told_with_the_way_out() {
+    fn an_ssh_refusal_is_reported_with_a_remedy() {
         let ssh = Ssh {
             program: "ssh".into(),
             destination: "root@bsd".into(),
         };
-        for (said, expected) in [
+        for (printed, expected) in [
             ("Host key verification failed.", "`ssh root@bsd true`"),
             ("root@bsd: Permission denied (publickey).", "an agent"),
             ("ssh: Could not resolve hostname bsd", "resolve"),
         ] {
-            let told = ssh.lost(&[said.to_owned()]).to_string();
+            let reported = ssh.lost(&[printed.to_owned()]).to_string();
             assert!(
-                told.starts_with("root@bsd: ") && told.contains(said),
-                "{told}"
+                reported.starts_with("root@bsd: ") && reported.contains(printed),
+                "{reported}"
             );
-            assert!(told.contains(expected), "{told}");
+            assert!(reported.contains(expected), "{reported}");
         }
         assert!(ssh.lost(&[]).to_string().contains("without a word"));
         assert_eq!(quoted("a 'b' $LOOP0"), r"'a '\''b'\'' $LOOP0'");

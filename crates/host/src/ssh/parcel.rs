@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// How often a wish to stop is looked for.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many of its last lines ssh is given.
 const LAST_LINES: usize = 3;
 
@@ -52,19 +52,19 @@ impl Ssh {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut carrier = start(command, &self.program)?;
-        let mut said = match carrier.0.stderr.take() {
+        let mut printed = match carrier.0.stderr.take() {
             Some(stderr) => LastLines::of(stderr),
             None => LastLines::of(io::empty()),
         };
         let ended = wait(&mut carrier, stop)?;
         if ended.code() == Some(255) {
-            return Err(self.lost(&said.last(LAST_LINES)));
+            return Err(self.lost(&printed.last(LAST_LINES)));
         }
         if !ended.success() {
             return Err(SshError::There {
                 destination: self.destination.clone(),
                 act: "taking the dataset".to_owned(),
-                words: said.last(LAST_LINES).join("; "),
+                words: printed.last(LAST_LINES).join("; "),
             });
         }
         let Some(mut packer) = packer else {
@@ -134,7 +134,7 @@ fn wait(child: &mut Ending, stop: &CancelToken) -> Result<ExitStatus, SshError> 
         })?;
         match status {
             Some(status) => return Ok(status),
-            None => std::thread::sleep(LOOK),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }

@@ -12,17 +12,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// What runs there.
-const FAR: &str = include_str!("far.sh");
+const REMOTE_SHELL: &str = include_str!("remote.sh");
 /// What starts it, by a shell of any kind. Lines are gathered until the mark, for the shell must
 /// not read beyond what it is to do: `read` takes no byte too many, and no shell reads so by itself.
 const BOOT: &str = "exec 3<&0 </dev/null; N=$(printf \"\\012x\"); N=${N%x}; S=; \
     while IFS= read -r L <&3; do case $L in $MARK) eval \"$S\"; S=;; *) S=$S$L$N;; esac; done; bye";
 /// How often a wish to stop is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How many of its last lines ssh is given.
 const LAST_LINES: usize = 3;
 /// How long the other machine may take to undo what was made there.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How a script is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum How {
 
 /// What came of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
+pub struct ScriptOutput {
     /// Its status.
     pub status: i32,
     /// The last 64 KiB of its standard output; what is no UTF-8 is replaced.
@@ -55,8 +55,8 @@ pub struct Session {
     to: Option<ChildStdin>,
     from: Receiver<Vec<u8>>,
     /// What came and was not looked at yet.
-    heard: Vec<u8>,
-    said: LastLines,
+    received: Vec<u8>,
+    printed: LastLines,
 }
 
 impl Session {
@@ -83,8 +83,8 @@ impl Session {
             act: format!("start {}", ssh.program.display()),
             cause,
         })?;
-        let from = listen(child.stdout.take());
-        let said = match child.stderr.take() {
+        let from = read_stdout(child.stdout.take());
+        let printed = match child.stderr.take() {
             Some(stderr) => LastLines::of(stderr),
             None => LastLines::of(std::io::empty()),
         };
@@ -94,18 +94,18 @@ impl Session {
             to: child.stdin.take(),
             child,
             from,
-            heard: Vec::new(),
-            said,
+            received: Vec::new(),
+            printed,
         };
         let begin = format!("begin {}", quoted(directory));
-        let answer = session.exchange(&format!("{FAR}\n{begin}"), stop)?;
-        if answer.status != 0 {
+        let output = session.exchange(&format!("{REMOTE_SHELL}\n{begin}"), stop)?;
+        if output.status != 0 {
             return Err(SshError::There {
                 destination: ssh.destination.clone(),
                 act: format!("making {directory}"),
                 words: format!(
                     "{}; choose another place there with --work-dir",
-                    answer.stderr.trim()
+                    output.stderr.trim()
                 ),
             });
         }
@@ -113,7 +113,12 @@ impl Session {
     }
 
     /// Has a script done, and hears what came of it.
-    pub fn ask(&mut self, how: How, script: &str, stop: &CancelToken) -> Result<Answer, SshError> {
+    pub fn run_script(
+        &mut self,
+        how: How,
+        script: &str,
+        stop: &CancelToken,
+    ) -> Result<ScriptOutput, SshError> {
         let verb = match how {
             How::Here => "here",
             How::Job => "job",
@@ -134,11 +139,11 @@ impl Session {
     fn leave(&mut self) -> bool {
         // Its end is what the shell there waits for.
         self.to = None;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return status.success(),
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK / 5),
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL / 5),
                 _ => {
                     let _ = self.child.kill();
                     let _ = self.child.wait();
@@ -148,7 +153,7 @@ impl Session {
         }
     }
 
-    fn exchange(&mut self, text: &str, stop: &CancelToken) -> Result<Answer, SshError> {
+    fn exchange(&mut self, text: &str, stop: &CancelToken) -> Result<ScriptOutput, SshError> {
         let start = Instant::now();
         let request = format!("{text}\n{}\n", self.mark);
         let written = match &mut self.to {
@@ -169,13 +174,13 @@ impl Session {
         ) else {
             return Err(SshError::Garbled {
                 destination: self.ssh.destination.clone(),
-                answer: header,
+                output: header,
             });
         };
         let (out, err): (i32, i32) = (out, err);
         let stdout = self.exactly(usize::try_from(out).unwrap_or(0), stop)?;
         let stderr = self.exactly(usize::try_from(err).unwrap_or(0), stop)?;
-        Ok(Answer {
+        Ok(ScriptOutput {
             status,
             stdout,
             stderr,
@@ -187,34 +192,34 @@ impl Session {
     /// accord comes before the first.
     fn header(&mut self, stop: &CancelToken) -> Result<String, SshError> {
         loop {
-            while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.heard.drain(..=end).collect();
+            while let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.received.drain(..=end).collect();
                 let line = String::from_utf8_lossy(&line);
                 if let Some(rest) = line.trim_end().strip_prefix(&self.mark) {
                     return Ok(rest.trim_start().to_owned());
                 }
             }
-            self.hear(stop)?;
+            self.receive(stop)?;
         }
     }
 
     fn exactly(&mut self, length: usize, stop: &CancelToken) -> Result<String, SshError> {
-        while self.heard.len() < length {
-            self.hear(stop)?;
+        while self.received.len() < length {
+            self.receive(stop)?;
         }
-        let bytes: Vec<u8> = self.heard.drain(..length).collect();
+        let bytes: Vec<u8> = self.received.drain(..length).collect();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Waits for more.
-    fn hear(&mut self, stop: &CancelToken) -> Result<(), SshError> {
+    fn receive(&mut self, stop: &CancelToken) -> Result<(), SshError> {
         loop {
             if stop.requested() {
                 return Err(SshError::Stopped);
             }
-            match self.from.recv_timeout(LOOK) {
+            match self.from.recv_timeout(POLL_INTERVAL) {
                 Ok(bytes) => {
-                    self.heard.extend(bytes);
+                    self.received.extend(bytes);
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -226,7 +231,7 @@ impl Session {
     /// What ssh said as it ended.
     fn lost(&mut self) -> SshError {
         self.leave();
-        self.ssh.lost(&self.said.last(LAST_LINES))
+        self.ssh.lost(&self.printed.last(LAST_LINES))
     }
 }
 
@@ -237,8 +242,8 @@ impl Drop for Session {
 }
 
 /// Reads what comes, until the end.
-fn listen(stdout: Option<ChildStdout>) -> Receiver<Vec<u8>> {
-    let (teller, from) = sync_channel(64);
+fn read_stdout(stdout: Option<ChildStdout>) -> Receiver<Vec<u8>> {
+    let (sender, from) = sync_channel(64);
     std::thread::spawn(move || {
         let Some(mut stdout) = stdout else { return };
         let mut buffer = [0; 16 << 10];
@@ -246,7 +251,7 @@ fn listen(stdout: Option<ChildStdout>) -> Receiver<Vec<u8>> {
             match stdout.read(&mut buffer) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Ok(length) if length > 0 => {
-                    if teller.send(buffer[..length].to_vec()).is_err() {
+                    if sender.send(buffer[..length].to_vec()).is_err() {
                         return;
                     }
                 }

@@ -19,7 +19,7 @@ const VICTIM: &str = "FSDYNO_TEST_VICTIM";
 /// Set for it as well: the number of its round, which chooses its file system.
 const ROUND: &str = "FSDYNO_TEST_ROUND";
 
-/// Not a test by itself: what [`after_a_kill_at_any_moment_nothing_is_left`] starts and kills.
+/// Not a test by itself: what [`after_a_kill_at_any_moment_clean_up_removes_everything`] starts and kills.
 #[test]
 fn victim() {
     let Some(home) = std::env::var_os(VICTIM) else {
@@ -73,8 +73,8 @@ fn cleaned(state: &Path) -> Vec<CleanUp> {
 }
 
 #[test]
-fn after_a_kill_at_any_moment_nothing_is_left() {
-    const TEST: &str = "after_a_kill_at_any_moment_nothing_is_left";
+fn after_a_kill_at_any_moment_clean_up_removes_everything() {
+    const TEST: &str = "after_a_kill_at_any_moment_clean_up_removes_everything";
     if !lab(TEST) || kinds(TEST).is_empty() {
         return;
     }
@@ -95,14 +95,14 @@ fn after_a_kill_at_any_moment_nothing_is_left() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         let mut output = victim.stdout.take().unwrap();
-        while !said.ends_with(b"begun\n") {
+        while !printed.ends_with(b"begun\n") {
             let mut byte = [0];
             output
                 .read_exact(&mut byte)
                 .expect("the victim ended before it began");
-            said.extend(byte);
+            printed.extend(byte);
         }
         // Spread over a round of the victim, which takes some 300 ms; the same each time.
         std::thread::sleep(Duration::from_millis((round * 67) % 401));
@@ -112,9 +112,12 @@ fn after_a_kill_at_any_moment_nothing_is_left() {
             !status.success() && status.code().is_none(),
             "the victim ended by itself"
         );
-        let told = cleaned(&state);
+        let reported = cleaned(&state);
         let bad = |one: &&CleanUp| !matches!(one.result, Undo::Done | Undo::Gone);
-        assert!(told.iter().find(bad).is_none(), "round {round}: {told:?}");
+        assert!(
+            reported.iter().find(bad).is_none(),
+            "round {round}: {reported:?}"
+        );
         assert_nothing_left(&home);
         let left: Vec<_> = fs::read_dir(&home)
             .unwrap()
@@ -122,12 +125,12 @@ fn after_a_kill_at_any_moment_nothing_is_left() {
             .collect();
         assert_eq!(left, ["state"], "round {round}");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "round {round}");
-        undone.extend(told);
+        undone.extend(reported);
     }
     // The kills fell where there was something to undo, up to what was mounted.
-    let done = |wanted: fn(&Resource) -> bool| {
+    let done = |required: fn(&Resource) -> bool| {
         let done = undone.iter().filter(|one| one.result == Undo::Done);
-        done.filter(|one| wanted(&one.resource)).count()
+        done.filter(|one| required(&one.resource)).count()
     };
     let images = done(|r| matches!(r, Resource::Image { .. }));
     let mounts = done(|r| matches!(r, Resource::Mount { .. }));
@@ -164,15 +167,15 @@ fn what_the_dead_left_is_undone_though_layered_and_in_use() {
         .spawn()
         .unwrap();
     fs::write(state.join("1-1.journal"), lines).unwrap();
-    let told = std::panic::catch_unwind(|| cleaned(&state));
+    let reported = std::panic::catch_unwind(|| cleaned(&state));
     holder.kill().unwrap();
     holder.wait().unwrap();
-    let told = told.unwrap();
+    let reported = reported.unwrap();
     assert!(
-        matches!(&told[0].result, Undo::Forced(how) if how.contains("sleep (")),
-        "{told:?}"
+        matches!(&reported[0].result, Undo::Forced(how) if how.contains("sleep (")),
+        "{reported:?}"
     );
-    assert_eq!(told[1].result, Undo::Done);
+    assert_eq!(reported[1].result, Undo::Done);
     assert_nothing_left(&home);
     assert!(!target.exists());
 }
@@ -193,10 +196,10 @@ fn a_directory_that_holds_a_foreign_mount_is_not_removed() {
     fs::write(foreign.target().join("kept"), "x").unwrap();
     let journal = state.join("1-1.journal");
     fs::write(&journal, format!("make 1 directory {}\n", place.display())).unwrap();
-    let told = cleaned(&state);
+    let reported = cleaned(&state);
     assert!(
-        matches!(&told[0].result, Undo::Failed(why) if why.contains("mounted at")),
-        "{told:?}"
+        matches!(&reported[0].result, Undo::Failed(why) if why.contains("mounted at")),
+        "{reported:?}"
     );
     assert!(foreign.target().join("kept").exists());
     assert!(journal.exists(), "it is tried again");

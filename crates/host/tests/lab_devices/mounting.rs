@@ -112,11 +112,11 @@ fn options_take_effect_and_are_read_back() {
 }
 
 #[test]
-fn a_refused_option_is_told_in_the_kernels_words() {
-    if !lab("a_refused_option_is_told_in_the_kernels_words") {
+fn a_refused_mount_option_is_reported_with_the_message_of_the_kernel() {
+    if !lab("a_refused_mount_option_is_reported_with_the_message_of_the_kernel") {
         return;
     }
-    for (kind, make) in kinds("a_refused_option_is_told_in_the_kernels_words") {
+    for (kind, make) in kinds("a_refused_mount_option_is_reported_with_the_message_of_the_kernel") {
         let work_dir = WorkDir::new();
         let (_image, device) = work_dir.made(make);
         let error = work_dir

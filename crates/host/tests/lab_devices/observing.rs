@@ -68,10 +68,10 @@ fn cold_is_proven_and_reading_shows_in_cache_and_counters() {
             (1, 0),
             "{kind}: {cold:?}"
         );
-        let looked = block(&names).unwrap().since(&before);
+        let counted = block(&names).unwrap().since(&before);
         assert!(
-            looked.read_bytes.0 < 1 << 20,
-            "{kind}: the proof read {looked:?}"
+            counted.read_bytes.0 < 1 << 20,
+            "{kind}: the proof read {counted:?}"
         );
         let mut read = Vec::new();
         fs::File::open(&file)
@@ -208,8 +208,8 @@ fn all_devices_of_a_pool_are_found() {
 }
 
 #[test]
-fn metadata_and_flushes_of_a_device_are_heard_and_nothing_is_left_of_the_ear() {
-    let test = "metadata_and_flushes_of_a_device_are_heard_and_nothing_is_left_of_the_ear";
+fn metadata_and_flushes_are_traced_and_the_instance_is_removed() {
+    let test = "metadata_and_flushes_are_traced_and_the_instance_is_removed";
     if !lab(test) {
         return;
     }
@@ -218,24 +218,27 @@ fn metadata_and_flushes_of_a_device_are_heard_and_nothing_is_left_of_the_ear() {
     };
     let work_dir = WorkDir::new();
     let (_image, device) = work_dir.made(make);
-    let ear = match tracing::start(&[device.name().to_owned()], &work_dir.journal) {
-        Ok(ear) => ear,
+    let tracing = match tracing::start(&[device.name().to_owned()], &work_dir.journal) {
+        Ok(tracing) => tracing,
         Err(why) => return println!("SKIP {why}: {test}"),
     };
     let mounted = work_dir.mount(kind, &device, &[]).unwrap();
     cache::sync_filesystem(mounted.target()).unwrap();
-    ear.begin().unwrap();
+    tracing.begin().unwrap();
     for number in 0..8 {
         let file = fs::File::create(mounted.target().join(number.to_string())).unwrap();
         file.write_all_at(&[1; 8192], 0).unwrap();
         file.sync_all().unwrap();
     }
-    let heard = ear.end().unwrap();
-    assert!(heard.flushes + heard.forced_writes >= 8, "{heard:?}");
-    assert!(heard.metadata_writes > 0, "{heard:?}");
+    let received = tracing.end().unwrap();
+    assert!(
+        received.flushes + received.forced_writes >= 8,
+        "{received:?}"
+    );
+    assert!(received.metadata_writes > 0, "{received:?}");
     // What was heard before is forgotten, and nothing goes on.
-    ear.begin().unwrap();
-    assert_eq!(ear.end().unwrap().flushes, 0);
+    tracing.begin().unwrap();
+    assert_eq!(tracing.end().unwrap().flushes, 0);
     let journal = fs::read_to_string(work_dir.journal.path()).unwrap();
     let line = journal
         .lines()
@@ -254,6 +257,6 @@ fn metadata_and_flushes_of_a_device_are_heard_and_nothing_is_left_of_the_ear() {
         "{undone:?}"
     );
     assert!(!instance.exists());
-    drop(ear);
+    drop(tracing);
     mounted.unmount().unwrap();
 }

@@ -70,13 +70,13 @@ fn a_partition_of_a_mounted_disk_is_refused_and_so_is_the_disk() {
     let inside = format!("its partition {name}p1 is mounted at");
     check_refused(&stage, &[&stage.node], &consents, &[&inside]);
     check_refused(&stage, &[&first], &consents, &["it is mounted at"]);
-    let beside = format!("{name}p1, on the same disk {name}, is mounted at");
+    let other_partition = format!("{name}p1, on the same disk {name}, is mounted at");
     let own = Consent {
         identity: format!("{name}p2"),
         signatures: Vec::new(),
         configured: false,
     };
-    check_refused(&stage, &[&second], &[own], &[&beside]);
+    check_refused(&stage, &[&second], &[own], &[&other_partition]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_member_of_a_mounted_pool_is_refused() {
 
 /// Not a test of its own: the process that others start to hold a device exclusively.
 #[test]
-fn holds_a_device_when_asked_to() {
+fn holds_a_device_in_a_child_process() {
     let Some(node) = std::env::var_os("FSDYNO_TEST_HOLD") else {
         return;
     };
@@ -159,7 +159,7 @@ fn a_device_held_open_is_refused_and_the_holder_is_named() {
         let child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "in_use::holds_a_device_when_asked_to",
+                "in_use::holds_a_device_in_a_child_process",
                 "--nocapture",
             ])
             .env("FSDYNO_TEST_HOLD", &stage.node)
@@ -231,7 +231,7 @@ fn a_file_behind_two_loop_devices_or_open_elsewhere_is_refused() {
 }
 
 #[test]
-fn a_window_on_another_device_is_refused_and_so_is_what_lies_below_a_mapping() {
+fn a_loop_device_on_a_device_and_the_device_below_a_mapping_are_refused() {
     if !ready("a_window_on_another_device_is_refused", &["dmsetup"]) {
         return;
     }

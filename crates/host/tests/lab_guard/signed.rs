@@ -32,7 +32,7 @@ fn every_signature_must_be_acknowledged() {
 }
 
 #[test]
-fn partition_tables_and_what_lies_in_partitions_count_as_signatures() {
+fn partition_tables_and_signatures_in_partitions_are_found() {
     let needed = ["sfdisk", "addpart", "mkfs.ext4"];
     if !ready("partition_tables_count_as_signatures", &needed) {
         return;
@@ -66,8 +66,11 @@ fn partition_tables_and_what_lies_in_partitions_count_as_signatures() {
 }
 
 #[test]
-fn what_was_there_can_be_looked_at_later() {
-    if !ready("what_was_there_can_be_looked_at_later", &["mkfs.btrfs"]) {
+fn saved_signatures_hold_the_overwritten_bytes() {
+    if !ready(
+        "saved_signatures_hold_the_overwritten_bytes",
+        &["mkfs.btrfs"],
+    ) {
         return;
     }
     let stage = Stage::new();

@@ -136,8 +136,8 @@ pub fn run(command: &[&str]) -> String {
         .args(&command[1..])
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {printed}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -176,9 +176,9 @@ pub fn checksum(stage: &Stage) -> String {
 /// Waits until a process has printed a line.
 pub fn wait_for(process: &mut Process, line: &str) {
     let output = process.0.stdout.take().unwrap();
-    let said = BufReader::new(output)
+    let printed = BufReader::new(output)
         .lines()
         .map_while(Result::ok)
-        .any(|said| said == line);
-    assert!(said, "the process ended without saying `{line}`");
+        .any(|printed| printed == line);
+    assert!(printed, "the process ended without saying `{line}`");
 }

@@ -8,7 +8,7 @@ use crate::Labs;
 use crate::labs::guest::{GuestLab, GuestLabError, record_place};
 use crate::labs::host::HostLab;
 use crate::labs::ssh::SshLabError;
-use crate::missing::Lack;
+use crate::missing::MissingRequirement;
 use crate::preflight::{Preflight, PreflightError};
 use crate::state_dir::StateDir;
 pub use devices::described_devices;
@@ -149,8 +149,11 @@ fn check_that_a_cell_can_run(labs: &Labs, plan: &Plan) -> Result<(), AssemblyErr
 }
 
 /// A line for each name, where something is missing for all of them.
-fn all_missing<'a>(names: impl Iterator<Item = &'a str>, lacks: &[Lack]) -> Option<String> {
-    let line = |(name, lack): (&str, &Lack)| match lack {
+fn all_missing<'a>(
+    names: impl Iterator<Item = &'a str>,
+    lacks: &[MissingRequirement],
+) -> Option<String> {
+    let line = |(name, requirement): (&str, &MissingRequirement)| match requirement {
         Some((_, Availability::Missing { reason, remedy })) => {
             Some(format!("  {name}: {reason}; {remedy}"))
         }

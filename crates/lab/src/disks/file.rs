@@ -1,7 +1,7 @@
 //! A model disk that is a file of this machine, as its owner sees it.
 
-use super::Asked;
-use super::fuse_server::{Order, Told};
+use super::ServedDiskReport;
+use super::fuse_server::{Order, ServerMessage};
 use fsdyno_disk::transports::vhost_user::Served;
 use fsdyno_guests::protocol::{FrameReader, FrameWriter};
 use fsdyno_host::disk_server::ServedDisk;
@@ -13,16 +13,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long its server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How often a line is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A model disk that is a file.
 pub(crate) struct DiskFile {
     // It is given back before the line is closed: what it was asked for is told last.
     disk: ServedDisk,
-    reader: FrameReader<UnixStream, Told>,
+    reader: FrameReader<UnixStream, ServerMessage>,
     writer: FrameWriter<UnixStream>,
     served: Served,
 }
@@ -43,7 +43,7 @@ impl DiskFile {
         let file = scratch.join(format!("disk{number}"));
         let (disk, line) =
             ServedDisk::start(&program, &file, journal).map_err(|error| error.to_string())?;
-        line.set_read_timeout(Some(LOOK)).map_err(broken)?;
+        line.set_read_timeout(Some(POLL_INTERVAL)).map_err(broken)?;
         let mut made = Self {
             disk,
             reader: FrameReader::new(line.try_clone().map_err(broken)?),
@@ -58,18 +58,18 @@ impl DiskFile {
             record: record.cloned(),
             cell,
         };
-        made.writer.say(&order).map_err(broken)?;
-        match made.next(PATIENCE)? {
-            Told::Made => {}
-            Told::Failed { why } => return Err(why),
-            Told::Served { .. } | Told::Ended { .. } => {
+        made.writer.write(&order).map_err(broken)?;
+        match made.next(TIMEOUT)? {
+            ServerMessage::Made => {}
+            ServerMessage::Failed { why } => return Err(why),
+            ServerMessage::Served { .. } | ServerMessage::Ended { .. } => {
                 return Err("the server of a model disk served none".to_owned());
             }
         }
         made.disk
             .mount(journal)
             .map_err(|error| error.to_string())?;
-        made.writer.say(&Order::Begin).map_err(broken)?;
+        made.writer.write(&Order::Begin).map_err(broken)?;
         Ok(made)
     }
 
@@ -79,68 +79,70 @@ impl DiskFile {
     }
 
     /// What it was asked for so far. An error is why it is not served any more, in words.
-    pub(crate) fn ask(&mut self) -> Result<Served, String> {
+    pub(crate) fn run_script(&mut self) -> Result<Served, String> {
         // Where nobody hears, the answer tells.
-        let _ = self.writer.say(&Order::Tell);
-        self.hear(PATIENCE)
+        let _ = self.writer.write(&Order::Report);
+        self.hear(TIMEOUT)
     }
 
     /// Tells it at which point the workload stands.
     pub(crate) fn mark(&mut self, mark: Mark) {
         // Where nobody hears, the figures of the phase are missing.
-        let _ = self.writer.say(&Order::Mark { mark });
+        let _ = self.writer.write(&Order::Mark { mark });
     }
 
     /// Gives it back; what it was asked for in all, and what it did for each phase.
-    pub(crate) fn end(self) -> Result<Asked, String> {
+    pub(crate) fn end(self) -> Result<ServedDiskReport, String> {
         let Self {
             disk,
             mut reader,
             writer: _held,
             served,
         } = self;
-        let mut last = Asked {
+        let mut last = ServedDiskReport {
             served,
-            ..Asked::default()
+            ..ServedDiskReport::default()
         };
         disk.end().map_err(|error| error.to_string())?;
         // Its last word lies in the line.
-        while let Ok(Some(told)) = reader.hear() {
-            if let Told::Ended { asked } = told {
+        while let Ok(Some(reported)) = reader.read() {
+            if let ServerMessage::Ended { asked } = reported {
                 last = asked;
             }
         }
         Ok(last)
     }
 
-    fn hear(&mut self, patience: Duration) -> Result<Served, String> {
-        match self.next(patience)? {
-            Told::Served { served } => {
+    fn hear(&mut self, timeout: Duration) -> Result<Served, String> {
+        match self.next(timeout)? {
+            ServerMessage::Served { served } => {
                 self.served = served;
                 Ok(served)
             }
-            Told::Ended { asked } => Ok(asked.served),
-            Told::Failed { why } => Err(format!("the server of the model disk gave up: {why}")),
-            Told::Made => Ok(self.served),
+            ServerMessage::Ended { asked } => Ok(asked.served),
+            ServerMessage::Failed { why } => {
+                Err(format!("the server of the model disk gave up: {why}"))
+            }
+            ServerMessage::Made => Ok(self.served),
         }
     }
 
     /// What it tells next.
-    fn next(&mut self, patience: Duration) -> Result<Told, String> {
-        let deadline = Instant::now() + patience;
+    fn next(&mut self, timeout: Duration) -> Result<ServerMessage, String> {
+        let deadline = Instant::now() + timeout;
         loop {
-            let heard = match self.reader.hear() {
-                Ok(Some(told)) => return Ok(told),
+            let received = match self.reader.read() {
+                Ok(Some(reported)) => return Ok(reported),
                 Ok(None) if Instant::now() < deadline => continue,
-                Ok(None) => format!("has not answered for {} s", patience.as_secs()),
+                Ok(None) => format!("has not answered for {} s", timeout.as_secs()),
                 // How it died is seen a moment later.
                 Err(error) => {
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                     let died = self.disk.died();
                     died.unwrap_or_else(|| format!("cannot be heard: {error}"))
                 }
             };
-            return Err(format!("the server of the model disk {heard}"));
+            return Err(format!("the server of the model disk {received}"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The process behind a model disk that is a file: it makes the disk, and serves it until the file is
 //! unmounted, or whoever started it has gone.
 
-use super::{Asked, Making};
+use super::{Making, ServedDiskReport};
 use crate::labs::guest::recording::recorder;
 use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
 use fsdyno_disk::transports::vhost_user::Served;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long it waits to be told what it is to serve.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What it is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,13 +46,13 @@ pub(super) enum Order {
         mark: Mark,
     },
     /// Tell what was asked so far.
-    Tell,
+    Report,
 }
 
 /// What it tells.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "told")]
-pub(super) enum Told {
+pub(super) enum ServerMessage {
     /// The disk is made.
     Made,
     /// What was asked so far.
@@ -63,7 +63,7 @@ pub(super) enum Told {
     /// It is served no longer, and what it did for each phase is this.
     Ended {
         /// What was asked, and recorded.
-        asked: Asked,
+        asked: ServedDiskReport,
     },
     /// It cannot go on.
     Failed {
@@ -103,7 +103,7 @@ struct Line {
 impl Line {
     /// Hears the next order, where one comes within the timeout of the line.
     fn order(&mut self) -> Result<Order, FuseServerError> {
-        match self.reader.hear() {
+        match self.reader.read() {
             Ok(Some(order)) => Ok(order),
             Ok(None) => Err(FuseServerError::NoOwner),
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
@@ -121,10 +121,12 @@ impl Owner for Line {
 
     fn hear(&mut self, disk: &mut Disk, served: Served, now: Nanos) -> Result<bool, StoreError> {
         loop {
-            match self.reader.hear() {
+            match self.reader.read() {
                 Ok(Some(Order::Mark { mark })) => disk.mark(now, &mark.to_string())?,
                 // Whoever does not listen has gone, which the next wait tells.
-                Ok(Some(Order::Tell)) => drop(self.writer.say(&Told::Served { served })),
+                Ok(Some(Order::Report)) => {
+                    drop(self.writer.write(&ServerMessage::Served { served }));
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(true),
                 Err(_) => return Ok(false),
@@ -139,7 +141,7 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
     let device = io::stdout().as_fd().try_clone_to_owned()?;
     // Where it is no line at all, nobody of ours has started this.
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(TIMEOUT))
         .map_err(|_| FuseServerError::NoOwner)?;
     let mut line = Line {
         reader: FrameReader::new(stream.try_clone()?),
@@ -151,19 +153,19 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
     let served = make(&mut line).and_then(|(mut disk, number, discards)| {
         line.stream.set_nonblocking(true)?;
         let served = Fuse::new(&mut disk, device, discards).serve(&mut line)?;
-        Ok(Asked::of(served, number, &mut disk))
+        Ok(ServedDiskReport::of(served, number, &mut disk))
     });
-    let told = match &served {
-        Ok(asked) => Told::Ended {
+    let reported = match &served {
+        Ok(asked) => ServerMessage::Ended {
             asked: asked.clone(),
         },
-        Err(error) => Told::Failed {
+        Err(error) => ServerMessage::Failed {
             why: error.to_string(),
         },
     };
     line.stream.set_nonblocking(false)?;
     // Whoever does not listen has gone.
-    let _ = line.writer.say(&told);
+    let _ = line.writer.write(&reported);
     served.map(drop)
 }
 
@@ -184,7 +186,7 @@ fn make(line: &mut Line) -> Result<(Disk, usize, bool), FuseServerError> {
     let recorder = recorder(record.as_ref(), cell, number);
     let disk = recorder.and_then(|recorder| making.make(&image, (number, size), recorder));
     let disk = disk.map_err(FuseServerError::Disk)?;
-    line.writer.say(&Told::Made)?;
+    line.writer.write(&ServerMessage::Made)?;
     match line.order()? {
         Order::Begin => Ok((disk, number, making.discards())),
         _ => Err(FuseServerError::NoOwner),

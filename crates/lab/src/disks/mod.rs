@@ -45,7 +45,7 @@ pub(crate) type Phases = Vec<(u32, DiskFigures)>;
 
 /// What a disk was asked for, and what it recorded.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct ServedDiskReport {
     /// In all.
     pub(crate) served: Served,
     /// What it did for each phase.
@@ -54,7 +54,7 @@ pub(crate) struct Asked {
     pub(crate) doubt: Option<Warning>,
 }
 
-impl Asked {
+impl ServedDiskReport {
     /// Of a disk that is served no longer.
     pub(crate) fn of(served: Served, number: usize, disk: &mut Disk) -> Self {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -79,7 +79,7 @@ impl Asked {
     }
 
     /// What they were asked for together.
-    pub(crate) fn together(all: &[Self]) -> Served {
+    pub(crate) fn total(all: &[Self]) -> Served {
         let mut served = Served::default();
         for one in all {
             served += one.served;
@@ -155,7 +155,7 @@ pub(crate) fn step(
 }
 
 /// The disk in a few words.
-pub(crate) fn in_words(model: &ModelDisk) -> String {
+pub(crate) fn describe_disk(model: &ModelDisk) -> String {
     let faults = if model.faults.is_some() {
         ", with the faults of the plan"
     } else {
@@ -166,7 +166,11 @@ pub(crate) fn in_words(model: &ModelDisk) -> String {
 
 /// What disks served against the clock were asked for, for the record.
 pub(crate) fn in_real_time(model: &ModelDisk, served: Served) -> String {
-    format!("{}, real time: in all {}", in_words(model), figures(served))
+    format!(
+        "{}, real time: in all {}",
+        describe_disk(model),
+        figures(served)
+    )
 }
 
 /// What was asked, in words.
@@ -196,7 +200,7 @@ pub(crate) fn remark(served: Served) -> Option<String> {
 }
 
 /// Says of a cell that its disks were told to have faults, where they were.
-pub(crate) fn doubt(notes: &mut Notes<'_>, model: Option<&ModelDisk>) {
+pub(crate) fn warn_of_faults(notes: &mut Notes<'_>, model: Option<&ModelDisk>) {
     if model.is_some_and(|model| model.faults.is_some()) {
         notes.warn(Warning::new(
             WarningKind::Device,

@@ -1,17 +1,18 @@
-//! The time a cell may take: when it is over, whatever the cell does is asked to stop, as the user
-//! would ask for it, and the cell fails by that name.
+//! Runs one cell, whatever its lab: skipped where something is missing, cancelled when its time
+//! budget is spent.
 //!
-//! A thread waits for the end of the time, and does nothing until then.
+//! A thread waits for the end of the budget and does nothing until then.
 
 use crate::labs::notes::Notes;
+use crate::missing::Missing;
 use crate::procedure::CellEnd;
-use fsdyno_model::{CancelToken, Nanos, Outcome};
+use fsdyno_model::{CancelToken, Cell, CellRecord, Event, Nanos, Outcome, Plan};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Watches one cell; the watch ends, and what it asked for is taken back, on drop.
-pub(crate) struct Limit {
+/// Cancels one cell when its time is over; on drop the cancellation is withdrawn.
+struct Limit {
     stop: CancelToken,
     watch: Option<(Arc<Over>, JoinHandle<()>)>,
 }
@@ -20,23 +21,23 @@ pub(crate) struct Limit {
 #[derive(Default)]
 struct Over {
     over: Mutex<bool>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 impl Limit {
-    /// Begins to watch, where there is a limit.
-    pub fn begin(time: Option<Nanos>, stop: &CancelToken) -> Self {
+    /// Starts the watch, where there is a limit.
+    fn begin(time: Option<Nanos>, stop: &CancelToken) -> Self {
         let watch = time.map(|time| {
             let over = Arc::new(Over::default());
-            let (seen, wish) = (Arc::clone(&over), stop.clone());
+            let (seen, token) = (Arc::clone(&over), stop.clone());
             let thread = thread::spawn(move || {
                 let time = Duration::from_nanos(time.0);
                 let over = seen.over.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = seen.told.wait_timeout_while(over, time, |over| !*over);
+                let waited = seen.changed.wait_timeout_while(over, time, |over| !*over);
                 let over = waited.unwrap_or_else(PoisonError::into_inner).0;
                 // The lock is held: a cell that ends now ends after this.
                 if !*over {
-                    wish.expire();
+                    token.expire();
                 }
             });
             (over, thread)
@@ -52,34 +53,52 @@ impl Drop for Limit {
     fn drop(&mut self) {
         if let Some((over, thread)) = self.watch.take() {
             *over.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            over.told.notify_all();
-            // It cannot have panicked.
+            over.changed.notify_all();
+            // The thread cannot panic.
             let _ = thread.join();
             self.stop.recall();
         }
     }
 }
 
-/// How a cell ended that did not get to its end; none where the user wanted that.
-pub(crate) fn halted(
-    halt: CellEnd,
+/// Runs one cell within its time limit and records how it ended. A cell for which something is
+/// missing is skipped; a cell that the user interrupted has no record.
+pub(crate) fn run_cell(
+    (plan, cell): (&Plan, Cell),
+    emit: &mut dyn FnMut(Event),
+    missing: &Missing,
+    stop: &CancelToken,
+    execute: impl FnOnce(&mut Notes<'_>) -> Result<Outcome, CellEnd>,
+) -> Option<CellRecord> {
+    let mut notes = Notes::new(cell, emit);
+    if let Some(skipped) = missing.skips(cell) {
+        return Some(notes.into_record(skipped));
+    }
+    let limit = Limit::begin(plan.cell_budget, stop);
+    let outcome = match execute(&mut notes) {
+        Ok(outcome) => outcome,
+        Err(end) => failed(end, &notes, stop, plan.cell_budget)?,
+    };
+    drop(limit);
+    Some(notes.into_record(outcome))
+}
+
+/// How a cell failed; none where the user interrupted it.
+fn failed(
+    end: CellEnd,
     notes: &Notes<'_>,
     stop: &CancelToken,
     limit: Option<Nanos>,
 ) -> Option<Outcome> {
-    // Whatever fails while the user wants to stop fails for that.
+    // After an interrupt every failure is a consequence of it.
     if stop.by_user() {
         return None;
     }
-    match (halt, limit) {
-        (halt, Some(limit)) if stop.requested() || matches!(halt, CellEnd::Stopped) => {
-            Some(Outcome::Failed(notes.failure(
-                format!(
-                    "ended after {}, the time a cell may take (--cell-budget)",
-                    limit.clock()
-                ),
-                None,
-            )))
+    match (end, limit) {
+        (end, Some(limit)) if stop.requested() || matches!(end, CellEnd::Stopped) => {
+            let limit = limit.clock();
+            let message = format!("ended after {limit}, the time a cell may take (--cell-budget)");
+            Some(Outcome::Failed(notes.failure(message, None)))
         }
         (CellEnd::Failed(failure), _) => Some(Outcome::Failed(failure)),
         (CellEnd::Stopped, _) => None,
@@ -91,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_over_its_time_is_asked_to_stop_and_the_next_is_not() {
+    fn a_cell_over_its_budget_is_cancelled_and_the_next_is_not() {
         let stop = CancelToken::new();
         {
             let _limit = Limit::begin(Some(Nanos(1)), &stop);
@@ -105,6 +124,6 @@ mod tests {
         assert!(!stop.requested());
         stop.request();
         drop(Limit::begin(Some(Nanos(1)), &stop));
-        assert!(stop.requested(), "the user's wish stands");
+        assert!(stop.requested(), "a cancellation by the user remains");
     }
 }

@@ -103,7 +103,7 @@ impl Labs {
                 .values()
                 .map(|lab| lab.missing().workloads.get(number));
             let first = lacks.next()??.clone()?;
-            let all = lacks.all(|lack| lack.is_some_and(Option::is_some));
+            let all = lacks.all(|requirement| requirement.is_some_and(Option::is_some));
             all.then_some(first)
         };
         Missing {

@@ -27,9 +27,9 @@ pub(crate) fn phases(recorder: &Recorder, disk: u32) -> Vec<(u32, DiskFigures)> 
 /// Lays to samples what was told of them by disks, in the order of these.
 pub(crate) fn lay(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
     for sample in samples {
-        let told = disks.iter().copied().flatten();
-        let told = told.filter(|(phase, _)| *phase == sample.phase);
-        sample.disks = told.map(|(_, figures)| *figures).collect();
+        let reported = disks.iter().copied().flatten();
+        let reported = reported.filter(|(phase, _)| *phase == sample.phase);
+        sample.disks = reported.map(|(_, figures)| *figures).collect();
     }
 }
 
@@ -55,17 +55,17 @@ fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
 }
 
 /// What kept a record from being written whole, for each disk where something did.
-pub(crate) fn doubts(recorders: &[Recorder]) -> impl Iterator<Item = Warning> {
+pub(crate) fn found_warnings(recorders: &[Recorder]) -> impl Iterator<Item = Warning> {
     let disks = recorders.iter().enumerate();
     disks.filter_map(|(disk, recorder)| doubt(disk, recorder))
 }
 
 /// The same of one.
 pub(crate) fn doubt(disk: usize, recorder: &Recorder) -> Option<Warning> {
-    let trouble = recorder.trouble()?;
+    let write_error = recorder.trouble()?;
     Some(Warning::new(
         WarningKind::Unobserved,
-        format!("the record of disk {disk} ends early: {trouble}"),
+        format!("the record of disk {disk} ends early: {write_error}"),
         "make room where it lies (--disk-trace), and run the cell again",
     ))
 }
@@ -102,7 +102,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_phase_has_what_lies_between_its_points_and_nothing_of_what_lies_between_phases() {
+    fn a_phase_has_the_requests_between_its_marks_only() {
         let profile = profiles::ALL[0].profile().unwrap();
         let mut disk = Disk::new(&profile, None, Box::new(Memory::new()), Faults::none());
         disk.record(Recorder::figures());
@@ -141,8 +141,8 @@ pub(crate) mod tests {
             let (returned, durable) = (figures.to_return, figures.to_durable);
             (returned.reads.requests, durable.reads.requests)
         };
-        let told = samples.each_ref().map(|of| of.disks.first().map(counted));
-        assert_eq!(told, [Some((3, 1)), Some((4, 1)), None]);
+        let reported = samples.each_ref().map(|of| of.disks.first().map(counted));
+        assert_eq!(reported, [Some((3, 1)), Some((4, 1)), None]);
         assert_eq!(samples[1].on_disks().unwrap().reads.bytes, 5 * 4096);
         assert_eq!(samples[1].on_disks().unwrap().jumps, 0);
     }

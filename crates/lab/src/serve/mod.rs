@@ -4,8 +4,8 @@
 //! until the plug is pulled, and another brings back what that left (`plug`). In virtual time its task
 //! lies in a file (`alone`).
 
+mod crash;
 mod isolation;
-mod plug;
 
 pub use isolation::run_in_guest;
 
@@ -44,22 +44,22 @@ pub enum ServeError {
     NoGuest,
     /// It could not settle in.
     #[error(transparent)]
-    Unsettled(#[from] inside::Unsettled),
+    GuestInitError(#[from] inside::GuestInitError),
     /// The line to the host broke.
     #[error("the line to the host: {0}")]
     Line(#[from] io::Error),
 }
 
-type HostEar = FrameReader<File, Task>;
+type HostMessages = FrameReader<File, Task>;
 
 /// What the guest says, from whichever thread.
 #[derive(Clone)]
-struct Voice(Arc<Mutex<FrameWriter<File>>>);
+struct MessageWriter(Arc<Mutex<FrameWriter<File>>>);
 
-impl Voice {
-    fn say(&self, word: &GuestMessage) -> io::Result<()> {
+impl MessageWriter {
+    fn write(&self, word: &GuestMessage) -> io::Result<()> {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.say(word)
+        writer.write(word)
     }
 }
 
@@ -68,7 +68,7 @@ pub fn shell() -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
     }
-    inside::settle()?;
+    inside::set_up_guest()?;
     inside::shell()?;
     Err(inside::power_off().into())
 }
@@ -78,48 +78,49 @@ pub fn serve() -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
     }
-    let place = inside::settle()?;
+    let place = inside::set_up_guest()?;
     let line = inside::channel()?;
     let mut reader = FrameReader::new(line.try_clone()?);
-    let voice = Voice(Arc::new(Mutex::new(FrameWriter(line))));
-    voice.say(&ready())?;
-    let beating = voice.clone();
+    let writer = MessageWriter(Arc::new(Mutex::new(FrameWriter(line))));
+    writer.write(&ready())?;
+    let beating = writer.clone();
     // It ends with the guest.
     thread::spawn(move || beats(&beating));
     let reader = loop {
-        match reader.hear()? {
-            Some(Task::Look { plan }) => {
+        match reader.read()? {
+            Some(Task::Survey { plan }) => {
                 let missing = Missing::here(&plan);
-                voice.say(&GuestMessage::Missing { missing })?;
+                writer.write(&GuestMessage::Missing { missing })?;
             }
             Some(Task::Run { plan, cell }) => {
                 let shared = Arc::new(Mutex::new(reader));
-                let word = match run(*plan, cell, &place, &voice, Some(host(&voice, &shared))) {
+                let word = match run(*plan, cell, &place, &writer, Some(host(&writer, &shared))) {
                     Ok(record) => GuestMessage::Ended {
                         record: Box::new(record),
                     },
                     Err(reason) => GuestMessage::Refused { reason },
                 };
-                voice.say(&word)?;
+                writer.write(&word)?;
                 break shared;
             }
             Some(Task::Write { contender, seed }) => {
-                let operations = |operations| voice.say(&GuestMessage::Acknowledged { operations });
-                let reason = plug::write(&contender, seed, &place, &operations);
-                voice.say(&GuestMessage::Refused { reason })?;
+                let operations =
+                    |operations| writer.write(&GuestMessage::Acknowledged { operations });
+                let reason = crash::write(&contender, seed, &place, &operations);
+                writer.write(&GuestMessage::Refused { reason })?;
             }
             Some(Task::Recover {
                 contender,
                 seed,
                 acknowledged,
-            }) => voice.say(&plug::recovered(&contender, seed, acknowledged, &place))?,
+            }) => writer.write(&crash::recovered(&contender, seed, acknowledged, &place))?,
             Some(Task::Leave) => return Err(inside::power_off().into()),
             Some(Task::DrivenOut { .. }) | None => {}
         }
     };
     let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
     // Not before all has arrived; what else is said now no longer matters.
-    while !matches!(reader.hear()?, Some(Task::Leave)) {}
+    while !matches!(reader.read()?, Some(Task::Leave)) {}
     Err(inside::power_off().into())
 }
 
@@ -140,7 +141,7 @@ fn ready() -> GuestMessage {
 }
 
 /// Says again and again that the guest lives, and for how long it has been still.
-fn beats(voice: &Voice) {
+fn beats(writer: &MessageWriter) {
     let disks = || fs::read_to_string("/proc/diskstats").unwrap_or_default();
     let busy = || machine_cpu().map(|cpu| cpu.busy_ns).unwrap_or_default();
     let (mut at, mut seen, mut spent) = (Instant::now(), disks(), busy());
@@ -157,7 +158,7 @@ fn beats(voice: &Voice) {
             still: Nanos(still),
         };
         // Without a host there is nobody to live for.
-        if voice.say(&beat).is_err() {
+        if writer.write(&beat).is_err() {
             return;
         }
     }
@@ -168,7 +169,7 @@ fn run(
     mut plan: Plan,
     cell: Cell,
     place: &Path,
-    voice: &Voice,
+    writer: &MessageWriter,
     below: Option<Box<dyn Below>>,
 ) -> Result<CellRecord, String> {
     let contender = plan
@@ -196,16 +197,16 @@ fn run(
         lab = lab.above(below);
     }
     if modelled {
-        let voice = voice.clone();
+        let writer = writer.clone();
         // Where the host has gone, nobody records any more.
-        lab = lab.marking(move |mark| drop(voice.say(&GuestMessage::Marked { mark })));
+        lab = lab.marking(move |mark| drop(writer.write(&GuestMessage::Marked { mark })));
     }
     if virtual_time {
         lab = lab.in_virtual_time();
     }
     let record = lab.run_cell(&plan, cell, &mut |event| {
         // Where the host has gone, the record will not arrive either: it is run again.
-        let _ = voice.say(&GuestMessage::Happened { event });
+        let _ = writer.write(&GuestMessage::Happened { event });
     });
     record.ok_or_else(|| "the cell was interrupted".to_owned())
 }
@@ -246,13 +247,13 @@ fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
 
 /// The host, which keeps the disks in its memory.
 struct Host {
-    voice: Voice,
-    reader: Arc<Mutex<HostEar>>,
+    writer: MessageWriter,
+    reader: Arc<Mutex<HostMessages>>,
 }
 
-fn host(voice: &Voice, reader: &Arc<Mutex<HostEar>>) -> Box<dyn Below> {
+fn host(writer: &MessageWriter, reader: &Arc<Mutex<HostMessages>>) -> Box<dyn Below> {
     Box::new(Host {
-        voice: voice.clone(),
+        writer: writer.clone(),
         reader: Arc::clone(reader),
     })
 }
@@ -263,11 +264,11 @@ impl Below for Host {
     }
 
     fn drive_out(&mut self) -> Result<u64, String> {
-        self.voice
-            .say(&GuestMessage::DriveOut)
+        self.writer
+            .write(&GuestMessage::DriveOut)
             .map_err(|error| error.to_string())?;
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        match reader.hear().map_err(|error| error.to_string())? {
+        match reader.read().map_err(|error| error.to_string())? {
             Some(Task::DrivenOut { stayed }) => stayed,
             _ => Err(io::Error::from(ErrorKind::InvalidData).to_string()),
         }

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_in_bytes_and_nanoseconds() {
+    fn a_difference_is_in_bytes_and_nanoseconds() {
         let earlier = reading("1 2 8 4 5 6 16 8 0 4294967290 11 12 13 24 15 16 17");
         let later = reading("3 2 16 6 9 6 80 8 1 4 11 13 13 32 16 20 17");
         let used = later.since(&earlier);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn older_kernels_tell_less_and_nonsense_is_no_reading() {
+    fn older_kernels_have_fewer_fields_and_invalid_text_is_no_reading() {
         let old = reading("1 2 8 4 5 6 16 8 0 9 11");
         assert_eq!(old.completed(), 6);
         assert_eq!(old.since(&old).waits, None);

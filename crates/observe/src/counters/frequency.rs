@@ -8,20 +8,20 @@ const PROCESSORS: &str = "/sys/devices/system/cpu";
 
 /// The speed of each processor, kHz; or why it is not told.
 pub(super) fn speeds() -> Result<Vec<u64>, String> {
-    let told: Vec<u64> = processors()
+    let reported: Vec<u64> = processors()
         .iter()
         .filter_map(|processor| number(&processor.join("cpufreq/scaling_cur_freq")))
         .collect();
-    if !told.is_empty() {
-        return Ok(told);
+    if !reported.is_empty() {
+        return Ok(reported);
     }
-    let told = of_cpuinfo(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
-    if told.is_empty() {
+    let reported = of_cpuinfo(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
+    if reported.is_empty() {
         return Err(format!(
             "frequency: neither {PROCESSORS}/*/cpufreq nor /proc/cpuinfo tells it"
         ));
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// The least, the mean and the most of readings.
@@ -37,23 +37,23 @@ pub(super) fn spread(speeds: &[u64]) -> Option<Frequency> {
 /// How often processors, and what they share, were slowed down for their heat since boot; or why
 /// that is not told.
 pub(super) fn throttled() -> Result<u64, String> {
-    let mut told = None;
+    let mut reported = None;
     let mut packages = Vec::new();
     for processor in processors() {
         let counts = processor.join("thermal_throttle");
         if let Some(times) = number(&counts.join("core_throttle_count")) {
-            *told.get_or_insert(0) += times;
+            *reported.get_or_insert(0) += times;
         }
         // All processors of a package tell the same count.
         if let Some(times) = number(&counts.join("package_throttle_count")) {
             let package = number(&processor.join("topology/physical_package_id"));
             if !packages.contains(&package) {
                 packages.push(package);
-                *told.get_or_insert(0) += times;
+                *reported.get_or_insert(0) += times;
             }
         }
     }
-    told.ok_or_else(|| {
+    reported.ok_or_else(|| {
         format!("throttling: no {PROCESSORS}/*/thermal_throttle (a virtual machine has none)")
     })
 }
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn speeds_of_cpuinfo_are_kilohertz_and_spread_from_least_to_most() {
         let text = "processor\t: 0\ncpu MHz\t\t: 2300.000\nprocessor\t: 1\ncpu MHz\t\t: 2400.5\n";
-        let told = of_cpuinfo(text);
-        assert_eq!(told, [2_300_000, 2_400_500]);
-        let spread = spread(&told).unwrap();
+        let reported = of_cpuinfo(text);
+        assert_eq!(reported, [2_300_000, 2_400_500]);
+        let spread = spread(&reported).unwrap();
         assert_eq!(
             (spread.least_khz, spread.mean_khz, spread.most_khz),
             (2_300_000, 2_350_250, 2_400_500)

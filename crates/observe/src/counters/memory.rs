@@ -5,15 +5,15 @@ use std::fs;
 
 /// What could be taken right now (`MemAvailable`, `proc_meminfo(5)`); none where it is not told.
 pub fn memory_available() -> Option<Bytes> {
-    told("MemAvailable")
+    reported("MemAvailable")
 }
 
 /// All memory; none where it is not told.
 pub fn memory_total() -> Option<Bytes> {
-    told("MemTotal")
+    reported("MemTotal")
 }
 
-fn told(key: &str) -> Option<Bytes> {
+fn reported(key: &str) -> Option<Bytes> {
     value(&fs::read_to_string("/proc/meminfo").ok()?, key)
 }
 
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_read_and_what_is_not_told_is_none() {
+    fn memory_is_read_and_a_missing_line_is_none() {
         let text = "MemTotal:        8000 kB\nMemAvailable:    5 kB\nMemAvail: x kB\n";
         assert_eq!(value(text, "MemAvailable"), Some(Bytes(5120)));
         assert_eq!(value(text, "MemTotal"), Some(Bytes(8_192_000)));

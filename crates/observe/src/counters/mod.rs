@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_on_no_device_names_none() {
+    fn a_file_system_without_a_device_has_no_device_names() {
         assert_eq!(block_names_under(Path::new("/proc")), Vec::<String>::new());
         assert_eq!(
             block_names_under(Path::new("/no/such/path")),

@@ -65,12 +65,12 @@ impl Kin {
             self.ours.insert(disk);
         }
         if let Ok(image) = fs::read_to_string(folder.join("loop/backing_file")) {
-            self.lies_on(&PathBuf::from(image.trim_end()));
+            self.is_on(&PathBuf::from(image.trim_end()));
         }
     }
 
     /// The devices below an image file; not those of a file that a process serves.
-    fn lies_on(&mut self, image: &Path) {
+    fn is_on(&mut self, image: &Path) {
         for name in block_names_under(image) {
             let folder = Path::new(BLOCK).join(&name);
             let whole = if folder.join("partition").exists() {
@@ -103,7 +103,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 impl AllDisks {
     /// What devices did since an earlier reading that are not kin of the contender.
     pub(super) fn since(&self, earlier: &Self, kin: &Kin) -> OtherIo {
-        let mut told = OtherIo::default();
+        let mut reported = OtherIo::default();
         for (name, now) in &self.disks {
             let then = earlier.disks.iter().find(|(known, _)| known == name);
             let then = then.map_or_else(Stat::default, |(_, stat)| *stat);
@@ -114,21 +114,21 @@ impl AllDisks {
             };
             let bytes = moved(now).saturating_sub(moved(&then)) * SECTOR;
             if kin.below.contains(name) {
-                told.below_bytes.get_or_insert_default().0 += bytes;
+                reported.below_bytes.get_or_insert_default().0 += bytes;
             }
             let known = kin.ours.contains(name) || kin.below.contains(name);
             let requests = now.completed().saturating_sub(then.completed());
             if known || requests == 0 || is_partition(name) {
                 continue;
             }
-            told.requests += requests;
-            told.bytes.0 += bytes;
+            reported.requests += requests;
+            reported.bytes.0 += bytes;
             let busy = Nanos(between_ms(then.busy_ms, now.busy_ms) * 1_000_000);
-            if busy > told.busiest_ns {
-                (told.busiest, told.busiest_ns) = (name.clone(), busy);
+            if busy > reported.busiest_ns {
+                (reported.busiest, reported.busiest_ns) = (name.clone(), busy);
             }
         }
-        told
+        reported
     }
 }
 
@@ -166,9 +166,9 @@ mod tests {
             "8 1 oth0 3 0 16 0 2 0 10 0 0 25 0 0 0 0 0 0 0",
             "8 2 oth1 2 0 16 0 1 0 8 0 0 6 0 0 0 0 0 0 0",
         ]);
-        let told = later.since(&earlier, &kin);
+        let reported = later.since(&earlier, &kin);
         assert_eq!(
-            told,
+            reported,
             OtherIo {
                 requests: 3 + 1,
                 bytes: Bytes((10 + 8) * 512),

@@ -6,15 +6,15 @@ use std::fs;
 /// The totals since boot; or why the kernel tells none.
 pub(super) fn pressure() -> Result<Pressure, String> {
     let (cpu, io, memory) = (read("cpu")?, read("io")?, read("memory")?);
-    let told = |text: &str, who: &str| {
+    let reported = |text: &str, who: &str| {
         total(text, who).ok_or_else(|| format!("pressure: /proc/pressure tells no `{who}`"))
     };
     Ok(Pressure::from_parts([
-        told(&cpu, "some")?,
-        told(&io, "some")?,
-        told(&io, "full")?,
-        told(&memory, "some")?,
-        told(&memory, "full")?,
+        reported(&cpu, "some")?,
+        reported(&io, "some")?,
+        reported(&io, "full")?,
+        reported(&memory, "some")?,
+        reported(&memory, "full")?,
     ]))
 }
 

@@ -106,20 +106,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_not_told_is_named_and_nothing_else_is() {
+    fn readings_that_are_not_available_are_named() {
         let earlier = surroundings();
         let now = surroundings();
-        let told = now.since(&earlier, &[]);
+        let reported = now.since(&earlier, &[]);
         for (known, name) in [
-            (told.frequency.is_some(), "frequency: "),
-            (told.throttled.is_some(), "throttling: "),
-            (told.pressure.is_some(), "pressure: "),
-            (told.others_ns.is_some(), "load of others: "),
-            (told.other_io.is_some(), "other I/O: "),
+            (reported.frequency.is_some(), "frequency: "),
+            (reported.throttled.is_some(), "throttling: "),
+            (reported.pressure.is_some(), "pressure: "),
+            (reported.others_ns.is_some(), "load of others: "),
+            (reported.other_io.is_some(), "other I/O: "),
         ] {
-            let named = told.unobserved.iter().any(|why| why.starts_with(name));
-            assert_eq!(known, !named, "{name}{told:?}");
+            let named = reported.unobserved.iter().any(|why| why.starts_with(name));
+            assert_eq!(known, !named, "{name}{reported:?}");
         }
-        assert!(told.processors > 0);
+        assert!(reported.processors > 0);
     }
 }

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_whatever_its_name() {
+    fn a_line_is_read_with_any_process_name() {
         let line = "7 (a b) c) S 1 7 7 0 -1 2097152 1 2 3 4 5 6 7 8 20 0 1 0 99 0 0";
         let task = parse(line, 10).unwrap();
         assert_eq!(

@@ -13,7 +13,7 @@ use crate::{output, places};
 use fsdyno_disk::Profile;
 use fsdyno_disk::profiles::Timing;
 use fsdyno_host::signals;
-use fsdyno_lab::{GuestLab, GuestLabError, Pull};
+use fsdyno_lab::{CrashTest, GuestLab, GuestLabError};
 use fsdyno_model::{
     CancelToken, Contender, ContenderSpec, GuestSize, LabChoice, ModelDisk, PowerCut, Recovery,
     SeriesInfo, Step, StopReason,
@@ -34,7 +34,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
     let work = std::path::absolute(&args.work_dir)?;
-    let lab = GuestLab::for_cuts(&args.lab, size.clone(), work.clone(), journal, stop)
+    let lab = GuestLab::for_crash_tests(&args.lab, size.clone(), work.clone(), journal, stop)
         .map_err(guest_trouble)?;
     if args.again.is_empty() {
         let mut store = Store::open(store)?;
@@ -48,7 +48,7 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let images = args.again.iter().map(std::path::absolute);
     let images = images.collect::<Result<Vec<_>, _>>()?;
     let acknowledged = args.acknowledged.unwrap_or_default();
-    let pull = Pull {
+    let pull = CrashTest {
         contender,
         seed: args.seed,
         disk: disk.as_ref(),
@@ -107,7 +107,7 @@ fn pull(
     'all: for number in 1..=args.cuts {
         for contender in contenders {
             let seed = args.seed.wrapping_add(u64::from(number) - 1);
-            let pull = Pull {
+            let pull = CrashTest {
                 contender,
                 seed,
                 disk: disk.as_ref(),

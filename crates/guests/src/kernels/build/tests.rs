@@ -56,23 +56,23 @@ impl WorkDir {
 
     /// Sets up, and what was told.
     fn set_up(&self, stop: &CancelToken) -> (Result<Made, SetupError>, Vec<String>) {
-        let mut told = Vec::new();
-        let wish = stop.clone();
+        let mut reported = Vec::new();
+        let token = stop.clone();
         let made = set_up(
             &self.kernels(),
             &self.order,
             stop,
             &mut |progress| match progress {
-                Progress::Step(text) | Progress::Note(text) => told.push(text.to_owned()),
+                Progress::Step(text) | Progress::Note(text) => reported.push(text.to_owned()),
                 Progress::Object { name, of, .. } => {
-                    told.push(format!("{name} of {of}"));
+                    reported.push(format!("{name} of {of}"));
                     if name == "stop.o" {
-                        wish.request();
+                        token.request();
                     }
                 }
             },
         );
-        (made, told)
+        (made, reported)
     }
 
     fn left(&self) -> Vec<String> {
@@ -88,10 +88,10 @@ fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
     let Some(work_dir) = WorkDir::new(named, TAKES_ALL, COMPILES) else {
         return;
     };
-    let (made, told) = work_dir.set_up(&CancelToken::new());
+    let (made, reported) = work_dir.set_up(&CancelToken::new());
     let made = made.unwrap();
     assert!(!made.was_there);
-    assert!(told.contains(&"a.o of 1".to_owned()), "{told:?}");
+    assert!(reported.contains(&"a.o of 1".to_owned()), "{reported:?}");
     let Identity {
         release,
         sha256,
@@ -106,9 +106,9 @@ fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
     assert_eq!(work_dir.left(), [made.kernel.identity.name()]);
     let folder = made.kernel.program.parent().unwrap();
     assert!(folder.join("config").exists() && folder.join(LOG).exists());
-    let (again, told) = work_dir.set_up(&CancelToken::new());
+    let (again, reported) = work_dir.set_up(&CancelToken::new());
     let again = again.unwrap();
-    assert!(again.was_there && told.is_empty(), "{told:?}");
+    assert!(again.was_there && reported.is_empty(), "{reported:?}");
     assert_eq!(again.kernel, made.kernel);
     // One that does not hold the recorded hash is built again.
     let identity = made.kernel.identity.clone();
@@ -120,8 +120,8 @@ fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
 }
 
 #[test]
-fn sources_that_a_killed_build_left_beside_its_kernel_are_removed() {
-    let named = "sources_that_a_killed_build_left_beside_its_kernel_are_removed";
+fn sources_left_by_a_killed_build_are_removed() {
+    let named = "sources_left_by_a_killed_build_are_removed";
     let Some(mut work_dir) = WorkDir::new(named, TAKES_ALL, COMPILES) else {
         return;
     };
@@ -166,12 +166,12 @@ fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
     let allowed = workshop.join("output/allowed");
     fs::write(&allowed, "").unwrap();
     // Nobody asks to stop any more.
-    let mut hear = |_: Progress<'_>| {};
+    let mut on_progress = |_: Progress<'_>| {};
     let failed = set_up(
         &work_dir.kernels(),
         &work_dir.order,
         &CancelToken::new(),
-        &mut hear,
+        &mut on_progress,
     );
     let text = failed.unwrap_err().to_string();
     assert!(
@@ -180,21 +180,21 @@ fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
     );
     assert_eq!(work_dir.kernels().first().unwrap(), None);
     fs::write(&allowed, "yes").unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let made = set_up(
         &work_dir.kernels(),
         &work_dir.order,
         &CancelToken::new(),
         &mut |one| {
             if let Progress::Step(step) = one {
-                told.push(step.to_owned());
+                reported.push(step.to_owned());
             }
         },
     );
     assert_eq!(made.unwrap().kernel.identity.release, "6.0-small");
-    let again = |word: &str| told.iter().any(|step| step.contains(word));
-    assert!(!again("unpacking") && !again("configuring"), "{told:?}");
-    assert!(again("compiling"), "{told:?}");
+    let again = |word: &str| reported.iter().any(|step| step.contains(word));
+    assert!(!again("unpacking") && !again("configuring"), "{reported:?}");
+    assert!(again("compiling"), "{reported:?}");
 }
 
 #[test]
@@ -210,17 +210,17 @@ fn what_was_unpacked_by_half_is_unpacked_anew() {
     let half = workshop.join(identity.name()).join("sources.part");
     fs::create_dir_all(&half).unwrap();
     fs::write(half.join("Makefile"), "all:\n\tfalse\n").unwrap();
-    let (made, told) = work_dir.set_up(&CancelToken::new());
+    let (made, reported) = work_dir.set_up(&CancelToken::new());
     assert!(made.is_ok(), "{made:?}");
     assert!(
-        told.iter().any(|step| step.starts_with("unpacking")),
-        "{told:?}"
+        reported.iter().any(|step| step.starts_with("unpacking")),
+        "{reported:?}"
     );
 }
 
 #[test]
-fn an_option_that_did_not_take_is_a_named_failure() {
-    let named = "an_option_that_did_not_take_is_a_named_failure";
+fn an_option_that_was_not_applied_fails_by_name() {
+    let named = "an_option_that_was_not_applied_fails_by_name";
     let drops = "grep -v -e CONFIG_HOSTFS -e CONFIG_UFS_ $(KCONFIG_ALLCONFIG) > $(O)/.config";
     let Some(work_dir) = WorkDir::new(named, drops, COMPILES) else {
         return;
@@ -234,17 +234,17 @@ fn an_option_that_did_not_take_is_a_named_failure() {
     let Some(work_dir) = WorkDir::new(named, drops, COMPILES) else {
         return;
     };
-    let (made, told) = work_dir.set_up(&CancelToken::new());
+    let (made, reported) = work_dir.set_up(&CancelToken::new());
     assert_eq!(made.unwrap().kernel.identity.lacks, ["ufs"]); // example
     assert!(
-        told.iter().any(|note| note.ends_with("has no ufs")),
-        "{told:?}"
+        reported.iter().any(|note| note.ends_with("has no ufs")),
+        "{reported:?}"
     ); // example
 }
 
 #[test]
-fn what_starts_and_tells_no_release_is_no_kernel() {
-    let named = "what_starts_and_tells_no_release_is_no_kernel";
+fn a_program_that_prints_no_release_is_not_a_kernel() {
+    let named = "a_program_that_prints_no_release_is_not_a_kernel";
     let compiles = "@printf '#!/bin/sh\\nexit 3\\n' > $(O)/linux && chmod +x $(O)/linux";
     let Some(work_dir) = WorkDir::new(named, TAKES_ALL, compiles) else {
         return;

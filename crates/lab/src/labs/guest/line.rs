@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What the guest said, in order, as another thread hears it. After an error there is no more.
-pub(super) type Words = Receiver<io::Result<GuestMessage>>;
+pub(super) type Messages = Receiver<io::Result<GuestMessage>>;
 
 /// The end at which a guest is heard.
 pub(super) struct Line {
@@ -21,7 +21,7 @@ pub(super) struct Line {
 
 impl Line {
     /// Takes up a line; what is heard over it comes out at the other end.
-    pub fn new(line: UnixStream) -> io::Result<(Self, Words)> {
+    pub fn new(line: UnixStream) -> io::Result<(Self, Messages)> {
         line.set_nonblocking(true)?;
         let (sender, words) = channel();
         let line = Self {
@@ -35,7 +35,7 @@ impl Line {
     pub fn marks(&mut self) -> Vec<String> {
         let mut marks = Vec::new();
         while let Some(words) = &self.words {
-            let heard = match self.reader.hear() {
+            let received = match self.reader.read() {
                 Ok(None) => break,
                 Ok(Some(GuestMessage::Marked { mark })) => {
                     marks.push(mark.to_string());
@@ -52,9 +52,9 @@ impl Line {
                 }
                 Err(error) => Err(error),
             };
-            let ended = heard.is_err();
+            let ended = received.is_err();
             // Whoever hears no more has ended the guest.
-            if words.send(heard).is_err() || ended {
+            if words.send(received).is_err() || ended {
                 self.words = None;
             }
         }
@@ -80,21 +80,21 @@ mod tests {
         };
         for phase in 0..3 {
             let mark = mark(phase);
-            guest.say(&GuestMessage::Marked { mark }).unwrap();
+            guest.write(&GuestMessage::Marked { mark }).unwrap();
             guest
-                .say(&GuestMessage::Acknowledged { operations: 7 })
+                .write(&GuestMessage::Acknowledged { operations: 7 })
                 .unwrap();
         }
         let all: Vec<String> = (0..3).map(|phase| mark(phase).to_string()).collect();
         assert_eq!(line.marks(), all);
         assert_eq!(line.marks(), Vec::<String>::new());
-        guest.say(&GuestMessage::DriveOut).unwrap();
+        guest.write(&GuestMessage::DriveOut).unwrap();
         drop(guest);
         assert_eq!(line.marks(), Vec::<String>::new());
         drop(line);
-        let heard: Vec<_> = words.iter().collect();
-        assert_eq!(heard.len(), 5);
-        assert!(matches!(heard[3], Ok(GuestMessage::DriveOut)));
-        assert!(heard[4].is_err());
+        let received: Vec<_> = words.iter().collect();
+        assert_eq!(received.len(), 5);
+        assert!(matches!(received[3], Ok(GuestMessage::DriveOut)));
+        assert!(received[4].is_err());
     }
 }

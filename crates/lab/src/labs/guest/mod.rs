@@ -1,27 +1,26 @@
 //! The lab of guests: each cell in a guest of its own, started anew, so that a guest that hangs,
 //! panics or dies takes nothing with it but its cell.
 
-mod conversation;
+mod crash;
 mod line;
 mod model_disk;
-mod plug;
 mod power_cut;
 pub(crate) mod recording;
+mod session;
 mod virtual_time;
 
-pub use plug::Pull;
+pub use crash::CrashTest;
 pub use recording::record_place;
 
 use crate::disks;
 use crate::labs::host::hint;
-use crate::labs::limit::{Limit, halted};
+use crate::labs::limit::run_cell;
 use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::messages::Task;
 use crate::missing::Missing;
 use crate::preflight::Preflight;
 use crate::procedure::CellEnd;
-use conversation::{Conversation, Silence, known_cause};
 use fsdyno_guests::{Guest, GuestError, MOST_DISKS, Machine, Setting, kernels};
 use fsdyno_host::image::{Image, ImageError, Scratch};
 use fsdyno_host::journal::Journal;
@@ -31,6 +30,7 @@ use fsdyno_model::{
 };
 use model_disk::OnModelDisk;
 use recording::recorder;
+use session::{GuestSession, SessionError, known_cause};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub enum GuestLabError {
     Program(#[source] io::Error),
     /// The guest that was to look around did not.
     #[error("the guest that was to tell what it has {what}")]
-    Mute {
+    NoSurvey {
         /// What it did instead, with its last words.
         what: String,
     },
@@ -171,27 +171,28 @@ impl GuestLab {
     fn look(&self, plan: &Plan) -> Result<(String, Missing), GuestLabError> {
         let scratch = Scratch::create(&self.place("look"), &self.journal)?;
         let (guest, line) = self.start(scratch.path(), &[])?;
-        let mut conversation =
-            Conversation::new(guest, line, &self.stop).map_err(|cause| GuestLabError::Mute {
+        let mut session = GuestSession::new(guest, line, &self.stop).map_err(|cause| {
+            GuestLabError::NoSurvey {
                 what: cause.to_string(),
-            })?;
-        let told = conversation.ready().and_then(|about| {
-            conversation.say(&Task::Look {
+            }
+        })?;
+        let reported = session.ready().and_then(|about| {
+            session.say(&Task::Survey {
                 plan: Box::new(plan.clone()),
             })?;
-            Ok((about, conversation.missing()?))
+            Ok((about, session.missing()?))
         });
-        match told {
+        match reported {
             Ok((about, missing)) => {
-                conversation.leave(0);
+                session.leave(0);
                 // What another kernel has is known here, not in there.
                 let way_out = |need: &_| kernels::way_out(need, self.machine.kernel());
                 Ok((about, missing.with_ways_out(way_out)))
             }
-            Err(Silence::Stopped) => Err(GuestLabError::Stopped),
-            Err(silence) => {
-                let what = conversation.last_words(&silence, LAST_LINES);
-                Err(GuestLabError::Mute { what })
+            Err(SessionError::Stopped) => Err(GuestLabError::Stopped),
+            Err(error_of_guest) => {
+                let what = session.failure_message(&error_of_guest, LAST_LINES);
+                Err(GuestLabError::NoSurvey { what })
             }
         }
     }
@@ -250,17 +251,18 @@ impl GuestLab {
             let disks = begun.map_err(|what| notes.halt(what, None))?;
             // Their contents lie in the memory of this machine or do not: it costs nothing.
             let mark = |mark| disks.mark(mark);
-            let heard = self.hear_cell(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
-            return model_disk::tell(notes, model, heard, disks);
+            let received =
+                self.run_in_guest(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
+            return model_disk::tell(notes, model, received, disks);
         }
         let images = self.images(notes, plan, cell, scratch.path())?;
         let disks = paths_of(&images);
-        self.hear_cell(notes, plan, cell, &scratch, (&disks, &disks, &|_| ()))
+        self.run_in_guest(notes, plan, cell, &scratch, (&disks, &disks, &|_| ()))
     }
 
     /// Starts the guest on these disks, of which some lie in the memory of this machine as well, and
     /// hears it to its end.
-    fn hear_cell(
+    fn run_in_guest(
         &self,
         notes: &mut Notes<'_>,
         plan: &Plan,
@@ -273,12 +275,12 @@ impl GuestLab {
             .start_on(scratch.path(), (disks, served))
             .map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
-        let mut conversation = Conversation::new(guest, line, &self.stop)
+        let mut session = GuestSession::new(guest, line, &self.stop)
             .map_err(|e| notes.halt(format!("the line to the guest: {e}"), e.raw_os_error()))?;
-        let told = Self::converse(&mut conversation, notes, plan, cell, (kept, mark));
-        match told {
+        let reported = Self::converse(&mut session, notes, plan, cell, (kept, mark));
+        match reported {
             Ok(mut record) => {
-                let last = conversation.leave(LAST_LINES);
+                let last = session.leave(LAST_LINES);
                 // Now, while the images stand that may be what fills the disk.
                 if let Outcome::Failed(failure) = &mut record.outcome {
                     failure.message.extend(known_cause(&last));
@@ -286,9 +288,9 @@ impl GuestLab {
                 }
                 Ok(record)
             }
-            Err(Silence::Stopped) => Err(CellEnd::Stopped),
-            Err(silence) => {
-                let words = conversation.last_words(&silence, LAST_LINES);
+            Err(SessionError::Stopped) => Err(CellEnd::Stopped),
+            Err(error_of_guest) => {
+                let words = session.failure_message(&error_of_guest, LAST_LINES);
                 let mut failure = notes.failure(format!("the guest {words}"), None);
                 hint(&mut failure, plan);
                 Err(CellEnd::Failed(failure))
@@ -297,19 +299,19 @@ impl GuestLab {
     }
 
     fn converse(
-        conversation: &mut Conversation<'_>,
+        session: &mut GuestSession<'_>,
         notes: &mut Notes<'_>,
         plan: &Plan,
         cell: Cell,
         (disks, mark): (&[PathBuf], &dyn Fn(Mark)),
-    ) -> Result<CellRecord, Silence> {
-        let about = conversation.ready()?;
+    ) -> Result<CellRecord, SessionError> {
+        let about = session.ready()?;
         notes.effective(Effective::GUEST, about);
-        conversation.say(&Task::Run {
+        session.say(&Task::Run {
             plan: Box::new(inside(plan)),
             cell,
         })?;
-        conversation.record(disks, &mut |event| notes.hear(event), mark)
+        session.record(disks, &mut |event| notes.hear(event), mark)
     }
 
     /// So many empty images.
@@ -395,21 +397,14 @@ impl Lab for GuestLab {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
-        let mut notes = Notes::new(cell, emit);
-        if let Some(skipped) = self.missing.skips(cell) {
-            return Some(notes.into_record(skipped));
-        }
-        disks::doubt(&mut notes, plan.disk.as_ref());
-        let _limit = Limit::begin(plan.cell_budget, &self.stop);
-        let record = match plan.disk_in_virtual_time() {
-            Some(model) => self.in_virtual_time(&mut notes, plan, cell, model),
-            None => self.in_guest(&mut notes, plan, cell),
-        };
-        let outcome = match record {
-            Ok(record) => notes.take_over(record),
-            Err(halt) => halted(halt, &notes, &self.stop, plan.cell_budget)?,
-        };
-        Some(notes.into_record(outcome))
+        run_cell((plan, cell), emit, &self.missing, &self.stop, |notes| {
+            disks::warn_of_faults(notes, plan.disk.as_ref());
+            let record = match plan.disk_in_virtual_time() {
+                Some(model) => self.in_virtual_time(notes, plan, cell, model),
+                None => self.in_guest(notes, plan, cell),
+            };
+            Ok(notes.take_over(record?))
+        })
     }
 
     fn stop_requested(&self) -> bool {

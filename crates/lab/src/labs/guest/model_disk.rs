@@ -1,7 +1,7 @@
 //! Model disks of a guest in real time: each is served over a socket, against the clock, in a thread
 //! of its own.
 
-use crate::disks::{self, Asked, Making};
+use crate::disks::{self, Making, ServedDiskReport};
 use crate::labs::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_disk::Recorder;
@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 /// The disks of one guest.
 pub struct OnModelDisk {
     sockets: Vec<PathBuf>,
-    threads: Vec<JoinHandle<Result<Asked, String>>>,
+    threads: Vec<JoinHandle<Result<ServedDiskReport, String>>>,
     /// To each thread, what is heard of the workload.
     marks: Vec<Sender<String>>,
     stop: CancelToken,
@@ -39,7 +39,7 @@ impl OnModelDisk {
         };
         for number in 0..disks {
             let socket = scratch.join(format!("disk{number}"));
-            let listener = UnixListener::bind(&socket)
+            let server = UnixListener::bind(&socket)
                 .map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
             let image = scratch.join(format!("disk{number}.img"));
             let mut disk = making.make(&image, (number, size), recorder(number)?)?;
@@ -55,9 +55,9 @@ impl OnModelDisk {
                     }
                 };
                 let mut real = Real::new(&mut disk, &name, discards).with_marks(marked);
-                real.serve(&listener, &stop, &mut hear)
+                real.serve(&server, &stop, &mut hear)
                     .map_err(|error| error.to_string())?;
-                Ok(Asked::of(in_all, number, &mut disk))
+                Ok(ServedDiskReport::of(in_all, number, &mut disk))
             }));
             all.sockets.push(socket);
         }
@@ -79,7 +79,7 @@ impl OnModelDisk {
 
     /// What they were asked for, once the guest has gone, and what each did for each phase. An error
     /// is why one was served no longer.
-    fn end(mut self) -> Result<Vec<Asked>, String> {
+    fn end(mut self) -> Result<Vec<ServedDiskReport>, String> {
         self.stop.request();
         let ended = self.threads.drain(..).map(|thread| {
             // It looks for the wish several times a second.
@@ -94,41 +94,45 @@ impl OnModelDisk {
 pub fn tell(
     notes: &mut Notes<'_>,
     model: &ModelDisk,
-    heard: Result<CellRecord, CellEnd>,
+    received: Result<CellRecord, CellEnd>,
     disks: OnModelDisk,
 ) -> Result<CellRecord, CellEnd> {
     let asked = match disks.end() {
         Ok(asked) => asked,
         // Whatever failed in the guest failed for that.
-        Err(why) if !matches!(heard, Err(CellEnd::Stopped)) => {
+        Err(why) if !matches!(received, Err(CellEnd::Stopped)) => {
             return Err(notes.halt(format!("a model disk is served no longer: {why}"), None));
         }
         Err(_) => return Err(CellEnd::Stopped),
     };
-    let served = Asked::together(&asked);
-    let mut doubts = Vec::new();
-    let heard = match heard {
+    let served = ServedDiskReport::total(&asked);
+    let mut found_warnings = Vec::new();
+    let received = match received {
         Ok(mut record) => {
-            Asked::note(&asked, &mut record.samples, &mut |doubt| doubts.push(doubt));
+            ServedDiskReport::note(&asked, &mut record.samples, &mut |doubt| {
+                found_warnings.push(doubt);
+            });
             if let Outcome::Failed(failure) = &mut record.outcome {
                 failure.message.extend(disks::remark(served));
             }
-            let told = disks::in_real_time(model, served);
+            let reported = disks::in_real_time(model, served);
             let about = "; figures of phases by what was heard of them, some ms late";
-            notes.effective(Effective::DISK, told + about);
+            notes.effective(Effective::DISK, reported + about);
             Ok(record)
         }
         Err(CellEnd::Failed(mut failure)) => {
-            Asked::note(&asked, notes.samples(), &mut |doubt| doubts.push(doubt));
+            ServedDiskReport::note(&asked, notes.samples(), &mut |doubt| {
+                found_warnings.push(doubt);
+            });
             failure.message.extend(disks::remark(served));
             Err(CellEnd::Failed(failure))
         }
         Err(CellEnd::Stopped) => Err(CellEnd::Stopped),
     };
-    for doubt in doubts {
+    for doubt in found_warnings {
         notes.warn(doubt);
     }
-    heard
+    received
 }
 
 impl Drop for OnModelDisk {

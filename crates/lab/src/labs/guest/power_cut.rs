@@ -2,10 +2,10 @@
 //! lose what they had not brought to their media. Another guest, in virtual time too, brings back
 //! what is left. The same seed gives the same cut, whatever else the machine does.
 
-use super::conversation::with_last;
+use super::crash::{CrashTest, Written};
 use super::line::Line;
-use super::plug::{Pull, Written};
-use super::virtual_time::{Unheard, WorkDir, about, lay_task};
+use super::session::with_last;
+use super::virtual_time::{NoRecord, WorkDir, about, write_task};
 use super::{GuestLab, GuestLabError, LAST_LINES};
 use crate::messages::{GuestMessage, Task};
 use fsdyno_datasets::seed::Seed;
@@ -23,7 +23,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How often is looked whether the guest has gone, or the user wants to stop.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long a guest that has gone may leave its line to the calendar open, by what it had started.
 const LEAVE: Duration = Duration::from_secs(5);
@@ -36,23 +36,23 @@ impl GuestLab {
     /// Has a guest write, and pulls the plug of it and of its disks.
     pub(super) fn written_virtually(
         &self,
-        pull: Pull<'_>,
+        test: CrashTest<'_>,
         model: &ModelDisk,
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<Written, GuestLabError> {
         let _one = OneProcessor::here();
         let task = Task::Write {
-            contender: Box::new(pull.contender.clone()),
-            seed: pull.seed,
+            contender: Box::new(test.contender.clone()),
+            seed: test.seed,
         };
-        lay_task(scratch, &task).map_err(died)?;
+        write_task(scratch, &task).map_err(died)?;
         let WorkDir {
             calendar,
             mut seats,
         } = WorkDir::lay(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
         let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
-        let mut witness = Witness::of(line, pull.writing()).map_err(|e| died(e.to_string()))?;
+        let mut witness = Witness::of(line, test.writing()).map_err(|e| died(e.to_string()))?;
         let stop = CancelToken::new();
         let passed = thread::scope(|threads| {
             let keeping = threads.spawn(|| {
@@ -71,7 +71,7 @@ impl GuestLab {
         }
         let passed = witness.seen(passed, status);
         let passed = passed.map_err(|what| died(with_last(what, &last)))?;
-        let disk = power_cut(&mut seats, &passed, pull.seed).map_err(died)?;
+        let disk = power_cut(&mut seats, &passed, test.seed).map_err(died)?;
         Ok(Written {
             guest: witness.guest,
             acknowledged: witness.acknowledged,
@@ -91,7 +91,7 @@ impl GuestLab {
             if self.stop.requested() || gone.is_some_and(|since| since.elapsed() > LEAVE) {
                 time.request();
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -104,7 +104,7 @@ impl GuestLab {
         disks: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
         let _one = OneProcessor::here();
-        lay_task(scratch, task).map_err(died)?;
+        write_task(scratch, task).map_err(died)?;
         let place = (disks, size(disks)?);
         let work_dir = WorkDir::lay(model, place, scratch, figures).map_err(died)?;
         let mut setting = Setting::default();
@@ -112,30 +112,30 @@ impl GuestLab {
         let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
         let (line, words) = Line::new(line).map_err(|e| died(e.to_string()))?;
         let kept = work_dir.keep(line, setting);
-        let heard = self.hear_out(&mut guest, &words, &mut |word| match word {
+        let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {
             GuestMessage::Recovered { recovery } => Ok(Some(*recovery)),
             other if about(&other).is_some() => Ok(None),
             other => Err(format!("it said {other:?}")),
         });
-        if heard.is_ok() {
+        if received.is_ok() {
             // All is told: however it ends, nothing is lost.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
-        let (passed, _) = kept.end(heard.is_ok());
-        let what = match (heard, passed) {
+        let (passed, _) = kept.end(received.is_ok());
+        let what = match (received, passed) {
             (Ok(recovery), _) => return Ok(recovery),
-            (Err(Unheard::Stopped), _) => return Err(GuestLabError::Stopped),
-            (Err(Unheard::Refused(reason)), _) => {
+            (Err(NoRecord::Stopped), _) => return Err(GuestLabError::Stopped),
+            (Err(NoRecord::Refused(reason)), _) => {
                 return Err(died(format!("could not begin: {reason}")));
             }
             // The guest never was.
             (_, Err(error @ (CalendarError::Host { .. } | CalendarError::Nobody(_)))) => {
                 return Err(died(error.to_string()));
             }
-            (Err(Unheard::Gone(what)), Ok(_) | Err(CalendarError::Stopped)) => what,
+            (Err(NoRecord::Gone(what)), Ok(_) | Err(CalendarError::Stopped)) => what,
             // One is because of the other.
-            (Err(Unheard::Gone(what)), Err(error)) => format!("{what}; {error}"),
+            (Err(NoRecord::Gone(what)), Err(error)) => format!("{what}; {error}"),
         };
         // The kernel died of what it found: that is how it came back.
         Ok(Recovery {
@@ -170,11 +170,11 @@ fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss
         digest: passed.digest.clone(),
         ..CacheLoss::default()
     };
-    for (number, seat) in (0..).zip(seats) {
+    for (number, slot) in (0..).zip(seats) {
         let seed = Seed::new(seed).part("power").at(number).value();
-        let remains = seat.disk.remains();
-        let lost = seat.disk.power_cut(passed.time, seed, remains);
-        let lost = lost.map_err(|e| format!("cannot cut the power of {}: {e}", seat.name))?;
+        let remains = slot.disk.remains();
+        let lost = slot.disk.power_cut(passed.time, seed, remains);
+        let lost = lost.map_err(|e| format!("cannot cut the power of {}: {e}", slot.name))?;
         all.lost += lost.lost;
         all.torn += lost.torn;
         all.landed += lost.landed;
@@ -214,7 +214,7 @@ impl Witness {
     /// Hears what was said until now; when time ends, once that is known.
     fn end(&mut self, now: Nanos) -> Option<Nanos> {
         while self.refused.is_none() {
-            match self.reader.hear() {
+            match self.reader.read() {
                 Ok(None) => break,
                 Ok(Some(GuestMessage::Acknowledged { operations })) => {
                     self.first.get_or_insert(now);

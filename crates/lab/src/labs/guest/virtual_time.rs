@@ -1,9 +1,9 @@
 //! A cell in virtual time: its guest on model disks, whose time this process keeps. The guest is
 //! given its task in a file and tells what happens; it is asked nothing.
 
-use super::conversation::{known_cause, with_last};
-use super::line::{Line, Words};
+use super::line::{Line, Messages};
 use super::recording::recorder;
+use super::session::{known_cause, with_last};
 use super::{GuestLab, LAST_LINES, disk, memory_for};
 use crate::disks;
 use crate::labs::notes::Notes;
@@ -27,7 +27,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How often a wish to stop is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a guest that has told all may take to end.
 const LEAVE: Duration = Duration::from_secs(20);
@@ -60,10 +60,10 @@ impl WorkDir {
         let calendar = listen(time_travel::CALENDAR)?;
         let mut seats = Vec::new();
         for (number, path) in images.iter().enumerate() {
-            let listener = listen(&time_travel::disk_socket(number))?;
+            let server = listen(&time_travel::disk_socket(number))?;
             let made = disk.make(path, (number, size), recorder(number)?)?;
             let name = format!("disk{number}");
-            seats.push(Seat::new(name, made, listener, disk.discards()));
+            seats.push(Seat::new(name, made, server, disk.discards()));
         }
         Ok(Self { calendar, seats })
     }
@@ -80,7 +80,7 @@ impl WorkDir {
             line.marks();
             let recorders = seats
                 .iter_mut()
-                .filter_map(|seat| seat.disk.take_recorder());
+                .filter_map(|slot| slot.disk.take_recorder());
             (passed, recorders.collect())
         });
         Kept { thread, stop }
@@ -95,8 +95,8 @@ pub(super) struct Kept {
 
 impl Kept {
     /// What has passed, once the guest has gone; whether it has told all before.
-    pub fn end(self, told: bool) -> (Result<Passed, CalendarError>, Vec<Recorder>) {
-        let deadline = Instant::now() + if told { LEAVE } else { GONE };
+    pub fn end(self, reported: bool) -> (Result<Passed, CalendarError>, Vec<Recorder>) {
+        let deadline = Instant::now() + if reported { LEAVE } else { GONE };
         while !self.thread.is_finished() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
@@ -131,7 +131,7 @@ impl GuestLab {
         } else {
             0
         };
-        lay_task(scratch.path(), &running(plan, cell)).map_err(|e| notes.halt(e, None))?;
+        write_task(scratch.path(), &running(plan, cell)).map_err(|e| notes.halt(e, None))?;
         let images: Vec<PathBuf> = (0..disks)
             .map(|number| disk(scratch.path(), number))
             .collect();
@@ -146,18 +146,18 @@ impl GuestLab {
         let (line, words) =
             Line::new(line).map_err(|e| notes.halt(format!("the line to the guest: {e}"), None))?;
         let kept = work_dir.keep(line, Setting::default());
-        let heard = self.hear(&mut guest, &words, notes);
-        if heard.is_ok() {
+        let received = self.hear(&mut guest, &words, notes);
+        if received.is_ok() {
             // It ends by itself; what does not is ended with its guard.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
-        let (passed, recorders) = kept.end(heard.is_ok());
-        recorded::doubts(&recorders).for_each(|doubt| notes.warn(doubt));
+        let (passed, recorders) = kept.end(received.is_ok());
+        recorded::found_warnings(&recorders).for_each(|doubt| notes.warn(doubt));
         recorded::add(notes.samples(), &recorders);
-        match (heard, passed) {
+        match (received, passed) {
             (Ok(mut record), Ok(passed)) => {
-                notes.effective(Effective::DISK, told(model, &passed));
+                notes.effective(Effective::DISK, reported(model, &passed));
                 recorded::add(&mut record.samples, &recorders);
                 if let Outcome::Failed(failure) = &mut record.outcome {
                     failure.message.extend(disks::remark(in_all(&passed)));
@@ -165,13 +165,13 @@ impl GuestLab {
                 }
                 Ok(record)
             }
-            (Err(Unheard::Stopped), _) => Err(CellEnd::Stopped),
+            (Err(NoRecord::Stopped), _) => Err(CellEnd::Stopped),
             (
-                Err(Unheard::Refused(what) | Unheard::Gone(what)),
+                Err(NoRecord::Refused(what) | NoRecord::Gone(what)),
                 Ok(_) | Err(CalendarError::Stopped),
             ) => Err(notes.halt(with(&what, &last), None)),
             // One is because of the other.
-            (Err(Unheard::Gone(what)), Err(error)) => {
+            (Err(NoRecord::Gone(what)), Err(error)) => {
                 Err(notes.halt(with(&format!("{what}; {error}"), &last), None))
             }
             (_, Err(error)) => Err(notes.halt(with(&error.to_string(), &last), None)),
@@ -193,10 +193,10 @@ impl GuestLab {
     fn hear(
         &self,
         guest: &mut Guest,
-        words: &Words,
+        words: &Messages,
         notes: &mut Notes<'_>,
-    ) -> Result<CellRecord, Unheard> {
-        self.hear_out(guest, words, &mut |word| {
+    ) -> Result<CellRecord, NoRecord> {
+        self.wait_for_end(guest, words, &mut |word| {
             match word {
                 GuestMessage::Happened { event } => notes.hear(event),
                 GuestMessage::Ended { record } => return Ok(Some(*record)),
@@ -210,29 +210,29 @@ impl GuestLab {
     }
 
     /// Hears a guest until `take` has what it wants of its words.
-    pub(super) fn hear_out<T>(
+    pub(super) fn wait_for_end<T>(
         &self,
         guest: &mut Guest,
-        words: &Words,
+        words: &Messages,
         take: &mut dyn FnMut(GuestMessage) -> Result<Option<T>, String>,
-    ) -> Result<T, Unheard> {
-        let broken = |error: io::Error| Unheard::Gone(format!("the line to the guest: {error}"));
+    ) -> Result<T, NoRecord> {
+        let broken = |error: io::Error| NoRecord::Gone(format!("the line to the guest: {error}"));
         let mut gone = None;
         loop {
             if self.stop.requested() {
-                return Err(Unheard::Stopped);
+                return Err(NoRecord::Stopped);
             }
-            match words.recv_timeout(LOOK) {
-                Ok(Ok(GuestMessage::Refused { reason })) => return Err(Unheard::Refused(reason)),
+            match words.recv_timeout(POLL_INTERVAL) {
+                Ok(Ok(GuestMessage::Refused { reason })) => return Err(NoRecord::Refused(reason)),
                 Ok(Ok(word)) => {
-                    if let Some(all) = take(word).map_err(Unheard::Gone)? {
+                    if let Some(all) = take(word).map_err(NoRecord::Gone)? {
                         return Ok(all);
                     }
                 }
                 // What it said last was in its line before it went, and is passed on within that.
                 Err(RecvTimeoutError::Timeout) => match &gone {
                     Some((status, since)) if Instant::now() > *since + GONE => {
-                        return Err(Unheard::Gone(format!("it {}", ended(*status))));
+                        return Err(NoRecord::Gone(format!("it {}", ended(*status))));
                     }
                     Some(_) => {}
                     None => {
@@ -244,7 +244,7 @@ impl GuestLab {
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
                     let status = guest.wait(GONE).map_err(broken)?;
                     let how = status.map_or("is heard no longer".to_owned(), ended);
-                    return Err(Unheard::Gone(format!("it {how}")));
+                    return Err(NoRecord::Gone(format!("it {how}")));
                 }
             }
         }
@@ -252,7 +252,7 @@ impl GuestLab {
 }
 
 /// Why a guest did not tell what it was started for.
-pub(super) enum Unheard {
+pub(super) enum NoRecord {
     /// The user wants to stop.
     Stopped,
     /// It could not do it, and said why.
@@ -279,11 +279,11 @@ pub(super) fn about(word: &GuestMessage) -> Option<String> {
 }
 
 /// Writes down what the guest is to do.
-pub(super) fn lay_task(scratch: &Path, task: &Task) -> Result<(), String> {
+pub(super) fn write_task(scratch: &Path, task: &Task) -> Result<(), String> {
     let path = scratch.join(time_travel::TASK);
     let text = serde_json::to_vec(task).map_err(io::Error::from);
-    let laid = text.and_then(|text| fs::write(&path, text));
-    laid.map_err(|error| {
+    let written = text.and_then(|text| fs::write(&path, text));
+    written.map_err(|error| {
         format!(
             "cannot write the guest's task to {}: {error}",
             path.display()
@@ -314,10 +314,10 @@ fn in_all(passed: &Passed) -> Served {
 }
 
 /// The disk, the time and the digest, for the record.
-fn told(model: &ModelDisk, passed: &Passed) -> String {
+fn reported(model: &ModelDisk, passed: &Passed) -> String {
     format!(
         "{}, virtual time: storage time with infinitely fast processors; in all {}, {}, digest {}",
-        disks::in_words(model),
+        disks::describe_disk(model),
         passed.time,
         disks::figures(in_all(passed)),
         passed.digest

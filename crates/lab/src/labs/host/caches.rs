@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long counters must stand still before a phase, and how long that is waited for.
-const STILL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(20));
+const SETTLE_TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(20));
 
 pub(super) fn bring_about(
     executor: &mut HostExecutor<'_, '_>,
@@ -83,7 +83,7 @@ fn warm(
         return Ok(());
     };
     measure::touch(&subject, executor.stop).map_err(|error| executor.load_failed(&error))?;
-    executor.settle(STILL.0, STILL.1)?;
+    executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)?;
     let residency = residency(executor, &subject)?;
     let wanted = residency.bytes / rustix::param::page_size() as u64;
     note(evidence, &residency);
@@ -130,7 +130,7 @@ fn cold_by_remount(
         })?;
     drive_out_below(executor, evidence)?;
     executor.mount_again()?;
-    executor.settle(STILL.0, STILL.1)
+    executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)
 }
 
 /// Has what lies below the devices let go of their data, and holds it against the proof.
@@ -168,7 +168,7 @@ fn cold_by_eviction(
     let Some(subject) = subject(executor, needs) else {
         return Ok(());
     };
-    cache::evict(&subject, executor.stop).map_err(|e| not_looked_at(executor, &e))?;
+    cache::evict(&subject, executor.stop).map_err(|e| not_counted(executor, &e))?;
     let residency = residency(executor, &subject)?;
     note(evidence, &residency);
     let dropped = executor
@@ -188,7 +188,7 @@ fn cold_by_eviction(
         ),
         (pages, _) => Some(format!("{pages} pages could not be driven out of memory")),
     };
-    executor.settle(STILL.0, STILL.1)
+    executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)
 }
 
 fn not_opened(unopened: u64) -> String {
@@ -199,11 +199,11 @@ fn residency(
     executor: &HostExecutor<'_, '_>,
     subject: &std::path::Path,
 ) -> Result<Residency, CellEnd> {
-    cache::residency(subject, executor.stop).map_err(|e| not_looked_at(executor, &e))
+    cache::residency(subject, executor.stop).map_err(|e| not_counted(executor, &e))
 }
 
 /// Why pages could not be driven out or counted.
-fn not_looked_at(executor: &HostExecutor<'_, '_>, error: &dyn std::fmt::Display) -> CellEnd {
+fn not_counted(executor: &HostExecutor<'_, '_>, error: &dyn std::fmt::Display) -> CellEnd {
     if executor.stop.requested() {
         CellEnd::Stopped
     } else {

@@ -2,7 +2,7 @@
 //! the file system where its layout asks for it.
 
 use super::executor::HostExecutor;
-use crate::disks::{self, Asked, DiskFile, Making};
+use crate::disks::{self, DiskFile, Making, ServedDiskReport};
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_disk::transports::vhost_user::Served;
@@ -100,10 +100,10 @@ impl HostExecutor<'_, '_> {
     }
 
     /// What may have made a cell fail on model disks: a disk that is served no longer, or its faults.
-    pub(super) fn blame(&mut self, failure: &mut Failure) {
+    pub(super) fn append_server_error(&mut self, failure: &mut Failure) {
         let mut in_all = Served::default();
         for disk in &mut self.disks {
-            match disk.ask() {
+            match disk.run_script() {
                 Ok(served) => in_all += served,
                 Err(why) => {
                     failure.message.push_str("; ");
@@ -127,13 +127,15 @@ impl HostExecutor<'_, '_> {
         let Some(model) = model.filter(|_| !all.is_empty()) else {
             return Ok(());
         };
-        let mut doubts = Vec::new();
-        Asked::note(&all, self.notes.samples(), &mut |doubt| doubts.push(doubt));
-        for doubt in doubts {
+        let mut found_warnings = Vec::new();
+        ServedDiskReport::note(&all, self.notes.samples(), &mut |doubt| {
+            found_warnings.push(doubt);
+        });
+        for doubt in found_warnings {
             self.notes.warn(doubt);
         }
-        let told = disks::in_real_time(model, Asked::together(&all));
-        self.notes.effective(Effective::DISK, told);
+        let reported = disks::in_real_time(model, ServedDiskReport::total(&all));
+        self.notes.effective(Effective::DISK, reported);
         Ok(())
     }
 

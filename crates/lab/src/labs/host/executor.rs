@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long counters must stand still after mkfs, filling and laying, and how long that is waited for.
-pub(super) const SETTLED: (Duration, Duration) =
+pub(super) const SETTLE_AFTER_MAKE: (Duration, Duration) =
     (Duration::from_millis(300), Duration::from_secs(60));
 
 /// A cell being carried out.
@@ -355,8 +355,8 @@ impl CellExecutor for HostExecutor<'_, '_> {
         }
         for form in &job.prepared.forms {
             let dataset = job.dataset();
-            let laid = dataset.and_then(|d| d.lay(&mut self.work_dir, *form, self.stop));
-            let warnings = laid.map_err(|error| match error {
+            let written = dataset.and_then(|d| d.lay(&mut self.work_dir, *form, self.stop));
+            let warnings = written.map_err(|error| match error {
                 DatasetError::Stopped => CellEnd::Stopped,
                 other => self.notes.halt(other.to_string(), other.errno()),
             })?;
@@ -365,7 +365,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
             }
         }
         self.sync()?;
-        self.settle(SETTLED.0, SETTLED.1)
+        self.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
     }
 
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {

@@ -41,11 +41,11 @@ pub(super) fn free_space(
     source: &str,
     step: &Step,
 ) -> Result<(), CellEnd> {
-    let told = if let Step::ListFreeSpace { path, .. } = step {
-        let wish = executor.stop;
+    let reported = if let Step::ListFreeSpace { path, .. } = step {
+        let token = executor.stop;
         let listed = executor
             .notes
-            .by_call(step, || free_space::free_space(path, wish));
+            .by_call(step, || free_space::free_space(path, token));
         listed.map_err(|error| error.to_string())
     } else {
         match command::run(&step.argv(), executor.stop) {
@@ -63,7 +63,7 @@ pub(super) fn free_space(
     if executor.stop.requested() {
         return Err(CellEnd::Stopped);
     }
-    let text = told.unwrap_or_else(|reason| format!("not available: {reason}"));
+    let text = reported.unwrap_or_else(|reason| format!("not available: {reason}"));
     executor.notes.effective(source, text);
     Ok(())
 }

@@ -12,8 +12,7 @@ mod warnings;
 
 use crate::disks;
 use crate::job::Job;
-use crate::labs::limit::{Limit, halted};
-use crate::labs::notes::Notes;
+use crate::labs::limit::run_cell;
 use crate::labs::{Below, Lab, Surveyed};
 use crate::missing::Missing;
 use crate::preflight::Preflight;
@@ -120,36 +119,29 @@ impl Lab for HostLab {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
-        let mut notes = Notes::new(cell, emit);
-        if let Some(skipped) = self.missing.skips(cell) {
-            return Some(notes.into_record(skipped));
-        }
-        disks::doubt(&mut notes, plan.disk.as_ref());
-        let _limit = Limit::begin(plan.cell_budget, &self.stop);
-        let job = Job::new(plan, &self.preflight, cell);
-        let mut executor = HostExecutor::new(
-            &mut notes,
-            &self.journal,
-            &self.stop,
-            &self.scratch,
-            (&self.released, plan.disk_in_real_time()),
-            self.below.as_deref_mut(),
-            &mut *self.marks,
-        );
-        executor.virtual_time = self.virtual_time;
-        let mut result = procedure::run(&mut executor, &job);
-        if let Err(CellEnd::Failed(failure)) = &mut result {
-            hint(failure, plan);
-            executor.blame(failure);
-        }
-        // Undone now, so that what cannot be undone belongs to this cell.
-        let leftover = executor.undo();
-        let outcome = match (result, leftover) {
-            (Err(halt), _) => halted(halt, &notes, &self.stop, plan.cell_budget)?,
-            (Ok(()), Some(failure)) => Outcome::Failed(failure),
-            (Ok(()), None) => Outcome::Measured,
-        };
-        Some(notes.into_record(outcome))
+        let stop = self.stop.clone();
+        run_cell((plan, cell), emit, &self.missing.clone(), &stop, |notes| {
+            disks::warn_of_faults(notes, plan.disk.as_ref());
+            let job = Job::new(plan, &self.preflight, cell);
+            let mut executor = HostExecutor::new(
+                notes,
+                &self.journal,
+                &self.stop,
+                &self.scratch,
+                (&self.released, plan.disk_in_real_time()),
+                self.below.as_deref_mut(),
+                &mut *self.marks,
+            );
+            executor.virtual_time = self.virtual_time;
+            let mut result = procedure::run(&mut executor, &job);
+            if let Err(CellEnd::Failed(failure)) = &mut result {
+                hint(failure, plan);
+                executor.append_server_error(failure);
+            }
+            // Before the record ends, so that a resource that cannot be removed fails this cell.
+            let remaining = executor.undo();
+            result.map(|()| remaining.map_or(Outcome::Measured, Outcome::Failed))
+        })
     }
 
     fn stop_requested(&self) -> bool {

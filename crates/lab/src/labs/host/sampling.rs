@@ -52,8 +52,8 @@ pub(super) fn measure(
         warnings: measured.warnings,
     };
     sample.fragmentation = fragments::after(executor, job, phase)?;
-    let doubts = warnings::about(&sample, job);
-    sample.warnings.extend(doubts);
+    let found_warnings = warnings::about(&sample, job);
+    sample.warnings.extend(found_warnings);
     executor.notes.sample(sample);
     Ok(())
 }
@@ -78,11 +78,11 @@ fn look(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Option<Surroundin
 /// What was seen since, and what was not.
 fn observed(executor: &HostExecutor<'_, '_>, before: &Surroundings) -> Observed {
     let mut observed = counters::surroundings().since(before, &executor.watched);
-    let told = executor.tracing.as_ref().map(|tracing| match tracing {
+    let reported = executor.tracing.as_ref().map(|tracing| match tracing {
         Ok(tracing) => tracing.end(),
         Err(why) => Err(why.clone()),
     });
-    match told {
+    match reported {
         Some(Ok(traced)) => observed.traced = Some(traced),
         Some(Err(why)) => observed.unobserved.push(why),
         None => observed

@@ -1,6 +1,6 @@
 //! Bringing a file system into the state its contender asks for, before its workload.
 
-use super::executor::{HostExecutor, SETTLED};
+use super::executor::{HostExecutor, SETTLE_AFTER_MAKE};
 use crate::job::Job;
 use crate::procedure::{CellEnd, CellExecutor};
 use fsdyno_datasets::states::{self, Space, StateError};
@@ -13,7 +13,7 @@ pub(super) fn bring_about(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Re
     if state.is_fresh() || !job.touches_files() {
         return Ok(());
     }
-    still_fits(doing, job)?;
+    has_room(doing, job)?;
     let root = doing.target();
     let notes = &mut *doing.notes;
     let reached = states::bring_about(&root, state, job.state_seed(), doing.stop, &mut |now| {
@@ -26,12 +26,12 @@ pub(super) fn bring_about(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Re
     if let Some(reached) = reached {
         doing.notes.effective(Effective::STATE, reached.to_string());
     }
-    doing.settle(SETTLED.0, SETTLED.1)
+    doing.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
 }
 
 /// Refuses what the workload would not fit beside, now that the file system tells its size: no
 /// time is spent on filling it in vain.
-fn still_fits(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
+fn has_room(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let root = doing.target();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let space = rustix::fs::openat(CWD, &root, flags, Mode::empty())

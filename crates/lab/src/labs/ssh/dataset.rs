@@ -29,12 +29,12 @@ pub(super) fn lay(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(
     for form in &job.prepared.forms {
         let sent = send(executor, job, *form)?;
         let name = sent.file_name().unwrap_or_default();
-        let laid = executor.work_dir.root.join(name);
-        let line = format!("cp -RPp {} {}", word(&sent), word(&laid));
+        let written = executor.work_dir.root.join(name);
+        let line = format!("cp -RPp {} {}", word(&sent), word(&written));
         executor.script(How::Job, &line)?;
         match form {
-            Form::Tree => executor.work_dir.trees.push(laid),
-            Form::Archive => executor.work_dir.archive = Some(laid),
+            Form::Tree => executor.work_dir.trees.push(written),
+            Form::Archive => executor.work_dir.archive = Some(written),
         }
     }
     Ok(())
@@ -52,8 +52,8 @@ fn send(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>, form: Form) -> Result
     }
     let place = PathBuf::from(&executor.directory).join(format!("dataset{}", executor.sent.len()));
     executor.script(How::Here, &format!("mkdir {}", word(&place)))?;
-    let path = if executor.far.is_paper() {
-        on_paper(executor, job, form, &place)?
+    let path = if executor.remote.is_dry_run() {
+        dry_run(executor, job, form, &place)?
     } else {
         really(executor, job, form, &place)?
     };
@@ -74,7 +74,7 @@ fn taking(place: &Path, form: Form, path: &Path) -> String {
     }
 }
 
-fn on_paper(
+fn dry_run(
     executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,
     form: Form,
@@ -91,7 +91,7 @@ fn on_paper(
         job.plan.scale,
         taking(place, form, &path)
     );
-    let sent = executor.far.send(Parcel::File(&path), &script);
+    let sent = executor.remote.send(Parcel::File(&path), &script);
     sent.map_err(|error| executor.gone(&error))?;
     Ok(path)
 }
@@ -115,10 +115,10 @@ fn really(
     let scratch = Scratch::create(&here, journal);
     let scratch = scratch.map_err(|error| executor.notes.halt(error.to_string(), None))?;
     let mut work_dir = WorkDir::new(scratch.path());
-    let laid = job
+    let written = job
         .dataset()
         .and_then(|dataset| dataset.lay(&mut work_dir, form, executor.stop));
-    let warnings = laid.map_err(|error| match error {
+    let warnings = written.map_err(|error| match error {
         DatasetError::Stopped => CellEnd::Stopped,
         other => executor.notes.halt(other.to_string(), other.errno()),
     })?;
@@ -136,7 +136,7 @@ fn really(
         };
         (tree, source_in(place))
     };
-    let sent = executor.far.send(parcel, &taking(place, form, &path));
+    let sent = executor.remote.send(parcel, &taking(place, form, &path));
     sent.map_err(|error| executor.gone(&error))?;
     Ok(path)
 }
@@ -151,15 +151,15 @@ pub(super) fn verify(
 ) -> Result<(), CellEnd> {
     let trees = &executor.work_dir.trees;
     let newest = trees.last().cloned().unwrap_or_default();
-    let beside = Path::new(&executor.directory).join("original");
+    let with_tree = Path::new(&executor.directory).join("original");
     let (original, before, after) = if needs == Needs::Archive {
         let archive = executor.work_dir.archive.clone().unwrap_or_default();
         let letters = unpacking(&archive.display().to_string());
-        let (archive, place) = (word(&archive), word(&beside));
+        let (archive, place) = (word(&archive), word(&with_tree));
         let before = format!(
             "rm -rf {place}; mkdir {place} && tar {letters} {archive} -C {place} || exit\n"
         );
-        (beside, before, format!("rm -rf {place}\n"))
+        (with_tree, before, format!("rm -rf {place}\n"))
     } else {
         let original = trees.len().checked_sub(2).map(|at| trees[at].clone());
         (original.unwrap_or_default(), String::new(), String::new())
@@ -178,7 +178,7 @@ pub(super) fn verify(
         sums(&original, &first),
         sums(&newest, &second)
     );
-    let answer = executor
+    let output = executor
         .script(How::Job, &script)
         .map_err(|halt| match halt {
             CellEnd::Failed(failure) => executor.notes.halt(
@@ -196,7 +196,7 @@ pub(super) fn verify(
         "{} in {}: {} lines of names and sums equal to those of {}",
         job.contender.label,
         newest.display(),
-        answer.stdout.trim(),
+        output.stdout.trim(),
         original.display(),
     );
     executor.notes.effective("tree comparison", text);

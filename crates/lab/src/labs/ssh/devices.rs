@@ -25,7 +25,7 @@ pub(super) fn provide(
     executor.target = job.target(&base, &tag);
     executor.durable = job.recipe.make_durable(&executor.target);
     // What is still mounted, or stands on it, is not removed.
-    executor.far.undo(&format!(
+    executor.remote.undo(&format!(
         "[ \"$R\" = 0 ] && rm -rf {} || R=1",
         word(&scratch)
     ));
@@ -56,7 +56,7 @@ pub(super) fn provide(
     // Parted in the order they are named: undone from the last noted.
     for step in joined.part.iter().rev() {
         executor
-            .far
+            .remote
             .undo(&format!("[ \"$R\" = 0 ] && {} || R=1", step.shell()));
     }
     for step in &joined.join {
@@ -80,7 +80,7 @@ fn image(
         &format!("truncate -s {} {path}", job.image_bytes.0),
     )?;
     let detach = (dialect.detach)(&variable);
-    executor.far.undo(&format!(
+    executor.remote.undo(&format!(
         "[ -z \"${variable}\" ] || {{ [ \"$R\" = 0 ] && {{ {detach}; }}; }} || R=1; {variable}="
     ));
     executor.script(How::Here, &(dialect.attach)(&path, &variable))?;
@@ -99,23 +99,23 @@ fn unused(
          echo \"name $(readlink -f \"$DEVICE\" 2>/dev/null || echo \"$DEVICE\")\"\n{}",
         dialect.uses
     );
-    let answer = executor.far_ask(How::Job, &script)?;
-    executor.note(&script, &answer);
-    if executor.far.is_paper() {
+    let output = executor.run_remote(How::Job, &script)?;
+    executor.note(&script, &output);
+    if executor.remote.is_dry_run() {
         return Ok(());
     }
-    if answer.status == 9 {
+    if output.status == 9 {
         let message = format!("{device} is no device there");
         return Err(executor.notes.halt(message, None));
     }
-    let (name, shown) = answer.stdout.split_once('\n').unwrap_or_default();
+    let (name, shown) = output.stdout.split_once('\n').unwrap_or_default();
     let name = name.strip_prefix("name ").unwrap_or_default();
     let given = path.display().to_string();
     let found = use_of(&given, shown).or_else(|| use_of(name, shown));
-    if name.is_empty() || answer.status != 0 {
+    if name.is_empty() || output.status != 0 {
         let message = format!(
             "cannot tell whether {device} is in use there: {}",
-            answer.stderr.trim()
+            output.stderr.trim()
         );
         return Err(executor.notes.halt(message, None));
     }

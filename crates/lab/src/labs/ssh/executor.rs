@@ -2,7 +2,7 @@
 
 use super::dataset::{self, Sent};
 use super::machine::Machine;
-use super::remote::Far;
+use super::remote::RemoteShell;
 use super::{devices, phases};
 use crate::job::Job;
 use crate::labs::notes::Notes;
@@ -10,7 +10,7 @@ use crate::procedure::{CellEnd, CellExecutor};
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_host::command::Finished;
 use fsdyno_host::journal::Journal;
-use fsdyno_host::ssh::{Answer, How, SshError};
+use fsdyno_host::ssh::{How, ScriptOutput, SshError};
 use fsdyno_load::tools;
 use fsdyno_load::workloads::Needs;
 use fsdyno_model::step::shell_line;
@@ -27,7 +27,7 @@ const NOT_COUNTED: &str = "pages in the memory of another machine cannot be coun
 /// A cell being carried out.
 pub(super) struct SshExecutor<'a, 'n> {
     pub notes: &'a mut Notes<'n>,
-    pub far: &'a mut dyn Far,
+    pub remote: &'a mut dyn RemoteShell,
     pub machine: &'a Machine,
     /// What was sent there already.
     pub sent: &'a mut Vec<Sent>,
@@ -49,9 +49,9 @@ pub(super) fn word(path: &Path) -> String {
 
 impl SshExecutor<'_, '_> {
     /// Says something and takes what comes back for what it is.
-    pub fn far_ask(&mut self, how: How, script: &str) -> Result<Answer, CellEnd> {
-        let answer = self.far.ask(how, script);
-        answer.map_err(|error| self.gone(&error))
+    pub fn run_remote(&mut self, how: How, script: &str) -> Result<ScriptOutput, CellEnd> {
+        let output = self.remote.run_script(how, script);
+        output.map_err(|error| self.gone(&error))
     }
 
     /// The cell cannot go on there.
@@ -63,27 +63,27 @@ impl SshExecutor<'_, '_> {
     }
 
     /// Keeps what was run, in the present stage.
-    pub fn note(&mut self, script: &str, answer: &Answer) {
+    pub fn note(&mut self, script: &str, output: &ScriptOutput) {
         let argv = ["sh", "-c", script].map(str::to_owned);
-        self.notes.program(&argv, &finished(answer));
+        self.notes.program(&argv, &finished(output));
     }
 
     /// A script that did not end well.
-    pub fn failed(&self, line: &str, answer: &Answer) -> CellEnd {
-        let message = finished(answer).failure(&[line.to_owned()]);
+    pub fn failed(&self, line: &str, output: &ScriptOutput) -> CellEnd {
+        let message = finished(output).failure(&[line.to_owned()]);
         // One word, and quoted as such: it is a line already.
         let word = shell_line(&[line.to_owned()]);
         self.notes.halt(message.replacen(&word, line, 1), None)
     }
 
     /// Has a script done, and noted; a status other than 0 is a failure.
-    pub fn script(&mut self, how: How, script: &str) -> Result<Answer, CellEnd> {
-        let answer = self.far_ask(how, script)?;
-        self.note(script, &answer);
-        if answer.status == 0 {
-            return Ok(answer);
+    pub fn script(&mut self, how: How, script: &str) -> Result<ScriptOutput, CellEnd> {
+        let output = self.run_remote(how, script)?;
+        self.note(script, &output);
+        if output.status == 0 {
+            return Ok(output);
         }
-        Err(self.failed(script, &answer))
+        Err(self.failed(script, &output))
     }
 
     /// What tells this run from all others there.
@@ -153,8 +153,8 @@ impl SshExecutor<'_, '_> {
     /// Space in use of the file system under test.
     pub fn space(&mut self) -> Result<Bytes, CellEnd> {
         let script = format!("df -kP {}", word(&self.work_dir.root));
-        let answer = self.far_ask(How::Here, &script)?;
-        Ok(column(&answer.stdout, 2).unwrap_or_default())
+        let output = self.run_remote(How::Here, &script)?;
+        Ok(column(&output.stdout, 2).unwrap_or_default())
     }
 
     /// What a phase reads.
@@ -228,13 +228,13 @@ pub(super) fn column(printed: &str, at: usize) -> Option<Bytes> {
     Some(Bytes(word.parse::<u64>().ok()?.checked_mul(1024)?))
 }
 
-fn finished(answer: &Answer) -> Finished {
+fn finished(output: &ScriptOutput) -> Finished {
     Finished {
-        status: Some(answer.status),
+        status: Some(output.status),
         signal: None,
-        took: answer.took,
-        stdout: answer.stdout.clone(),
-        stderr: answer.stderr.clone(),
+        took: output.took,
+        stdout: output.stdout.clone(),
+        stderr: output.stderr.clone(),
     }
 }
 
@@ -256,14 +256,14 @@ impl CellExecutor for SshExecutor<'_, '_> {
             daemon: daemon.clone(),
         };
         if let Some(stop) = start.undone_by() {
-            self.far.undo(&format!("{} || R=1", stop.shell()));
+            self.remote.undo(&format!("{} || R=1", stop.shell()));
         }
         self.script(How::Here, &start.shell()).map(|_| ())
     }
 
     fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
         if let Some(Step::ReleasePool { pool }) = step.undone_by() {
-            self.far.undo(&format!("{} || R=1", release_line(&pool)));
+            self.remote.undo(&format!("{} || R=1", release_line(&pool)));
         }
         let line = self.line(step);
         self.script(How::Job, &line).map(|_| ())
@@ -278,7 +278,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
         // A pool is given back as it was when it was made.
         if !pool {
             let target = word(&self.target);
-            self.far.undo(&format!(
+            self.remote.undo(&format!(
                 "[ -z \"$MOUNTED\" ] || unmount {target} || R=1; MOUNTED="
             ));
         }
@@ -291,12 +291,12 @@ impl CellExecutor for SshExecutor<'_, '_> {
             return Ok(());
         }
         let line = self.line(step);
-        let answer = self.far_ask(How::Job, &line)?;
-        self.note(&line, &answer);
-        if answer.status != 0 {
-            return Err(self.failed(&line, &answer));
+        let output = self.run_remote(How::Job, &line)?;
+        self.note(&line, &output);
+        if output.status != 0 {
+            return Err(self.failed(&line, &output));
         }
-        self.notes.effective(source, answer.stdout);
+        self.notes.effective(source, output.stdout);
         Ok(())
     }
 
@@ -316,12 +316,12 @@ impl CellExecutor for SshExecutor<'_, '_> {
         self.work_dir = WorkDir::new(&root);
         let quoted = word(&root);
         if job.contender.directory.is_some() {
-            self.far.undo(&format!("rm -rf {quoted} || R=1"));
+            self.remote.undo(&format!("rm -rf {quoted} || R=1"));
         }
         self.script(How::Here, &format!("mkdir {quoted}"))?;
-        let told = self.far_ask(How::Here, &format!("df -kP {quoted}; mount"))?;
-        self.notes.effective("df, mount", told.stdout.clone());
-        let free = column(&told.stdout, 3);
+        let reported = self.run_remote(How::Here, &format!("df -kP {quoted}; mount"))?;
+        self.notes.effective("df, mount", reported.stdout.clone());
+        let free = column(&reported.stdout, 3);
         if free.is_some_and(|free| free < job.prepared.peak) {
             let message = format!(
                 "workload {} takes up to {}, but {} has only {}; choose a smaller --scale, or \
@@ -400,22 +400,22 @@ impl CellExecutor for SshExecutor<'_, '_> {
 
     fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
         let line = self.line(&check.step);
-        let answer = self.far_ask(How::Job, &line)?;
-        self.note(&line, &answer);
-        if check.clean.contains(&answer.status) {
+        let output = self.run_remote(How::Job, &line)?;
+        self.note(&line, &output);
+        if check.clean.contains(&output.status) {
             return Ok(());
         }
-        Err(self.failed(&line, &answer))
+        Err(self.failed(&line, &output))
     }
 
     fn release(&mut self) -> Result<(), CellEnd> {
-        let answer = self.far.undo_all();
-        let answer = answer.map_err(|error| self.gone(&error))?;
-        self.note("undo_cell", &answer);
-        if answer.status == 0 {
+        let output = self.remote.undo_all();
+        let output = output.map_err(|error| self.gone(&error))?;
+        self.note("undo_cell", &output);
+        if output.status == 0 {
             return Ok(());
         }
-        Err(self.failed("undo_cell", &answer))
+        Err(self.failed("undo_cell", &output))
     }
 }
 
@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_of_df_are_found_beside_names_with_blanks() {
+    fn columns_of_df_are_found_next_to_names_with_blanks() {
         let printed = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
             a pool/with blanks 1000 200 800 20% /mnt/a b\n";
         assert_eq!(column(printed, 1), Some(Bytes(1000 * 1024)));

@@ -13,7 +13,7 @@ pub fn read_far(printed: &str) -> usize {
         let _ = executor::column(printed, at);
     }
     let _ = (phases::matches(printed), phases::machine_busy(printed));
-    length += machine::answer(printed, "kernel").map_or(0, |text| text.len());
+    length += machine::output(printed, "kernel").map_or(0, |text| text.len());
     // example
     length += devices::use_of("/dev/sda", printed).map_or(0, str::len);
     length

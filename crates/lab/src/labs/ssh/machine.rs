@@ -3,8 +3,8 @@
 use super::SshLabError;
 use super::clock::Clock;
 use super::dialects::{self, Dialect};
-use super::remote::Far;
-use crate::missing::{Lack, Missing};
+use super::remote::RemoteShell;
+use crate::missing::{Missing, MissingRequirement};
 use fsdyno_host::ssh::How;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
@@ -49,9 +49,13 @@ fn questions() -> String {
 
 impl Machine {
     /// Looks around.
-    pub fn survey(far: &mut dyn Far, directory: &str, place: &str) -> Result<Self, SshLabError> {
-        let told = far.ask(How::Here, &questions())?.stdout;
-        let of = |name: &str| answer(&told, name);
+    pub fn survey(
+        remote: &mut dyn RemoteShell,
+        directory: &str,
+        place: &str,
+    ) -> Result<Self, SshLabError> {
+        let reported = remote.run_script(How::Here, &questions())?.stdout;
+        let of = |name: &str| output(&reported, name);
         let system = of("system").unwrap_or_default();
         if let Some(program) = of("missing") {
             return Err(SshLabError::NoProgram {
@@ -77,13 +81,13 @@ impl Machine {
             shares: of("shares").is_some(),
             about: String::new(),
         };
-        machine.floor = machine.floor.max(least(far, clock, directory)?);
-        machine.about = machine.describe(far, &told, place)?;
+        machine.floor = machine.floor.max(least(remote, clock, directory)?);
+        machine.about = machine.describe(remote, &reported, place)?;
         Ok(machine)
     }
 
     /// One that a dry run speaks of.
-    pub fn imagined(bsd: bool) -> Self {
+    pub fn for_dry_run(bsd: bool) -> Self {
         let dialect = dialects::assumed(bsd);
         Self {
             dialect: Some(dialect),
@@ -96,12 +100,17 @@ impl Machine {
         }
     }
 
-    fn describe(&self, far: &mut dyn Far, told: &str, place: &str) -> Result<String, SshLabError> {
+    fn describe(
+        &self,
+        remote: &mut dyn RemoteShell,
+        reported: &str,
+        place: &str,
+    ) -> Result<String, SshLabError> {
         let facts = match self.dialect {
-            Some(dialect) => far.ask(How::Here, dialect.facts)?.stdout,
+            Some(dialect) => remote.run_script(How::Here, dialect.facts)?.stdout,
             None => String::new(),
         };
-        let fact = |name: &str| answer(&facts, name).unwrap_or_else(|| "unknown".to_owned());
+        let fact = |name: &str| output(&facts, name).unwrap_or_else(|| "unknown".to_owned());
         let memory = fact("memory")
             .parse()
             .map_or("unknown".to_owned(), |bytes| Bytes(bytes).to_string());
@@ -109,8 +118,8 @@ impl Machine {
             "{}, build {}, on {place}: {} processors ({}), {memory} of memory, disks {}; done by its \
              own programs{}, timed there by {} (an empty phase \
              takes {}), durable when sync(1) has returned, which waits for all file systems there",
-            answer(told, "kernel").unwrap_or_default(),
-            answer(told, "build").unwrap_or_default(),
+            output(reported, "kernel").unwrap_or_default(),
+            output(reported, "build").unwrap_or_default(),
             fact("processors"),
             fact("processor"),
             fact("disks"),
@@ -121,10 +130,14 @@ impl Machine {
     }
 
     /// What is missing there for a plan.
-    pub fn missing(&self, far: &mut dyn Far, plan: &Plan) -> Result<Missing, SshLabError> {
+    pub fn missing(
+        &self,
+        remote: &mut dyn RemoteShell,
+        plan: &Plan,
+    ) -> Result<Missing, SshLabError> {
         let mut contenders = Vec::new();
         for contender in &plan.contenders {
-            contenders.push(self.missing_for(far, contender)?);
+            contenders.push(self.missing_for(remote, contender)?);
         }
         Ok(Missing {
             contenders,
@@ -132,7 +145,11 @@ impl Machine {
         })
     }
 
-    fn missing_for(&self, far: &mut dyn Far, contender: &Contender) -> Result<Lack, SshLabError> {
+    fn missing_for(
+        &self,
+        remote: &mut dyn RemoteShell,
+        contender: &Contender,
+    ) -> Result<MissingRequirement, SshLabError> {
         let Some(recipe) = fsdyno_recipes::find(&contender.filesystem) else {
             return Ok(None);
         };
@@ -143,15 +160,19 @@ impl Machine {
         let layout = layouts::find(&contender.layout.name);
         requirements.extend(layout.into_iter().flat_map(Layout::requirements));
         for requirement in requirements {
-            if let Some(reason) = self.reason(far, &requirement.need)? {
-                return Ok(Some(lack(requirement, reason)));
+            if let Some(reason) = self.reason(remote, &requirement.need)? {
+                return Ok(Some(missing(requirement, reason)));
             }
         }
         Ok(None)
     }
 
     /// Why a need is not met there.
-    fn reason(&self, far: &mut dyn Far, need: &Need) -> Result<Option<String>, SshLabError> {
+    fn reason(
+        &self,
+        remote: &mut dyn RemoteShell,
+        need: &Need,
+    ) -> Result<Option<String>, SshLabError> {
         let Some(dialect) = self.dialect else {
             return Ok(Some(format!(
                 "how {} attaches and mounts is written down nowhere in fsdyno: compare directories \
@@ -167,7 +188,7 @@ impl Machine {
             Need::AnyOf(needs) => {
                 let mut reasons = Vec::new();
                 for one in needs {
-                    match self.reason(far, one)? {
+                    match self.reason(remote, one)? {
                         None => return Ok(None),
                         Some(reason) => reasons.push(reason),
                     }
@@ -189,13 +210,13 @@ impl Machine {
                 format!("its kernel ({}) has no module {name}", self.system),
             ),
         };
-        let answer = far.ask(How::Here, &line)?;
-        Ok((answer.status != 0).then_some(missed))
+        let output = remote.run_script(How::Here, &line)?;
+        Ok((output.status != 0).then_some(missed))
     }
 }
 
 /// A requirement that is not met there, with what helps.
-fn lack(requirement: Requirement, reason: String) -> (Requirement, Availability) {
+fn missing(requirement: Requirement, reason: String) -> (Requirement, Availability) {
     let remedy = match &requirement.need {
         Need::Root => "log in there as root, or compare directories there (dir:PATH)".to_owned(),
         Need::Program { package, .. } => format!("install it there (in Debian: {package})"),
@@ -206,11 +227,15 @@ fn lack(requirement: Requirement, reason: String) -> (Requirement, Availability)
 }
 
 /// The least of some empty phases.
-fn least(far: &mut dyn Far, clock: Clock, directory: &str) -> Result<Nanos, SshLabError> {
+fn least(
+    remote: &mut dyn RemoteShell,
+    clock: Clock,
+    directory: &str,
+) -> Result<Nanos, SshLabError> {
     let script = clock.script(":", None, directory);
     let mut least: Option<Nanos> = None;
     for _ in 0..5 {
-        let printed = far.ask(How::Job, &script)?.stdout;
+        let printed = remote.run_script(How::Job, &script)?.stdout;
         let taken = clock
             .read(&printed, false)
             .map_err(|printed| SshLabError::NoTime { printed })?;
@@ -220,8 +245,8 @@ fn least(far: &mut dyn Far, clock: Clock, directory: &str) -> Result<Nanos, SshL
 }
 
 /// What stands after `NAME=` in a line of its own, where something does.
-pub(super) fn answer(told: &str, name: &str) -> Option<String> {
-    let mut lines = told.lines();
+pub(super) fn output(reported: &str, name: &str) -> Option<String> {
+    let mut lines = reported.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
     let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
     (!value.is_empty()).then_some(value)
@@ -232,14 +257,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_read_by_its_name_alone() {
-        let told = "kernel=FreeBSD 14.1 amd64\nkernels=2\nbuild=a  b\nempty=\n";
+    fn a_survey_value_is_read_by_its_name() {
+        let reported = "kernel=FreeBSD 14.1 amd64\nkernels=2\nbuild=a  b\nempty=\n";
         assert_eq!(
-            answer(told, "kernel").as_deref(),
+            output(reported, "kernel").as_deref(),
             Some("FreeBSD 14.1 amd64")
         );
-        assert_eq!(answer(told, "build").as_deref(), Some("a b"));
-        assert_eq!(answer(told, "empty"), None);
-        assert_eq!(answer(told, "user"), None);
+        assert_eq!(output(reported, "build").as_deref(), Some("a b"));
+        assert_eq!(output(reported, "empty"), None);
+        assert_eq!(output(reported, "user"), None);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod refused;
 mod remote;
 
 use crate::job::Job;
-use crate::labs::limit::{Limit, halted};
+use crate::labs::limit::run_cell;
 use crate::labs::notes::Notes;
 use crate::labs::{Lab, Surveyed};
 use crate::missing::Missing;
@@ -29,7 +29,7 @@ use fsdyno_model::step::shell_line;
 use fsdyno_model::{CancelToken, Cell, CellRecord, Effective, Event, Outcome, Plan};
 use fsdyno_recipes::fs::elsewhere_only;
 use machine::Machine;
-use remote::{Far, Line, Paper};
+use remote::{DryRunShell, Line, RemoteShell};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -187,7 +187,7 @@ impl SshLab {
         let mut line = Line::new(&self.ssh, &mut connection.session, &self.stop);
         let mut executor = SshExecutor {
             notes,
-            far: &mut line,
+            remote: &mut line,
             machine: &self.machine,
             sent: &mut connection.sent,
             journal: Some(&self.journal),
@@ -202,7 +202,7 @@ impl SshLab {
         // Now, so that what cannot be undone belongs to this cell.
         if result.is_err() && !self.stop.requested() && line.session.lives() {
             let undone = line.undo_all();
-            if !undone.is_ok_and(|answer| answer.status == 0) {
+            if !undone.is_ok_and(|output| output.status == 0) {
                 // The end of the session tries again.
                 self.connection = None;
             }
@@ -224,29 +224,23 @@ impl Lab for SshLab {
         cell: Cell,
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord> {
-        let mut notes = Notes::new(cell, emit);
-        if let Some(skipped) = self.missing.skips(cell) {
-            return Some(notes.into_record(skipped));
-        }
-        let _limit = Limit::begin(plan.cell_budget, &self.stop);
-        let result = self.there(&mut notes, plan, cell);
-        if self.stop.requested() {
-            // What runs there is ended, and undone, before this ends.
-            if let Some(connection) = self.connection.take()
-                && !connection.session.end()
-            {
-                eprintln!(
-                    "fsdyno: {} did not say that it has undone everything: look for {} there",
-                    self.place,
-                    fsdyno_model::printable(&connection.directory)
-                );
+        let stop = self.stop.clone();
+        run_cell((plan, cell), emit, &self.missing.clone(), &stop, |notes| {
+            let result = self.there(notes, plan, cell);
+            if self.stop.requested() {
+                // Processes of the cell there end, and its resources are removed, before this returns.
+                if let Some(connection) = self.connection.take()
+                    && !connection.session.end()
+                {
+                    eprintln!(
+                        "fsdyno: {} did not confirm that it has removed everything; check {} there",
+                        self.place,
+                        fsdyno_model::printable(&connection.directory)
+                    );
+                }
             }
-        }
-        let outcome = match result {
-            Err(halt) => halted(halt, &notes, &self.stop, plan.cell_budget)?,
-            Ok(()) => Outcome::Measured,
-        };
-        Some(notes.into_record(outcome))
+            result.map(|()| Outcome::Measured)
+        })
     }
 
     fn stop_requested(&self) -> bool {
@@ -270,18 +264,18 @@ fn connect(ssh: &Ssh, base: &Path, stop: &CancelToken) -> Result<Connection, Ssh
 }
 
 /// Whether something can be made in a directory there.
-fn may_write(far: &mut dyn Far, path: &Path, place: &str) -> Result<(), SshLabError> {
+fn may_write(remote: &mut dyn RemoteShell, path: &Path, place: &str) -> Result<(), SshLabError> {
     let path_word = shell_line(&[path.display().to_string()]);
     let script =
         format!("cd {path_word} && {{ [ -w . ] || {{ echo 'no right to' >&2; false; }}; }}");
-    let answer = far.ask(How::Here, &script)?;
-    if answer.status == 0 {
+    let output = remote.run_script(How::Here, &script)?;
+    if output.status == 0 {
         return Ok(());
     }
     Err(SshLabError::Directory {
         place: place.to_owned(),
         path: path.to_owned(),
-        why: answer.stderr.trim().replace('\n', "; "),
+        why: output.stderr.trim().replace('\n', "; "),
     })
 }
 
@@ -289,15 +283,15 @@ fn may_write(far: &mut dyn Far, path: &Path, place: &str) -> Result<(), SshLabEr
 pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
     let bsd = elsewhere_only(job.recipe);
-    let machine = Machine::imagined(bsd);
+    let machine = Machine::for_dry_run(bsd);
     let directory = preflight.scratch.join("fsdyno-dry").display().to_string();
-    let mut paper = Paper::default();
+    let mut paper = DryRunShell::default();
     let mut sent = Vec::new();
-    let mut nobody = |_| {};
-    let mut notes = Notes::new(cell, &mut nobody);
+    let mut no_listener = |_| {};
+    let mut notes = Notes::new(cell, &mut no_listener);
     let mut executor = SshExecutor {
         notes: &mut notes,
-        far: &mut paper,
+        remote: &mut paper,
         machine: &machine,
         sent: &mut sent,
         journal: None,

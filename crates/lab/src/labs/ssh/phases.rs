@@ -174,12 +174,12 @@ pub(super) fn measure(
         executor.script(How::Here, &work.before)?;
     }
     let space_before = executor.space()?;
-    let told = timed(executor, &work, kind.writes)?;
+    let reported = timed(executor, &work, kind.writes)?;
     if kind.removes_tree {
         executor.work_dir.trees.pop();
     }
     executor.work_dir.trees.extend(target);
-    let Some((taken, told)) = told else {
+    let Some((taken, reported)) = reported else {
         return Ok(());
     };
     let dataset = job.dataset();
@@ -200,12 +200,12 @@ pub(super) fn measure(
             directories: if command { 0 } else { facts.directories },
             bytes: if command { Bytes(0) } else { facts.bytes },
             calls: 0,
-            matches: matches(&told),
+            matches: matches(&reported),
         },
         cpu: CpuUse {
             user_ns: taken.user,
             system_ns: taken.system,
-            machine_busy_ns: machine_busy(&told).unwrap_or_default(),
+            machine_busy_ns: machine_busy(&reported).unwrap_or_default(),
             steal_ns: Nanos(0),
         },
         disks: Vec::new(),
@@ -220,7 +220,7 @@ pub(super) fn measure(
         warnings: Vec::new(),
     };
     sample.warnings.extend(too_short(executor, &sample));
-    unobserved(executor.notes, machine_busy(&told).is_some());
+    unobserved(executor.notes, machine_busy(&reported).is_some());
     executor.notes.sample(sample);
     Ok(())
 }
@@ -245,28 +245,28 @@ fn timed(
         "{busy}{}{busy}{after}tail -n 1000 {err} >&2\nexit \"$S\"",
         clock.script(&work.line, sync.as_deref(), &executor.directory),
     );
-    let answer = executor.far_ask(How::Job, &script)?;
-    executor.note(&work.line, &answer);
-    if executor.far.is_paper() {
+    let output = executor.run_remote(How::Job, &script)?;
+    executor.note(&work.line, &output);
+    if executor.remote.is_dry_run() {
         return Ok(None);
     }
-    if answer.status != 0 {
-        return Err(executor.failed(&work.line, &answer));
+    if output.status != 0 {
+        return Err(executor.failed(&work.line, &output));
     }
     // What a command prints is not read as ours.
-    let told = answer.stdout.split(OUTPUT).next().unwrap_or_default();
-    let taken = clock.read(told, writes).map_err(|printed| {
+    let reported = output.stdout.split(OUTPUT).next().unwrap_or_default();
+    let taken = clock.read(reported, writes).map_err(|printed| {
         let message = format!("what tells the time there printed `{printed}`");
         executor.notes.halt(message, None)
     })?;
-    Ok(Some((taken, told.to_owned())))
+    Ok(Some((taken, reported.to_owned())))
 }
 
 /// The lines that a search found, as the script told.
 pub(super) fn matches(printed: &str) -> u64 {
     let mut lines = printed.lines();
-    let told = lines.find_map(|line| line.strip_prefix("matches "));
-    told.and_then(|number| number.parse().ok()).unwrap_or(0)
+    let reported = lines.find_map(|line| line.strip_prefix("matches "));
+    reported.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// The busy time of all processors between two lines `busy TICKS HZ`.
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_phase_printed_beside_its_times_is_read() {
+    fn the_output_of_a_phase_is_separated_from_its_times() {
         let printed = "busy 100 100\nwall 1 2 3\nbusy 350 100\nmatches 42\n";
         assert_eq!(matches(printed), 42);
         assert_eq!(machine_busy(printed), Some(Nanos(2_500_000_000)));

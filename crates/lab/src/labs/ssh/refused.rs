@@ -24,8 +24,8 @@ pub(super) fn is_command(kind: &str) -> bool {
 
 /// Why a plan cannot be carried out on other machines, where it uses any.
 pub(crate) fn refusal(plan: &Plan) -> Option<String> {
-    let far = plan.contenders.iter().find(|c| c.lab.is_elsewhere())?;
-    let lab = &far.lab;
+    let remote = plan.contenders.iter().find(|c| c.lab.is_elsewhere())?;
+    let lab = &remote.lab;
     if plan.engine != engines::tools::NAME {
         return Some(format!(
             "on {lab} only its own programs work: --engine {}, not {}",

@@ -1,20 +1,20 @@
 //! Who does what is said: a shell on another machine, or, in a dry run, paper.
 
-use fsdyno_host::ssh::{Answer, How, Parcel, Session, Ssh, SshError, quoted};
+use fsdyno_host::ssh::{How, Parcel, ScriptOutput, Session, Ssh, SshError, quoted};
 use fsdyno_model::CancelToken;
 
 /// The other end.
-pub(super) trait Far {
+pub(super) trait RemoteShell {
     /// Has a script done.
-    fn ask(&mut self, how: How, script: &str) -> Result<Answer, SshError>;
+    fn run_script(&mut self, how: How, script: &str) -> Result<ScriptOutput, SshError>;
     /// Notes what undoes the next act.
     fn undo(&mut self, line: &str);
     /// Undoes all that was noted, the newest first.
-    fn undo_all(&mut self) -> Result<Answer, SshError>;
+    fn undo_all(&mut self) -> Result<ScriptOutput, SshError>;
     /// Sends something to a script.
     fn send(&mut self, parcel: Parcel<'_>, script: &str) -> Result<(), SshError>;
     /// Whether nobody answers, so that nothing can be read from answers.
-    fn is_paper(&self) -> bool;
+    fn is_dry_run(&self) -> bool;
 }
 
 /// A line to another machine.
@@ -37,14 +37,14 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Far for Line<'_> {
-    fn ask(&mut self, how: How, script: &str) -> Result<Answer, SshError> {
+impl RemoteShell for Line<'_> {
+    fn run_script(&mut self, how: How, script: &str) -> Result<ScriptOutput, SshError> {
         let before = std::mem::take(&mut self.undo);
         if !before.is_empty() {
             // In the shell itself: what is noted beside it would be forgotten with it.
-            self.session.ask(How::Here, &before, self.stop)?;
+            self.session.run_script(How::Here, &before, self.stop)?;
         }
-        self.session.ask(how, script, self.stop)
+        self.session.run_script(how, script, self.stop)
     }
 
     fn undo(&mut self, line: &str) {
@@ -53,8 +53,8 @@ impl Far for Line<'_> {
         self.undo.push('\n');
     }
 
-    fn undo_all(&mut self) -> Result<Answer, SshError> {
-        self.ask(How::Here, "undo_cell")
+    fn undo_all(&mut self) -> Result<ScriptOutput, SshError> {
+        self.run_script(How::Here, "undo_cell")
     }
 
     fn send(&mut self, parcel: Parcel<'_>, script: &str) -> Result<(), SshError> {
@@ -62,20 +62,20 @@ impl Far for Line<'_> {
         self.ssh.send(parcel, &line, self.stop)
     }
 
-    fn is_paper(&self) -> bool {
+    fn is_dry_run(&self) -> bool {
         false
     }
 }
 
 /// What would be said.
 #[derive(Default)]
-pub(super) struct Paper {
+pub(super) struct DryRunShell {
     pub lines: Vec<String>,
     undo: Vec<String>,
 }
 
-impl Far for Paper {
-    fn ask(&mut self, how: How, script: &str) -> Result<Answer, SshError> {
+impl RemoteShell for DryRunShell {
+    fn run_script(&mut self, how: How, script: &str) -> Result<ScriptOutput, SshError> {
         let lines = script.lines().map(str::to_owned);
         match how {
             How::Job if script.contains('\n') => {
@@ -85,17 +85,17 @@ impl Far for Paper {
             }
             _ => self.lines.extend(lines),
         }
-        Ok(Answer::default())
+        Ok(ScriptOutput::default())
     }
 
     fn undo(&mut self, line: &str) {
         self.undo.insert(0, line.to_owned());
     }
 
-    fn undo_all(&mut self) -> Result<Answer, SshError> {
+    fn undo_all(&mut self) -> Result<ScriptOutput, SshError> {
         self.lines.push("R=0".to_owned());
         self.lines.append(&mut self.undo);
-        Ok(Answer::default())
+        Ok(ScriptOutput::default())
     }
 
     fn send(&mut self, _: Parcel<'_>, script: &str) -> Result<(), SshError> {
@@ -105,7 +105,7 @@ impl Far for Paper {
         Ok(())
     }
 
-    fn is_paper(&self) -> bool {
+    fn is_dry_run(&self) -> bool {
         true
     }
 }

@@ -12,23 +12,23 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How often a wish to stop is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a guest may take to start: some seconds, on a machine that is busy more.
-const START: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long it may say nothing; it beats every two seconds.
-const DEAF: Duration = Duration::from_secs(60);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long neither its processor nor its disks may do anything.
-const STILL: Nanos = Nanos(600 * 1_000_000_000);
+const IDLE_TIMEOUT: Nanos = Nanos(600 * 1_000_000_000);
 
 /// How long it may take to end.
-const LEAVE: Duration = Duration::from_secs(10);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a guest says no more.
 #[derive(Debug)]
-pub enum Silence {
+pub enum SessionError {
     /// The user wants to stop.
     Stopped,
     /// It did not do what was asked for, and said why.
@@ -36,19 +36,19 @@ pub enum Silence {
     /// It, or the line to it, broke.
     Broken(io::Error),
     /// It was silent for too long.
-    Deaf(Duration),
+    Unresponsive(Duration),
     /// It lives, and nothing happens in it.
-    Stuck(Nanos),
+    Idle(Nanos),
 }
 
-impl From<io::Error> for Silence {
+impl From<io::Error> for SessionError {
     fn from(error: io::Error) -> Self {
         Self::Broken(error)
     }
 }
 
 /// A guest and the line to it.
-pub struct Conversation<'a> {
+pub struct GuestSession<'a> {
     // The line is closed before the guest is ended.
     writer: FrameWriter<UnixStream>,
     reader: FrameReader<UnixStream, GuestMessage>,
@@ -56,9 +56,9 @@ pub struct Conversation<'a> {
     stop: &'a CancelToken,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> GuestSession<'a> {
     pub fn new(guest: Guest, line: UnixStream, stop: &'a CancelToken) -> io::Result<Self> {
-        line.set_read_timeout(Some(LOOK))?;
+        line.set_read_timeout(Some(POLL_INTERVAL))?;
         Ok(Self {
             writer: FrameWriter(line.try_clone()?),
             reader: FrameReader::new(line),
@@ -67,37 +67,41 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    pub fn say(&mut self, task: &Task) -> Result<(), Silence> {
-        Ok(self.writer.say(task)?)
+    pub fn say(&mut self, task: &Task) -> Result<(), SessionError> {
+        Ok(self.writer.write(task)?)
     }
 
     /// The next word that is not a beat.
-    fn next(&mut self, patience: Duration) -> Result<GuestMessage, Silence> {
-        let patience = self.guest.patience(patience);
-        let mut heard = Instant::now();
+    fn next(&mut self, timeout: Duration) -> Result<GuestMessage, SessionError> {
+        let timeout = self.guest.timeout(timeout);
+        let mut received = Instant::now();
         loop {
             if self.stop.requested() {
-                return Err(Silence::Stopped);
+                return Err(SessionError::Stopped);
             }
-            match self.reader.hear()? {
-                Some(GuestMessage::Beat { still }) if still > STILL => {
-                    return Err(Silence::Stuck(still));
+            match self.reader.read()? {
+                Some(GuestMessage::Beat { still }) if still > IDLE_TIMEOUT => {
+                    return Err(SessionError::Idle(still));
                 }
-                Some(GuestMessage::Beat { .. }) => heard = Instant::now(),
-                Some(GuestMessage::Refused { reason }) => return Err(Silence::Refused(reason)),
+                Some(GuestMessage::Beat { .. }) => received = Instant::now(),
+                Some(GuestMessage::Refused { reason }) => {
+                    return Err(SessionError::Refused(reason));
+                }
                 Some(word) => return Ok(word),
                 None if self.guest.wait(Duration::ZERO)?.is_some() => {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
-                None if heard.elapsed() > patience => return Err(Silence::Deaf(patience)),
+                None if received.elapsed() > timeout => {
+                    return Err(SessionError::Unresponsive(timeout));
+                }
                 None => {}
             }
         }
     }
 
     /// Waits until the guest has started; what it is, in words.
-    pub fn ready(&mut self) -> Result<String, Silence> {
-        match self.next(START)? {
+    pub fn ready(&mut self) -> Result<String, SessionError> {
+        match self.next(START_TIMEOUT)? {
             GuestMessage::Ready {
                 kernel,
                 build,
@@ -114,8 +118,8 @@ impl<'a> Conversation<'a> {
     }
 
     /// What it says is missing.
-    pub fn missing(&mut self) -> Result<Missing, Silence> {
-        match self.next(DEAF)? {
+    pub fn missing(&mut self) -> Result<Missing, SessionError> {
+        match self.next(HEARTBEAT_TIMEOUT)? {
             GuestMessage::Missing { missing } => Ok(missing),
             other => Err(unexpected(&other)),
         }
@@ -127,9 +131,9 @@ impl<'a> Conversation<'a> {
         disks: &[PathBuf],
         hear: &mut dyn FnMut(Event),
         mark: &dyn Fn(Mark),
-    ) -> Result<CellRecord, Silence> {
+    ) -> Result<CellRecord, SessionError> {
         loop {
-            match self.next(DEAF)? {
+            match self.next(HEARTBEAT_TIMEOUT)? {
                 GuestMessage::Happened { event } => hear(event),
                 GuestMessage::Marked { mark: at } => mark(at),
                 GuestMessage::DriveOut => {
@@ -143,23 +147,25 @@ impl<'a> Conversation<'a> {
     }
 
     /// Waits for the first word of what is durable.
-    pub fn acknowledged(&mut self) -> Result<u64, Silence> {
-        match self.next(START)? {
+    pub fn acknowledged(&mut self) -> Result<u64, SessionError> {
+        match self.next(START_TIMEOUT)? {
             GuestMessage::Acknowledged { operations } => Ok(operations),
             other => Err(unexpected(&other)),
         }
     }
 
     /// Hears what is durable until then; the last of it.
-    pub fn acknowledged_until(&mut self, then: Instant) -> Result<Option<u64>, Silence> {
+    pub fn acknowledged_until(&mut self, then: Instant) -> Result<Option<u64>, SessionError> {
         let mut last = None;
         while Instant::now() < then {
             if self.stop.requested() {
-                return Err(Silence::Stopped);
+                return Err(SessionError::Stopped);
             }
-            match self.reader.hear()? {
+            match self.reader.read()? {
                 Some(GuestMessage::Acknowledged { operations }) => last = Some(operations),
-                Some(GuestMessage::Refused { reason }) => return Err(Silence::Refused(reason)),
+                Some(GuestMessage::Refused { reason }) => {
+                    return Err(SessionError::Refused(reason));
+                }
                 Some(GuestMessage::Beat { .. }) | None => {}
                 Some(other) => return Err(unexpected(&other)),
             }
@@ -179,7 +185,7 @@ impl<'a> Conversation<'a> {
         drop(writer);
         let mut last = None;
         // The line ends where the guest did, perhaps in the midst of a word.
-        while let Ok(Some(word)) = reader.hear() {
+        while let Ok(Some(word)) = reader.read() {
             if let GuestMessage::Acknowledged { operations } = word {
                 last = Some(operations);
             }
@@ -188,8 +194,8 @@ impl<'a> Conversation<'a> {
     }
 
     /// How a file system was brought back.
-    pub fn recovered(&mut self) -> Result<Recovery, Silence> {
-        match self.next(DEAF)? {
+    pub fn recovered(&mut self) -> Result<Recovery, SessionError> {
+        match self.next(HEARTBEAT_TIMEOUT)? {
             GuestMessage::Recovered { recovery } => Ok(*recovery),
             other => Err(unexpected(&other)),
         }
@@ -199,13 +205,13 @@ impl<'a> Conversation<'a> {
     pub fn leave(mut self, lines: usize) -> Vec<String> {
         // Its work is done: however it ends, nothing is lost.
         let _ = self.say(&Task::Leave);
-        let patience = self.guest.patience(LEAVE);
-        let _ = self.guest.wait(patience);
+        let timeout = self.guest.timeout(EXIT_TIMEOUT);
+        let _ = self.guest.wait(timeout);
         self.guest.end(lines)
     }
 
     /// How the guest ended, and the last lines of its console.
-    pub fn last_words(self, silence: &Silence, lines: usize) -> String {
+    pub fn failure_message(self, error_of_guest: &SessionError, lines: usize) -> String {
         let Self {
             writer,
             reader,
@@ -215,20 +221,20 @@ impl<'a> Conversation<'a> {
         drop((writer, reader));
         // A guest that panics ends at once: whether it did is seen a moment later.
         let status = guest.wait(Duration::from_secs(1)).ok().flatten();
-        let what = match (silence, status) {
-            (Silence::Refused(reason), _) => format!("could not begin: {reason}"),
-            (Silence::Deaf(patience), _) => {
-                format!("has not answered for {} s", patience.as_secs())
+        let what = match (error_of_guest, status) {
+            (SessionError::Refused(reason), _) => format!("could not begin: {reason}"),
+            (SessionError::Unresponsive(timeout), _) => {
+                format!("has not answered for {} s", timeout.as_secs())
             }
-            (Silence::Stuck(still), _) => {
+            (SessionError::Idle(still), _) => {
                 format!("hangs: neither its processor nor its disks did anything for {still}")
             }
             (_, Some(status)) => ended(status),
-            (Silence::Broken(error), None) => format!("cannot be heard: {error}"),
-            (Silence::Stopped, None) => "was stopped".to_owned(),
+            (SessionError::Broken(error), None) => format!("cannot be heard: {error}"),
+            (SessionError::Stopped, None) => "was stopped".to_owned(),
         };
         let last = guest.end(lines);
-        if matches!(silence, Silence::Refused(_)) {
+        if matches!(error_of_guest, SessionError::Refused(_)) {
             return what;
         }
         with_last(what, &last)
@@ -250,21 +256,21 @@ pub fn known_cause(last: &[String]) -> Option<String> {
     kernels::known_end(&last.join("\n")).map(|known| format!("; {known}"))
 }
 
-fn unexpected(word: &GuestMessage) -> Silence {
+fn unexpected(word: &GuestMessage) -> SessionError {
     let what = format!("it said what was not asked: {word:?}");
-    Silence::Broken(io::Error::new(io::ErrorKind::InvalidData, what))
+    SessionError::Broken(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
 /// Writes the images back and drives them out of memory; how many pages stayed.
 fn drive_out(disks: &[PathBuf], stop: &CancelToken) -> Result<u64, String> {
     let mut stayed = 0;
     for disk in disks {
-        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", disk.display());
-        let image = std::fs::File::open(disk).map_err(|e| told(&e))?;
-        image.sync_all().map_err(|e| told(&e))?;
-        cache::evict(disk, stop).map_err(|e| told(&e))?;
+        let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", disk.display());
+        let image = std::fs::File::open(disk).map_err(|e| reported(&e))?;
+        image.sync_all().map_err(|e| reported(&e))?;
+        cache::evict(disk, stop).map_err(|e| reported(&e))?;
         stayed += cache::residency(disk, stop)
-            .map_err(|e| told(&e))?
+            .map_err(|e| reported(&e))?
             .resident_pages;
     }
     Ok(stayed)

@@ -2,7 +2,7 @@
 //! not sent to its disk; another guest brings back what is left. On a model disk that happens in
 //! virtual time (`unpowered`), and the disk loses what it had not brought to its medium as well.
 
-use super::conversation::{Conversation, Silence};
+use super::session::{GuestSession, SessionError};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
 use crate::messages::Task;
 use fsdyno_datasets::seed::Seed;
@@ -24,7 +24,7 @@ const DISK: Bytes = Bytes(1 << 30);
 
 /// A plug to be pulled.
 #[derive(Debug, Clone, Copy)]
-pub struct Pull<'a> {
+pub struct CrashTest<'a> {
     /// On whom.
     pub contender: &'a Contender,
     /// Of what is written, and of the moment.
@@ -33,7 +33,7 @@ pub struct Pull<'a> {
     pub disk: Option<&'a ModelDisk>,
 }
 
-impl Pull<'_> {
+impl CrashTest<'_> {
     /// How long is written before the cut.
     pub(super) fn writing(&self) -> Duration {
         let longer = Seed::new(self.seed).part("moment");
@@ -56,7 +56,7 @@ pub(super) struct Written {
 
 impl GuestLab {
     /// A lab for pulling plugs: nothing is looked for before.
-    pub fn for_cuts(
+    pub fn for_crash_tests(
         lab: &LabChoice,
         size: GuestSize,
         scratch: PathBuf,
@@ -69,14 +69,14 @@ impl GuestLab {
     /// Pulls the plug once. The images stay in `keep` where it did not come back whole, or `always`.
     pub fn cut(
         &self,
-        pull: Pull<'_>,
+        test: CrashTest<'_>,
         number: u32,
         keep: &Path,
         always: bool,
     ) -> Result<PowerCut, GuestLabError> {
-        let Pull {
+        let CrashTest {
             contender, seed, ..
-        } = pull;
+        } = test;
         let scratch = Scratch::create(&self.place(&format!("cut-{number}")), &self.journal)?;
         let images = self.empty_disks(scratch.path(), contender.layout.devices)?;
         let disks = paths_of(&images);
@@ -85,11 +85,11 @@ impl GuestLab {
             acknowledged,
             after,
             disk,
-        } = match pull.disk {
-            Some(model) => self.written_virtually(pull, model, scratch.path(), &disks)?,
-            None => self.written(pull, scratch.path(), &disks)?,
+        } = match test.disk {
+            Some(model) => self.written_virtually(test, model, scratch.path(), &disks)?,
+            None => self.written(test, scratch.path(), &disks)?,
         };
-        let recovery = self.recovered(pull, acknowledged, &disks)?;
+        let recovery = self.recovered(test, acknowledged, &disks)?;
         let images = if recovery.is_whole() && !always {
             Vec::new()
         } else {
@@ -111,38 +111,39 @@ impl GuestLab {
     /// Brings back again what a cut has left in kept images, which stay as they are.
     pub fn again(
         &self,
-        pull: Pull<'_>,
+        test: CrashTest<'_>,
         acknowledged: u64,
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
-        self.recovered(pull, acknowledged, images)
+        self.recovered(test, acknowledged, images)
     }
 
     /// Has a guest write, and kills it.
     fn written(
         &self,
-        pull: Pull<'_>,
+        test: CrashTest<'_>,
         scratch: &Path,
         disks: &[PathBuf],
     ) -> Result<Written, GuestLabError> {
         let (guest, line) = self.start(scratch, disks)?;
-        let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
-        let heard = conversation.ready().and_then(|about| {
-            conversation.say(&Task::Write {
-                contender: Box::new(pull.contender.clone()),
-                seed: pull.seed,
+        let mut session =
+            GuestSession::new(guest, line, &self.stop).map_err(|e| session_failed(&e))?;
+        let received = session.ready().and_then(|about| {
+            session.say(&Task::Write {
+                contender: Box::new(test.contender.clone()),
+                seed: test.seed,
             })?;
             // What comes before the first is making it.
-            let first = conversation.acknowledged()?;
+            let first = session.acknowledged()?;
             let began = Instant::now();
-            let last = conversation.acknowledged_until(began + pull.writing())?;
+            let last = session.acknowledged_until(began + test.writing())?;
             Ok((about, last.unwrap_or(first), began.elapsed()))
         });
-        match heard {
-            Err(silence) => Err(self.broken(conversation, &silence)),
+        match received {
+            Err(error_of_guest) => Err(self.broken(session, &error_of_guest)),
             Ok((about, last, after)) => {
                 // Now. What it had said before is still in the line.
-                let rest = conversation.cut();
+                let rest = session.cut();
                 Ok(Written {
                     guest: about,
                     acknowledged: rest.unwrap_or(last),
@@ -156,7 +157,7 @@ impl GuestLab {
     /// Has another guest bring it back, and judge.
     fn recovered(
         &self,
-        pull: Pull<'_>,
+        test: CrashTest<'_>,
         acknowledged: u64,
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
@@ -170,47 +171,48 @@ impl GuestLab {
         }
         let disks: Vec<PathBuf> = copies.iter().map(|copy| copy.path().to_owned()).collect();
         let task = Task::Recover {
-            contender: Box::new(pull.contender.clone()),
-            seed: pull.seed,
+            contender: Box::new(test.contender.clone()),
+            seed: test.seed,
             acknowledged,
         };
-        if let Some(model) = pull.disk {
+        if let Some(model) = test.disk {
             return self.recovered_virtually(&task, model, scratch.path(), &disks);
         }
         let (guest, line) = self.start(scratch.path(), &disks)?;
-        let mut conversation = Conversation::new(guest, line, &self.stop).map_err(|e| mute(&e))?;
-        let heard = conversation.ready().and_then(|_| {
-            conversation.say(&task)?;
-            conversation.recovered()
+        let mut session =
+            GuestSession::new(guest, line, &self.stop).map_err(|e| session_failed(&e))?;
+        let received = session.ready().and_then(|_| {
+            session.say(&task)?;
+            session.recovered()
         });
-        match heard {
+        match received {
             Ok(recovery) => {
-                conversation.leave(0);
+                session.leave(0);
                 Ok(recovery)
             }
             // The kernel died of what it found: that is how it came back.
-            Err(Silence::Broken(error)) => Ok(Recovery {
+            Err(SessionError::Broken(error)) => Ok(Recovery {
                 beyond_repair: Some(format!(
                     "the guest {}",
-                    conversation.last_words(&Silence::Broken(error), LAST_LINES)
+                    session.failure_message(&SessionError::Broken(error), LAST_LINES)
                 )),
                 ..Recovery::default()
             }),
-            Err(silence) => Err(self.broken(conversation, &silence)),
+            Err(error_of_guest) => Err(self.broken(session, &error_of_guest)),
         }
     }
 
-    fn broken(&self, conversation: Conversation<'_>, silence: &Silence) -> GuestLabError {
+    fn broken(&self, session: GuestSession<'_>, error_of_guest: &SessionError) -> GuestLabError {
         if self.stop.requested() {
             return GuestLabError::Stopped;
         }
         GuestLabError::Died {
-            what: conversation.last_words(silence, LAST_LINES),
+            what: session.failure_message(error_of_guest, LAST_LINES),
         }
     }
 }
 
-fn mute(cause: &std::io::Error) -> GuestLabError {
+fn session_failed(cause: &std::io::Error) -> GuestLabError {
     GuestLabError::Died {
         what: cause.to_string(),
     }
