@@ -51,7 +51,7 @@ fn what_has_a_journal_comes_back_unaided_and_whole() {
     for cut in cuts {
         let recovery = &cut["recovery"];
         assert_eq!(recovery["corrected_by"], Value::Null, "{cut}");
-        assert_eq!(recovery["as_left"], Value::Null, "{cut}");
+        assert_eq!(recovery["before_check"], Value::Null, "{cut}");
         assert_eq!(
             recovery["judgement"]["lost"],
             serde_json::json!({}),
@@ -133,9 +133,9 @@ fn what_has_no_journal_keeps_its_promises_until_its_checker_has_to_mend_it() {
     let recovery = &cuts[0]["recovery"];
     let by = recovery["corrected_by"].as_str().unwrap();
     assert!(by.starts_with("e2fsck -y"), "{by}");
-    assert!(recovery["as_left"]["files"].as_u64().unwrap() > 0);
+    assert!(recovery["before_check"]["files"].as_u64().unwrap() > 0);
     assert_eq!(
-        recovery["as_left"]["lost"],
+        recovery["before_check"]["lost"],
         serde_json::json!({}),
         "{recovery}"
     );

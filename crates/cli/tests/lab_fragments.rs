@@ -16,11 +16,7 @@ fn a_run_asked_for_fragments_tells_them_or_why_not() {
     let work = home.work().display().to_string();
     let mut args: Vec<&str> = vec!["run", "--work-dir", &work, "--fs", "ext4,xfs,btrfs,tmpfs"];
     args.extend(["--dataset", "music", "--scale", "0.01", "--repeats", "1"]);
-    args.extend([
-        "--phases",
-        "copy,read as-left,delete as-left",
-        "--fragments",
-    ]);
+    args.extend(["--phases", "copy,read as-is,delete as-is", "--fragments"]);
     let script = home.fsdyno(&[&args[..], &["--dry-run"]].concat());
     // Once after the copy, once after the deletion, for each contender.
     assert_eq!(script.out.matches("-exec filefrag").count(), 8);

@@ -162,7 +162,7 @@ fn filefrag(path: &Path) -> u64 {
 fn counted(root: &Path) -> Fragmentation {
     let found = count(root, Bytes(0), &CancelToken::new()).unwrap();
     assert_eq!(found.unavailable, None);
-    assert_eq!(found.fragments_by_size.iter().sum::<u64>(), found.fragments);
+    assert_eq!(found.extents_by_size.iter().sum::<u64>(), found.extents);
     found
 }
 
@@ -179,7 +179,7 @@ fn compare(mkfs: &[&str], options: &str, test: &str) {
         let directory = entry.unwrap().path();
         let expected = filefrag(&directory.join("file"));
         let found = counted(&directory);
-        let told = (found.files, found.fragments, found.fragmented);
+        let told = (found.files, found.extents, found.fragmented);
         assert_eq!(
             told,
             (1, expected, u64::from(expected > 1)),
@@ -187,17 +187,17 @@ fn compare(mkfs: &[&str], options: &str, test: &str) {
             directory.display()
         );
         sum.files += 1;
-        sum.fragments += expected;
+        sum.extents += expected;
         sum.fragmented += u64::from(expected > 1);
     }
     let all = counted(&root);
     assert_eq!(
-        (all.files, all.fragments, all.fragmented),
-        (sum.files, sum.fragments, sum.fragmented)
+        (all.files, all.extents, all.fragmented),
+        (sum.files, sum.extents, sum.fragmented)
     );
     for name in ["one", "two"] {
         let found = counted(&root.join(name));
-        assert!(found.fragments > 1, "{mkfs:?}: {found:?}");
+        assert!(found.extents > 1, "{mkfs:?}: {found:?}");
     }
     let bytes = |name: &str| counted(&root.join(name)).bytes;
     assert_eq!(bytes("whole"), Bytes(4 << 20), "{mkfs:?}");

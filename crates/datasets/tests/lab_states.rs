@@ -159,14 +159,14 @@ fn age_leaves_more_fragments_than_filling() {
         let per_file = |mounted: &Mounted, age| {
             let found = mounted.bring_about("90%", age).unwrap().fragmentation;
             assert_eq!(found.unavailable, None);
-            found.fragments as f64 / found.files as f64
+            found.extents as f64 / found.files as f64
         };
         // Filled with small files, none of which was ever changed.
         let found = filled
             .bring_about("60%:fragmented", 0)
             .unwrap()
             .fragmentation;
-        let fresh = found.fragments as f64 / found.files as f64;
+        let fresh = found.extents as f64 / found.files as f64;
         let aged = per_file(&Mounted::make(name, "").unwrap(), 2);
         assert!(fresh < 1.1 && aged > 1.15, "{name}: {fresh} {aged}");
     }

@@ -310,7 +310,7 @@ impl CellExecutor for DryRun {
             return Ok(CacheEvidence::default());
         }
         match (phase.cache, job.recipe.kind()) {
-            (CacheState::AsLeft, _) | (CacheState::Cold, FilesystemKind::Memory) => {}
+            (CacheState::AsIs, _) | (CacheState::Cold, FilesystemKind::Memory) => {}
             (CacheState::Warm, _) if needs != Needs::Tree => {
                 self.sync();
                 let root = self.root.display().to_string();

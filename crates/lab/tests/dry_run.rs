@@ -53,7 +53,7 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
         fragments_floor: Bytes(0),
         guest: None,
         disk: None,
-        disk_record: None,
+        disk_trace: None,
         contents: std::collections::BTreeMap::new(),
     }
 }

@@ -79,7 +79,7 @@ impl DiskFigures {
     }
 }
 
-/// What a disk did in a stretch of time. Requests are counted where they complete, jumps where
+/// What a disk did in a stretch of time. Requests are counted when they complete, seeks when
 /// they are submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DiskUse {
@@ -91,17 +91,18 @@ pub struct DiskUse {
     pub discards: Tallied,
     /// Flushes.
     pub flushes: Tallied,
-    /// Reads and writes that did not begin where the one before ended.
-    pub jumps: u64,
-    /// How far they lay away from there, together.
-    #[serde(rename = "jumped_bytes")]
-    pub jumped: Bytes,
+    /// Reads and writes that did not begin where the previous one ended.
+    #[serde(alias = "jumps")]
+    pub seeks: u64,
+    /// The sum of the distances from there.
+    #[serde(rename = "seek_distance_bytes", alias = "jumped_bytes")]
+    pub seek_distance: Bytes,
     /// The time of all requests, by cause: what was waited for, added up over all that waited.
     pub causes: Causes,
     /// The time of all requests, by kind; none where older programs recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Time with at least one request under way, summed over disks where they are several.
+    /// Time with at least one request in flight, summed over disks where they are several.
     #[serde(default, rename = "busy_ns", skip_serializing_if = "Option::is_none")]
     pub busy: Option<Nanos>,
     /// The longest that one took.
@@ -190,9 +191,9 @@ impl DiskUse {
         kinds.map(|kind| kind.failed).iter().sum()
     }
 
-    /// How far a jump went, on average; none where there was none.
-    pub fn mean_jump(&self) -> Option<Bytes> {
-        self.jumped.0.checked_div(self.jumps).map(Bytes)
+    /// The mean distance of a seek; none if there was none.
+    pub fn mean_seek_distance(&self) -> Option<Bytes> {
+        self.seek_distance.0.checked_div(self.seeks).map(Bytes)
     }
 
     /// How many bytes the medium was written for each that was asked to be: of the host, or of
@@ -244,8 +245,8 @@ impl Add for DiskUse {
             writes: self.writes + other.writes,
             discards: self.discards + other.discards,
             flushes: self.flushes + other.flushes,
-            jumps: self.jumps + other.jumps,
-            jumped: Bytes(self.jumped.0 + other.jumped.0),
+            seeks: self.seeks + other.seeks,
+            seek_distance: Bytes(self.seek_distance.0 + other.seek_distance.0),
             causes: self.causes + other.causes,
             waits: known(&self, &other, |of| of.waits, Waits::add),
             busy: known(&self, &other, |of| of.busy, |a, b| Nanos(a.0 + b.0)),
@@ -438,8 +439,8 @@ mod tests {
                 bytes: 12_288,
                 failed: 1,
             },
-            jumps: 2,
-            jumped: Bytes(2048),
+            seeks: 2,
+            seek_distance: Bytes(2048),
             causes: Causes::from_parts([1, 2, 3, 4, 5, 6, 7, 8]),
             slowest: Nanos(9),
             work: Work::from_parts([1, 2, 3, 4, 5, 6, 7, 8, 9]),
@@ -448,12 +449,15 @@ mod tests {
         let twice = one + one;
         assert_eq!((twice.requests(), twice.failed()), (6, 2));
         assert_eq!(twice.reads.mean(), Some(Bytes(4096)));
-        assert_eq!(twice.mean_jump(), Some(Bytes(1024)));
+        assert_eq!(twice.mean_seek_distance(), Some(Bytes(1024)));
         assert_eq!((twice.causes.total(), twice.slowest), (72, Nanos(9)));
         assert_eq!(twice.work.since(&one.work), one.work);
         assert_eq!(one.write_amplification(14), Some(0.5));
         let nothing = DiskUse::default();
-        assert_eq!((nothing.reads.mean(), nothing.mean_jump()), (None, None));
+        assert_eq!(
+            (nothing.reads.mean(), nothing.mean_seek_distance()),
+            (None, None)
+        );
         assert_eq!(nothing.write_amplification(0), None);
     }
 }

@@ -12,25 +12,27 @@ pub enum CacheState {
     Cold,
     /// A full untimed pass over the dataset came just before.
     Warm,
-    /// Whatever the phase before left. Never to be read as cold or warm.
-    AsLeft,
+    /// Whatever the previous phase left. Never read as cold or warm.
+    #[serde(alias = "as-left")]
+    AsIs,
 }
 
 impl CacheState {
     /// All states, in the order they are listed.
-    pub const ALL: [Self; 3] = [Self::Cold, Self::Warm, Self::AsLeft];
+    pub const ALL: [Self; 3] = [Self::Cold, Self::Warm, Self::AsIs];
 
     /// The name, as typed and stored.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cold => "cold",
             Self::Warm => "warm",
-            Self::AsLeft => "as-left",
+            Self::AsIs => "as-is",
         }
     }
 
-    /// The state of that name.
+    /// The state of that name, or of the name that it had in version 0.1.
     pub fn from_name(name: &str) -> Option<Self> {
+        let name = if name == "as-left" { "as-is" } else { name };
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }

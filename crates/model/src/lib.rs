@@ -12,6 +12,7 @@ pub mod content;
 pub mod disk_use;
 pub mod event;
 pub mod evidence;
+pub mod former_names;
 pub mod lab;
 pub mod model_disk;
 pub mod names;

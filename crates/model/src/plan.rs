@@ -80,9 +80,13 @@ pub struct Plan {
     /// The model disk on which contenders live; none where their disks are image files or devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<ModelDisk>,
-    /// Where every request to its model disks is recorded; none where only figures are kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk_record: Option<DiskRecord>,
+    /// The directory of block traces of its model disks; none if no trace is written.
+    #[serde(
+        default,
+        alias = "disk_record",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub disk_trace: Option<DiskRecord>,
     /// What the user's own inputs held when the plan was made, by their text: `tar:FILE`,
     /// `tree:DIR`, `file:FILE`, and `kernel:FILE` for a guest's kernel. A plan recorded by a version
     /// without this has none, and their content is unknown.
@@ -165,7 +169,7 @@ impl Plan {
     }
 
     /// The version of the plan structure this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// The model disk, where time passes with it alone.
     pub fn disk_in_virtual_time(&self) -> Option<&ModelDisk> {
@@ -246,7 +250,11 @@ pub struct PhasePlan {
     /// The regular expression of a search; the default of the kind where none.
     pub pattern: Option<String>,
     /// What the kind takes beside it, by name: the command of `exec`, the size of a file.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "crate::former_names::parameters",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub parameters: BTreeMap<String, String>,
 }
 

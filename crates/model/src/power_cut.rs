@@ -51,8 +51,9 @@ pub struct Judgement {
     pub files: u64,
     /// How many were lost, by how.
     pub lost: BTreeMap<Loss, u64>,
-    /// The first of them, in words.
-    pub told: Vec<String>,
+    /// Messages about the first of them.
+    #[serde(alias = "told")]
+    pub messages: Vec<String>,
 }
 
 impl Judgement {
@@ -76,9 +77,10 @@ pub struct Recovery {
     pub beyond_repair: Option<String>,
     /// What became of what was acknowledged; none where it could not be mounted.
     pub judgement: Option<Judgement>,
-    /// The same before its checker ran, where that has to run by design and the kernel mounts it
-    /// all the same.
-    pub as_left: Option<Judgement>,
+    /// The same before its checker ran, if the design requires a check and the kernel mounts
+    /// without one.
+    #[serde(alias = "as_left")]
+    pub before_check: Option<Judgement>,
     /// Whether its checker found nothing, after mount and unmount; none where it has none.
     pub clean: Option<bool>,
     /// What the checker found.
@@ -95,7 +97,7 @@ impl Recovery {
     /// Whether it came back as its design promises, whole, with all that was acknowledged. What has
     /// no journal needs its checker; what has one does not.
     pub fn is_whole(&self) -> bool {
-        (self.is_unaided() || (self.as_left.is_some() && self.refused.is_none()))
+        (self.is_unaided() || (self.before_check.is_some() && self.refused.is_none()))
             && self.clean != Some(false)
             && self.judgement.as_ref().is_some_and(|j| j.losses() == 0)
     }
@@ -110,8 +112,9 @@ pub struct CacheLoss {
     pub torn: u64,
     /// Acknowledged, not on the medium yet, and there all the same.
     pub landed: u64,
-    /// Not acknowledged yet; whatever became of them.
-    pub under_way: u64,
+    /// In flight: not acknowledged.
+    #[serde(alias = "under_way")]
+    pub in_flight: u64,
     /// Sectors of acknowledged writes that are not on the medium.
     pub sectors_lost: u64,
     /// The digest of all requests until then, and of their moments.

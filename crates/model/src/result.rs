@@ -90,7 +90,7 @@ fn of_phase(record: &CellRecord, phase: usize) -> impl Iterator<Item = (u32, &Sa
 
 impl ResultSet {
     /// The version of the structure this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// The samples of one contender at one phase of one workload, with their blocks, by block.
     pub fn samples(&self, contender: usize, workload: usize, phase: usize) -> Vec<(u32, &Sample)> {
@@ -302,7 +302,7 @@ mod tests {
             fragments_floor: Bytes(0),
             guest: None,
             disk: None,
-            disk_record: None,
+            disk_trace: None,
             contents: std::collections::BTreeMap::new(),
         };
         ResultSet {

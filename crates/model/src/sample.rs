@@ -121,7 +121,7 @@ pub struct DeviceUse {
     pub discarded_bytes: Bytes,
     /// Flush requests completed.
     pub flushes: u64,
-    /// Time with at least one request under way, summed over the devices.
+    /// Time with at least one request in flight, summed over the devices.
     pub busy_ns: Nanos,
     /// The time of the requests by kind; none where the kernel does not tell that of all kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,14 +135,16 @@ pub struct Fragmentation {
     pub floor: Bytes,
     /// Regular files counted.
     pub files: u64,
-    /// Those of more than one fragment.
+    /// Those of more than one extent.
     pub fragmented: u64,
-    /// Fragments of all of them: runs that are contiguous in the file and on the device.
-    pub fragments: u64,
+    /// Extents of all of them: runs that are contiguous in the file and on the device.
+    #[serde(alias = "fragments")]
+    pub extents: u64,
     /// Bytes of data in them: their sizes without holes and what is merely preallocated.
     pub bytes: Bytes,
-    /// How many fragments have 2^n to 2^(n+1) - 1 bytes, by n from 0.
-    pub fragments_by_size: Vec<u64>,
+    /// How many extents have 2^n to 2^(n+1) - 1 bytes, by n from 0.
+    #[serde(alias = "fragments_by_size")]
+    pub extents_by_size: Vec<u64>,
     /// Why nothing can be told, where nothing can: then no other number here means anything.
     pub unavailable: Option<String>,
 }
@@ -157,10 +159,10 @@ impl Fragmentation {
         }
     }
 
-    /// Fragments for each file; none where nothing can be told or no file was counted.
+    /// Extents per file; none where nothing can be told or no file was counted.
     pub fn per_file(&self) -> Option<f64> {
         (self.unavailable.is_none() && self.files > 0)
-            .then(|| self.fragments as f64 / self.files as f64)
+            .then(|| self.extents as f64 / self.files as f64)
     }
 }
 

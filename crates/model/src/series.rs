@@ -53,7 +53,7 @@ pub struct SeriesInfo {
 
 impl Series {
     /// The version of the structure this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// What its series are called where a run is called by its suite.
     pub const NAME: &'static str = "crash";

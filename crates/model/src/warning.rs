@@ -42,8 +42,9 @@ pub enum WarningKind {
     Outlier,
     /// Too few repeats, or too wide a spread, to tell contenders apart.
     Imprecise,
-    /// Figures of one contender come in two humps.
-    Humps,
+    /// The distribution of the figures of one contender has several modes.
+    #[serde(alias = "humps")]
+    Multimodal,
     /// Successive repeats resemble each other.
     Dependent,
     /// The first block is slower than all others.
@@ -74,7 +75,7 @@ impl WarningKind {
             Self::Drift => "drift",
             Self::Outlier => "outlier",
             Self::Imprecise => "imprecise",
-            Self::Humps => "humps",
+            Self::Multimodal => "multimodal",
             Self::Dependent => "dependent",
             Self::WarmUp => "warm-up",
             Self::SmallerThanCache => "smaller-than-cache",

@@ -46,7 +46,7 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         fragments_floor: fsdyno_model::Bytes(0),
         guest: None,
         disk: None,
-        disk_record: None,
+        disk_trace: None,
         contents: std::collections::BTreeMap::new(),
     }
 }

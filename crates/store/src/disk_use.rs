@@ -53,8 +53,8 @@ fn numbers(did: &DiskUse) -> impl Iterator<Item = u64> {
         writes,
         discards,
         flushes,
-        jumps,
-        jumped,
+        seeks,
+        seek_distance,
         causes,
         waits: _,
         busy: _,
@@ -69,10 +69,10 @@ fn numbers(did: &DiskUse) -> impl Iterator<Item = u64> {
         } = kind;
         [*requests, *bytes, *failed]
     });
-    let jumps = [*jumps, jumped.0];
+    let seeks = [*seeks, seek_distance.0];
     let kinds = kinds.into_iter().flatten();
     kinds
-        .chain(jumps)
+        .chain(seeks)
         .chain(causes.parts())
         .chain([slowest.0])
         .chain(work.parts())
@@ -115,8 +115,8 @@ fn stretch(fields: &mut Fields<'_>) -> rusqlite::Result<DiskUse> {
         writes: kind(fields)?,
         discards: kind(fields)?,
         flushes: kind(fields)?,
-        jumps: fields.number()?,
-        jumped: fields.bytes()?,
+        seeks: fields.number()?,
+        seek_distance: fields.bytes()?,
         causes: Causes::from_parts(many(fields)?),
         slowest: fields.nanos()?,
         work: Work::from_parts(many(fields)?),

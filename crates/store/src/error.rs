@@ -30,20 +30,6 @@ pub enum StoreError {
         /// The newest schema this program knows.
         known: i64,
     },
-    /// An earlier version of fsdyno wrote it, and it was opened for reading only.
-    #[error(
-        "store {} has the older schema {found}, and reading needs {known}; \
-         any command that writes to it (`fsdyno run`) brings it up to date",
-        path.display()
-    )]
-    Older {
-        /// The store.
-        path: PathBuf,
-        /// Its schema.
-        found: i64,
-        /// The schema reading needs.
-        known: i64,
-    },
     /// The file is something else. It was not touched.
     #[error(
         "{} is no fsdyno store: {why}; it was left untouched: name another with --store FILE",
@@ -129,7 +115,7 @@ pub enum StoreError {
     },
     /// Another process works on the run.
     #[error(
-        "run `{id}` is under way in another process{}; wait for its end, or interrupt it",
+        "run `{id}` is in progress in another process{}; wait for its end, or interrupt it",
         pid.map(|pid| format!(" ({pid})")).unwrap_or_default()
     )]
     Live {

@@ -268,12 +268,12 @@ fn insert_sample(
         insert_fragmentation(transaction, cell, place, fragmentation)?;
     }
     disk_use::insert_all(transaction, cell, place, disks)?;
-    insert_told(transaction, cell, place, figures)?;
+    insert_reported(transaction, cell, place, figures)?;
     course::insert_both(transaction, (cell, place), latencies, progress.as_ref())?;
     observed::insert_one(transaction, cell, place, observed.as_ref())
 }
 
-fn insert_told(
+fn insert_reported(
     transaction: &Transaction<'_>,
     cell: i64,
     place: i64,
@@ -283,7 +283,7 @@ fn insert_told(
         #[rustfmt::skip]
         let Figure { name, value, unit, better } = figure;
         transaction
-            .prepare_cached(&insert("told", row::TOLD))?
+            .prepare_cached(&insert("reported", row::REPORTED))?
             .execute(params![
                 cell,
                 place,
@@ -307,12 +307,12 @@ fn insert_fragmentation(
         floor,
         files,
         fragmented,
-        fragments,
+        extents,
         bytes,
-        fragments_by_size,
+        extents_by_size,
         unavailable,
     } = fragmentation;
-    let by_size = serde_json::to_string(fragments_by_size).map_err(unstorable("a histogram"))?;
+    let by_size = serde_json::to_string(extents_by_size).map_err(unstorable("a histogram"))?;
     transaction
         .prepare_cached(&insert("fragmentation", row::FRAGMENTATION))?
         .execute(params![
@@ -321,7 +321,7 @@ fn insert_fragmentation(
             signed(floor.0),
             signed(*files),
             signed(*fragmented),
-            signed(*fragments),
+            signed(*extents),
             signed(bytes.0),
             by_size,
             unavailable,

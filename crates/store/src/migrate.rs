@@ -3,7 +3,8 @@
 
 use crate::StoreError;
 use crate::error::fault;
-use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
+use fsdyno_model::Plan;
+use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior, params};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use std::path::Path;
 pub const APPLICATION_ID: i64 = 0x6673_6479;
 
 /// The steps from nothing to the schema of today: step `n` (from 1) leads to version `n`.
-const VERSIONS: [&str; 8] = [
+pub(crate) const VERSIONS: [&str; 9] = [
     include_str!("schema/0001.sql"),
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
@@ -20,6 +21,7 @@ const VERSIONS: [&str; 8] = [
     include_str!("schema/0006.sql"),
     include_str!("schema/0007.sql"),
     include_str!("schema/0008.sql"),
+    include_str!("schema/0009.sql"),
 ];
 
 /// The schema this program writes (`PRAGMA user_version`).
@@ -122,8 +124,14 @@ fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
 }
 
 /// Brings a store to the schema of today, whole or not at all.
+///
+/// Foreign keys are off meanwhile: a table that is made anew would take the rows that refer to it
+/// with it. The caller turns them on.
 pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     let failed = || fault(path, "bringing the schema up to date");
+    connection
+        .pragma_update(None, "foreign_keys", "OFF")
+        .map_err(failed())?;
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed())?;
@@ -134,6 +142,8 @@ pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), St
         for step in &VERSIONS[done..] {
             transaction.execute_batch(step).map_err(failed())?;
         }
+        write_plans_anew(&transaction).map_err(failed())?;
+        check_references(path, &transaction)?;
         transaction
             .pragma_update(None, "application_id", APPLICATION_ID)
             .map_err(failed())?;
@@ -142,4 +152,40 @@ pub(crate) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), St
             .map_err(failed())?;
     }
     transaction.commit().map_err(failed())
+}
+
+/// Writes stored plans in the words of today, with their hashes: plans that are equal keep equal
+/// hashes. A plan that does not parse stays as it is, and fails when it is read.
+fn write_plans_anew(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut plans = transaction.prepare("SELECT id, plan FROM run")?;
+    let stored = plans.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let stored: Vec<(String, String)> = stored.collect::<Result<_, _>>()?;
+    for (id, text) in stored {
+        let Ok(mut plan) = serde_json::from_str::<Plan>(&text) else {
+            continue;
+        };
+        plan.schema = Plan::SCHEMA;
+        if let Ok(today) = serde_json::to_string(&plan) {
+            transaction.execute(
+                "UPDATE run SET plan = ?2, plan_hash = ?3 WHERE id = ?1",
+                params![id, today, plan.hash()],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that every row still refers to rows that exist.
+fn check_references(path: &Path, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let failed = || fault(path, "checking references after the migration");
+    let mut check = transaction
+        .prepare("PRAGMA foreign_key_check")
+        .map_err(failed())?;
+    if check.exists([]).map_err(failed())? {
+        return Err(StoreError::NotAStore {
+            path: path.to_owned(),
+            why: "rows refer to rows that do not exist; restore it from a copy".to_owned(),
+        });
+    }
+    Ok(())
 }

@@ -40,6 +40,9 @@ impl Store {
             Connection::open_with_flags(&path, flags).map_err(fault(&path, "opening"))?;
         settle(&path, &connection)?;
         migrate(&path, &mut connection)?;
+        connection
+            .pragma_update(None, "foreign_keys", "ON")
+            .map_err(fault(&path, "opening for writing"))?;
         Ok(Self {
             path,
             connection,
@@ -49,7 +52,8 @@ impl Store {
 
     /// Opens a store for reading; makes no file where there is none.
     ///
-    /// A store that others could change is copied to memory, and nothing beside it is read.
+    /// A store that others could change is copied to memory, and nothing beside it is read. A store
+    /// of an older schema is copied to memory and migrated there; its file stays unchanged.
     pub fn open_existing_read_only(path: &Path) -> Result<Self, StoreError> {
         let (path, connection, found, copied_from) = match Place::to_read(path)? {
             Standing::Own(Place { path, .. }) => {
@@ -66,17 +70,15 @@ impl Store {
                 (path, connection, found, Some(uid))
             }
         };
-        if found == SCHEMA_VERSION {
-            return Ok(Self {
-                path,
-                connection,
-                copied_from,
-            });
-        }
-        Err(StoreError::Older {
+        let connection = if found == SCHEMA_VERSION {
+            connection
+        } else {
+            migrated_copy(&path, &connection)?
+        };
+        Ok(Self {
             path,
-            found,
-            known: SCHEMA_VERSION,
+            connection,
+            copied_from,
         })
     }
 }
@@ -179,6 +181,19 @@ fn read_only(connection: Connection) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// A copy of a store in memory, brought to the schema of today.
+fn migrated_copy(path: &Path, old: &Connection) -> Result<Connection, StoreError> {
+    let failed = || fault(path, "copying it to memory");
+    let mut bytes = old.serialize(MAIN_DB).map_err(failed())?.to_vec();
+    place::without_log(&mut bytes);
+    let mut copy = in_memory(&bytes).map_err(failed())?;
+    drop(bytes);
+    migrate(path, &mut copy)?;
+    copy.pragma_update(None, "query_only", true)
+        .map_err(failed())?;
+    Ok(copy)
+}
+
 /// Nothing that a schema holds is executed with more than its own tables, and no value is larger
 /// than what fsdyno writes (<https://sqlite.org/security.html>).
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
@@ -262,12 +277,9 @@ fn settle(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     }
     harden(connection).map_err(failed())?;
     write_ahead(connection).map_err(failed())?;
-    for (pragma, value) in [("foreign_keys", "ON"), ("synchronous", "FULL")] {
-        connection
-            .pragma_update(None, pragma, value)
-            .map_err(failed())?;
-    }
-    Ok(())
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .map_err(failed())
 }
 
 /// Switches to write-ahead logging. The switch needs the file for itself and does not always wait

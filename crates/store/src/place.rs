@@ -156,6 +156,15 @@ pub(crate) struct Copied {
     pub uid: u32,
 }
 
+/// Marks the image of a database as one without a write-ahead log, which memory cannot have.
+pub(crate) fn without_log(image: &mut [u8]) {
+    for version in VERSIONS {
+        if let Some(byte) = image.get_mut(version) {
+            *byte = 1;
+        }
+    }
+}
+
 /// Reads the store of another user whole, as the image of a database without a log.
 pub(crate) fn copy(path: &Path) -> Result<Copied, StoreError> {
     let failed = |source: io::Error| StoreError::Io {
@@ -204,11 +213,7 @@ pub(crate) fn copy(path: &Path) -> Result<Copied, StoreError> {
     {
         return Err(failed(io::Error::other("it changed meanwhile; try again")));
     }
-    for version in VERSIONS {
-        if let Some(byte) = bytes.get_mut(version) {
-            *byte = 1;
-        }
-    }
+    without_log(&mut bytes);
     Ok(Copied {
         bytes,
         uid: before.uid(),

@@ -274,8 +274,8 @@ fn hang_on_samples(
         disk_use::read(fields, &mut sample.disks)
     })?;
     let told = format!(
-        "SELECT {} FROM told {OF_RUN} ORDER BY cell, sample, place",
-        row::TOLD
+        "SELECT {} FROM reported {OF_RUN} ORDER BY cell, sample, place",
+        row::REPORTED
     );
     each(connection, &told, &[id], |fields| {
         let (key, place, value) = figure(fields)?;
@@ -466,9 +466,9 @@ fn fragmentation(fields: &mut Fields<'_>) -> rusqlite::Result<(i64, i64, Fragmen
         floor: fields.bytes()?,
         files: fields.number()?,
         fragmented: fields.number()?,
-        fragments: fields.number()?,
+        extents: fields.number()?,
         bytes: fields.bytes()?,
-        fragments_by_size: fields.json()?,
+        extents_by_size: fields.json()?,
         unavailable: fields.take()?,
     };
     Ok((key, place, fragmentation))

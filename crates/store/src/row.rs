@@ -22,8 +22,8 @@ pub(crate) const SAMPLE: &str = "cell, place, phase, label, kind, engine, method
     device_discarded_bytes, device_flushes, device_busy_ns, space_before_bytes, space_after_bytes, \
     device_reads_ns, device_writes_ns, device_discards_ns, device_flushes_ns";
 pub(crate) const FRAGMENTATION: &str = "cell, place, floor_bytes, files, fragmented_files, \
-    fragments, data_bytes, fragments_by_size, unavailable";
-pub(crate) const TOLD: &str = "cell, sample, place, name, value, unit, better";
+    extents, data_bytes, extents_by_size, unavailable";
+pub(crate) const REPORTED: &str = "cell, sample, place, name, value, unit, better";
 pub(crate) const LATENCY: &str = "cell, sample, place, operation, operations, sum_ns, min_ns, \
     max_ns, classes";
 pub(crate) const PROGRESS: &str = "cell, sample, slice_ns, slices";
@@ -34,7 +34,7 @@ pub(crate) const OBSERVED: &str = "cell, sample, over_ns, processors, least_khz,
     forced_writes, forced_bytes, flushes_asked, unobserved";
 pub(crate) const DISK_USE: &str = "cell, sample, place, disk, until, reads, read_bytes, \
     reads_failed, writes, written_bytes, writes_failed, discards, discarded_bytes, \
-    discards_failed, flushes, flushed_bytes, flushes_failed, jumps, jumped_bytes, queue_ns, \
+    discards_failed, flushes, flushed_bytes, flushes_failed, seeks, seek_distance_bytes, queue_ns, \
     overhead_ns, seek_ns, rotation_ns, transfer_ns, flush_ns, cache_ns, fault_ns, slowest_ns, \
     arm_moves, arm_cylinders, device_seek_ns, device_rotation_ns, device_transfer_ns, \
     medium_read_bytes, medium_written_bytes, erases, cache_hits, reads_ns, writes_ns, discards_ns, \
@@ -47,7 +47,7 @@ pub(crate) const SERIES: &str = "id, started_unix_ns, ended_unix_ns, stop, cuts_
     guest_size, work_dir, contenders, provenance, command_line, disk";
 pub(crate) const CUT: &str = "series, place, contender, number, seed, guest, after_ns, \
     acknowledged, recovery_ns, corrected_by, refused, beyond_repair, clean, found, lost_files, \
-    judgement, as_left, images, disk";
+    judgement, before_check, images, disk";
 
 /// `INSERT` into `table`, one placeholder a column.
 pub(crate) fn insert(table: &str, columns: &str) -> String {

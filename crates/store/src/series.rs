@@ -195,7 +195,7 @@ fn insert_cut(
         refused,
         beyond_repair,
         judgement,
-        as_left,
+        before_check,
         clean,
         found,
     } = &cut.recovery;
@@ -220,7 +220,7 @@ fn insert_cut(
             found,
             lost,
             judged(judgement)?,
-            judged(as_left)?,
+            judged(before_check)?,
             json("the paths of images", &cut.images)?,
             json_or_none("what a disk lost", cut.disk.as_ref())?,
         ])?;
@@ -288,7 +288,7 @@ fn read_cut(fields: &mut Fields<'_>, contenders: &[Contender]) -> rusqlite::Resu
             refused,
             beyond_repair,
             judgement: fields.json_or_none()?,
-            as_left: fields.json_or_none()?,
+            before_check: fields.json_or_none()?,
             clean,
             found,
         },

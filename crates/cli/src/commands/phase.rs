@@ -148,7 +148,7 @@ fn measured(
     let plan = PhasePlan {
         label: args.kind.clone(),
         kind: args.kind.clone(),
-        cache: CacheState::AsLeft,
+        cache: CacheState::AsIs,
         pattern: args.pattern.clone(),
         parameters: parameters_of(&args.kind, &args.set, &catalogue()).map_err(CliError::usage)?,
     };

@@ -38,9 +38,9 @@ enum Told {
     /// It was told to be faster.
     Faster,
     /// Both were told to lie within the margin, at every phase.
-    Within,
+    Equivalent,
     /// Nothing was told.
-    Open,
+    Inconclusive,
 }
 
 /// All experiments.
@@ -53,8 +53,8 @@ struct Trials {
     experiments: u64,
     slower: u64,
     faster: u64,
-    within_margin: u64,
-    open: u64,
+    equivalent: u64,
+    inconclusive: u64,
     /// How often it was told wrongly: apart, of equals; faster, of what was made slower.
     wrong_percent: f64,
     wrong_percent_interval: [f64; 2],
@@ -113,8 +113,8 @@ fn words(told: Told) -> &'static str {
     match told {
         Told::Slower => "slower",
         Told::Faster => "faster",
-        Told::Within => "within the margin",
-        Told::Open => "open",
+        Told::Equivalent => "equivalent",
+        Told::Inconclusive => "inconclusive",
     }
 }
 
@@ -226,9 +226,9 @@ fn told(set: &ResultSet) -> Told {
         .iter()
         .all(|v| *v == Some(Verdict::Indistinguishable))
     {
-        Told::Within
+        Told::Equivalent
     } else {
-        Told::Open
+        Told::Inconclusive
     }
 }
 
@@ -265,8 +265,8 @@ fn summed(plan: &Plan, slower: f64, all: &[(Told, u32, Option<f64>)], took: Dura
         experiments,
         slower: count(Told::Slower),
         faster,
-        within_margin: count(Told::Within),
-        open: count(Told::Open),
+        equivalent: count(Told::Equivalent),
+        inconclusive: count(Told::Inconclusive),
         wrong_percent: share(wrong),
         wrong_percent_interval: interval(wrong),
         found_percent: found.map(share),
@@ -290,14 +290,14 @@ fn text(trials: &Trials) -> String {
     let percent =
         |share: f64, [low, high]: [f64; 2]| format!("{share:.1} % (95 %: {low:.1}-{high:.1} %)");
     let mut text = format!(
-        "{what}: {} experiments, {:.0} s\n  told slower {}, faster {}, within {:.1} % {}, open {}\n",
+        "{what}: {} experiments, {:.0} s\n  told slower {}, faster {}, equivalent within {:.1} %: {}, inconclusive {}\n",
         trials.experiments,
         trials.took_s,
         trials.slower,
         trials.faster,
         trials.margin_percent,
-        trials.within_margin,
-        trials.open,
+        trials.equivalent,
+        trials.inconclusive,
     );
     let wrong = percent(trials.wrong_percent, trials.wrong_percent_interval);
     text += &["  wrong:  ", &wrong, "\n"].concat();

@@ -58,7 +58,7 @@ impl<'a> Runs<'a> {
     pub fn end(mut self) {
         self.close();
         self.found.files += 1;
-        self.found.fragments += self.ended;
+        self.found.extents += self.ended;
         self.found.fragmented += u64::from(self.ended > 1);
     }
 
@@ -68,7 +68,7 @@ impl<'a> Runs<'a> {
         }
         self.ended += 1;
         let class = std::mem::take(&mut self.length).max(1).ilog2() as usize;
-        let classes = &mut self.found.fragments_by_size;
+        let classes = &mut self.found.extents_by_size;
         if classes.len() <= class {
             classes.resize(class + 1, 0);
         }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn extents_that_are_one_run_on_the_device_are_one_fragment() {
-        let fragments = |extents: &[(u64, u64, u64, u32)]| count(100, extents).fragments;
+        let fragments = |extents: &[(u64, u64, u64, u32)]| count(100, extents).extents;
         assert_eq!(fragments(&[]), 0);
         assert_eq!(fragments(&[(0, 50, 8, 0)]), 1);
         assert_eq!(fragments(&[(0, 50, 8, 0), (8, 58, 8, 0)]), 1);
@@ -135,9 +135,9 @@ mod tests {
                 (40, 10, 1, 0),
             ],
         );
-        assert_eq!((found.files, found.fragmented, found.fragments), (1, 1, 2));
+        assert_eq!((found.files, found.fragmented, found.extents), (1, 1, 2));
         assert_eq!(found.bytes, Bytes(7 * 4096));
-        let sizes = &found.fragments_by_size;
+        let sizes = &found.extents_by_size;
         assert_eq!((sizes[16], sizes[12], sizes.len()), (1, 1, 17));
     }
 }

@@ -144,18 +144,18 @@ impl fmt::Display for Reached {
         )?;
         let Fragmentation {
             files,
-            fragments,
+            extents,
             floor,
             unavailable,
             ..
         } = &self.fragmentation;
         match unavailable {
-            Some(reason) => write!(f, "fragments not available: {reason}")?,
+            Some(reason) => write!(f, "extents not available: {reason}")?,
             None if *files == 0 => write!(f, "no file of {floor} or more")?,
             None => write!(
                 f,
-                "{} fragments per file of {floor} or more",
-                three_digits(*fragments as f64 / *files as f64)
+                "{} extents per file of {floor} or more",
+                three_digits(*extents as f64 / *files as f64)
             )?,
         }
         write!(f, "; {} written in {}", self.written, self.took)

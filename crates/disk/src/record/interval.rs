@@ -1,7 +1,7 @@
 //! What went on between two marks of the workload: requests and bytes by kind, how far the next
 //! request lay from the last, where their time went, and what the device did for it.
 //!
-//! Requests are counted where they complete, jumps where they are submitted. Bounded: beyond
+//! Requests are counted when they complete, seeks when they are submitted. Bounded: beyond
 //! [`MOST`] marks the last interval goes on.
 
 use crate::models::Work;
@@ -105,8 +105,8 @@ impl Intervals {
         let before = self.ended_at.replace(request.sector + request.sectors);
         if let Some(before) = before.filter(|before| *before != request.sector) {
             let did = &mut self.last().did;
-            did.jumps += 1;
-            did.jumped.0 += before.abs_diff(request.sector) * SECTOR;
+            did.seeks += 1;
+            did.seek_distance.0 += before.abs_diff(request.sector) * SECTOR;
         }
     }
 

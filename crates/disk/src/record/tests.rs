@@ -145,10 +145,10 @@ fn requests_and_marks_stand_in_one_sequence_and_are_counted_by_mark() {
     assert_eq!(second.label, "second");
     let (first, second) = (first.did, second.did);
     assert_eq!((first.writes.requests, first.writes.bytes), (4, 16_384));
-    assert_eq!((first.jumps, first.work.medium_written), (0, 16_384));
+    assert_eq!((first.seeks, first.work.medium_written), (0, 16_384));
     assert_eq!(first.write_amplification(8192), Some(2.0));
     assert_eq!((second.reads.requests, second.flushes.requests), (1, 1));
-    assert_eq!(second.jumped.0, (5_000_000 - 1032) * 512);
+    assert_eq!(second.seek_distance.0, (5_000_000 - 1032) * 512);
     assert!(second.causes.rotation > 0 && second.work.seeks == 1);
     let waits = second.waits.unwrap();
     assert_eq!(waits.total(), second.causes.total());

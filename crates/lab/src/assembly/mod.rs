@@ -83,7 +83,7 @@ impl Assembly<'_> {
         let (plan, preflight) = (self.plan, &self.preflight);
         devices::require(plan)?;
         preflight.check_places(plan)?;
-        if let Some(record) = &plan.disk_record {
+        if let Some(record) = &plan.disk_trace {
             record_place(record, self.recorded.is_none()).map_err(AssemblyError::Usage)?;
         }
         let released = self.release()?;

@@ -144,6 +144,6 @@ pub(crate) mod tests {
         let reported = samples.each_ref().map(|of| of.disks.first().map(counted));
         assert_eq!(reported, [Some((3, 1)), Some((4, 1)), None]);
         assert_eq!(samples[1].on_disks().unwrap().reads.bytes, 5 * 4096);
-        assert_eq!(samples[1].on_disks().unwrap().jumps, 0);
+        assert_eq!(samples[1].on_disks().unwrap().seeks, 0);
     }
 }

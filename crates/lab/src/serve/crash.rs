@@ -111,7 +111,11 @@ impl<'a> WorkDir<'a> {
     }
 
     /// Looks at one whose checker has to run by design as it was left, if the kernel lets us.
-    fn judge_as_left(&self, seed: u64, acknowledged: u64) -> Result<Option<Judgement>, String> {
+    fn judge_before_check(
+        &self,
+        seed: u64,
+        acknowledged: u64,
+    ) -> Result<Option<Judgement>, String> {
         if self.recipe.check_at_boot(&self.devices).is_none() {
             return Ok(None);
         }
@@ -218,7 +222,7 @@ fn recover(
 ) -> Result<Recovery, String> {
     let work_dir = WorkDir::of(contender, place)?;
     let mut recovery = Recovery {
-        as_left: work_dir.judge_as_left(seed, acknowledged)?,
+        before_check: work_dir.judge_before_check(seed, acknowledged)?,
         ..Recovery::default()
     };
     let began = Instant::now();

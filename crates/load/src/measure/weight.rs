@@ -74,7 +74,7 @@ fn side_by_side(workers: usize) -> Result<(f64, u64), LoadError> {
     let files = EACH * workers as u64;
     let given = [
         ("files", files),
-        ("each", 1000),
+        ("files-per-dir", 1000),
         ("workers", workers as u64),
     ];
     let given = given.map(|(name, value)| (name.to_owned(), value.to_string()));

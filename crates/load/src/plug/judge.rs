@@ -35,7 +35,7 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
     }
     // The oldest first: it tells since when nothing is durable.
     told.sort_unstable();
-    judgement.told = told
+    judgement.messages = told
         .into_iter()
         .map(|(_, words)| words)
         .take(TOLD)
@@ -261,7 +261,7 @@ mod tests {
             harm(&work_dir);
             let judgement = judge(work_dir.path(), SEED, count);
             assert_eq!(judgement.lost, BTreeMap::from([(loss, 1)]), "{judgement:?}");
-            assert!(judgement.told[0].contains(loss.name()), "{judgement:?}");
+            assert!(judgement.messages[0].contains(loss.name()), "{judgement:?}");
         }
         let work_dir = cut_after(count);
         let mut script = Script::new(SEED);

@@ -164,7 +164,7 @@ pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
         return Some(links.then_some(Required::HardLinks).into_iter().collect());
     }
     let size = Bytes(parameters.blocks() * parameters.block as u64);
-    let sparse = parameters.hole.then_some(Required::SparseFiles);
+    let sparse = parameters.sparse.then_some(Required::SparseFiles);
     Some([Required::FileOf(size)].into_iter().chain(sparse).collect())
 }
 
@@ -177,7 +177,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
         let touched = parameters
             .operations
             .saturating_mul(parameters.block as u64);
-        return Some(Bytes(if parameters.hole {
+        return Some(Bytes(if parameters.sparse {
             parameters.size.min(touched)
         } else {
             parameters.size
@@ -188,7 +188,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
     let each = (parameters.bytes as u64).next_multiple_of(4096) + 1024;
     let directories = match found {
         Phase::Mkdir | Phase::Rmdir => parameters.files,
-        _ => parameters.files.div_ceil(parameters.each),
+        _ => parameters.files.div_ceil(parameters.files_per_dir),
     };
     Some(Bytes(
         parameters.files.saturating_mul(each) + directories.saturating_mul(8192),

@@ -12,7 +12,7 @@ pub fn phase(kind: &str) -> PhasePlan {
     PhasePlan {
         label: kind.to_owned(),
         kind: kind.to_owned(),
-        cache: CacheState::AsLeft,
+        cache: CacheState::AsIs,
         pattern: None,
         parameters: std::collections::BTreeMap::new(),
     }

@@ -45,7 +45,7 @@ pub(super) fn chart(
         chart.panels.extend(panel(place, title, unit, of));
     }
     let fragments = |contender| fragments(place, at, contender);
-    let counted = panel(place, "fragments a file", Unit::Count, fragments);
+    let counted = panel(place, "extents per file", Unit::Count, fragments);
     chart.panels.extend(counted);
     if chart.panels.is_empty() {
         return None;

@@ -96,7 +96,7 @@ impl Kind {
             Self::Repeats => "the time block by block, where drift shows",
             Self::Latency => "how long single operations took, to the slowest",
             Self::Throughput => "how much was done when, within the phase",
-            Self::Cost => "processor time, traffic at the devices, space, fragments",
+            Self::Cost => "processor time, device traffic, space, extents",
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
     if open {
         chart
             .notes
-            .push("? open: too few repeats, or too wide a spread, to judge.".to_owned());
+            .push("? inconclusive: too few repeats, or too wide a spread.".to_owned());
     }
     Some(chart)
 }

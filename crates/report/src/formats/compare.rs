@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// Columns of the names of phases where the others need what is left of 80.
-const NAME: usize = 34;
+const NAME: usize = 26;
 
 /// A run beside the first, as text of at most 80 columns.
 pub fn terminal(across: &RunComparison, checked: &[Checked<'_>]) -> String {
@@ -37,7 +37,7 @@ pub fn terminal(across: &RunComparison, checked: &[Checked<'_>]) -> String {
         text,
         "\nMedians; the ratio of this run to the first, with an interval at 95 % or more.\nThe \
          figures are in no pairs: all that differs is part of it.\nFaster, slower: by more than \
-         {}; within: by less; open: not known.\n",
+         {}; equivalent: by less;\ninconclusive: add repeats.\n",
         terms::percent(across.margin)
     );
     if across.certain {
@@ -86,7 +86,7 @@ fn row(text: &mut String, line: &Line) {
         format!("{}-{}x", terms::ratio(of.low), terms::ratio(of.high))
     });
     let line = format!(
-        "{:>9}{:>9}{ratio:>8}{interval:>13}{:>7}",
+        "{:>9}{:>9}{ratio:>8}{interval:>13}  {}",
         scale.show(base),
         scale.show(now),
         word(line.verdict)
@@ -98,8 +98,8 @@ fn word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Faster) => "faster",
         Some(Verdict::Slower) => "slower",
-        Some(Verdict::Indistinguishable) => "within",
-        Some(Verdict::Open) | None => "open",
+        Some(Verdict::Indistinguishable) => "equivalent",
+        Some(Verdict::Open) | None => "inconclusive",
     }
 }
 
@@ -110,7 +110,7 @@ fn thresholds(text: &mut String, checked: &[Checked<'_>]) {
     let count = |holds| checked.iter().filter(|one| one.holds == holds).count();
     let _ = writeln!(
         text,
-        "\nThresholds: {} kept, {} beyond, {} open",
+        "\nThresholds: {} kept, {} beyond, {} inconclusive",
         count(Holds::Yes),
         count(Holds::No),
         count(Holds::Open)
@@ -118,7 +118,7 @@ fn thresholds(text: &mut String, checked: &[Checked<'_>]) {
     for one in checked.iter().filter(|one| one.holds != Holds::Yes) {
         let said = match one.holds {
             Holds::No => "BEYOND",
-            _ => "open, for it may be chance: more repeats may tell",
+            _ => "inconclusive: add repeats",
         };
         let ratio = one.line.ratio.map_or(f64::NAN, |ratio| ratio.middle);
         let _ = writeln!(
@@ -147,7 +147,7 @@ pub fn json(all: &[(RunComparison, Vec<(String, Value)>)]) -> Value {
             "thresholds": checked.collect::<Vec<_>>(),
         })
     });
-    json!({ "schema": 1, "compared": runs.collect::<Vec<_>>() })
+    json!({ "schema": 2, "compared": runs.collect::<Vec<_>>() })
 }
 
 /// A threshold held against a line, as JSON, with its text.
@@ -155,7 +155,7 @@ pub fn threshold(one: &Checked<'_>) -> (String, Value) {
     let holds = match one.holds {
         Holds::Yes => "kept",
         Holds::No => "beyond",
-        Holds::Open => "open",
+        Holds::Open => "inconclusive",
     };
     let value = json!({
         "threshold": one.threshold.to_string(),
@@ -172,8 +172,8 @@ fn of_line(line: &Line) -> Value {
     let verdict = line.verdict.map(|verdict| match verdict {
         Verdict::Faster => "faster",
         Verdict::Slower => "slower",
-        Verdict::Indistinguishable => "indistinguishable",
-        Verdict::Open => "open",
+        Verdict::Indistinguishable => "equivalent",
+        Verdict::Open => "inconclusive",
     });
     let interval = line.ratio.and_then(|ratio| ratio.interval);
     json!({

@@ -57,12 +57,12 @@ const COLUMNS: [&str; 54] = [
     "device_busy_ns",
     "space_before_bytes",
     "space_after_bytes",
-    "fragments",
+    "extents",
     "fragmented_files",
-    "fragment_files",
-    "fragment_data_bytes",
-    "fragment_floor_bytes",
-    "fragments_unavailable",
+    "extent_files",
+    "extent_data_bytes",
+    "extent_floor_bytes",
+    "extents_unavailable",
     "warnings",
     "figures",
 ];
@@ -85,8 +85,8 @@ const DISK_COLUMNS: [&str; 38] = [
     "disk_flushes",
     "disk_flushes_failed",
     "disk_requests_until_return",
-    "disk_jumps",
-    "disk_jumped_bytes",
+    "disk_seeks",
+    "disk_seek_distance_bytes",
     "disk_queue_ns",
     "disk_overhead_ns",
     "disk_seek_ns",
@@ -272,7 +272,7 @@ fn fragments(counted: Option<&Fragmentation>) -> [String; 6] {
         return row;
     }
     [
-        counted.fragments.to_string(),
+        counted.extents.to_string(),
         counted.fragmented.to_string(),
         counted.files.to_string(),
         counted.bytes.0.to_string(),

@@ -254,7 +254,7 @@ pub enum Measure {
     /// The part of the time of requests that went by moving the arm and turning the disk.
     Positioning,
     /// Megabytes from the end of a request to the next, in the mean of those that jumped.
-    Jump,
+    SeekDistance,
     /// Seconds to return.
     Return,
     /// Seconds until durable.

@@ -191,8 +191,8 @@ impl Measure {
                     "{share:.0} % of the time of requests is seek and rotation"
                 ))
             }
-            Self::Jump => {
-                let jump = sample.on_disks()?.mean_jump()?.0 as f64 / 1e6;
+            Self::SeekDistance => {
+                let jump = sample.on_disks()?.mean_seek_distance()?.0 as f64 / 1e6;
                 Some(format!(
                     "{} MB from request to request",
                     terms::significant(jump)

@@ -93,8 +93,8 @@ const REQUESTS: [Column; 15] = [
     column("flushes", 2, |row| Some(number(row.did.flushes.requests))),
     rare("discards", 4, |row| Some(number(row.did.discards.requests))),
     rare("failed", 0, |row| Some(number(row.did.failed()))),
-    column("jumps", 0, |row| Some(number(row.did.jumps))),
-    column("apart", 1, |row| row.did.mean_jump().map(short)),
+    column("seeks", 0, |row| Some(number(row.did.seeks))),
+    column("apart", 1, |row| row.did.mean_seek_distance().map(short)),
     column("x data", 3, |row| {
         let of = row.did.write_amplification(row.stored?)?;
         Some((format!("{}x", terms::ratio(of)), of))

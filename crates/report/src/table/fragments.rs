@@ -43,9 +43,9 @@ pub enum Found {
 pub struct Told {
     /// Regular files counted.
     pub files: u64,
-    /// Fragments of all of them.
-    pub fragments: u64,
-    /// Fragments for each file; none where there are no files.
+    /// Extents of all of them.
+    pub extents: u64,
+    /// Extents per file; none where there are no files.
     pub per_file: Option<f64>,
     /// The part of the files that are of more than one fragment, percent.
     pub fragmented_percent: Option<f64>,
@@ -118,14 +118,14 @@ impl Found {
 impl Told {
     fn of(count: &Fragmentation) -> Self {
         let mut below = 0;
-        let sizes = || (0..).zip(&count.fragments_by_size);
+        let sizes = || (0..).zip(&count.extents_by_size);
         let median = sizes().find(|(_, number)| {
             below += **number;
-            below > 0 && below >= count.fragments.div_ceil(2)
+            below > 0 && below >= count.extents.div_ceil(2)
         });
         Self {
             files: count.files,
-            fragments: count.fragments,
+            extents: count.extents,
             per_file: count.per_file(),
             fragmented_percent: count
                 .per_file()
@@ -180,20 +180,20 @@ fn about(set: &ResultSet, counted: &[Counted]) -> String {
         |above| format!("the files larger than {above} that stood then, and no others"),
     );
     let mut text = format!(
-        "Counted untimed after phases that write, over {whose}. A fragment is a run contiguous in \
-         its file and on the device, as filefrag counts; what is compressed counts in the pieces \
-         the file system tells. Median and largest are sizes of fragments: at least that, and \
-         less than twice that."
+        "Counted untimed after phases that write, over {whose}. An extent is a run that is \
+         contiguous in its file and on the device, as filefrag counts; compressed data counts in \
+         the pieces that the file system reports. Median and largest are sizes of extents: at \
+         least that, and less than twice that."
     );
     if plan.repeats > 1 {
-        text += " Of several repeats, the one in the middle by fragments a file.";
+        text += " Of several repeats, the one with the median of extents per file.";
     }
     let disturbed = counted.iter().any(|count| {
         let next = plan.workloads[count.workload].phases.get(count.phase + 1);
-        next.is_some_and(|phase| phase.cache == CacheState::AsLeft)
+        next.is_some_and(|phase| phase.cache == CacheState::AsIs)
     });
     if disturbed {
-        text += " A phase that begins as left, right behind a count, finds inodes and maps of \
+        text += " A phase that begins as-is, directly after a count, finds inodes and maps of \
                  extents in memory.";
     }
     text
@@ -217,8 +217,8 @@ mod tests {
         let told = |by_size: &[u64]| {
             Told::of(&Fragmentation {
                 files: 2,
-                fragments: by_size.iter().sum(),
-                fragments_by_size: by_size.to_vec(),
+                extents: by_size.iter().sum(),
+                extents_by_size: by_size.to_vec(),
                 ..Fragmentation::default()
             })
         };

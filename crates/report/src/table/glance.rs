@@ -43,7 +43,7 @@ impl Figures<'_> {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Times(line) => line.measure.name(),
-            Self::Fragments(_) => "fragments a file",
+            Self::Fragments(_) => "extents per file",
         }
     }
 }
@@ -84,7 +84,7 @@ impl Comparison {
     /// Of which files the fragments are, where not of all; otherwise empty.
     pub fn glance_note(&self) -> String {
         self.fragments.above.map_or_else(String::new, |above| {
-            format!(" Fragments are of files larger than {above} alone.")
+            format!(" Extents are of files larger than {above} alone.")
         })
     }
 

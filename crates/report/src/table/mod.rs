@@ -342,7 +342,7 @@ impl PhaseTable {
             cache: match planned.cache {
                 CacheState::Cold => "cache cold",
                 CacheState::Warm => "cache warm",
-                CacheState::AsLeft => "cache as left",
+                CacheState::AsIs => "cache as-is",
             },
             how: costs::how(&samples, &set.run.plan.engine),
             amount: costs::amount(&samples),

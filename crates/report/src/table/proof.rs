@@ -37,7 +37,7 @@ pub(super) fn proofs(set: &ResultSet) -> Vec<Proof> {
     let mut proofs = Vec::new();
     for (w, workload) in set.run.plan.workloads.iter().enumerate() {
         for (p, phase) in workload.phases.iter().enumerate() {
-            if phase.cache == CacheState::AsLeft {
+            if phase.cache == CacheState::AsIs {
                 continue;
             }
             let samples = set.samples_of_all(w, p).into_iter().enumerate();

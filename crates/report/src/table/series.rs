@@ -210,7 +210,7 @@ impl Figures<'_> {
             })
         };
         told(
-            WarningKind::Humps,
+            WarningKind::Multimodal,
             self.values().filter_map(of).collect(),
             "a median tells of one hump alone, look at every figure; something happens in some \
              repeats and not in others (a journal that is written back, a cache that overflows): \

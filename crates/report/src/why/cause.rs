@@ -108,7 +108,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
     if certain < CARRIES {
         return not_known(&format!(
             "by what its requests waited, {percent} of it is {}, but those of other kinds were \
-             under way at the same time",
+             in flight at the same time",
             part.name()
         ));
     }
@@ -177,9 +177,9 @@ impl Told<'_> {
             return false;
         };
         let more = |a: u64, b: u64| a as f64 >= MORE * b as f64;
-        let jumps = slow.jumps.zip(fast.jumps).is_some_and(|(a, b)| more(a, b));
+        let seeks = slow.seeks.zip(fast.seeks).is_some_and(|(a, b)| more(a, b));
         let requests = more(slow.reads, fast.reads);
-        long >= MORE * short && !more(slow.read_bytes, fast.read_bytes) && (requests || jumps)
+        long >= MORE * short && !more(slow.read_bytes, fast.read_bytes) && (requests || seeks)
     }
 
     /// Of the slower and of the faster.
@@ -289,24 +289,24 @@ impl Told<'_> {
                 "time in which the device served reads, {} against {}{}",
                 reads(&a),
                 reads(&b),
-                jumps(&asked)
+                seeks(&asked)
             ),
             Cause::Fragments => {
                 let [more, fewer] = self
                     .both(|at| fragments(self.samples[at]).map_or_else(String::new, terms::ratio));
                 format!(
-                    "time in which the device served reads, {} against {}{}, with files in {more} fragments \
-                     each against {fewer}",
+                    "time in which the device served reads, {} against {}{}, with {more} extents per file \
+                     against {fewer}",
                     reads(&a),
                     reads(&b),
-                    jumps(&asked)
+                    seeks(&asked)
                 )
             }
             Cause::Writes => format!(
                 "time in which the device served writes, {} against {}{}{}",
                 writes(&a),
                 writes(&b),
-                jumps(&asked),
+                seeks(&asked),
                 self.metadata()
             ),
             Cause::Discards => "time in which the device served discards".to_owned(),
@@ -329,8 +329,8 @@ fn share(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-fn jumps([a, b]: &[Asked; 2]) -> String {
-    a.jumps.zip(b.jumps).map_or_else(String::new, |(a, b)| {
-        format!(" ({} jumps against {})", grouped(a), grouped(b))
+fn seeks([a, b]: &[Asked; 2]) -> String {
+    a.seeks.zip(b.seeks).map_or_else(String::new, |(a, b)| {
+        format!(" ({} seeks against {})", grouped(a), grouped(b))
     })
 }

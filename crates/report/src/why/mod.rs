@@ -98,7 +98,7 @@ pub enum WhyError {
 
 impl Why {
     /// The version of the structure that this program writes.
-    pub const SCHEMA: u32 = 2;
+    pub const SCHEMA: u32 = 3;
 
     /// Compares two contenders by their labels, over one phase or all. Whether they differ is what
     /// the report of their lab says.
@@ -385,14 +385,14 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
         told.push("the time of requests by kind: the kernel (before 5.5) or the fsdyno that measured did not keep it".to_owned());
     }
     if any(&|of| of.source != Source::Recorder) {
-        told.push("jumps between requests: only model disks record them".to_owned());
+        told.push("seeks: only model disks record them".to_owned());
     }
     if phases
         .iter()
         .flat_map(|of| &of.rows)
         .all(|row| row.name != rows::FRAGMENTS)
     {
-        told.push("fragments: not counted (run --fragments)".to_owned());
+        told.push("extents per file: not counted (run --fragments)".to_owned());
     }
     if virtual_time {
         told.push(

@@ -96,7 +96,7 @@ pub struct Anatomy {
     pub others_ns: Option<u64>,
     /// Metadata and forced writes among the requests; none where tracepoints were not listened to.
     pub traced: Option<Traced>,
-    /// Time in which devices had requests under way, summed over them.
+    /// Time in which devices had requests in flight, summed over them.
     pub busy_ns: Option<u64>,
     /// The time of all requests, by kind.
     pub waits: Option<Waits>,

@@ -9,7 +9,7 @@ use fsdyno_model::{Bytes, Nanos, Observed, Pressure, Sample, Traced, Waits};
 use serde::Serialize;
 
 /// The name of the row of fragments.
-pub const FRAGMENTS: &str = "fragments a file";
+pub const FRAGMENTS: &str = "extents per file";
 
 /// One figure of both; none where it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,7 +29,7 @@ pub(super) struct Asked {
     pub written_bytes: u64,
     pub flushes: u64,
     /// Reads and writes that did not begin where the one before ended.
-    pub jumps: Option<u64>,
+    pub seeks: Option<u64>,
     /// What the medium itself was written.
     pub medium_written: Option<u64>,
     pub waits: Option<Waits>,
@@ -46,7 +46,7 @@ impl Asked {
                 writes: did.writes.requests,
                 written_bytes: did.writes.bytes,
                 flushes: did.flushes.requests,
-                jumps: Some(did.jumps),
+                seeks: Some(did.seeks),
                 medium_written: Some(did.work.medium_written),
                 waits: did.waits,
                 causes: Some(did.causes),
@@ -58,7 +58,7 @@ impl Asked {
             writes: device.writes,
             written_bytes: device.written_bytes.0,
             flushes: device.flushes,
-            jumps: None,
+            seeks: None,
             medium_written: None,
             waits: device.waits,
             causes: None,
@@ -265,6 +265,6 @@ fn requests(samples: [&Sample; 2]) -> Vec<Row> {
         row("on medium", &|_, of| of.medium_written.map(size)),
         row("flushes", &|_, of| Some(grouped(of.flushes))),
         row("time of a flush", &|_, of| of.each(Part::Flushes).map(time)),
-        row("jumps", &|_, of| of.jumps.map(grouped)),
+        row("seeks", &|_, of| of.seeks.map(grouped)),
     ]
 }

@@ -261,7 +261,7 @@ fn what_shares_nothing_is_refused_with_what_is_missing() {
     let error = of(&["ext2:noatime"], work("iso", &["copy"]));
     assert!(error.ends_with("no contender of the table"), "{error}");
     let mut warm = work("iso", &["copy"]);
-    warm.phases[0].cache = CacheState::AsLeft;
+    warm.phases[0].cache = CacheState::AsIs;
     assert!(of(&["ext2"], warm).ends_with("no phase of the table"));
     let set = run(&["ext2"], &[work("iso", &["copy"])], &[], 0);
     let error = PublishedComparison::in_each_lab(&set, &table("btrfs-2008")).unwrap_err();
@@ -328,7 +328,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
         sample.fragmentation = Some(Fragmentation {
             floor: Bytes(16_385),
             files: 10,
-            fragments: if fast { 12 } else { 30 },
+            extents: if fast { 12 } else { 30 },
             unavailable: (record.cell.block == 2).then(|| "no FIEMAP".into()),
             ..Fragmentation::default()
         });
@@ -367,7 +367,7 @@ fn of_two_phases_of_one_kind_each_is_laid_beside_its_own_by_its_label() {
     let table = table("bonnie-2001");
     let stat = |label: &str| PhasePlan {
         label: label.into(),
-        cache: CacheState::AsLeft,
+        cache: CacheState::AsIs,
         ..phase("bonnie-stat")
     };
     let workload = Workload {

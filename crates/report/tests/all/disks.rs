@@ -21,8 +21,8 @@ fn did(times: u64) -> DiskUse {
         reads: requests(100 * times, 64),
         writes: requests(7 * times, 700),
         flushes: requests(times, 0),
-        jumps: 20 * times,
-        jumped: Bytes(20 * times * (3 << 20)),
+        seeks: 20 * times,
+        seek_distance: Bytes(20 * times * (3 << 20)),
         causes: Causes {
             seek: 400_000_000 * times,
             rotation: 399_000_000,

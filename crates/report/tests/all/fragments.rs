@@ -23,9 +23,9 @@ fn counted() -> ResultSet {
                 Fragmentation {
                     files: 24_690,
                     fragmented: 300 * u64::from(contender) + block,
-                    fragments: 25_003 + block,
+                    extents: 25_003 + block,
                     bytes: Bytes(68 << 20),
-                    fragments_by_size: sizes,
+                    extents_by_size: sizes,
                     ..Fragmentation::default()
                 }
             });
@@ -93,17 +93,17 @@ fn what_is_unknown_is_no_number_anywhere() {
     let at = |name: &str| header.iter().position(|h| h == name).unwrap();
     let mut seen = [0; 3];
     for row in reader.records().map(Result::unwrap) {
-        let fragments = &row[at("fragments")];
+        let fragments = &row[at("extents")];
         if &row[at("phase_kind")] != "copy" {
             assert_eq!(fragments, "");
             seen[0] += 1;
         } else if row[at("contender")].starts_with("btrfs") {
-            assert_eq!((fragments, &row[at("fragment_files")]), ("", ""));
-            assert!(row[at("fragments_unavailable")].contains("does not tell"));
+            assert_eq!((fragments, &row[at("extent_files")]), ("", ""));
+            assert!(row[at("extents_unavailable")].contains("does not tell"));
             seen[1] += 1;
         } else {
             assert!(fragments.starts_with("2500"), "{fragments}");
-            assert_eq!(&row[at("fragment_files")], "24690");
+            assert_eq!(&row[at("extent_files")], "24690");
             seen[2] += 1;
         }
     }

@@ -19,7 +19,7 @@ fn work(name: &str) -> Workload {
     workload.phases = phases
         .iter()
         .zip(kinds)
-        .map(|(label, kind)| fixture::phase(label, kind, CacheState::AsLeft))
+        .map(|(label, kind)| fixture::phase(label, kind, CacheState::AsIs))
         .collect();
     workload
 }
@@ -44,7 +44,7 @@ fn long(labels: &[&str]) -> ResultSet {
             sample.fragmentation = writes.then(|| Fragmentation {
                 floor: Bytes(16_385),
                 files: 100,
-                fragments: 135 + u64::from(contender),
+                extents: 135 + u64::from(contender),
                 unavailable: (at == 1 && contender == 2).then(|| "no map".to_owned()),
                 ..Fragmentation::default()
             });

@@ -83,7 +83,7 @@ fn every_run_is_what_its_schema_says_to_the_last_property() {
 fn what_is_no_run_is_seen() {
     let good = of_run(&fixture::run());
     let damages: [fn(&mut Value); 5] = [
-        |run| run["schema"] = json!(2),
+        |run| run["schema"] = json!(1),
         |run| run["run"]["id"] = json!(7),
         |run| drop(run["run"]["plan"].as_object_mut().unwrap().remove("seed")),
         |run| run["cells"][0]["outcome"]["outcome"] = json!("perhaps"),
@@ -128,7 +128,7 @@ fn cuts_are_what_their_schemas_say() {
     let judgement = Judgement {
         files: 3,
         lost: [(Loss::Missing, 1)].into(),
-        told: vec!["a: missing".into()],
+        messages: vec!["a: missing".into()],
     };
     let cut = PowerCut {
         contender: "ext4".into(),

@@ -176,7 +176,7 @@ fn two_humps_a_slow_first_block_and_repeats_that_hang_together_are_told() {
     let checkpoint: &[u64] = &[1000, 1010, 1500, 990, 1020, 1520, 1000, 1010, 1490];
     let level: &[u64] = &[2000, 1990, 2010, 2005, 1995, 2003, 1997, 2001, 1999];
     let set = one_phase(&["ext4", "xfs"], &[level, checkpoint]);
-    let doubt = of_kind(&set, WarningKind::Humps).unwrap();
+    let doubt = of_kind(&set, WarningKind::Multimodal).unwrap();
     assert_eq!(doubt.places, ["xfs copy"]);
     let expected = "copy at xfs: 3 of 9 times to return lie near 752 ms, the others near 502 ms";
     assert_eq!(doubt.message, expected);
@@ -192,7 +192,7 @@ fn two_humps_a_slow_first_block_and_repeats_that_hang_together_are_told() {
         "{}",
         doubt.message
     );
-    assert_eq!(of_kind(&set, WarningKind::Humps), None);
+    assert_eq!(of_kind(&set, WarningKind::Multimodal), None);
 
     let wave: Vec<u64> = (0..20).map(|k| 1000 + 10 * (10_u64.abs_diff(k))).collect();
     let flat = [1000; 20];

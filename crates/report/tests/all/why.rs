@@ -67,7 +67,7 @@ fn reading(sample: &mut Sample, whole: u64, requests: u64, bytes: u64, fragments
             bytes,
             failed: 0,
         },
-        jumps: requests / 2,
+        seeks: requests / 2,
         waits: Some(Waits::from_parts([2 * whole * MS, 0, 0, 0])),
         busy: Some(Nanos(whole * MS - MS)),
         ..DiskUse::default()
@@ -83,7 +83,7 @@ fn reading(sample: &mut Sample, whole: u64, requests: u64, bytes: u64, fragments
     }];
     sample.fragmentation = Some(Fragmentation {
         files: 10,
-        fragments,
+        extents: fragments,
         ..Fragmentation::default()
     });
 }
@@ -153,7 +153,7 @@ fn who_computes_is_told_where() {
 fn reads_are_named_with_their_sizes_and_fragments_only_where_they_agree() {
     let (cause, sentence) = said(&fragmented());
     assert_eq!(cause, Some(Cause::Fragments));
-    insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 jumps against 2,000), with files in 8.20 fragments each against 1.10; in virtual time, where computing takes none.");
+    insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, where computing takes none.");
     // Twice the bytes: fragments are not what tells them apart.
     let more = |sample: &mut Sample| reading(sample, 6000, 40_000, 400 << 20, 82);
     let less = |sample: &mut Sample| reading(sample, 2000, 4_000, 200 << 20, 11);
@@ -172,7 +172,7 @@ fn reads_are_named_with_their_sizes_and_fragments_only_where_they_agree() {
     }
     let (cause, sentence) = said(&set);
     assert_eq!(cause, Some(Cause::Reads), "{sentence}");
-    assert!(!sentence.contains("fragments"), "{sentence}");
+    assert!(!sentence.contains("extents"), "{sentence}");
     assert!(
         sentence.contains("40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and"),
         "{sentence}"
@@ -334,7 +334,7 @@ fn where_counters_do_not_carry_a_cause_none_is_named() {
     });
     unknown(
         at_once,
-        "those of other kinds were under way at the same time",
+        "those of other kinds were in flight at the same time",
     );
     let mut unwatched = flushing();
     for record in &mut unwatched.cells {

@@ -34,7 +34,8 @@ pub(super) struct PlanText {
     pub trace: Option<bool>,
     pub lab: Option<Spanned<String>>,
     pub disk: Option<Spanned<String>>,
-    pub disk_record: Option<String>,
+    #[serde(alias = "disk_record")]
+    pub disk_trace: Option<String>,
     pub disk_payloads: Option<bool>,
     pub disk_faults: Option<Spanned<String>>,
     pub time: Option<Spanned<String>>,

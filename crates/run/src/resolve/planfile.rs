@@ -29,7 +29,7 @@ use super::states;
 use fsdyno_model::units::percent;
 use fsdyno_model::{
     Bytes, ContenderSpec, CopyMethod, DatasetChoice, DiskTime, Fill, KernelChoice, LabChoice,
-    ModelDisk, Nanos, Vary, Workload,
+    ModelDisk, Nanos, Vary, Workload, former_names,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -84,7 +84,7 @@ pub struct PlanFile {
     /// The model disk under all contenders.
     pub disk: Option<ModelDisk>,
     /// Where every request to it is recorded.
-    pub disk_record: Option<PathBuf>,
+    pub disk_trace: Option<PathBuf>,
     /// Whether what is written is in the record.
     pub disk_payloads: Option<bool>,
     /// The faults it is told to have, as their file says.
@@ -209,7 +209,7 @@ impl Reader<'_> {
             disk_faults: self.each(written.disk_faults.as_ref(), |name| {
                 disks::faults(Path::new(name), self.judge.base)
             })?,
-            disk_record: written.disk_record.map(|path| self.judge.base.join(path)),
+            disk_trace: written.disk_trace.map(|path| self.judge.base.join(path)),
             disk_payloads: written.disk_payloads,
             time: self.each(written.time.as_ref(), |name| disks::time(name))?,
             guest_memory: self.each(written.guest_memory.as_ref(), |text| {
@@ -334,15 +334,15 @@ impl Reader<'_> {
         let kind = table.kind.get_ref();
         let mut given = BTreeMap::new();
         for (key, value) in table.parameters {
-            let (name, at) = (key.get_ref().clone(), value.span());
-            parameters::known(&name, self.catalogue.kind(kind))
+            let at = value.span();
+            let written = parameters::text_of(value.into_inner())
+                .map_err(|c| self.config_error(at.clone(), &c))?;
+            let (name, text) = former_names::parameter(key.get_ref(), &written);
+            parameters::known(name, self.catalogue.kind(kind))
                 .map_err(|c| self.config_error(key.span(), &c))?;
-            let text = parameters::text_of(value.into_inner())
-                .and_then(|text| {
-                    parameters::read(kind, &name, &text, self.judge.base, self.catalogue)
-                })
+            let text = parameters::read(kind, name, text, self.judge.base, self.catalogue)
                 .map_err(|c| self.config_error(at, &c))?;
-            given.insert(name, text);
+            given.insert(name.to_owned(), text);
         }
         Draft::new(
             kind,

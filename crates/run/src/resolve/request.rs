@@ -88,7 +88,7 @@ pub struct Request {
     /// The model disk under all contenders (`--disk`).
     pub disk: Option<PathBuf>,
     /// Where every request to it is recorded (`--disk-trace`).
-    pub disk_record: Option<PathBuf>,
+    pub disk_trace: Option<PathBuf>,
     /// Whether what is written is in the record (`--disk-payloads`).
     pub disk_payloads: Option<bool>,
     /// The file of the faults it is told to have (`--disk-faults`).
@@ -128,7 +128,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
     let place = place(request, &layers, judge)?;
     let typed = contenders(request, &layers, place.as_ref(), judge, catalogue)?;
     let disk = model_disk(request, &layers, &here)?;
-    let disk_record = disk_record(request, &layers, disk.is_some(), &here)?;
+    let disk_trace = disk_trace(request, &layers, disk.is_some(), &here)?;
     let labs = in_labs(
         request,
         &layers,
@@ -182,7 +182,7 @@ pub fn resolve(request: &Request, catalogue: &Catalogue) -> Result<Plan, Resolve
         device,
         guest,
         disk,
-        disk_record,
+        disk_trace,
         contents: std::collections::BTreeMap::new(),
     })
 }
@@ -431,7 +431,7 @@ fn model_disk(
 }
 
 /// Where the requests to model disks are recorded, where that is asked for.
-fn disk_record(
+fn disk_trace(
     request: &Request,
     layers: &Layers,
     on_disks: bool,
@@ -441,8 +441,8 @@ fn disk_record(
         let config_error = ConfigError::wrong(what, way_out);
         Err(ResolveError::argument("--disk-trace")(config_error))
     };
-    let asked = request.disk_record.as_deref().map(|path| here.join(path));
-    let directory = asked.or(layers.pick(|layer| layer.disk_record.clone()));
+    let asked = request.disk_trace.as_deref().map(|path| here.join(path));
+    let directory = asked.or(layers.pick(|layer| layer.disk_trace.clone()));
     let payloads = said(
         request.disk_payloads,
         layers,
@@ -456,7 +456,7 @@ fn disk_record(
         ),
         None if payloads => wrong(
             "there is no record to keep payloads in",
-            "say where it is to lie, with --disk-trace DIR (in a plan: disk_record)",
+            "say where it is to lie, with --disk-trace DIR (in a plan: disk_trace)",
         ),
         directory => Ok(directory.map(|directory| DiskRecord {
             directory,

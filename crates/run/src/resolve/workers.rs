@@ -99,7 +99,7 @@ mod tests {
         let phase = |kind: &&str| PhasePlan {
             label: (*kind).to_owned(),
             kind: (*kind).to_owned(),
-            cache: CacheState::AsLeft,
+            cache: CacheState::AsIs,
             pattern: None,
             parameters: BTreeMap::new(),
         };

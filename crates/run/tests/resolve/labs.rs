@@ -245,16 +245,16 @@ fn a_record_has_its_place_and_is_of_a_model_disk() {
     let text = "disk = \"nvme\"\ndisk_record = \"rec\"\ncontenders = [\"ext4\"]\n"; // example
     let (held, path) = written(text);
     let from_file = plan(&request(|r| r.plan = Some(path)));
-    let record = from_file.disk_record.unwrap();
+    let record = from_file.disk_trace.unwrap();
     assert_eq!(record.directory, held.path().join("rec"));
     assert!(!record.payloads);
     let typed = plan(&request(|r| {
         r.fs = vec!["ext4".into()]; // example
         r.disk = Some("nvme".into());
-        r.disk_record = Some("/records".into());
+        r.disk_trace = Some("/records".into());
         r.disk_payloads = Some(true);
     }));
-    let record = typed.disk_record.unwrap();
+    let record = typed.disk_trace.unwrap();
     assert_eq!(
         (record.directory, record.payloads),
         ("/records".into(), true)
@@ -263,7 +263,7 @@ fn a_record_has_its_place_and_is_of_a_model_disk() {
         let refused = told(&request(|r| {
             r.fs = vec!["ext4".into()]; // example
             r.disk = disk;
-            r.disk_record = record;
+            r.disk_trace = record;
             r.disk_payloads = Some(true);
         }));
         assert!(refused.contains("--disk-trace"), "{refused}");

@@ -56,7 +56,7 @@ fn a_dataset_takes_the_place_of_all_in_a_suite() {
     let plan = plan(&request(|r| {
         r.suite = Some("classic-2008".to_owned());
         r.dataset = Some("tar:/x/a.tar".to_owned());
-        r.workloads = vec!["untar,copy as-left".to_owned()];
+        r.workloads = vec!["untar,copy as-is".to_owned()];
     }));
     assert_eq!(work(&plan), ["a.tar=tar:/x/a.tar: untar, copy"]);
     let error = told(&request(|r| {

@@ -41,7 +41,7 @@ fn the_suites_do_what_the_published_comparisons_did() {
         .iter()
         .map(|phase| phase.cache)
         .collect();
-    let (cold, left) = (CacheState::Cold, CacheState::AsLeft);
+    let (cold, left) = (CacheState::Cold, CacheState::AsIs);
     assert_eq!(caches, [cold, left, left]);
     assert_eq!(
         work(&of("classic-2008")),

@@ -209,6 +209,77 @@ fn writing_to_a_store_opened_for_reading_is_refused() {
     );
 }
 
+/// Writes a store anew as a program of schema 6 would have left it.
+fn as_schema_6(path: &Path) {
+    let old = path.with_extension("old");
+    fs::rename(path, &old).unwrap();
+    let store = Connection::open(path).unwrap();
+    for step in &crate::migrate::VERSIONS[..6] {
+        store.execute_batch(step).unwrap();
+    }
+    let tables = [
+        ("run", "run", &[][..]),
+        ("cell", "cell", &[]),
+        ("sample", "sample", &[]),
+        ("told", "reported", &[]),
+        (
+            "fragmentation",
+            "fragmentation",
+            &[
+                ("fragments", "extents"),
+                ("fragments_by_size", "extents_by_size"),
+            ],
+        ),
+        (
+            "disk_use",
+            "disk_use",
+            &[("jumps", "seeks"), ("jumped_bytes", "seek_distance_bytes")],
+        ),
+        ("command", "command", &[]),
+        ("effective", "effective", &[]),
+    ];
+    store
+        .execute("ATTACH ?1 AS new", [old.to_str().unwrap()])
+        .unwrap();
+    for (table, today, renamed) in tables {
+        let mut columns = store
+            .prepare(&format!("SELECT name FROM pragma_table_info('{table}')"))
+            .unwrap();
+        let columns: Vec<String> = columns
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let read: Vec<String> = columns
+            .iter()
+            .map(|column| match column.as_str() {
+                "cache_asked" => "replace(cache_asked, 'as-is', 'as-left')".to_owned(),
+                same => renamed
+                    .iter()
+                    .find(|(before, _)| *before == same)
+                    .map_or(same, |(_, today)| *today)
+                    .to_owned(),
+            })
+            .collect();
+        let (columns, read) = (columns.join(", "), read.join(", "));
+        let copy = format!("INSERT INTO main.{table} ({columns}) SELECT {read} FROM new.{today}");
+        store.execute_batch(&copy).unwrap();
+    }
+    store
+        .execute_batch(
+            "INSERT INTO main.warning (id, run, cell, sample, kind, message, advice)
+                 SELECT id, run, cell, sample, kind, message, advice FROM new.warning;
+             DETACH new;",
+        )
+        .unwrap();
+    store
+        .pragma_update(None, "application_id", crate::migrate::APPLICATION_ID)
+        .unwrap();
+    store.pragma_update(None, "user_version", 6).unwrap();
+    drop(store);
+    fs::remove_file(old).unwrap();
+}
+
 #[test]
 fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
     let work_dir = WorkDir::new();
@@ -216,19 +287,19 @@ fn what_an_older_program_measured_is_read_without_what_it_did_not_know() {
     store.begin(&specimen::run("r", 1)).unwrap();
     let cell = specimen::measured(0);
     store.record("r", &cell).unwrap();
-    // As a program left it that knew nothing of these tables.
-    let made_older = "DROP TABLE latency; DROP TABLE progress; DROP TABLE observed; \
-                      PRAGMA user_version = 6";
-    store.connection.execute_batch(made_older).unwrap();
     drop(store);
-    let error = Store::open_existing_read_only(&work_dir.path()).unwrap_err();
-    assert!(matches!(error, StoreError::Older { .. }), "{error}");
+    as_schema_6(&work_dir.path());
     let mut without = cell;
     for sample in &mut without.samples {
         sample.latencies.clear();
         sample.progress = None;
         sample.observed = None;
     }
+    let file = fs::read(work_dir.path()).unwrap();
+    let reader = Store::open_existing_read_only(&work_dir.path()).unwrap();
+    assert_eq!(reader.load("r").unwrap().cells, [without.clone()]);
+    drop(reader);
+    assert!(file == fs::read(work_dir.path()).unwrap(), "reading wrote");
     let mut store = work_dir.open();
     assert_eq!(store.load("r").unwrap().cells, [without]);
     // And what is measured now is kept beside it.

@@ -100,11 +100,7 @@ pub(crate) fn plan() -> Plan {
                 CacheState::Warm,
                 Some(ODD),
             ),
-            workload(
-                DatasetChoice::Tar("/t.tar".into()),
-                CacheState::AsLeft,
-                None,
-            ),
+            workload(DatasetChoice::Tar("/t.tar".into()), CacheState::AsIs, None),
             workload(DatasetChoice::File("/f".into()), CacheState::Cold, None),
         ],
         repeats: 3,
@@ -135,7 +131,7 @@ pub(crate) fn plan() -> Plan {
             profile: "null".into(),
             text: "title = \"nothing\"".into(),
         }),
-        disk_record: Some(fsdyno_model::DiskRecord {
+        disk_trace: Some(fsdyno_model::DiskRecord {
             directory: "/records".into(),
             payloads: true,
         }),
@@ -264,9 +260,9 @@ pub(crate) fn sample(phase: u32) -> Sample {
             floor: Bytes(next()),
             files: next(),
             fragmented: next(),
-            fragments: next(),
+            extents: next(),
             bytes: Bytes(next()),
-            fragments_by_size: vec![next(), 0, next()],
+            extents_by_size: vec![next(), 0, next()],
             unavailable: Some(ODD.into()),
         }),
         figures: vec![
@@ -349,8 +345,8 @@ fn did(next: &mut impl FnMut() -> u64) -> DiskUse {
         writes,
         discards,
         flushes,
-        jumps: next(),
-        jumped: Bytes(next()),
+        seeks: next(),
+        seek_distance: Bytes(next()),
         causes: Causes::from_parts(std::array::from_fn(|_| next())),
         slowest: Nanos(next()),
         waits: Some(Waits::from_parts(std::array::from_fn(|_| next()))),
@@ -517,14 +513,14 @@ pub(crate) fn cut_with_losses(contender: &str, number: u32) -> PowerCut {
     let judgement = Judgement {
         files: 30,
         lost: [(Loss::Missing, 2), (Loss::Torn, 1)].into(),
-        told: vec!["a/b: missing".into()],
+        messages: vec!["a/b: missing".into()],
     };
     cut.recovery = Recovery {
         took_ns: Nanos(u64::MAX),
         corrected_by: Some("e2fsck -y".into()),
         refused: Some("bad magic".into()),
         beyond_repair: None,
-        as_left: Some(judgement.clone()),
+        before_check: Some(judgement.clone()),
         judgement: Some(judgement),
         clean: Some(false),
         found: Some("inode 12".into()),

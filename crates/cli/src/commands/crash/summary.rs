@@ -40,7 +40,7 @@ pub fn tell(info: &SeriesInfo, contender: &Contender, cut: &PowerCut) {
     {
         output::note(format_args!("  {text}"));
     }
-    for text in judgement.iter().flat_map(|judgement| &judgement.told) {
+    for text in judgement.iter().flat_map(|judgement| &judgement.messages) {
         output::note(format_args!("  {text}"));
     }
     if let Some(lost) = lost_by_disk(cut).filter(|_| !cut.recovery.is_whole()) {
@@ -57,7 +57,7 @@ pub fn lost_by_disk(cut: &PowerCut) -> Option<String> {
         lost,
         torn,
         sectors_lost,
-        under_way,
+        in_flight,
         ..
     } = cut.disk.as_ref()?;
     let mut parts = vec![format!("{lost} writes")];
@@ -66,8 +66,8 @@ pub fn lost_by_disk(cut: &PowerCut) -> Option<String> {
         "its disk had acknowledged and lost {} ({sectors_lost} sectors)",
         parts.join(" and ")
     );
-    if *under_way > 0 {
-        let _ = write!(text, "; {under_way} under way");
+    if *in_flight > 0 {
+        let _ = write!(text, "; {in_flight} in flight");
     }
     Some(text)
 }
@@ -258,16 +258,16 @@ fn details<'a>(cuts: impl Iterator<Item = &'a PowerCut> + Clone) -> Vec<String> 
         cuts.clone()
             .filter_map(|cut| cut.recovery.judgement.as_ref()),
     );
-    let as_left: Vec<&Judgement> = cuts
-        .filter_map(|cut| cut.recovery.as_left.as_ref())
+    let before_check: Vec<&Judgement> = cuts
+        .filter_map(|cut| cut.recovery.before_check.as_ref())
         .collect();
     let mut lines = Vec::new();
     if !lost.is_empty() {
         lines.push(format!("lost: {lost}"));
     }
-    if !as_left.is_empty() {
-        let count = as_left.len();
-        let before = by_kind(as_left.into_iter());
+    if !before_check.is_empty() {
+        let count = before_check.len();
+        let before = by_kind(before_check.into_iter());
         let before = if before.is_empty() {
             "nothing"
         } else {

@@ -298,7 +298,7 @@ fn everything() -> Plan {
         work_dir: None,
         guest: None,
         disk: None,
-        disk_record: None,
+        disk_trace: None,
         contents: std::collections::BTreeMap::new(),
     }
 }

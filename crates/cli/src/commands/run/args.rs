@@ -187,7 +187,7 @@ pub struct RunArgs {
     /// than SIZE
     ///
     /// They are counted as `filefrag` counts them, once the phase is durable and its figures are
-    /// taken. A phase `as-left` right behind then begins with inodes and maps in memory.
+    /// taken. A phase `as-is` right behind then begins with inodes and maps in memory.
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true)]
     #[expect(
         clippy::option_option,

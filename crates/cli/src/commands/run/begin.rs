@@ -41,7 +41,7 @@ pub fn request(args: &RunArgs) -> Request {
         trace: args.trace.then_some(true),
         lab: args.lab.clone(),
         disk: args.disk.clone(),
-        disk_record: args.disk_trace.clone(),
+        disk_trace: args.disk_trace.clone(),
         disk_payloads: args.disk_payloads.then_some(true),
         disk_faults: args.disk_faults.clone(),
         time: args.time,

@@ -26,7 +26,7 @@ use fsdyno_report::{Format, Options, reruns};
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::resolve::resolve;
 use fsdyno_run::schedule::schedule;
-use fsdyno_store::{Store, StoreError};
+use fsdyno_store::Store;
 use listener::Listener;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -141,12 +141,8 @@ fn resume(
     store_path: &Path,
     stop: &CancelToken,
 ) -> Result<Ended, CliError> {
-    // A name of no run must not leave an empty store behind. An older store is brought up to date
-    // by being opened.
-    match Store::open_existing_read_only(store_path) {
-        Err(StoreError::Older { .. }) => {}
-        looked => drop(looked?.resolve(name)?),
-    }
+    // The name of no run must not create a store.
+    Store::open_existing_read_only(store_path)?.resolve(name)?;
     let store = Store::open(store_path)?;
     let id = store.resolve(name)?;
     let set = store.load(&id)?;

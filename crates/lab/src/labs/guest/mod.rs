@@ -245,7 +245,7 @@ impl GuestLab {
         let scratch = scratch.map_err(|e| notes.halt(e.to_string(), None))?;
         if let Some(model) = plan.disk_in_real_time() {
             let count = devices_of(plan, cell);
-            let recorder = |disk| recorder(plan.disk_record.as_ref(), cell, disk);
+            let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
             let size = (count, self.image_bytes);
             let begun = OnModelDisk::begin(model, size, scratch.path(), recorder);
             let disks = begun.map_err(|what| notes.halt(what, None))?;

@@ -178,7 +178,7 @@ fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss
         all.lost += lost.lost;
         all.torn += lost.torn;
         all.landed += lost.landed;
-        all.under_way += lost.under_way;
+        all.in_flight += lost.under_way;
         all.sectors_lost += lost.sectors_lost;
     }
     Ok(all)

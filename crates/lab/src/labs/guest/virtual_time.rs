@@ -135,7 +135,7 @@ impl GuestLab {
         let images: Vec<PathBuf> = (0..disks)
             .map(|number| disk(scratch.path(), number))
             .collect();
-        let recorder = |disk| recorder(plan.disk_record.as_ref(), cell, disk);
+        let recorder = |disk| recorder(plan.disk_trace.as_ref(), cell, disk);
         let place = (images.as_slice(), self.image_bytes);
         let work_dir = WorkDir::lay(model, place, scratch.path(), recorder)
             .map_err(|e| notes.halt(e, None))?;
@@ -296,7 +296,7 @@ fn running(plan: &Plan, cell: Cell) -> Task {
     let mut plan = super::inside(plan);
     // Where its disks lie on this machine is nothing to the guest.
     plan.work_dir = None;
-    plan.disk_record = None;
+    plan.disk_trace = None;
     plan.device = fsdyno_model::DeviceChoice::None;
     Task::Run {
         plan: Box::new(plan),

@@ -33,7 +33,7 @@ pub(super) fn bring_about(
         return Ok(evidence);
     }
     match asked {
-        CacheState::AsLeft => {
+        CacheState::AsIs => {
             let left = if executor.counted {
                 "none: as the phase before, and the count of fragments after it, left them"
             } else {

@@ -88,7 +88,7 @@ impl HostExecutor<'_, '_> {
     ) -> Result<PathBuf, CellEnd> {
         let size = job.image_bytes;
         let (path, step) = disks::step(model, scratch, number, size);
-        let record = (job.plan.disk_record.as_ref(), job.cell);
+        let record = (job.plan.disk_trace.as_ref(), job.cell);
         let disk = self
             .notes
             .by_call(&step, || {

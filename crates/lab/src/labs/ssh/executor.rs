@@ -360,7 +360,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
             ..CacheEvidence::default()
         };
         match (phase.cache, job.recipe.kind()) {
-            (CacheState::AsLeft, _) => {
+            (CacheState::AsIs, _) => {
                 "none: as the phase before left them".clone_into(&mut evidence.method);
             }
             (CacheState::Warm, _) => self.warm(needs, &mut evidence)?,

@@ -103,7 +103,7 @@ mod tests {
         PhasePlan {
             label: kind.to_owned(),
             kind: format!("mongo-{kind}"),
-            cache: CacheState::AsLeft,
+            cache: CacheState::AsIs,
             pattern: None,
             parameters: owned.collect(),
         }

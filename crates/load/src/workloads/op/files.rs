@@ -137,12 +137,14 @@ fn over<E: Engine>(
     };
     let two = other != FILE;
     let each = if other == RENAMED { 2 } else { 1 };
-    let mut directory = Directory::new(DIRECTORY, at / parameters.each);
+    let mut directory = Directory::new(DIRECTORY, at / parameters.files_per_dir);
     let mut done = Tally::default();
     room.pace.begin(&mut room.timeline);
     while at < share.end {
         let dir = engine.open_dir(&home, directory.as_c())?;
-        let end = share.end.min((at / parameters.each + 1) * parameters.each);
+        let end = share
+            .end
+            .min((at / parameters.files_per_dir + 1) * parameters.files_per_dir);
         room.pace.resume(&mut room.timeline);
         done.files += end - at;
         while at < end {

@@ -7,18 +7,18 @@ use fsdyno_model::{Form, Given, Parameter};
 
 /// The kinds, in the order of `Phase::ALL`.
 pub static KINDS: [PhaseKind; 12] = [
-    kind(Phase::Create, "makes files, one after the other"),
-    kind(Phase::Stat, "looks at files, one after the other"),
+    kind(Phase::Create, "creates files, one after the other"),
+    kind(Phase::Stat, "stats files, one after the other"),
     kind(Phase::Open, "opens, reads and closes files"),
     kind(Phase::Rename, "renames files, and renames them back"),
     kind(Phase::Link, "gives files a second name"),
     kind(Phase::Mkdir, "makes directories"),
     kind(Phase::Rmdir, "removes directories"),
     kind(Phase::Unlink, "unlinks files"),
-    kind(Phase::Write, "writes a large file in order"),
-    kind(Phase::Read, "reads a large file in order"),
-    kind(Phase::RandomWrite, "writes all over a large file"),
-    kind(Phase::RandomRead, "reads all over a large file"),
+    kind(Phase::Write, "writes a large file sequentially"),
+    kind(Phase::Read, "reads a large file sequentially"),
+    kind(Phase::RandomWrite, "writes a large file at random places"),
+    kind(Phase::RandomRead, "reads a large file at random places"),
 ];
 
 const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
@@ -35,56 +35,56 @@ const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
 
 const SIZE: Parameter = Parameter {
     name: "size",
-    about: "bytes of the large files, of all workers together",
+    about: "bytes of the large files, total of all workers",
     form: Form::Size,
     given: Given::Scaled(1 << 30, 1 << 20),
 };
 const CACHE: Parameter = Parameter {
     name: "cache",
-    about: "through the page cache, or direct: past it (O_DIRECT)",
+    about: "through the page cache, or direct (O_DIRECT)",
     form: Form::OneOf(&["through", "direct"]),
     given: Given::Fixed("through"),
 };
 const WORKERS: Parameter = Parameter {
     name: "workers",
-    about: "workers at the same time",
+    about: "concurrent workers",
     form: Form::Number(1, 256),
     given: Given::Fixed("1"),
 };
-const AS: Parameter = Parameter {
-    name: "as",
-    about: "threads or processes: what workers are",
-    form: Form::OneOf(&["threads", "processes"]),
-    given: Given::Fixed("threads"),
+const WORKER_TYPE: Parameter = Parameter {
+    name: "worker-type",
+    about: "thread or process: what each worker is",
+    form: Form::OneOf(&["thread", "process"]),
+    given: Given::Fixed("thread"),
 };
 const PLACE: Parameter = Parameter {
     name: "place",
-    about: "private or shared: whether workers meet in directories, or in the large file",
+    about: "private or shared: directories and large file of each worker, or of all",
     form: Form::OneOf(&["private", "shared"]),
     given: Given::Fixed("private"),
 };
 const LAY: Parameter = Parameter {
     name: "lay",
-    about: "what large files that are not there yet begin as: written whole, or one hole",
-    form: Form::OneOf(&["written", "hole"]),
+    about: "how missing large files are created: written, or sparse (one hole)",
+    form: Form::OneOf(&["written", "sparse"]),
     given: Given::Fixed("written"),
 };
 const PIN: Parameter = Parameter {
     name: "pin",
-    about: "whether each worker keeps to one processor",
+    about: "pin each worker to one processor",
     form: Form::OneOf(&["no", "yes"]),
     given: Given::Fixed("no"),
 };
 const RATE: Parameter = Parameter {
     name: "rate",
-    about: "operations a second that arrive whatever becomes of those before; 0 is none waiting",
+    about: "operations per second, open-loop; 0: each starts when the previous one ends",
     form: Form::Number(0, 100_000_000),
     given: Given::Fixed("0"),
 };
 
 const DEPTH: Parameter = Parameter {
     name: "depth",
-    about: "requests under way at the same time, by the engine uring",
+    about: "requests in flight (queue depth); engine uring",
     form: Form::Number(1, super::parameters::DEEPEST),
     given: Given::Fixed("32"),
 };
@@ -104,7 +104,7 @@ const IN_ORDER: &[Parameter] = &[
     DEPTH,
     CACHE,
     WORKERS,
-    AS,
+    WORKER_TYPE,
     PLACE,
     PIN,
     RATE,
@@ -114,7 +114,7 @@ const ALL_OVER: &[Parameter] = &[
     block("4096"),
     Parameter {
         name: "operations",
-        about: "how many, of all workers together",
+        about: "number, total of all workers",
         form: Form::Number(1, 1 << 40),
         given: Given::Scaled(65_536, 1),
     },
@@ -122,7 +122,7 @@ const ALL_OVER: &[Parameter] = &[
     DEPTH,
     CACHE,
     WORKERS,
-    AS,
+    WORKER_TYPE,
     PLACE,
     PIN,
     RATE,
@@ -130,13 +130,13 @@ const ALL_OVER: &[Parameter] = &[
 const FILES: &[Parameter] = &[
     Parameter {
         name: "files",
-        about: "how many, of all workers together",
+        about: "number, total of all workers",
         form: Form::Number(1, 1_000_000_000),
         given: Given::Scaled(100_000, 1),
     },
     Parameter {
-        name: "each",
-        about: "how many lie in one directory",
+        name: "files-per-dir",
+        about: "files in each directory",
         form: Form::Number(1, 1_000_000_000),
         given: Given::Fixed("100"),
     },
@@ -147,7 +147,7 @@ const FILES: &[Parameter] = &[
         given: Given::Fixed("0"),
     },
     WORKERS,
-    AS,
+    WORKER_TYPE,
     PLACE,
     PIN,
     RATE,

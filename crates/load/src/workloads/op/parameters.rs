@@ -13,7 +13,7 @@ pub(crate) struct Parameters {
     /// Files, of all workers together.
     pub files: u64,
     /// Files of one directory.
-    pub each: u64,
+    pub files_per_dir: u64,
     /// Bytes in a file.
     pub bytes: usize,
     /// Bytes of large files, of all workers together.
@@ -25,7 +25,7 @@ pub(crate) struct Parameters {
     /// Whether large files are opened past the page cache.
     pub direct: bool,
     /// Whether large files that something is done all over begin as a hole.
-    pub hole: bool,
+    pub sparse: bool,
     /// Workers at the same time.
     pub workers: usize,
     /// Whether all workers work in the same directories, on the same large file.
@@ -69,17 +69,17 @@ impl Parameters {
         let files = number("files", 100_000).max(1);
         Self {
             files,
-            each: number("each", 100).clamp(1, files),
+            files_per_dir: number("files-per-dir", 100).clamp(1, files),
             bytes: few("bytes", 0, LARGEST),
             size: number("size", 1 << 30).max(1),
             block: few("block", block, LARGEST).max(1),
             operations: number("operations", 65_536).max(1),
             direct: said("cache", "direct"),
-            hole: said("lay", "hole"),
+            sparse: said("lay", "sparse"),
             workers: few("workers", 1, 256).max(1),
             shared: said("place", "shared"),
             depth: few("depth", 32, DEEPEST).max(1),
-            processes: said("as", "processes"),
+            processes: said("worker-type", "process"),
             pin: said("pin", "yes"),
             rate: Some(number("rate", 0)).filter(|rate| *rate > 0),
         }

@@ -59,9 +59,9 @@ impl Stand<'_> {
             let stands = fs::metadata(&path).is_ok_and(|meta| meta.len() == size);
             if self.phase == Phase::Write || !stands {
                 told("unlink", &path, unless_absent(fs::remove_file(&path)))?;
-                if self.parameters.shared || self.parameters.hole {
+                if self.parameters.shared || self.parameters.sparse {
                     let file = told("create", &path, fs::File::create(&path))?;
-                    if self.parameters.hole {
+                    if self.parameters.sparse {
                         told("ftruncate", &path, file.set_len(size))?;
                     }
                 }
@@ -122,7 +122,7 @@ impl Stand<'_> {
     /// Where the file of this number has a name with this letter.
     fn path(&self, letter: u8, worker: usize, number: u64) -> PathBuf {
         let home = self.top.join(home(self.parameters, worker));
-        let directory = Directory::new(DIRECTORY, number / self.parameters.each);
+        let directory = Directory::new(DIRECTORY, number / self.parameters.files_per_dir);
         let name = File::new(letter, number);
         below(&below(&home, directory.as_c()), name.as_c())
     }
@@ -163,7 +163,8 @@ impl Stand<'_> {
             if share.is_empty() {
                 continue;
             }
-            let numbers = share.start / parameters.each..=(share.end - 1) / parameters.each;
+            let numbers =
+                share.start / parameters.files_per_dir..=(share.end - 1) / parameters.files_per_dir;
             let mut name = Directory::new(DIRECTORY, *numbers.start());
             for _ in numbers {
                 let path = below(&home, name.as_c());

@@ -70,7 +70,12 @@ fn each_phase_leaves_what_it_says_whatever_stood_before() {
     let (one, shared) = (("workers", "1"), ("place", "shared"));
     for pair in [one, ("workers", "3"), shared] {
         let home = tempfile::tempdir().unwrap();
-        let given = [("files", "103"), ("each", "10"), ("bytes", "5"), pair];
+        let given = [
+            ("files", "103"),
+            ("files-per-dir", "10"),
+            ("bytes", "5"),
+            pair,
+        ];
         let also = if pair == shared {
             ("workers", "4")
         } else {
@@ -102,7 +107,10 @@ fn each_rename_is_an_operation_and_every_other_phase_has_one_for_each_file() {
     let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
     for phase in Phase::ALL.into_iter().filter(|phase| !phase.on_data()) {
-        let parameters = parameters(phase, &[("files", "103"), ("each", "10"), ("workers", "2")]);
+        let parameters = parameters(
+            phase,
+            &[("files", "103"), ("files-per-dir", "10"), ("workers", "2")],
+        );
         prepare(phase, &parameters, &job).unwrap();
         let mut op = Op::new(phase, parameters);
         let done = op.run(&mut Sync::default(), &job).unwrap();
@@ -126,13 +134,13 @@ fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
         for phase in Phase::ALL {
             let pairs = [
                 ("files", "103"),
-                ("each", "10"),
+                ("files-per-dir", "10"),
                 ("size", "3000000"),
                 ("operations", "200"),
                 ("workers", workers),
             ];
-            let done = ["threads", "processes"].map(|what| {
-                let pairs: Vec<_> = pairs.into_iter().chain([("as", what)]).collect();
+            let done = ["thread", "process"].map(|what| {
+                let pairs: Vec<_> = pairs.into_iter().chain([("worker-type", what)]).collect();
                 let parameters = parameters(phase, &pairs);
                 prepare(phase, &parameters, &job).unwrap();
                 let mut op = Op::new(phase, parameters);
@@ -156,7 +164,11 @@ fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
     let home = tempfile::tempdir().unwrap();
     let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
-    let given = [("files", "10"), ("workers", "2"), ("as", "processes")];
+    let given = [
+        ("files", "10"),
+        ("workers", "2"),
+        ("worker-type", "process"),
+    ];
     // Nothing was laid: there is no directory to make files in.
     let mut op = Op::new(Phase::Create, parameters(Phase::Create, &given));
     let error = op.run(&mut Sync::default(), &job).unwrap_err();
@@ -167,11 +179,11 @@ fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
 #[test]
 fn files_hold_what_they_are_told_to_and_are_made_anew_where_they_differ() {
     let home = tempfile::tempdir().unwrap();
-    let given = [("files", "20"), ("each", "7"), ("bytes", "1000")];
+    let given = [("files", "20"), ("files-per-dir", "7"), ("bytes", "1000")];
     assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 20_000);
-    let given = [("files", "20"), ("each", "7"), ("bytes", "10")];
+    let given = [("files", "20"), ("files-per-dir", "7"), ("bytes", "10")];
     assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 200);
-    let given = [("files", "10"), ("each", "7"), ("bytes", "10")];
+    let given = [("files", "10"), ("files-per-dir", "7"), ("bytes", "10")];
     assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 100);
     assert_eq!(names(home.path()).len(), 10);
 }
@@ -265,7 +277,7 @@ fn all_over_a_file_of_a_tebibyte_offsets_are_right_by_every_way() {
     let given = [
         ("size", size.as_str()),
         ("operations", "64"),
-        ("lay", "hole"),
+        ("lay", "sparse"),
         ("depth", "8"),
     ];
     let mut wheel = super::data::Wheel::drawn(SIZE / 4096, 0);

@@ -33,8 +33,8 @@ fn columns(disk: String, whole: &DiskUse, until_return: &DiskUse) -> Vec<String>
     let kind = |kind: &Tallied| [kind.requests, kind.bytes, kind.failed];
     let extents = [&whole.reads, &whole.writes, &whole.discards].map(kind);
     let flushes = [whole.flushes.requests, whole.flushes.failed];
-    let jumps = [until_return.requests(), whole.jumps, whole.jumped.0];
-    let numbers = extents.into_iter().flatten().chain(flushes).chain(jumps);
+    let seeks = [until_return.requests(), whole.seeks, whole.seek_distance.0];
+    let numbers = extents.into_iter().flatten().chain(flushes).chain(seeks);
     let numbers = numbers
         .chain(whole.causes.parts())
         .chain([whole.slowest.0])

@@ -11,8 +11,8 @@ type Column = (&'static str, fn(&Told) -> (String, f64));
 
 const COLUMNS: [Column; 6] = [
     ("files", |t| (grouped(t.files), t.files as f64)),
-    ("fragments", |t| (grouped(t.fragments), t.fragments as f64)),
-    ("fragments a file", |t| {
+    ("extents", |t| (grouped(t.extents), t.extents as f64)),
+    ("extents per file", |t| {
         (t.per_file_in_words(), t.per_file.unwrap_or(-1.0))
     }),
     ("files fragmented", |t| {
@@ -21,8 +21,8 @@ const COLUMNS: [Column; 6] = [
             t.fragmented_percent.unwrap_or(-1.0),
         )
     }),
-    ("median fragment", |t| class(t.median_class)),
-    ("largest fragment", |t| class(t.largest_class)),
+    ("median extent", |t| class(t.median_class)),
+    ("largest extent", |t| class(t.largest_class)),
 ];
 
 fn class(class: Option<u32>) -> (String, f64) {

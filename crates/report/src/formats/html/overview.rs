@@ -204,7 +204,7 @@ impl Told {
             Says::Faster => ("faster", "▼", "faster"),
             Says::Slower => ("slower", "▲", "slower"),
             Says::Level => ("level", "≈", "level"),
-            Says::Open => ("open", "?", "open"),
+            Says::Open => ("open", "?", "inconclusive"),
             Says::TooFew if judged => ("open", "?", "too few"),
             Says::TooFew => ("plain", "", ""),
         };

@@ -9,11 +9,11 @@ type Column = (&'static str, fn(&Told) -> String);
 
 const COLUMNS: [Column; 6] = [
     ("files", |t| t.files.to_string()),
-    ("fragments", |t| t.fragments.to_string()),
-    ("fragments a file", Told::per_file_in_words),
+    ("extents", |t| t.extents.to_string()),
+    ("extents per file", Told::per_file_in_words),
     ("files fragmented", Told::fragmented_in_words),
-    ("median fragment", |t| class_in_words(t.median_class)),
-    ("largest fragment", |t| class_in_words(t.largest_class)),
+    ("median extent", |t| class_in_words(t.median_class)),
+    ("largest extent", |t| class_in_words(t.largest_class)),
 ];
 
 /// Writes the table, and below it why some have no figures; nothing where nobody counted.

@@ -112,7 +112,7 @@ pub fn marks(comparison: &Comparison, names: &Names) -> String {
         );
     }
     if comparison.unjudged() {
-        text += " ? open: too few repeats, or too wide a spread, to judge.";
+        text += " ? inconclusive: too few repeats, or too wide a spread.";
     }
     if comparison.doubted() {
         text += " ! see Warnings.";
