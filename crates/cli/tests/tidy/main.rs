@@ -1,4 +1,5 @@
-//! The invariants of ARCHITECTURE.md that can be read off the sources, each a test of its own.
+//! Checks of the sources: crate boundaries, form, words, links, dead files, and the invariants of
+//! `invariants.md`.
 //!
 //! Every check is a function from what it reads to findings, so that the proof beside it can feed
 //! it a bad snippet and see it bite. What only a running program shows is tested elsewhere.
@@ -6,6 +7,7 @@
 mod crates;
 mod form;
 mod fuzz;
+mod invariants;
 mod links;
 mod paths;
 mod reach;
