@@ -35,7 +35,7 @@ impl Console {
     }
 }
 
-/// Whether a line is of the stack of a kernel that dies: addresses, which tell a user nothing.
+/// Whether a line belongs to a stack trace: addresses, which do not help a user.
 fn is_trace(line: &str) -> bool {
     let address = |word: &str| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let function = line.strip_prefix("? ").unwrap_or(line);

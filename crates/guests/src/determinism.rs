@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Where the number of a system call lies in what a filter sees (`struct seccomp_data`).
+/// The offset of the system call number in the data of a seccomp filter (`struct seccomp_data`).
 const NUMBER_AT: u32 = 0;
 
-/// Gives the program no random bytes from the kernel of the host, and lays its parts at the same
-/// addresses each time. A guest finds its entropy in its own time then.
+/// Gives the program no random bytes from the host's kernel, and places its segments at the same
+/// addresses each time. The guest then collects its entropy from its own virtual time.
 ///
 /// The guest's own programs are not concerned: their system calls are those of the guest.
 pub fn make_deterministic(command: &mut Command) {
@@ -18,7 +18,7 @@ pub fn make_deterministic(command: &mut Command) {
 }
 
 fn make_deterministic_in_child() -> io::Result<()> {
-    // SAFETY: it takes a number, and changes how this process is laid out when it execs.
+    // SAFETY: it takes a number, and changes the address layout of this process at its exec.
     let laid = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
     if laid == -1 {
         return Err(io::Error::last_os_error());
@@ -33,7 +33,7 @@ fn make_deterministic_in_child() -> io::Result<()> {
         filter: filter.as_mut_ptr(),
     };
     let place = std::ptr::from_ref(&program);
-    // SAFETY: the program lives until the call is back, and says how long it is.
+    // SAFETY: the filter outlives the call and has the length that it states.
     let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, place) };
     if set == 0 {
         Ok(())
@@ -42,7 +42,7 @@ fn make_deterministic_in_child() -> io::Result<()> {
     }
 }
 
-/// Answers getrandom(2) with `ENOSYS`, and lets everything else through (seccomp(2), BPF).
+/// Fails getrandom(2) with `ENOSYS` and allows all other calls (seccomp(2), BPF).
 fn filter() -> [libc::sock_filter; 4] {
     let statement = |code: u32, k: u32| libc::sock_filter {
         code: code.try_into().unwrap_or_default(),

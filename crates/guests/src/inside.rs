@@ -1,5 +1,5 @@
-//! What the first process of a guest does: the file systems of the kernel, a place of its own, the
-//! channel to the host, and the end.
+//! The first process of a guest: mounts the kernel's file systems, creates its own directory, opens
+//! the channel to the host, and powers off.
 //!
 //! The root of a guest is the file system of the host, read-only and with the rights of the user
 //! who started it. Nothing here is called on a host.
@@ -48,13 +48,13 @@ impl GuestInitError {
     }
 }
 
-/// Whether this process is the first of a guest: nobody else may settle in.
+/// Whether this process is the first of a guest; only that may set the guest up.
 pub fn is_first() -> bool {
     rustix::process::getpid().is_init()
 }
 
-/// Mounts what every program expects, makes [`PLACE`], and teaches the kernel where its modules
-/// lie. Returns the directory that may be worked in.
+/// Mounts what every program expects, creates [`PLACE`], and configures where the kernel finds its
+/// modules. Returns the directory for temporary files.
 pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     qemu::entry::enter_root()?;
     for (fstype, target) in [
@@ -87,7 +87,7 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     fs::create_dir_all(&temporary)
         .map_err(GuestInitError::at(format!("make {}", temporary.display())))?;
     if lab() == LabChoice::Qemu {
-        write_udev_database().map_err(GuestInitError::at("tell of its disks"))?;
+        write_udev_database().map_err(GuestInitError::at("register its disks for udev"))?;
     }
     if let Some(modules) = std::env::var_os(MODULES) {
         configure_modprobe(&place, Path::new(&modules))
@@ -96,8 +96,8 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
     Ok(place)
 }
 
-/// Says of the disks, and of the partitions they may get, that they are ready: what makes partitions
-/// waits until udev's own database says so, with a link, and a guest has no udev.
+/// Marks the disks and their possible partitions as initialised in udev's database, with a link
+/// each. Programs that create partitions wait for that, and a guest has no udev.
 fn write_udev_database() -> io::Result<()> {
     /// Of a virtio disk: itself and its partitions.
     const NUMBERS: u32 = 16;
@@ -140,8 +140,8 @@ const DIRTY: [(&str, u64); 2] = [
     ("/proc/sys/vm/dirty_bytes", 5),
 ];
 
-/// Has the kernel write back by how much memory there is. By default it goes by what is free, and how
-/// much that is depends on whatever its programs did before.
+/// Sets the limits of dirty memory from the total memory. The kernel's default depends on free
+/// memory, which depends on earlier programs.
 pub fn set_dirty_limits() -> Result<(), GuestInitError> {
     let about = rustix::system::sysinfo();
     let memory = (about.totalram as u64).saturating_mul(u64::from(about.mem_unit));
@@ -152,7 +152,8 @@ pub fn set_dirty_limits() -> Result<(), GuestInitError> {
     Ok(())
 }
 
-/// Has the kernel load modules from where they lie on the host, which need not be `/lib/modules`.
+/// Makes the kernel load modules from their directory on the host, which need not be
+/// `/lib/modules`.
 fn configure_modprobe(place: &Path, modules: &Path) -> io::Result<()> {
     let release = rustix::system::uname();
     let release = release.release().to_string_lossy().into_owned();
@@ -247,7 +248,7 @@ pub fn shell() -> Result<(), GuestInitError> {
         .map_err(GuestInitError::at("run a shell"))
 }
 
-/// Ends the guest. What is mounted has been unmounted by those who mounted it.
+/// Powers the guest off. All file systems under test are unmounted before.
 pub fn power_off() -> io::Error {
     rustix::fs::sync();
     match reboot(RebootCommand::PowerOff) {

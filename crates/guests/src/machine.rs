@@ -1,4 +1,4 @@
-//! What the kernel of a guest runs on, and where the two kinds differ for everybody else.
+//! What runs the kernel of a guest: User-mode Linux or QEMU, and their differences.
 
 use super::qemu::Qemu;
 use super::running::{Start, Tie};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The disks are named by the letters `a` to `p`.
 pub const MOST_DISKS: usize = 16;
 
-/// What tells a guest in its environment that it runs on QEMU.
+/// The environment variable of a guest on QEMU.
 pub(crate) const MACHINE: &str = "FSDYNO_MACHINE";
 
 /// What a guest can be started on.

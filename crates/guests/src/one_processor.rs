@@ -4,7 +4,7 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// As long as this stands, its thread stays on one processor, and so does whatever it starts.
+/// While this lives, its thread and every process it starts stay on one processor.
 #[derive(Debug)]
 pub struct OneProcessor {
     /// Where it may run otherwise; nothing where it was not to be had.
@@ -25,7 +25,8 @@ impl OneProcessor {
 impl Drop for OneProcessor {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // A processor that has gone meanwhile takes the others with it: the kernel says where.
+            // If a processor was removed, the whole set is invalid: the kernel reports which are
+            // left.
             let _ = sched_setaffinity(None, before);
         }
     }

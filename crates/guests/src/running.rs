@@ -1,5 +1,4 @@
-//! A guest that runs, whatever it runs on: started with a line to it, ended with its guard, and
-//! what a dead process has left of one.
+//! A running guest of any kind: started with a line to it, ended when its guard drops.
 
 use super::console::Console;
 use super::machine::Machine;
@@ -24,7 +23,7 @@ use std::time::{Duration, Instant};
 pub enum Tie<'a> {
     /// The terminal of the user.
     Terminal,
-    /// A line to us; its console is only heard.
+    /// A line to us; its console is only read.
     Line(&'a OwnedFd),
 }
 
@@ -33,7 +32,7 @@ pub enum Tie<'a> {
 pub struct Start {
     /// The program and its words.
     pub command: Command,
-    /// What it finds open, beside its standard input and output and the line.
+    /// Inherited descriptors besides standard streams and the line.
     pub open: Vec<OwnedFd>,
 }
 
@@ -108,7 +107,7 @@ impl Guest {
         journal: &Journal,
     ) -> Result<Self, GuestError> {
         let (received, written) = io::pipe().map_err(GuestError::host("make a pipe"))?;
-        // What QEMU has to say of itself comes before what its guest prints.
+        // Messages of QEMU itself come before the console of its guest.
         let of_program = match machine {
             Machine::Qemu(_) => written.try_clone().map(Stdio::from),
             Machine::Uml(_) => Ok(Stdio::null()),
@@ -128,7 +127,7 @@ impl Guest {
                 return Err(not_started(&command)(cause));
             }
         };
-        // A verified kernel is executed by its descriptor: the path is what a reader wants.
+        // A verified kernel is executed by its descriptor; readers need the path.
         let kernel = machine.kernel().map(Path::as_os_str);
         let program = kernel.unwrap_or_else(|| command.get_program());
         let argv = std::iter::once(program)
@@ -174,7 +173,7 @@ impl Guest {
         }
     }
 
-    /// Ends it, by force where it still runs; its last words.
+    /// Ends it, by force where it still runs; returns the last lines of its console.
     pub fn end(mut self, lines: usize) -> Vec<String> {
         self.kill();
         self.console.last(lines)
@@ -197,7 +196,7 @@ impl Drop for Guest {
     }
 }
 
-/// How a guest ended, in words.
+/// How a guest ended, as text.
 pub fn ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with status {code}"),

@@ -1,10 +1,10 @@
 //! A guest of User-mode Linux in virtual time: its clock and its disks are sockets in a directory
 //! of ours, and nothing that differs each time reaches it.
 //!
-//! Not even a path does. The kernel mixes its command line into what it draws random numbers from
-//! (`random_init_early`), and file systems draw where they put things: the same guest in another
-//! directory would place its files otherwise. So whatever it is told, it is told as seen from the
-//! directory it is started in.
+//! Paths matter too. The kernel mixes its command line into its random numbers
+//! (`random_init_early`), and file systems place data by these. The same guest in another directory
+//! would place its files differently. So all arguments are relative to the directory in which it
+//! starts.
 
 use super::determinism::make_deterministic;
 use super::machine::{MOST_DISKS, Machine};
@@ -36,10 +36,10 @@ const HERE: &str = "/proc/self/cwd";
 /// The number of the line in it: that of the descriptor here differs.
 const LINE: i32 = 200;
 
-/// Where its programs lie: the path of a user differs.
+/// The search path; that of a user would differ.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What a kernel has to be built with, as it tells itself.
+/// The build option that the kernel must list.
 const ABILITIES: [&str; 3] = [
     "CONFIG_UML_TIME_TRAVEL_SUPPORT=y",
     "CONFIG_VIRTIO_UML=y",
@@ -69,8 +69,8 @@ fn able(machine: &Machine) -> Result<&Uml, GuestError> {
     })
 }
 
-/// Starts a guest whose calendar, disks and task lie in `scratch`, and opens the line on which it
-/// tells what happens. It dies with the thread that started it.
+/// Starts a guest whose calendar, disks and task are in `scratch`, and opens the line for its
+/// messages. It dies with the thread that started it.
 pub fn start(
     machine: &Machine,
     (memory, disks): (Bytes, usize),
@@ -116,7 +116,7 @@ fn words(uml: &Uml, memory: Bytes, disks: usize) -> Vec<String> {
         "rootfstype=hostfs",
         "rootflags=/",
         "ro",
-        // A guest that panics ends at once, and says why.
+        // A guest that panics ends at once, and prints why.
         "panic=-1",
         "con=null",
         "con0=null,fd:1",
@@ -141,7 +141,7 @@ fn words(uml: &Uml, memory: Bytes, disks: usize) -> Vec<String> {
     words
 }
 
-/// Leaves one descriptor open in the program, by the number that it is told.
+/// Leaves one descriptor open in the program, under the given number.
 fn inherit(command: &mut Command, descriptor: &OwnedFd) {
     let number = descriptor.as_raw_fd();
     let in_child = move || {

@@ -1,5 +1,5 @@
 //! User-mode Linux: the kernel is a program, its disks are files, its root is the file system of
-//! the host, and nobody has to be root.
+//! the host. It needs no privileges.
 
 use super::kernels::{self, NotVerified};
 use super::qemu::QemuError;
@@ -27,7 +27,7 @@ const PACKAGE: &str = "user-mode-linux";
 /// Where the package puts the modules of its kernel.
 const MODULES_FOLDER: &str = "/usr/lib/uml/modules";
 
-/// Where the memory of a guest lies best: it is a file, and this one is in memory itself.
+/// The preferred directory of guest memory: a file in a memory file system.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Why a guest could not be started.
@@ -68,7 +68,7 @@ pub enum GuestError {
         /// Why not.
         why: String,
     },
-    /// The program did not tell its version.
+    /// The program did not print its version.
     #[error("`{} --version` {what}", kernel.display())]
     NoVersion {
         /// The program.
@@ -214,7 +214,7 @@ impl Uml {
         })
     }
 
-    /// What of these options, as a kernel tells its own, it lacks.
+    /// The options among these that a kernel lacks, by its own list.
     pub(super) fn lacks<'a>(&self, options: &[&'a str]) -> Vec<&'a str> {
         let reported = self
             .executes()
@@ -222,7 +222,7 @@ impl Uml {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output();
-        // What does not tell is not known to have any.
+        // A kernel without a list counts as having none.
         let reported = reported.map(|reported| reported.stdout).unwrap_or_default();
         let reported = String::from_utf8_lossy(&reported);
         let has = |option: &str| reported.lines().any(|line| line.trim() == option);
@@ -270,7 +270,7 @@ impl Uml {
             "rootfstype=hostfs".to_owned(),
             "rootflags=/".to_owned(),
             "ro".to_owned(),
-            // A guest that panics ends at once, and says why.
+            // A guest that panics ends at once, and prints why.
             "panic=-1".to_owned(),
             "con=null".to_owned(),
             format!("con0={console}"),

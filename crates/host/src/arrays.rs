@@ -1,5 +1,5 @@
-//! Arrays of devices that the kernel's md driver joins: guarded, and stopped by system call. How
-//! they are made is a recipe's to say.
+//! Arrays that the kernel's md driver makes of several devices: guards that stop the array by
+//! system call. The recipes define the commands that create them.
 
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use rustix::fs::{Mode, OFlags, open};
@@ -8,7 +8,7 @@ use rustix::ioctl::{NoArg, Opcode, ioctl};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// `STOP_ARRAY` of md: it lets go of its devices.
+/// `STOP_ARRAY` of md: it releases the member devices.
 const STOP_ARRAY: Opcode = 0x932;
 
 /// An array that is about to be made, or was; stopped on drop.
@@ -85,7 +85,7 @@ fn stop(device: &Path) -> io::Result<bool> {
     }
 }
 
-/// Undoes what stands in the journal of a dead process.
+/// Stops an array that a dead process recorded in its journal.
 pub(crate) fn clean_up(device: &Path) -> Undo {
     match stop(device) {
         Ok(true) => Undo::Done,

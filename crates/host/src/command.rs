@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// How much of each output is kept: its end.
 const KEPT: usize = 64 << 10;
 
-/// How often a wish to stop is looked for while a program is silent.
+/// How often cancellation is checked while a program prints nothing.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a program has between SIGTERM and SIGKILL.
@@ -45,11 +45,11 @@ pub struct Finished {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// There is no such program.
-    #[error("program `{program}` is not on the path ({path}); `fsdyno doctor` tells its package")]
+    #[error("program `{program}` is not on the path ({path}); `fsdyno doctor` names its package")]
     NotFound {
         /// The program.
         program: String,
-        /// Where it was looked for.
+        /// The search path.
         path: String,
     },
     /// It could not be started or watched.
@@ -61,7 +61,7 @@ pub enum CommandError {
         #[source]
         cause: io::Error,
     },
-    /// It was killed because fsdyno was asked to stop.
+    /// It was killed because the user cancelled.
     #[error("`{command}` was stopped on request")]
     Stopped {
         /// The whole command line.
@@ -75,7 +75,7 @@ impl Finished {
         self.status == Some(0)
     }
 
-    /// One message for a run that did not succeed: the command, how it ended, its last words.
+    /// One message for a run that failed: the command, how it ended, its last output.
     pub fn failure(&self, argv: &[String]) -> String {
         let end = match (self.status, self.signal) {
             (Some(status), _) => format!("ended with status {status}"),
@@ -86,17 +86,16 @@ impl Finished {
             .into_iter()
             .map(|text| last_lines(text, 5))
             .find(|lines| !lines.is_empty())
-            .unwrap_or_else(|| "it said nothing".to_owned());
+            .unwrap_or_else(|| "it printed nothing".to_owned());
         format!("`{}` {end}: {words}", shell_line(argv))
     }
 }
 
 /// Runs a program to its end. A status other than 0 is no error here.
 ///
-/// Standard input is empty, the locale is `C`, the system directories are on the path. The
-/// program leads its own process group, so that Ctrl-C in a terminal reaches only fsdyno, and it
-/// is killed by the kernel when fsdyno dies. On a wish to stop the group gets SIGTERM, then
-/// SIGKILL.
+/// Standard input is empty, the locale is `C`, the system directories are on the path. The program
+/// leads its own process group, so that Ctrl-C in a terminal reaches only fsdyno. The kernel kills
+/// it when fsdyno dies. On cancellation the group gets SIGTERM, then SIGKILL.
 pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError> {
     let spawn_error = |cause| CommandError::Spawn {
         command: shell_line(argv),
@@ -122,7 +121,7 @@ pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    // A step of ours, and of nobody else who inherits the variable.
+    // The variable is set for our own steps and removed for all other programs.
     if executable(program) == OWN_EXECUTABLE {
         command.env(STEP_OF, std::process::id().to_string());
     } else {
@@ -168,8 +167,8 @@ pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError
 /// Whether this process is fsdyno itself, and not a program that is built with its parts.
 static IS_FSDYNO: AtomicBool = AtomicBool::new(false);
 
-/// Said once by fsdyno's `main`: from now on the program [`OURSELVES`] is this one, whatever is on the
-/// path, and whatever became of its file since it was started.
+/// Called once by fsdyno's `main`. From then on the program [`OURSELVES`] is this executable, even
+/// if the path has another or the file was replaced.
 pub fn this_is_fsdyno() {
     IS_FSDYNO.store(true, Ordering::Relaxed);
 }
@@ -182,7 +181,7 @@ fn executable(program: &str) -> &str {
     program
 }
 
-/// This program, whatever became of its file.
+/// This executable, even if its file was replaced.
 const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
 /// The variable in which [`run`] names its process to the steps that are fsdyno itself.
@@ -208,7 +207,7 @@ pub fn is_step_of_fsdyno() -> bool {
 
 /// Whether a program is to be seen at all, with or without permission to run it.
 fn exists(program: &str, path: &OsStr) -> bool {
-    // A name with a slash in it is not looked for on the path; joined, an absolute one stands.
+    // A name that contains a slash is not searched on the path.
     program.contains('/') || std::env::split_paths(path).any(|dir| dir.join(program).exists())
 }
 
@@ -239,7 +238,7 @@ struct Outputs {
 struct Tail(VecDeque<u8>);
 
 impl Tail {
-    /// Reads once from a stream that has something to say; `false` at its end.
+    /// Reads once from a stream that is ready; `false` at its end.
     fn read_from(&mut self, stream: &mut impl Read) -> io::Result<bool> {
         let mut buffer = [0; 16 << 10];
         let length = match stream.read(&mut buffer) {
@@ -257,7 +256,7 @@ impl Tail {
     }
 }
 
-/// Reads what the program says until it has ended; nothing where a wish to stop came first.
+/// Reads the output of the program until it ends; none where it was cancelled before.
 ///
 /// Ends with the program itself, not with its outputs: a daemon it left behind may hold them.
 fn watch(
@@ -315,7 +314,7 @@ fn read_ready(tail: &mut Tail, stream: Option<&mut impl Read>) -> io::Result<boo
     stream.map_or(Ok(false), |stream| tail.read_from(stream))
 }
 
-/// Ends the group of a program: asks first, then kills, and reaps it.
+/// Ends the process group of a program with SIGTERM, then SIGKILL, and reaps it.
 pub fn end_group(child: &mut Child) {
     let group = pid_of(child);
     let _ = kill_process_group(group, Signal::TERM);
@@ -332,7 +331,7 @@ fn pid_of(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// The last lines of a text that say something, on one line.
+/// The last non-empty lines of a text, on one line.
 pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text
         .lines()

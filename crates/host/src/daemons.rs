@@ -2,9 +2,9 @@
 //! shared with other runs, ended by the last of them. One that the user started is used and left
 //! alone.
 //!
-//! What this can end: the process whose number stands in the file that [`Daemon`] names, if nobody
-//! else could have written that file, the process is one of the effective user, and its command line
-//! names the file as well.
+//! What this can end: the process whose number is in the PID file of [`Daemon`], if no other user
+//! could have written that file, the process belongs to the effective user, and its command line
+//! names the file.
 
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::processes::{self, Found};
@@ -21,10 +21,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a daemon may take until it answers, or is gone.
+/// How long a daemon may take until it responds, or has ended.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A daemon that answers, kept for us.
+/// A daemon that responds and is held for this run.
 #[derive(Debug)]
 pub struct Running {
     daemon: Daemon,
@@ -37,10 +37,10 @@ pub struct Running {
 /// Why there is no daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// It would take up pools of the user's.
+    /// It would import pools of the user.
     #[error(
-        "`{program}` would take up the pools that {} lists, which are not fsdyno's: start it \
-         yourself first, and it is used as it is (or move that file away)", file.display()
+        "`{program}` would import the pools that {} lists, which are not fsdyno's. Start it \
+        yourself first and fsdyno uses it, or move that file away", file.display()
     )]
     TakesUp {
         /// The program.
@@ -48,8 +48,8 @@ pub enum DaemonError {
         /// The file.
         file: PathBuf,
     },
-    /// It did not come to answer.
-    #[error("`{program}` does not answer: {why}")]
+    /// It was started and did not respond.
+    #[error("`{program}` does not respond: {why}")]
     NoResponse {
         /// The program.
         program: String,
@@ -68,7 +68,7 @@ pub enum DaemonError {
     /// It could not be ended.
     #[error("cannot end the daemon of {}: {cause}", pid_file.display())]
     End {
-        /// Where its process number stands.
+        /// The PID file.
         pid_file: PathBuf,
         /// Why.
         #[source]
@@ -89,7 +89,7 @@ impl DaemonError {
 }
 
 impl Running {
-    /// Sees to it that something answers.
+    /// Starts the daemon unless it responds already.
     pub fn ensure(
         daemon: &Daemon,
         journal: &Journal,
@@ -105,7 +105,7 @@ impl Running {
         loop {
             locked(&lock, FlockOperation::LockShared)?;
             if answers(daemon, stop) {
-                // Nobody ends it while this lock is shared.
+                // No run ends it while this lock is shared.
                 let started_by_us = || matches!(process_of(&daemon.pid_file), Ok(Some(_)));
                 if entry.is_none() && started_by_us() {
                     entry = Some(declare(daemon, journal)?);
@@ -135,7 +135,7 @@ impl Running {
         }
     }
 
-    /// Ends it, where fsdyno started it and nobody else uses it.
+    /// Ends it, if fsdyno started it and no other run uses it.
     pub fn end(mut self) -> Result<(), DaemonError> {
         self.finish()
     }
@@ -163,7 +163,7 @@ impl Drop for Running {
     }
 }
 
-/// Writes down that a daemon of ours is used: the last of those who do ends it.
+/// Declares in the journal that our daemon is in use; the last run that uses it ends it.
 fn declare(daemon: &Daemon, journal: &Journal) -> Result<Entry, JournalError> {
     journal.declare(Resource::Daemon {
         pid_file: daemon.pid_file.clone(),
@@ -180,7 +180,7 @@ fn open_lock(place: &Path) -> io::Result<File> {
     open_trusted(place, Access::Create).map_err(io::Error::other)
 }
 
-/// The pools that are held, as it prints them; none where nothing answers.
+/// The imported pools, as the daemon prints them; none where it does not respond.
 fn pools(daemon: &Daemon, stop: &CancelToken) -> Option<String> {
     let finished = command::run(&daemon.pools, stop).ok()?;
     finished.success().then_some(finished.stdout)
@@ -190,13 +190,13 @@ fn answers(daemon: &Daemon, stop: &CancelToken) -> bool {
     pools(daemon, stop).is_some()
 }
 
-/// Whether the kernel has what does its work, and answers once that is loaded.
+/// Whether the kernel module that replaces the daemon responds after it was loaded.
 fn loaded(daemon: &Daemon, stop: &CancelToken) -> bool {
     let reported = command::run(&daemon.load, stop);
     reported.is_ok_and(|reported| reported.success()) && answers(daemon, stop)
 }
 
-/// Starts it, and waits until it answers.
+/// Starts it, and waits until it responds.
 fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
     let program = daemon.argv.first().cloned().unwrap_or_default();
     let no_response = |why: String| DaemonError::NoResponse {
@@ -216,10 +216,10 @@ fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
     )))?;
     // Of one that died.
     end_of(&daemon.pid_file).map_err(DaemonError::work_dir(format!(
-        "end what {} tells of",
+        "end the daemon of {}",
         daemon.pid_file.display()
     )))?;
-    // Its device appears with the module. Where it cannot be had, the daemon says so.
+    // The device node appears with the module. If the module is missing, the daemon reports it.
     probe::load_filesystem(&daemon.mounts_by);
     let timeout = Instant::now() + TIMEOUT;
     // Not as a child of ours: where we are the first process of a guest, a daemon takes its birth
@@ -241,7 +241,7 @@ fn start(daemon: &Daemon, stop: &CancelToken) -> Result<(), DaemonError> {
     Ok(())
 }
 
-/// In a guest, whose root is the host's: the pools that file tells of are those of the host.
+/// In a guest, whose root is the host's, hides the host's list of pools.
 fn hide(file: &Path) -> Result<(), DaemonError> {
     let Some(directory) = file.parent().filter(|_| file.exists()) else {
         return Ok(());
@@ -253,7 +253,7 @@ fn hide(file: &Path) -> Result<(), DaemonError> {
     ))
 }
 
-/// The daemon whose number stands in that file.
+/// The daemon whose number is in the PID file.
 fn process_of(pid_file: &Path) -> Result<Option<Found>, Untrusted> {
     let mut file = match open_trusted(pid_file, Access::Read) {
         Err(error) if error.is_missing() => return Ok(None),
@@ -271,8 +271,8 @@ fn process_of(pid_file: &Path) -> Result<Option<Found>, Untrusted> {
     }))
 }
 
-/// Ends the daemon of that file, and removes the file; whether there was one. It holds nothing any
-/// more: asked kindly, it would wait for its threads for seconds.
+/// Ends the daemon of a PID file and removes the file; returns whether there was one. It holds no
+/// pool any more. SIGTERM would wait seconds for its threads.
 fn end_of(pid_file: &Path) -> io::Result<bool> {
     let process_of = || process_of(pid_file).map_err(io::Error::other);
     let found = process_of()?;
@@ -292,7 +292,7 @@ fn end_of(pid_file: &Path) -> io::Result<bool> {
     }
 }
 
-/// Undoes what stands in the journal of a dead process, unless others use it.
+/// Ends a daemon that a dead process recorded, unless other runs use it.
 pub(crate) fn clean_up(pid_file: &Path) -> Undo {
     let place = pid_file.with_extension("lock");
     let ended = open_lock(&place).and_then(|lock| {

@@ -1,11 +1,11 @@
-//! A model disk as a file: a FUSE file system of one file, served by a process of ours, for a loop
-//! device to lie on.
+//! A model disk as a file: a FUSE file system with one file, served by a separate process of
+//! fsdyno, under a loop device.
 //!
-//! It is a process of its own because of how such a thing dies. The kernel answers what nobody
-//! answers once the last descriptor of `/dev/fuse` is closed; a thread that waits for the disk keeps
-//! those of its process open, so that a server in the same process would be waited for without end.
-//! The server ends when it is unmounted, or when the line to it is closed, which is when no thread of
-//! ours is left.
+//! It is a separate process because of how a FUSE server dies. The kernel fails pending requests
+//! once the last descriptor of `/dev/fuse` is closed. A thread that waits for the disk keeps the
+//! descriptors of its process open, so a server in the same process would never be released. The
+//! server ends when it is unmounted or when its line is closed, which happens when all our threads
+//! have ended.
 
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
 use crate::mounts::{self, MountError, Mounted};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// The words of the program that serves; behind them stands the file.
+/// The arguments of the server; the file follows.
 pub const SERVER_ARGS: [&str; 2] = ["disk", "behind"];
 
 /// How long a server may take to end once nothing is mounted.
@@ -33,7 +33,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct ServedDisk {
     file: PathBuf,
-    // The mount goes before the process that answers it.
+    // The mount is dropped before the server process.
     mounted: Option<Mounted>,
     /// Until it is mounted.
     device: Option<OwnedFd>,
@@ -78,13 +78,14 @@ impl ServedDisk {
         let device = open("/dev/fuse", flags, Mode::empty())
             .map_err(|errno| ServedError::Device(errno.into()))?;
         let mut options = OpenOptions::new();
-        // It goes with the directory it lies in.
+        // It is removed with its directory.
         options.write(true).create_new(true).mode(0o600);
         let place = options.open(file);
         place.map_err(made(format!("make {}", file.display())))?;
         let (ours, theirs) = UnixStream::pair().map_err(made("make a line".to_owned()))?;
         let of_server = device.try_clone();
-        let of_server = of_server.map_err(made("hand over /dev/fuse".to_owned()))?;
+        let of_server =
+            of_server.map_err(made("duplicate the descriptor of /dev/fuse".to_owned()))?;
         let mut command = Command::new(program);
         command
             .args(SERVER_ARGS)
@@ -151,7 +152,7 @@ impl ServedDisk {
         })
     }
 
-    /// Unmounts it. Then the server has told all, and ends; by force where it does not.
+    /// Unmounts it. The server then reports and ends; it is killed where it does not.
     pub fn end(mut self) -> Result<(), ServedError> {
         if let Some(mounted) = self.mounted.take() {
             mounted.unmount()?;
@@ -176,7 +177,7 @@ impl Drop for ServedDisk {
     fn drop(&mut self) {
         let unmounted = self.mounted.is_none();
         drop(self.mounted.take());
-        // A server that is still mounted somewhere would wait for those who use it.
+        // A server that is still mounted elsewhere would wait for its users.
         if !unmounted || self.ended_within(EXIT_TIMEOUT).is_none() {
             let _ = self.server.kill();
             let _ = self.server.wait();
@@ -188,8 +189,8 @@ impl Drop for ServedDisk {
     }
 }
 
-/// Has the kernel take this process for one that others write back through: it is not held up by what
-/// they have dirtied, and asks for memory without waiting for them (prctl(2), `PR_SET_IO_FLUSHER`).
+/// Marks this process as one that writes back for others (prctl(2), `PR_SET_IO_FLUSHER`): it is not
+/// throttled by dirty pages and allocates memory without waiting for write-back.
 pub fn become_io_flusher() -> io::Result<()> {
     const PR_SET_IO_FLUSHER: libc::c_int = 57;
     let (yes, none) = (1 as libc::c_ulong, 0 as libc::c_ulong);
@@ -200,8 +201,8 @@ pub fn become_io_flusher() -> io::Result<()> {
     }
 }
 
-/// Ends the server of a file that a dead process has left. What is still asked of it is answered
-/// with errors by the kernel, so that nobody waits for it any more.
+/// Ends the server of a file that a dead process left. The kernel fails its pending requests, so
+/// that no process waits for them.
 pub(crate) fn end_left_behind(file: &Path) -> Undo {
     let words = SERVER_ARGS.map(OsString::from);
     let ours = |line: &[u8]| {

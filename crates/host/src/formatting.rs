@@ -1,5 +1,5 @@
-//! The file or block device that a user names to be formatted or checked by fsdyno itself: opened
-//! here, after it is sure that nobody uses it. What is written to it is not decided here.
+//! Opens the file or block device that the user names for fsdyno's own mkfs or check, after proving
+//! that it is not in use.
 
 use crate::loops;
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fstat, fsync, open};
@@ -21,7 +21,7 @@ pub enum OpenError {
         /// What it is.
         what: &'static str,
     },
-    /// Somebody uses it.
+    /// It is in use.
     #[error("{} is in use: {by}; unmount or detach it first", path.display())]
     InUse {
         /// What was named.
@@ -50,7 +50,7 @@ pub enum Purpose {
     Read,
 }
 
-/// Opens a block device or a file that nobody uses, and tells its size in bytes.
+/// Opens a block device or a file that is not in use, and returns its size in bytes.
 ///
 /// A device is opened exclusively, which the kernel refuses where it, its disk or one of its
 /// partitions is mounted or belongs to something that is made of it. A file is refused while it backs
@@ -63,7 +63,7 @@ pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenErr
             way_out,
         }
     };
-    // By its real path, so that what is looked at is what is opened.
+    // By its real path, so that the checked file is the opened one.
     let real = path.canonicalize().map_err(refused(
         "; it has to exist, with its size (truncate -s SIZE FILE)",
     ))?;
@@ -121,9 +121,9 @@ pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenErr
     Ok((file, bytes))
 }
 
-/// Lets the cache of a device go. Files are cached by their own, past it: while somebody else has the
-/// device open (a guard that keeps its lock), what its cache has of their blocks is what was there
-/// before them.
+/// Drops the buffer cache of a device. File systems cache their files separately. While another
+/// process has the device open (a guard that holds its lock), the cache keeps the old contents of
+/// blocks.
 fn forget_cache(device: impl AsFd) -> rustix::io::Result<()> {
     /// `BLKFLSBUF` of `linux/fs.h`.
     const FLUSH_BUFFERS: Opcode = 0x1261;

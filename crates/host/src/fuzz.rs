@@ -1,4 +1,4 @@
-//! What the fuzz targets need of this crate and nobody else does.
+//! Entry points for the fuzz targets.
 
 use crate::guard::{identity, signatures};
 use crate::journal::Resource;
@@ -25,7 +25,7 @@ pub fn read_mounts(text: &[u8]) -> usize {
     table::parse(text).len()
 }
 
-/// Reads the serial number that a device tells of itself.
+/// Parses the serial number that a device reports.
 pub fn read_serial(page: &[u8]) -> Option<String> {
     identity::unit_serial(page)
 }
@@ -38,12 +38,12 @@ pub fn read_console(printed: &[u8]) -> Vec<String> {
     kept.into_inner().unwrap_or_default().into()
 }
 
-/// What a journal says still has to be undone.
+/// The resources that a journal records and that are not removed yet.
 pub fn read_journal(journal: &[u8]) -> Vec<(u64, Resource)> {
     standing(journal)
 }
 
-/// The lines of a journal that says so.
+/// The lines of a journal with these resources.
 pub fn journal_of(things: &[(u64, Resource)]) -> String {
     let lines = things.iter().cloned();
     lines

@@ -139,7 +139,7 @@ impl Scratch {
     }
 }
 
-/// Copies what is not a hole to the same place in another file.
+/// Copies all data extents to the same offsets of another file.
 fn copy_data(from: &File, to: &File) -> io::Result<()> {
     let mut end = 0;
     loop {
@@ -183,7 +183,7 @@ impl Made {
             cause,
         };
         let path = absolute(path).map_err(refused)?;
-        // Before it is declared: what the user has there must never stand in the journal.
+        // Before it is declared: a file of the user must never be in the journal.
         if std::fs::symlink_metadata(&path).is_ok() {
             return Err(ImageError::Exists { path });
         }

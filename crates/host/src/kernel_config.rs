@@ -1,4 +1,4 @@
-//! What the running kernel was built with, where it tells.
+//! The configuration of the running kernel, where it is readable.
 
 use flate2::read::GzDecoder;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ pub(crate) fn has_option(option: &str, release: &str) -> Result<(), String> {
     let Some((place, text)) = places.iter().find_map(|place| Some((place, read(place)?))) else {
         let places = places.map(|place| place.display().to_string()).join(", ");
         return Err(format!(
-            "what this kernel was built with is not known (none of {places} can be read)"
+            "the configuration of this kernel is not known (none of {places} can be read)"
         ));
     };
     if is_set(&text, option) {

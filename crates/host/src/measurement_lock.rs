@@ -141,7 +141,7 @@ fn stream() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-/// Who listens there; unknown where it does not answer.
+/// The process that holds the socket; unknown where it does not respond.
 fn holder(address: &SocketAddrUnix) -> Holder {
     let peer = stream().and_then(|socket| {
         connect(&socket, address)?;
@@ -150,7 +150,7 @@ fn holder(address: &SocketAddrUnix) -> Holder {
     peer.map_or_else(
         |_| Holder::default(),
         |peer| Holder {
-            // Zero stands for a process of another PID namespace.
+            // Zero means a process of another PID namespace.
             pid: u32::try_from(peer.pid.as_raw_pid())
                 .ok()
                 .filter(|pid| *pid > 0),
@@ -159,7 +159,7 @@ fn holder(address: &SocketAddrUnix) -> Holder {
     )
 }
 
-/// Whether this process was started, by whatever steps, by that one.
+/// Whether this process is a descendant of that one.
 fn is_ancestor(pid: u32) -> bool {
     let mut at = getppid().map(|parent| parent.as_raw_pid().unsigned_abs());
     while let Some(number) = at.filter(|number| *number > 1) {
@@ -250,7 +250,7 @@ mod tests {
             shown.contains(&begins) && shown.contains(" ago)"),
             "{shown}"
         );
-        // Whoever waits sees the wish to stop.
+        // The waiting process notices cancellation.
         let mut announced = 0;
         let token = stop.clone();
         let waited = take_named(

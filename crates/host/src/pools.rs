@@ -1,5 +1,5 @@
-//! Pools: devices that programs hold and mount. A [`HeldPool`] is a guard: released on drop, in the
-//! journal before it exists. Which programs these are is a recipe's to say.
+//! Pools: devices that programs of a file system hold and mount. A [`HeldPool`] is a guard:
+//! released on drop, in the journal before it exists. The recipes define the programs.
 
 use crate::command::{self, Finished};
 use crate::journal::{Entry, Journal, JournalError, Resource, Undo};
@@ -9,15 +9,15 @@ use fsdyno_model::{CancelToken, Pool};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a release is tried again while somebody uses what is mounted.
+/// How long a release is retried while the pool is in use.
 const BUSY_BOUND: Duration = Duration::from_secs(10);
 
 /// The pause before the first attempt to release a pool.
 ///
-/// zfs-fuse answers a request before the thread that serves it has finished. To unmount, another
+/// zfs-fuse completes a request before the thread that serves it has finished. To unmount, another
 /// thread calls `sync(2)` in a loop until no file is in use (`zfsfuse_destroy`). In virtual time no
-/// timer interrupts that loop, and a thread that has called `sched_yield(2)` runs only when no other
-/// thread can. So the daemon must be idle before: during the pause its threads finish.
+/// timer interrupts that loop, and a thread that has called `sched_yield(2)` runs only when no
+/// other thread can. So the daemon must be idle before: during the pause its threads finish.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A pool that is about to be held, or is.
@@ -32,7 +32,7 @@ pub struct HeldPool {
 /// Why a pool cannot be held or released.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// Its programs cannot be told where to mount it.
+    /// Its programs do not accept a mount point.
     #[error("cannot mount a pool at {}: its programs take only names that are text; choose \
         another directory with --work-dir", target.display())]
     Name {
@@ -59,7 +59,7 @@ impl HeldPool {
             return Err(PoolError::Name { target });
         }
         let target = mounts::free_target(&pool.target)?;
-        // What is mounted by a daemon that has died is held by nobody, and stays.
+        // A mount of a daemon that has died is held by no process, and stays.
         let mounted = journal.declare(Resource::Mount {
             target: target.clone(),
         })?;
@@ -79,8 +79,8 @@ impl HeldPool {
         &self.pool
     }
 
-    /// Releases it, and tries again for some seconds while somebody uses it. Nothing comes back
-    /// where it never came to be held.
+    /// Releases it, and retries for some seconds while it is in use. Returns none where it was
+    /// never held.
     pub fn release(mut self) -> Result<Option<Finished>, PoolError> {
         let finished = if is_held(&self.pool.held)? {
             Some(release(&self.pool.release, &self.pool.target)?)
@@ -107,7 +107,7 @@ impl Drop for HeldPool {
         if self.held.is_none() {
             return;
         }
-        // What cannot be let go of stays in the journal.
+        // A pool that cannot be released stays in the journal.
         if !matches!(clean_up(&self.pool), Undo::Failed(_))
             && !matches!(mounts::unmount_all(&self.pool.target), Undo::Failed(_))
         {
@@ -116,7 +116,7 @@ impl Drop for HeldPool {
     }
 }
 
-/// Releases a pool. Whether fsdyno is to stop is not asked: this is how it stops.
+/// Releases a pool. Cancellation is not checked: this is part of stopping.
 fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
     let timeout = Instant::now() + BUSY_BOUND;
     let mut pause = PAUSE;
@@ -142,14 +142,14 @@ fn release(argv: &[String], target: &Path) -> Result<Finished, PoolError> {
     }
 }
 
-/// Whether it is held. Where a daemon has died, nothing answers, and nothing is.
+/// Whether it is held. A dead daemon does not respond and holds nothing.
 fn is_held(argv: &[String]) -> Result<bool, PoolError> {
     command::run(argv, &CancelToken::new())
         .map(|finished| finished.success())
         .map_err(|error| PoolError::Release(error.to_string()))
 }
 
-/// Undoes what stands in the journal of a dead process.
+/// Releases a pool that a dead process recorded.
 pub(crate) fn clean_up(pool: &Pool) -> Undo {
     let released = is_held(&pool.held).and_then(|is_held| {
         if is_held {

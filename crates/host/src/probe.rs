@@ -1,6 +1,6 @@
-//! Whether a [`Need`] is met here: privileges, programs, file systems of the kernel, loop devices.
-//! It looks, and changes nothing (asking the kernel for a file system may load its module, as
-//! mounting would). What to do about a missing thing is said by [`Need::remedy`].
+//! Probes whether a [`Need`] is met on this machine: privileges, programs, file systems of the
+//! kernel, loop devices. It changes nothing, except that a query for a file system may load its
+//! module, as mounting would. [`Need::remedy`] names what to do.
 
 use crate::kernel_config;
 use fsdyno_model::search_path::{self, SYSTEM_DIRECTORIES};
@@ -15,7 +15,7 @@ use std::{env, fs};
 /// The environment variable that names the folder of kernel modules, set in guests.
 pub const MODULES: &str = "FSDYNO_MODULES";
 
-/// Whether `need` is met, and if not what was looked for, and where.
+/// Whether `need` is met, and if not what was searched for, and where.
 pub fn probe(need: &Need) -> Availability {
     let found = match need {
         Need::Root => root(),
@@ -67,7 +67,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
         .find(|path| runs(path))
 }
 
-/// Where programs are looked for, and where those we start look for others.
+/// The directories in which programs are searched, also by the programs we start.
 pub fn search_path() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     search_path::search_path(&path, !fsdyno_files::places::from_environment())
@@ -109,15 +109,15 @@ fn filesystem(name: &str) -> Result<(), String> {
         Ok(()) => return Ok(()),
         Err(missing) => missing,
     };
-    // In a container the modules may lie outside of what is seen here: ask the kernel itself,
-    // which loads them with its own eyes. Without privileges this is refused, and tells nothing.
+    // In a container the modules may be outside of the visible files: query the kernel, which loads
+    // them itself. Without privileges this is refused and proves nothing.
     if load_filesystem(name) {
         return Ok(());
     }
     Err(format!("not in /proc/filesystems, and {missing}"))
 }
 
-/// Asks the kernel for a file system, which it loads where it is a module; whether it has it.
+/// Makes the kernel load a file system where it is a module; returns whether it has it.
 pub(crate) fn load_filesystem(name: &str) -> bool {
     fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC).is_ok()
 }
@@ -125,8 +125,8 @@ pub(crate) fn load_filesystem(name: &str) -> bool {
 /// Whether the kernel has a module, built in, loaded, or to be loaded.
 fn module(name: &str) -> Result<(), String> {
     let known = Path::new("/sys/module").join(name.replace('-', "_"));
-    // One that is built in and takes no parameters shows nowhere there. Those that join devices
-    // tell themselves.
+    // A built-in module without parameters is not listed there. Drivers of arrays are listed in
+    // mdstat.
     let joining = fs::read_to_string("/proc/mdstat").unwrap_or_default();
     if known.is_dir() || is_personality(&joining, name) {
         return Ok(());
@@ -161,8 +161,8 @@ fn loop_devices() -> Result<(), String> {
     match rustix::fs::open(CONTROL, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         Ok(_) => Ok(()),
         Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => loadable("loop", "char-major-10-237")
-            .map_err(|missing| format!("{CONTROL} does not answer, and {missing}")),
-        // Loading the module, the way out told with it, would not help here.
+            .map_err(|missing| format!("{CONTROL} does not open, and {missing}")),
+        // The usual remedy, loading the module, would not help here.
         Err(error @ (Errno::ACCESS | Errno::PERM)) => {
             Err(format!("{CONTROL}: {error}: only root may attach them"))
         }
@@ -170,7 +170,7 @@ fn loop_devices() -> Result<(), String> {
     }
 }
 
-/// Whether the module `name`, or one that answers to `alias`, is built in or can be loaded.
+/// Whether the module `name`, or one with the alias `alias`, is built in or can be loaded.
 fn loadable(name: &str, alias: &str) -> Result<(), String> {
     let folder = match env::var_os(MODULES) {
         Some(folder) => PathBuf::from(folder),

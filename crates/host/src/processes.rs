@@ -1,7 +1,7 @@
 //! Processes that are ended because a file or a journal leads to them, found by their command line.
 //!
-//! A process is held by a descriptor (`pidfd_open`(2)) before it is looked at, so that its number cannot
-//! become that of another one between the check and the signal. It must belong to the effective user.
+//! A process is held by a descriptor (`pidfd_open`(2)) before it is checked, so that its number
+//! cannot be reused between the check and the signal. It must belong to the effective user.
 
 use rustix::io::Errno;
 use rustix::process::{

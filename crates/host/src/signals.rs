@@ -1,11 +1,11 @@
-//! Signals that ask to stop, turned into a [`CancelToken`] that every loop and wait looks at.
+//! Signals that cancel, turned into a [`CancelToken`] that every loop and wait checks.
 //!
 //! Interrupt, terminate and hang-up only set the flag, however often they come: a run then ends
 //! in order, with everything undone. Who will not wait has quit (`Ctrl-\`) and kill, which are
 //! left alone; the clean-up journal serves what they leave behind.
 //!
-//! A signal that was ignored when the program began stays ignored, as its starter wanted: `nohup`
-//! ignores the hang-up, and shells the interrupt for what they start in the background.
+//! A signal that was ignored when the program started stays ignored: `nohup` ignores the hang-up,
+//! and shells ignore the interrupt for background jobs.
 //!
 //! A broken pipe is left ignored, as the Rust runtime sets it: a reader of our output that goes
 //! away must not kill a run that has devices mounted. Writers see `EPIPE` instead; children get the
@@ -22,7 +22,7 @@ use std::{fmt, fs, io};
 #[derive(Debug, Clone)]
 pub struct Signals(Arc<AtomicUsize>);
 
-/// A signal that asks to stop.
+/// A signal that cancels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// `Ctrl-C`.
@@ -42,7 +42,8 @@ pub fn install(stop: &CancelToken) -> io::Result<Signals> {
         if is_in(ignored, number) {
             continue;
         }
-        // Actions run in the order of their registration: number and user stand before the wish.
+        // Actions run in the order of their registration: number and user are stored before the
+        // token is set.
         let value = usize::try_from(number).unwrap_or_default();
         flag::register_usize(number, Arc::clone(&last), value)?;
         for flag in stop.flags() {

@@ -1,5 +1,5 @@
-//! Block devices as `/sys` shows them: whole disks, partitions, what lies above and below. Only
-//! reading; nothing here opens a device.
+//! Block devices in `/sys`: whole disks, partitions, holders and slaves. Reads only; no device is
+//! opened.
 
 use crate::mounts::table::parse_number;
 use std::ffi::OsString;
@@ -113,7 +113,7 @@ impl Block {
         self.whole().ok()?.attribute(name)
     }
 
-    /// Its size in bytes; `/sys` counts in sectors of 512 whatever the device's own.
+    /// Its size in bytes; `/sys` counts in sectors of 512 bytes for every device.
     pub fn size_bytes(&self) -> u64 {
         self.sectors("size") * 512
     }

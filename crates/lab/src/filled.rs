@@ -3,7 +3,7 @@
 
 use fsdyno_model::{Bytes, Contender, FilesystemKind};
 
-/// The highest utilisation asked of any contender, in tenths of a percent.
+/// The highest utilisation of any contender, in tenths of a percent.
 pub(crate) fn fullest(contenders: &[Contender]) -> u32 {
     let fills = contenders.iter().filter_map(|c| c.state.fill_permille);
     fills.max().unwrap_or(0)
@@ -27,7 +27,7 @@ pub(crate) fn left_on(device: Bytes, permille: u32) -> Bytes {
     Bytes(u64::try_from(left).unwrap_or(u64::MAX))
 }
 
-/// What filling the image files of a contender writes to the place where they lie.
+/// The bytes that filling the image files of a contender writes.
 pub(crate) fn written_by(contender: &Contender, image: Bytes) -> Bytes {
     let permille = contender.state.fill_permille.unwrap_or(0);
     let on_blocks = fsdyno_recipes::find(&contender.filesystem)
@@ -35,7 +35,7 @@ pub(crate) fn written_by(contender: &Contender, image: Bytes) -> Bytes {
     if permille == 0 || !on_blocks {
         return Bytes(0);
     }
-    // A churn leaves behind, beside what stands, what it has deleted: image files do not shrink.
+    // Image files do not shrink: files that a churn deleted still take space.
     let part = if contender.state.age > 0 || contender.state.fragmented {
         1000
     } else {

@@ -1,4 +1,4 @@
-//! What the fuzz targets need of this crate and nobody else does.
+//! Entry points for the fuzz targets.
 
 pub use crate::labs::ssh::fuzz::read_far;
 pub use crate::messages::{GuestMessage, Task};

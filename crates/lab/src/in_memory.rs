@@ -1,12 +1,11 @@
-//! File systems in memory that are to be filled: whether the machine has so much memory. What is
-//! written to them is taken from everybody else on it.
+//! Fills of file systems in memory: whether the machine has enough memory for them.
 
 use crate::preflight::PreflightError;
 use fsdyno_model::{Bytes, Contender, FilesystemKind, Plan};
 use fsdyno_observe::counters::{memory_available, memory_total};
 
-/// Refuses a contender whose fill, with the largest workload beside it, would take more memory
-/// than is available, or leave the workload no room.
+/// Refuses a contender whose fill and largest workload would need more memory than is available, or
+/// whose fill would leave the workload no room.
 pub(crate) fn check(plan: &Plan, need: Bytes) -> Result<(), PreflightError> {
     let Some((available, total)) = memory_available().zip(memory_total()) else {
         return Ok(());

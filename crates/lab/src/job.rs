@@ -1,4 +1,4 @@
-//! One cell with everything it refers to, looked up.
+//! One cell with all values that its indices refer to.
 
 use crate::preflight::{Preflight, Prepared};
 use fsdyno_datasets::{Dataset, DatasetError};
@@ -27,7 +27,7 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Looks up a cell of a plan that passed its preflight.
+    /// Resolves a cell of a plan that passed its preflight.
     ///
     /// # Panics
     /// Where the cell is not one of that plan, or the preflight was of another plan.
@@ -53,7 +53,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// A name for this cell alone; `tag` tells runs on one machine apart.
+    /// A name for this cell; `tag` is unique for each run on one machine.
     pub fn name(&self, tag: &str) -> String {
         format!("fsdyno-{tag}-{}", self.cell.index)
     }
@@ -68,7 +68,7 @@ impl<'a> Job<'a> {
         self.scratch(base, tag).join("mnt")
     }
 
-    /// The directory its files lie in: on the file system under test, or in the user's directory.
+    /// The work directory of its files: on the file system under test, or in the user's directory.
     pub fn ground_root(&self, base: &Path, tag: &str) -> PathBuf {
         match &self.contender.directory {
             Some(directory) => self.scratch(directory, tag),
@@ -76,7 +76,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether fragments are counted after that phase: asked for, and it writes.
+    /// Whether extents are counted after that phase: requested, and the phase writes.
     pub fn counts_fragments(&self, phase: &PhasePlan) -> bool {
         let writes = || workloads::find(&phase.kind).is_some_and(|kind| kind.writes);
         self.plan.fragments && self.touches_files() && writes()

@@ -1,6 +1,5 @@
-//! Where a cell runs. A cell follows one [`procedure`], whoever carries it out: the host lab
-//! really does it, the [`script`] of a dry run only says it. A guest has a host lab of its own
-//! inside ([`serve`]).
+//! Labs: where a cell runs. A cell follows one [`procedure`] with different executors: the host lab
+//! performs it, the [`script`] of a dry run prints it. A guest runs a host lab inside ([`serve`]).
 
 pub mod assembly;
 mod capabilities;

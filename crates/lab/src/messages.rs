@@ -1,15 +1,15 @@
-//! What is said between a host and a guest, and over what: frames on a line of its own, which
-//! nothing but the two writes to.
+//! The messages between a host and a guest. Their serialised form takes part in the digests of
+//! cells in virtual time, so it does not change with the names here.
 
 use crate::missing::Missing;
 use fsdyno_model::{Cell, CellRecord, Contender, Event, Mark, Nanos, Plan, Recovery};
 use serde::{Deserialize, Serialize};
 
-/// What the host says.
+/// What the host sends.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "task")]
 pub enum Task {
-    /// Tell what is missing for this plan.
+    /// Report what is missing for this plan.
     #[serde(rename = "look")]
     Survey {
         /// The plan.
@@ -22,7 +22,7 @@ pub enum Task {
         /// The cell.
         cell: Cell,
     },
-    /// Make the contender and write by that seed, until the plug is pulled.
+    /// Make the file system of the contender and write by that seed, until the power cut.
     Write {
         /// The contender; the disks of the guest are its devices.
         contender: Box<Contender>,
@@ -40,20 +40,20 @@ pub enum Task {
     },
     /// What of the disks was kept in memory by the host is driven out.
     DrivenOut {
-        /// How many pages stayed all the same; why it is not known.
+        /// How many pages remained; or why that is not known.
         stayed: Result<u64, String>,
     },
     /// All has arrived: end.
     Leave,
 }
 
-/// What the guest says.
+/// What the guest sends.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "word")]
 pub enum GuestMessage {
     /// The guest has started.
     Ready {
-        /// Its kernel and release, as uname(1) tells them.
+        /// Its kernel and release, from uname(1).
         kernel: String,
         /// The version of the kernel: when it was built.
         build: String,
@@ -77,13 +77,12 @@ pub enum GuestMessage {
         /// What.
         event: Event,
     },
-    /// A phase is at this point, now: nothing it asks of its disks later is asked before this is
-    /// said.
+    /// A phase is at this point: all its later disk requests come after this message.
     Marked {
         /// Where.
         mark: Mark,
     },
-    /// Drive out of memory what the host keeps there of the disks, and say so.
+    /// Evict the disks from the page cache of the host, and report it.
     DriveOut,
     /// The cell ended.
     Ended {
@@ -100,7 +99,7 @@ pub enum GuestMessage {
         /// How.
         recovery: Box<Recovery>,
     },
-    /// The task could not be begun, or not be gone on with.
+    /// The task could not be started or continued.
     Refused {
         /// Why.
         reason: String,
@@ -166,7 +165,7 @@ mod tests {
         FrameWriter(&mut line).write(&word).unwrap();
         let mut reader: FrameReader<_, GuestMessage> = FrameReader::new(line.as_slice());
         let Ok(Some(GuestMessage::Happened { event })) = reader.read() else {
-            panic!("not the word that was said");
+            panic!("not the message that was sent");
         };
         let Event::PhaseEnded {
             sample: received, ..

@@ -17,7 +17,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// A plan that can be run, as far as can be told without making anything.
+/// A plan that can run, as far as that can be known without creating anything.
 #[derive(Clone)]
 pub struct Preflight {
     /// The recipe of each contender.
@@ -37,11 +37,11 @@ pub struct Preflight {
 pub struct Prepared {
     /// The dataset, opened; where each block has its own, that of the first.
     pub dataset: Arc<dyn Dataset>,
-    /// Those of the blocks behind it, where each has its own, opened when they are first asked for.
+    /// The datasets of later blocks, where each has its own, opened on first use.
     later: Vec<OnceLock<Arc<dyn Dataset>>>,
-    /// The forms in which it is laid.
+    /// The forms in which it is written.
     pub forms: Vec<Form>,
-    /// The space taken when most of it stands, bytes.
+    /// The largest space that its simultaneous trees take, bytes.
     pub peak: Bytes,
 }
 
@@ -92,7 +92,7 @@ pub enum PreflightError {
     Phases {
         /// Which workload.
         workload: String,
-        /// What is wrong, and the way out.
+        /// What is wrong, with a remedy.
         what: String,
     },
     /// The dataset does not fit.
@@ -112,7 +112,7 @@ pub enum PreflightError {
         /// What else can be done.
         way_out: String,
     },
-    /// The dataset does not fit beside what fills a contender.
+    /// The dataset does not fit into a filled contender.
     #[error(
         "workload {workload} takes up to {need}, but on {label} only {left} are left of {device}; \
          choose a smaller --scale, less --fill, or {way_out}"
@@ -131,11 +131,11 @@ pub enum PreflightError {
         /// What else can be done.
         way_out: &'static str,
     },
-    /// What fills image files does not fit where they lie.
+    /// The fill of image files does not fit into their directory.
     #[error(
-        "bringing {label} into its state writes up to {written} to its image files, and a workload \
-         up to {need} more, but {} has only {room}; choose another place with --work-dir, a smaller \
-         --scale, a smaller loop size, or less --fill", path.display()
+        "the initial state of {label} writes up to {written} to its image files, and a workload \
+        up to {need} more, but {} has only {room}; choose another directory with --work-dir, a \
+        smaller --scale, a smaller loop size, or less --fill", path.display()
     )]
     NoRoomToFill {
         /// The contender.
@@ -144,7 +144,7 @@ pub enum PreflightError {
         written: Bytes,
         /// What the largest workload takes.
         need: Bytes,
-        /// Where image files lie.
+        /// The directory of the image files.
         path: PathBuf,
         /// What is there.
         room: Bytes,
@@ -164,7 +164,7 @@ pub enum PreflightError {
         /// What could be taken without swapping.
         available: Bytes,
     },
-    /// The workloads do not fit beside what fills a file system in memory.
+    /// The workloads do not fit into a filled file system in memory.
     #[error(
         "the workloads take up to {need}, but on {label} only {left} are left of {size}; give it a \
          larger size=, less --fill, or choose a smaller --scale"
@@ -187,7 +187,7 @@ pub enum PreflightError {
         /// The name.
         filesystem: String,
     },
-    /// Nothing can be made in a place.
+    /// A directory is not writable.
     #[error("cannot make anything in {}: {source}; choose another directory{way_out}", path.display())]
     NotWritable {
         /// Where.
@@ -197,10 +197,10 @@ pub enum PreflightError {
         /// Why.
         source: std::io::Error,
     },
-    /// Another machine cannot do what is asked for.
+    /// Another machine does not support a request of the plan.
     #[error("{0}")]
     Remote(String),
-    /// The room of a place cannot be told.
+    /// The free space of a directory is unknown.
     #[error("cannot work in {}: {source} (make the directory, or name another one)", path.display())]
     Unknown {
         /// Where.
@@ -214,7 +214,7 @@ pub enum PreflightError {
 pub const DEFAULT_SCRATCH: &str = "/var/tmp";
 
 impl Preflight {
-    /// Looks everything up and does the sums. Makes nothing.
+    /// Resolves and checks everything. Creates nothing.
     pub fn of(plan: &Plan, stop: &CancelToken) -> Result<Self, PreflightError> {
         if let Some(refusal) = refused::refusal(plan) {
             return Err(PreflightError::Remote(refusal));
@@ -298,19 +298,19 @@ impl Preflight {
                 && prepared.peak > *size
             {
                 return Err(too_large(
-                    "an image file of the size asked for with --on".to_owned(),
+                    "an image file of the size in --on".to_owned(),
                     *size,
                     "a larger loop size, or leave the size to fsdyno",
                 ));
             }
-            // What lies on another machine is looked at there.
+            // Another machine checks its own directories.
             let here = || plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
             let directories = here().filter_map(|c| c.directory.as_ref());
             let mut places: Vec<(&PathBuf, &str)> = directories
                 .map(|path| (path, "a directory with more room"))
                 .collect();
             if matches!(plan.device, DeviceChoice::Loop { .. }) && here().next().is_some() {
-                places.push((&self.scratch, "another place with --work-dir"));
+                places.push((&self.scratch, "another directory with --work-dir"));
             }
             for (path, way_out) in places {
                 let room =
@@ -327,8 +327,8 @@ impl Preflight {
         Ok(())
     }
 
-    /// Refuses workloads that do not fit beside what fills a contender, and fills that do not fit
-    /// where image files lie.
+    /// Refuses workloads that do not fit into a filled contender, and fills that do not fit into
+    /// the directory of image files.
     fn check_room_with_states(&self, plan: &Plan) -> Result<(), PreflightError> {
         if !matches!(plan.device, DeviceChoice::Loop { .. }) || plan.engine == NULL {
             return Ok(());
@@ -372,7 +372,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// Refuses places in which no image, mount point or tree could be made.
+    /// Refuses directories in which no image, mount point or tree could be created.
     pub fn check_places(&self, plan: &Plan) -> Result<(), PreflightError> {
         let here = plan.contenders.iter().filter(|c| !c.lab.is_elsewhere());
         let directories = here.map(|c| c.directory.as_ref());
@@ -383,7 +383,7 @@ impl Preflight {
             })
             .collect();
         for (path, way_out) in places {
-            // The path below it asks for a directory, and the access for the right to make.
+            // `.` fails for a path that is no directory; the access is that to create files.
             access(path.join("."), Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
                 PreflightError::NotWritable {
                     path: path.clone(),
@@ -419,8 +419,8 @@ fn scratch(plan: &Plan) -> PathBuf {
     }
 }
 
-/// An upper bound of the room that a contender has for one tree, as far as it is known before
-/// anything is made. What the plan needs in all is compared with the room of each place later.
+/// An upper bound of the space that a contender has for one tree, as far as it is known in advance.
+/// The total need of the plan is compared with each directory later.
 fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
     let elsewhere = plan.contenders.iter().any(|c| c.lab.is_elsewhere());
     if plan.engine == NULL || elsewhere {
@@ -439,7 +439,7 @@ fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
     };
     let directories = plan.contenders.iter().filter_map(|c| c.directory.as_ref());
     let free = directories.filter_map(|path| fsdyno_host::space::free(path).ok());
-    // The largest: what is too large for one place may fit into another, and is compared later.
+    // The maximum: what is too large for one directory may fit into another, and is compared later.
     device.into_iter().chain(free).max()
 }
 
@@ -457,9 +457,9 @@ fn recipe_of(contender: &Contender) -> Result<&'static dyn Filesystem, Preflight
     })
 }
 
-/// A device three times the size of what is to stand on it, in whole GiB, so that no contender is
-/// measured on a nearly full device unless that is asked for; images are sparse, so the rest costs
-/// nothing. Where some are filled, as large as they need, so that all stand on the same.
+/// A device three times the size of its files, in whole GiB, so that no contender is measured on a
+/// nearly full device by accident; images are sparse. Where some contenders are filled, as large as
+/// they need, so that all have the same size.
 fn roomy(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
     const GIB: u64 = 1 << 30;
     let wanted = need
@@ -471,8 +471,8 @@ fn roomy(need: Bytes, smallest: Bytes, filled: Bytes) -> Bytes {
     Bytes(wanted.div_ceil(GIB) * GIB)
 }
 
-/// Walks through the phases on paper: which forms of the dataset they need, and how much stands
-/// when most of it does.
+/// Simulates the phases: which forms of the dataset they need, and how much space their trees take
+/// at most.
 fn prepare(
     plan: &Plan,
     workload: &Workload,

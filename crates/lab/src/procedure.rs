@@ -6,15 +6,15 @@ use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, SkippedPhase, Stag
 use fsdyno_recipes::Check;
 use std::path::PathBuf;
 
-/// Who carries a cell out: the host lab does it, a dry run says it.
+/// Executes the stages of a cell: a lab performs them, a dry run prints them.
 pub trait CellExecutor {
     /// A stage begins.
     fn enter(&mut self, stage: Stage);
     /// Provides so many devices; their names, as steps refer to them.
     fn devices(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd>;
-    /// Where the file system will stand.
+    /// The mount point.
     fn target(&self) -> PathBuf;
-    /// Sees to it that a daemon answers which the programs of a recipe need.
+    /// Starts the daemon that the programs of a recipe need, unless it responds already.
     fn daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd>;
     /// Carries out a step of a recipe that makes the file system.
     fn make(&mut self, step: &Step) -> Result<(), CellEnd>;
@@ -22,15 +22,15 @@ pub trait CellExecutor {
     fn mount(&mut self, steps: &[Step]) -> Result<(), CellEnd>;
     /// Reads back the options in force.
     fn describe(&mut self, source: &str, step: &Step) -> Result<(), CellEnd>;
-    /// Tells in what pieces the free space lies; where that cannot be told, why.
+    /// Records the free extents; where that is not possible, the reason.
     fn free_space(&mut self, source: &str, step: &Step) -> Result<(), CellEnd>;
-    /// Fills and ages the file system as its contender asks for.
+    /// Fills and ages the file system as its contender requires.
     fn state(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
-    /// Lays the dataset and waits until deferred work has ended.
+    /// Writes the dataset and waits until deferred work has ended.
     fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd>;
-    /// Does, untimed, what a phase wants done before it that makes what it works on.
+    /// Prepares a phase, untimed.
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd>;
-    /// Brings about the state of the caches that a phase asks for.
+    /// Sets the cache state of a phase.
     fn cache(
         &mut self,
         job: &Job<'_>,
@@ -48,7 +48,7 @@ pub trait CellExecutor {
     fn unmount(&mut self) -> Result<(), CellEnd>;
     /// Runs the checker.
     fn check(&mut self, check: &Check) -> Result<(), CellEnd>;
-    /// Gives back everything that was made for the cell.
+    /// Releases all resources of the cell.
     fn release(&mut self) -> Result<(), CellEnd>;
 }
 
@@ -57,7 +57,7 @@ pub trait CellExecutor {
 pub enum CellEnd {
     /// Something went wrong.
     Failed(Failure),
-    /// The user wants to stop.
+    /// The user cancelled.
     Stopped,
 }
 
@@ -115,7 +115,7 @@ fn one_phase(
     number: u32,
     phase: &PhasePlan,
 ) -> Result<(), CellEnd> {
-    // The preflight has looked every kind up.
+    // The preflight has resolved every kind.
     let Some(kind) = workloads::find(&phase.kind) else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
 //! The dry run: the procedure of a cell as lines for a shell, and nothing done.
 //!
-//! What fsdyno does by itself (laying a dataset, running a phase) is printed as its own commands
-//! `make` and `phase`, so that the script can really be run.
+//! What fsdyno itself does (writing a dataset, running a phase) is printed as its own commands
+//! `make` and `phase`, so that the script can be run.
 
 use crate::disks;
 use crate::job::Job;
@@ -22,10 +22,10 @@ use fsdyno_model::{
 use fsdyno_recipes::{Check, layouts};
 use std::path::{Path, PathBuf};
 
-/// The tag that stands for the process in the names of a dry run.
+/// The tag of a dry run in names, where a run has its process.
 const TAG: &str = "dry";
 
-/// All commands of a cell, in order, one a line; comments tell the stages.
+/// All commands of a cell, in order, one a line; comments name the stages.
 pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
     if job.contender.lab.is_elsewhere() {
@@ -64,7 +64,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
             job.image_bytes
         ));
     }
-    // Saying something cannot fail.
+    // A dry run cannot fail.
     let _ = procedure::run(&mut dry_run, &job);
     dry_run.lines
 }
@@ -80,7 +80,7 @@ struct DryRun {
     root: PathBuf,
     target: PathBuf,
     scratch: PathBuf,
-    /// The trees that would stand, the newest last, and how many were made.
+    /// The trees that would exist, the newest last, and how many were made.
     trees: Vec<PathBuf>,
     made: u32,
 }
@@ -89,7 +89,7 @@ impl DryRun {
     /// The lines of a phase that is a program: those before it, and its own.
     fn program(&self, phase: &PhasePlan) -> Option<(Vec<String>, String)> {
         let tree = self.trees.last().map(PathBuf::as_path);
-        // What cannot be said here has been refused with the plan.
+        // Phases that cannot be printed are refused with the plan.
         tools::lines(phase, &self.root, tree).ok().flatten()
     }
 
@@ -152,7 +152,7 @@ impl DryRun {
         devices
     }
 
-    /// Counts fragments after a phase, where that is asked for.
+    /// Counts extents after a phase, where requested.
     fn count_fragments(&mut self, job: &Job<'_>, phase: &PhasePlan) {
         if job.counts_fragments(phase) {
             self.say(&fragments::step(&self.root, job.plan.fragments_floor));
@@ -423,7 +423,7 @@ impl CellExecutor for DryRun {
         for step in std::mem::take(&mut self.undo) {
             self.say(&step);
         }
-        // Only what stands in a directory of the user's has to be taken away by itself.
+        // Only a tree in a directory of the user is removed by itself.
         let leftovers = if self.steps.is_empty() {
             &self.root
         } else {

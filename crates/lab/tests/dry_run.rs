@@ -1,4 +1,4 @@
-//! What a plan needs, and what a dry run says of it: nothing is made.
+//! What a plan needs, and what its dry run prints: nothing is created.
 
 use fsdyno_lab::{Preflight, script};
 use fsdyno_model::CancelToken;
@@ -80,7 +80,7 @@ fn lines_of(plan: &Plan, block: u32) -> Vec<String> {
 fn a_block_has_a_separate_dataset_with_vary() {
     let mut plan = plan("ext4", &["copy"], None); // example
     plan.repeats = 3;
-    // The first line tells the block.
+    // The first line names the block.
     assert_eq!(lines_of(&plan, 2)[1..], lines(&plan)[1..]);
     plan.vary = Some(Vary::DatasetSeed);
     let seed = |block, seed: &str| {
@@ -90,7 +90,7 @@ fn a_block_has_a_separate_dataset_with_vary() {
             .any(|line| line.contains(&printed))
     };
     assert!(seed(0, "1") && seed(2, "3") && !seed(2, "1"));
-    // The one that is laid is that of the seed.
+    // The dataset of the seed is written.
     let preflight = Preflight::of(&plan, &CancelToken::new()).unwrap();
     let of_block = |block| {
         let (prepared, workload) = (&preflight.workloads[0], &plan.workloads[0]);
@@ -253,7 +253,7 @@ fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_roo
     let age = at("fsdyno age --in ");
     assert!(at("mount -i") < age && age < at("fsdyno make"), "{text}");
     assert!(text.contains("mnt --fill 95% --age 2 --seed 1\n"), "{text}");
-    // Fresh contenders stand on the same, and nothing is brought about.
+    // Fresh contenders have the same size, and no state is prepared.
     filled
         .contenders
         .push(plan("xfs", &[], None).contenders.remove(0)); // example

@@ -1,5 +1,5 @@
-//! What the machine did beside a phase, judged: from where on it may have changed the figure. The
-//! bounds are meant to be silent on a machine where nothing else runs; `docs/why.md` lists them.
+//! Judges what the machine did around a phase: from which amount on it may have changed the figure.
+//! The limits are silent on an idle machine; `docs/why.md` lists them.
 
 use fsdyno_model::{Bytes, Observed, Sample, Warning, WarningKind};
 
@@ -37,7 +37,7 @@ pub fn about(sample: &Sample) -> Vec<Warning> {
     .collect()
 }
 
-/// The part of some time that something took, where it is enough to be told.
+/// The percentage of a time, where it exceeds its limits.
 fn share(took_ns: u64, of_ns: u64, (least, least_ns): (f64, u64)) -> Option<f64> {
     let share = took_ns as f64 / (of_ns as f64).max(1.0);
     (share > least && took_ns >= least_ns).then_some(100.0 * share)
@@ -104,7 +104,7 @@ fn other_device(sample: &Sample, observed: &Observed) -> Option<Warning> {
     ))
 }
 
-/// Somebody else uses the disk that the image files lie on.
+/// Another program uses the disk under the image files.
 fn below(sample: &Sample, observed: &Observed) -> Option<Warning> {
     let ours = sample.device?;
     let ours = ours.read_bytes.0 + ours.written_bytes.0 + ours.discarded_bytes.0;
@@ -130,7 +130,7 @@ fn memory(sample: &Sample, observed: &Observed) -> Option<Warning> {
     Some(Warning::new(
         WarningKind::BackgroundLoad,
         format!(
-            "{}: everything stood still for memory during {percent:.0} % of the time",
+            "{}: all tasks were stalled on memory for {percent:.0} % of the time",
             sample.label
         ),
         "end what else needs memory, or choose a smaller --scale",
@@ -238,7 +238,7 @@ mod tests {
                 reported(|_, of| io(of, &|io| io.below_bytes = Some(Bytes(600 << 20)))),
             ),
             (
-                "everything stood still for memory during 20 % of the time",
+                "all tasks were stalled on memory for 20 % of the time",
                 reported(|_, of| {
                     of.pressure.as_mut().unwrap().memory_full_ns = Nanos(SECOND / 5);
                 }),

@@ -1,6 +1,6 @@
-//! Where figures come from: the machine, its kernel, its programs and its devices, read from
-//! `/proc` and `/sys` and asked of the programs themselves. What cannot be told is left out or
-//! called unknown, never guessed.
+//! Provenance: the machine, its kernel, its programs and its devices, read from `/proc` and `/sys`
+//! and from the version output of programs. Unknown facts are left out or named unknown, never
+//! guessed.
 
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::mounts::{Mount, mountinfo};
@@ -13,9 +13,9 @@ use std::{fs, io};
 
 /// Describes this machine.
 ///
-/// `programs` are names with the arguments that print a version (`["mkfs.ext4", "-V"]`);
-/// `devices` are block devices, or directories on them, with what they serve. A device that
-/// cannot be described stands with its name and role alone: provenance stops no run.
+/// `programs` are names with the arguments that print a version (`["mkfs.ext4", "-V"]`); `devices`
+/// are block devices, or directories on them, with their roles. A device that cannot be described
+/// has only its name and role: provenance stops no run.
 pub fn collect(programs: &[(String, Vec<String>)], devices: &[(PathBuf, &str)]) -> Provenance {
     let system = rustix::system::uname();
     Provenance {
@@ -79,7 +79,7 @@ pub fn device_facts(path: &Path, role: &str) -> io::Result<DeviceFacts> {
     Ok(facts)
 }
 
-/// What `/sys` tells of a block device; a partition has the queue of its disk.
+/// The description of a block device in `/sys`; a partition has the queue of its disk.
 fn block_facts(block: &Block, role: &str) -> DeviceFacts {
     let queue = |name: &str| block.disk_attribute(&format!("queue/{name}"));
     DeviceFacts {
@@ -97,7 +97,7 @@ fn block_facts(block: &Block, role: &str) -> DeviceFacts {
     }
 }
 
-/// The model of a device or, where it is made of others, of the first below that tells one.
+/// The model of a device or, for a composed device, of the first member that has one.
 fn model(block: &Block) -> Option<String> {
     let vendor = block.disk_attribute("device/vendor");
     match (block.disk_attribute("device/model"), vendor) {
@@ -157,7 +157,7 @@ fn virtualisation() -> String {
     layers.join(", ")
 }
 
-/// What systemd tells of one kind of virtualisation, if it is there and finds any.
+/// The virtualisation that systemd detects, if it is installed and finds any.
 fn detected(kind: &str) -> Option<String> {
     let argv = ["systemd-detect-virt".to_owned(), kind.to_owned()];
     Some(version(&argv)).filter(|name| !matches!(name.as_str(), "none" | "not found" | "unknown"))

@@ -1,5 +1,5 @@
-//! Waits until devices stand still: deferred work of a file system has ended, as far as its
-//! devices show it.
+//! Waits until devices are idle: deferred work of a file system has ended, as far as its devices
+//! show it.
 //!
 //! Work that sleeps for longer than the window passes unseen; which window is long enough for a
 //! file system is not decided here.
@@ -17,16 +17,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub struct Quiet {
     /// How long it took, the quiet window included.
     pub waited: Nanos,
-    /// Whether the devices stood still; not, where the bound was hit.
+    /// Whether the devices were idle; false where the bound was reached.
     pub quiet: bool,
     /// Requests the devices completed meanwhile.
     pub requests_seen: u64,
 }
 
-/// Waits until the devices have neither completed a request nor had one under way for a whole
-/// window, but not beyond a bound. No devices are quiet at once.
+/// Waits until the devices have neither completed a request nor had one in flight for a whole
+/// window, up to a bound. An empty list is idle at once.
 ///
-/// An error of kind `Interrupted` means that fsdyno was asked to stop.
+/// An error of kind `Interrupted` means that the user cancelled.
 pub fn wait(
     names: &[String],
     window: Duration,
@@ -86,7 +86,7 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(5);
 
-    /// Readings of one device that completes a request at each of the first `busy` looks.
+    /// Readings of one device that completes a request at each of the first `busy` readings.
     fn device(busy: u64) -> impl FnMut() -> io::Result<BlockCounters> {
         let mut reading = 0;
         move || {

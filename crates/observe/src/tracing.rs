@@ -1,9 +1,9 @@
-//! What file systems say of their requests: metadata or data, forced to the medium or not, from the
-//! tracepoint `block_bio_queue` in an instance of our own below `instances/` of tracefs.
+//! Block requests as the kernel traces them: metadata or data, with or without FUA, flushes. From
+//! the tracepoint `block_bio_queue` in a separate instance below `instances/` of tracefs.
 //!
-//! An instance has its own ring and its own switches, so that nobody else who traces is disturbed.
-//! Only requests of the devices asked for that are metadata, forced or flushes come into the ring;
-//! it is read when the phase is over.
+//! An instance has its own ring buffer and switches, so that other tracers are not disturbed. A
+//! filter passes only metadata, FUA and flush requests of the given devices. The ring buffer is
+//! read after the phase.
 
 use fsdyno_host::journal::{Entry, Journal, Resource, TRACEFS, Undo, remove_trace_instance};
 use fsdyno_model::Traced;
@@ -18,17 +18,18 @@ const EVENT: &str = "events/block/block_bio_queue";
 /// What the kernel's own text puts before the fields of the event.
 const EVENT_PREFIX: &str = ": block_bio_queue: ";
 
-/// All rings together, KiB: an event takes some 60 bytes.
+/// The size of all ring buffers, KiB: an event takes about 60 bytes.
 const RINGS_KIB: usize = 16 << 10;
 
-/// An instance that listens to some devices, until it is dropped.
+/// A tracefs instance for some devices, removed on drop.
 #[derive(Debug)]
 pub struct Tracing {
     directory: PathBuf,
     entry: Option<Entry>,
 }
 
-/// Begins to listen to the requests of devices, by the kernel's names; or tells why that cannot be.
+/// Starts to trace the requests of devices, by the kernel's names; or returns why that is not
+/// possible.
 pub fn start(devices: &[String], journal: &Journal) -> Result<Tracing, String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let place = place()?;
@@ -61,7 +62,7 @@ pub fn start(devices: &[String], journal: &Journal) -> Result<Tracing, String> {
 }
 
 impl Tracing {
-    /// Forgets what was heard, and listens.
+    /// Discards earlier events, and starts.
     pub fn begin(&self) -> Result<(), String> {
         let ring = self.directory.join("trace");
         // To open it so is what empties it.
@@ -73,7 +74,7 @@ impl Tracing {
         self.write("tracing_on", "1")
     }
 
-    /// Stops listening, and tells what was heard since; or why not all of it is known.
+    /// Stops, and returns the events since the start; or why they are incomplete.
     pub fn end(&self) -> Result<Traced, String> {
         self.write("tracing_on", "0")?;
         let lost = self.lost()?;
@@ -157,19 +158,19 @@ fn place() -> Result<&'static Path, String> {
 /// What comes into the ring: metadata, and what is forced or a flush, at these devices.
 fn filter(devices: &[String]) -> Result<String, String> {
     if devices.is_empty() {
-        return Err("tracepoints: no block device to listen to".to_owned());
+        return Err("tracepoints: there is no block device to trace".to_owned());
     }
     let mut each = Vec::new();
     for name in devices {
         each.push(of_device(name)?);
     }
-    // A set, so that the kernel matches to the end of the letters: a pattern of one letter it looks
-    // for in the whole field, where older letters stand behind the end.
+    // A set of letters, so that the kernel matches to the end of the string. A pattern of one
+    // letter is searched in the whole field, where old letters remain after the end.
     Ok(format!("({}) && rwbs ~ \"*[MF]*\"", each.join(" || ")))
 }
 
-/// The requests of one device. Those of a partition bear the number of the partition or, on older
-/// kernels, that of the disk, and a place on the disk either way.
+/// The filter for one device. Requests of a partition have the number of the partition or, on older
+/// kernels, that of the disk; their sectors are those of the disk.
 fn of_device(name: &str) -> Result<String, String> {
     let folder = Path::new("/sys/class/block").join(name);
     let read =
@@ -243,7 +244,7 @@ fn note(traced: &mut Traced, event: &str) {
             traced.metadata_reads += 1;
             traced.metadata_read_bytes.0 += bytes;
         }
-        // A flush without data is a write of nothing to the kernel's eyes.
+        // The kernel counts a flush without data as an empty write.
         'W' if bytes > 0 => {
             if kind.metadata {
                 traced.metadata_writes += 1;

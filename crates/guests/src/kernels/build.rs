@@ -1,7 +1,7 @@
 //! Making a lab kernel: sources, a configuration, `make`, and a folder that comes into being whole.
 //!
-//! What is half done has a folder to itself beside the kernels, and is gone on with: sources that
-//! were unpacked whole, a configuration that was verified, every object that was compiled.
+//! An unfinished build has a separate directory next to the kernels, and is resumed: unpacked
+//! sources, a verified configuration, and compiled objects are kept.
 
 use super::building::{BuildError, Tree};
 use super::fragment::{self, Fragment, NotUnderstood, Taken};
@@ -26,7 +26,7 @@ use std::time::Duration;
 /// What the sources and all that is made of them take, for a while.
 const ROOM: Bytes = Bytes(5 << 29);
 
-/// How often a claim of somebody else is looked at.
+/// How often the claim of another process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The log of a build, kept with the kernel.
@@ -35,7 +35,7 @@ const LOG: &str = "build.log";
 /// What is to be made.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
-    /// An archive of sources, in place of the distribution's.
+    /// A source archive to use instead of the distribution's.
     pub source: Option<PathBuf>,
     /// How many things are compiled at once.
     pub jobs: u32,
@@ -73,7 +73,7 @@ pub struct Made {
 /// Why there is no lab kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The fragment is broken.
+    /// The kernel config fragment is invalid.
     #[error(transparent)]
     Fragment(#[from] NotUnderstood),
     /// There are no sources.
@@ -109,7 +109,7 @@ pub enum SetupError {
     Refused {
         /// The sources.
         sources: String,
-        /// Each option, with what became of it.
+        /// Each option, with its actual value.
         refused: Vec<String>,
     },
     /// The archive could not be unpacked.
@@ -118,7 +118,7 @@ pub enum SetupError {
     /// `make` did not do it.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// What came of it is no kernel.
+    /// The result is not a kernel.
     #[error("what was built does not start: {0}")]
     NoKernel(#[source] Box<GuestError>),
     /// A program did not run.
@@ -150,7 +150,7 @@ fn refused<'a>(act: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> S
 
 type Hear<'a> = &'a mut dyn FnMut(Progress<'_>);
 
-/// Makes a kernel of these sources by our fragment, unless there is one.
+/// Builds a kernel of these sources with our config fragment, unless it exists.
 pub fn set_up(
     kernels: &Kernels,
     order: &Order,
@@ -175,7 +175,7 @@ pub fn set_up(
         });
     }
     let workshop = Workshop::claim(folder, &identity, stop, on_progress)?;
-    // Whoever held the claim before may have made it.
+    // The previous holder of the claim may have built it.
     if let Some(made) = there(kernels, &sources)? {
         if !order.keep {
             workshop.remove()?;
@@ -201,8 +201,8 @@ pub fn set_up(
     })
 }
 
-/// The kernel of these sources and our fragment, whichever compiler made it. One without the recorded
-/// content is built again.
+/// The kernel of these sources and our fragment, by any compiler. One without the recorded content
+/// is built again.
 fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted> {
     let fits = |one: &LabKernel| {
         one.is_current() && one.identity.source == sources.name && one.verified().is_ok()
@@ -214,7 +214,7 @@ fn there(kernels: &Kernels, sources: &Sources) -> Result<Option<Made>, Untrusted
     }))
 }
 
-/// Sees to it that all programs are there.
+/// Installs or reports missing programs.
 fn have_tools(stop: &CancelToken, on_progress: Hear<'_>) -> Result<(), SetupError> {
     let named = |lacks: &[tools::MissingTool]| {
         let mut packages: Vec<String> = lacks.iter().map(|one| one.package.clone()).collect();
@@ -252,7 +252,7 @@ struct Workshop {
 }
 
 impl Workshop {
-    /// Claims it; waits for whoever has it, which may be what a killed build left running.
+    /// Claims it; waits for the holder, which may be a process of a killed build.
     fn claim(
         kernels: &Path,
         identity: &Identity,
@@ -283,7 +283,7 @@ impl Workshop {
                 Err(error) => return Err(refused("claim", &lock)(error.into())),
             }
         }
-        // Whoever had it before may have removed it.
+        // The previous holder may have removed it.
         TrustedDir::create(&folder)?;
         Ok(Self {
             folder,
@@ -292,7 +292,7 @@ impl Workshop {
         })
     }
 
-    /// Removes what a build left that was killed when its kernel was in place already.
+    /// Removes what a build left that was killed after its kernel was complete.
     fn remove_abandoned(kernels: &Path, identity: &Identity) -> Result<(), SetupError> {
         let unfinished = kernels.join(UNFINISHED);
         let lock = unfinished.join(format!("{}.lock", identity.name()));
@@ -374,7 +374,7 @@ impl Making<'_> {
             )));
         }
         self.compiled(&tree, on_progress)?;
-        on_progress(Progress::Step("putting the kernel in its place"));
+        on_progress(Progress::Step("moving the kernel into the cache"));
         self.placed(&output, kernels, &taken.lacks)
     }
 
@@ -399,7 +399,7 @@ impl Making<'_> {
         }
         let archive = sources::archive(self.sources, &package, self.stop)?;
         on_progress(Progress::Step(&format!("unpacking {}", archive.display())));
-        // What an earlier one did not end is begun anew: nothing tells how far it came.
+        // An incomplete unpack starts again: nothing records how far it was.
         let part = self.workshop.path("sources.part");
         remove_tree(&part).map_err(refused("remove", &part))?;
         fs::create_dir_all(&part).map_err(refused("make", &part))?;
@@ -451,7 +451,7 @@ impl Making<'_> {
         on_progress(Progress::Step("compiling"));
         let mut done = 0;
         tree.make(&target, self.stop, &mut |name| {
-            // The count is that of the commands told beforehand, of which some run more often.
+            // The total counts commands of a dry run of make; some of them run more than once.
             on_progress(Progress::Object {
                 done,
                 of: of.max(done + 1),

@@ -14,16 +14,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How often the log and the wish to stop are looked at.
+/// How often the log and cancellation are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many of its last lines tell why a build failed.
+/// How many last lines explain a failed build.
 const LAST_LINES: usize = 12;
 
 /// What kbuild prints before the name of each object it compiles.
 const COMPILES: &str = "  CC ";
 
-/// What stands in each command that compiles one.
+/// Part of each command that compiles an object.
 const COMPILE_COMMAND: &str = " -c -o ";
 
 /// Why `make` did not do it.
@@ -50,7 +50,7 @@ pub enum BuildError {
         #[source]
         cause: io::Error,
     },
-    /// Fsdyno was asked to stop.
+    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -63,16 +63,16 @@ pub(super) struct Tree<'a> {
     pub output: &'a Path,
     /// Everything that is printed.
     pub log: &'a Path,
-    /// Held by all that is started, so that nobody else works here while any of it lives.
+    /// Every started process holds it, so that no other build works here while one of them lives.
     pub claim: &'a OwnedFd,
-    /// What the kernel says of its build, in place of a date: the same kernel says the same.
+    /// The build string of the kernel, instead of a date: the same sources give the same kernel.
     pub build: &'a str,
     /// How much is done at once.
     pub jobs: u32,
 }
 
 impl Tree<'_> {
-    /// Makes targets; `on_progress` is told of each object as it is compiled.
+    /// Runs make; `on_progress` receives each object as it is compiled.
     pub fn make(
         &self,
         targets: &[String],
@@ -145,7 +145,7 @@ impl Tree<'_> {
             .args(["ARCH=um", "LOCALVERSION="])
             .arg(format!("-j{}", self.jobs))
             .args(words)
-            // Whoever calls us from a build of their own has other options in mind.
+            // A build that calls us may have set other options in the environment.
             .env_clear()
             .env("LC_ALL", "C")
             .env(
@@ -165,7 +165,7 @@ impl Tree<'_> {
     }
 }
 
-/// Follows the log until the program has ended; nothing where a wish to stop came first.
+/// Follows the log until the program has ended; none where it was cancelled before.
 fn watch(
     child: &mut Child,
     log: &mut impl BufRead,
@@ -186,7 +186,7 @@ fn watch(
     }
 }
 
-/// Tells of the objects in what was added; `line` keeps one that is not whole yet.
+/// Reports the objects in the new text; `line` keeps an incomplete line.
 fn follow(
     log: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -276,7 +276,7 @@ mod tests {
             assert!(matches!(reported, Err(BuildError::Stopped)), "{reported:?}");
             let shell = fs::read_to_string(tree.sources.join("shell")).unwrap();
             let state = fs::read_to_string(format!("/proc/{}/stat", shell.trim()));
-            // A process that has ended may not have been reaped yet by whoever took it over.
+            // A process that has ended may not have been reaped by its new parent yet.
             assert!(
                 state.as_ref().is_ok_and(|text| text.contains(") Z ")) || state.is_err(),
                 "{state:?}"

@@ -1,14 +1,14 @@
-//! The fragment: which options the lab kernel is built with, what each of them is for, and whether
-//! a configuration took them.
+//! The kernel config fragment: the options of the lab kernel, the purpose of each, and whether a
+//! configuration applied them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-/// The fragment this program carries.
+/// The fragment in this program.
 pub(super) const TEXT: &str = include_str!("../../data/lab-kernel.config");
 
-/// The first words of a line that tells what the options after it bring.
+/// The first words of a line that describes the options after it.
 const OFFERS: &str = "# offers ";
 
 /// A line after which all options must be taken again.
@@ -34,20 +34,20 @@ struct RequiredOption {
     offers: Vec<String>,
 }
 
-/// What a configuration made of a fragment.
+/// The result of applying a fragment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Taken {
     /// What this version cannot offer at all.
     pub lacks: Vec<String>,
-    /// Options it does not know, beside what they belong to.
+    /// Options unknown to these sources, with their purpose.
     pub unknown: Vec<String>,
-    /// Options that did not take, each with what became of it.
+    /// Options that were not applied, each with its actual value.
     pub refused: Vec<String>,
 }
 
-/// A line of a fragment that is none.
+/// An invalid line of a fragment.
 #[derive(Debug, thiserror::Error)]
-#[error("line {number} of the fragment is neither an option nor a comment: `{line}`")]
+#[error("line {number} of the kernel config fragment is neither an option nor a comment: `{line}`")]
 pub struct NotUnderstood {
     number: usize,
     line: String,
@@ -201,7 +201,7 @@ CONFIG_THIRD_FS=y
         for required in &ours.options {
             assert!(
                 seen.insert(&required.name),
-                "{} stands twice",
+                "{} is listed twice",
                 required.name
             );
         }
@@ -243,7 +243,7 @@ CONFIG_THIRD_FS=y
         let without = "CONFIG_HOSTFS=y\nCONFIG_THIRD_FS=y\nCONFIG_ONE_FS=y\n";
         let taken = fragment.taken(without, &names(&["HOSTFS", "ONE_FS", "THIRD_FS"]));
         assert_eq!(taken.unknown, ["CONFIG_ONE_ACL"]);
-        // The kernel is none without this one, whatever the version.
+        // This option is required for every version.
         let taken = fragment.taken(good.split_once('\n').unwrap().1, &names(&["ONE_FS"]));
         assert_eq!(
             taken.refused,

@@ -1,5 +1,5 @@
-//! What a lab kernel was built from, kept beside it: the same sources, options and compiler give
-//! the same program.
+//! What a lab kernel was built from, recorded in its directory: the same sources, options and
+//! compiler give the same program.
 
 use super::patches;
 use fsdyno_files::{Access, TrustedDir, Untrusted};
@@ -15,22 +15,22 @@ use std::path::Path;
 /// The file in the folder of a kernel.
 const FILE: &str = "identity.json";
 
-/// What a kernel was built from, and what came of it.
+/// What a kernel was built from, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The version of this file.
     pub schema: u32,
     /// The sources: the package with its version, or the file with its digest.
     pub source: String,
-    /// The hash of the fragment.
+    /// The hash of the config fragment.
     pub fragment: String,
     /// The compiler, as it names itself.
     pub compiler: String,
-    /// The release the kernel tells.
+    /// The release that the kernel prints.
     pub release: String,
     /// The SHA-256 of the program.
     pub sha256: String,
-    /// What the fragment offers and these sources have not.
+    /// What the fragment offers and these sources do not have.
     pub lacks: Vec<String>,
 }
 
@@ -96,8 +96,7 @@ impl Identity {
     }
 }
 
-/// The hash of a fragment: of its lines, whatever is said about them, and of what is changed in the
-/// sources.
+/// The hash of a fragment: its options without comments, and the patches of the sources.
 pub(super) fn of_fragment(text: &str) -> String {
     let says = |line: &&str| {
         let remark = line.starts_with('#') && !line.ends_with(" is not set");

@@ -1,8 +1,8 @@
 //! The kernels that a guest can have: that of the distribution's package, those that were built
 //! here, and any that the user names.
 //!
-//! What is built lies in the user's cache, each kernel in a folder of its own, which comes into
-//! being whole: what is half done lies beside it and is never started.
+//! Built kernels are in the user's cache, each in its own directory, which appears complete by a
+//! rename. Unfinished builds have separate directories and are never started.
 //!
 //! The cache is reached through [`TrustedDir`], and a kernel is executed only by the descriptor whose
 //! content was compared with the recorded hash.
@@ -39,7 +39,7 @@ pub(super) const PROGRAM: &str = "linux";
 /// What is built and not whole yet has this folder to itself.
 const UNFINISHED: &str = "unfinished";
 
-/// The place of the kernels that were built here.
+/// The directory of the kernels that were built here.
 #[derive(Debug, Clone)]
 pub struct Kernels {
     folder: PathBuf,
@@ -55,7 +55,7 @@ pub struct LabKernel {
 }
 
 impl LabKernel {
-    /// Whether it was built by the fragment that this program carries.
+    /// Whether it was built with the config fragment of this program.
     pub fn is_current(&self) -> bool {
         self.identity.fragment == identity::of_fragment(fragment::TEXT)
     }
@@ -78,7 +78,7 @@ impl Kernels {
         &self.folder
     }
 
-    /// All that are whole: those of our fragment first, and of these the newest.
+    /// All complete kernels: those of our fragment first, and of these the newest.
     pub fn ready(&self) -> Result<Vec<LabKernel>, Untrusted> {
         let folder = match TrustedDir::open(&self.folder) {
             Err(error) if error.is_missing() => return Ok(Vec::new()),
@@ -137,8 +137,8 @@ pub fn state() -> Result<LabKernel, Availability> {
     })
 }
 
-/// The kernel that guests have where nobody says; none where there is none at all. A cache that is
-/// not trusted is no reason to take another kernel in silence: its start reports it.
+/// The default kernel of guests; none where there is none. A cache that is not trusted does not
+/// silently select another kernel: starting it reports the reason.
 pub fn default() -> Option<KernelChoice> {
     match lab() {
         Err(GuestError::NoLabKernel | GuestError::NoPlaces(_)) => {
@@ -161,8 +161,8 @@ pub(super) fn program(choice: &KernelChoice) -> Result<(PathBuf, Option<Arc<File
     }
 }
 
-/// How to get what a kernel lacks from a lab kernel; none where it has not got it either, or is
-/// the one that was asked.
+/// How to get a missing option from a lab kernel; none where the lab kernel lacks it too, or is the
+/// kernel in question.
 pub fn way_out(need: &Need, requested: Option<&Path>) -> Option<String> {
     let (Need::KernelFilesystem(name) | Need::KernelModule(name)) = need else {
         return None;

@@ -1,19 +1,19 @@
-//! What is changed in the sources of a kernel before it is built, where it stands in them.
+//! Patches: changes to the kernel sources before the build, where the text to change exists.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// A text in one file of the sources, and what takes its place.
+/// A text in one source file, and its replacement.
 struct Amendment {
     file: &'static str,
     text: &'static str,
     instead: &'static str,
 }
 
-/// The registers of a process of a guest are handed over with all that its processor keeps for it,
-/// as `ptrace(2)` asks: of a processor with AMX that is 11,008 bytes, where User-mode Linux 6.1 and 6.12
-/// have room for 2,696, so that no program starts in it. The host takes of the room what it needs. It
-/// lies on the stack of the process, which the fragment makes larger.
+/// User-mode Linux reads the registers of a process with all processor state by `ptrace(2)`. On a
+/// processor with AMX that is 11,008 bytes, where versions 6.1 and 6.12 have room for 2,696, so no
+/// program starts. With the patch the host uses as much room as it needs. The buffer is on the
+/// kernel stack, which the fragment enlarges.
 const ALL: [Amendment; 1] = [Amendment {
     file: "arch/x86/um/user-offsets.c",
     text: "DEFINE_LONGS(HOST_FP_SIZE, 2696);",
@@ -44,7 +44,7 @@ pub fn has_amx() -> bool {
 /// What User-mode Linux prints when the host refuses to map a page of a program, which it then kills.
 pub const HOST_REFUSES_PAGES: &str = "UML ran out of memory on the host side";
 
-/// Why a kernel or one of its programs died with these lines on the console, and the way out; none
+/// Why a kernel or one of its programs died with these lines on the console, with a remedy; none
 /// where that is not known.
 pub fn known_end(words: &str) -> Option<String> {
     if words.contains(HOST_REFUSES_PAGES) {

@@ -16,7 +16,7 @@ const FOLDER: &str = "/usr/src";
 /// What the name of the package, and of its archive, begins with.
 const STEM: &str = "linux-source-";
 
-/// The version that offers most: the last that has all of the fragment.
+/// The recommended version: the last that supports the whole fragment.
 const BEST: &str = "6.12";
 
 /// Sources that can be had.
@@ -24,7 +24,7 @@ const BEST: &str = "6.12";
 pub(super) struct Sources {
     /// What they are, for the identity: the package with its version, or a file with its digest.
     pub name: String,
-    /// Where the archive lies, or how it is got.
+    /// The path of the archive, or how to get it.
     pub from: From,
 }
 
@@ -59,7 +59,7 @@ pub enum SourcesError {
     Fetch {
         /// The package.
         package: String,
-        /// What was said.
+        /// The messages of the program.
         what: String,
     },
     /// A program did not run.
@@ -83,7 +83,7 @@ pub(super) fn find(named: Option<&Path>, stop: &CancelToken) -> Result<Sources, 
             from: From::Package(best),
         });
     }
-    // Another version has less, and says what.
+    // Another version supports less and reports what.
     let newest = here.first().ok_or(SourcesError::None)?;
     of_package(&newest.0, &newest.1, stop)
 }
@@ -128,7 +128,7 @@ fn of_file(path: &Path) -> Result<Sources, SourcesError> {
     })
 }
 
-/// An archive that lies where a package puts it; of another origin it goes by its digest.
+/// An archive that a package installed; one of another origin is identified by its digest.
 fn of_package(package: &str, archive: &Path, stop: &CancelToken) -> Result<Sources, SourcesError> {
     let Some(version) = installed(package, stop)? else {
         return of_file(archive);
@@ -206,13 +206,13 @@ pub(super) fn archive(
         .ok_or_else(|| failed(format!("it holds no archive in {}", place.display())))
 }
 
-/// Fetches a package as an ordinary user, and unpacks it; what was said where that failed.
+/// Downloads a package as an ordinary user, and unpacks it; the messages where that failed.
 fn download(
     package: &str,
     folder: &Path,
     stop: &CancelToken,
 ) -> Result<Result<(), String>, CommandError> {
-    // Where it goes is the working directory, which is handed over as a word, not as a text.
+    // The destination is the working directory, passed as an argument and not as shell text.
     let script = "cd -- \"$1\" && apt-get -q download \"$2\" && dpkg-deb -x \"$2\"_*.deb .";
     let Some(place) = folder.to_str() else {
         return Ok(Err(format!("{} is no text", folder.display())));

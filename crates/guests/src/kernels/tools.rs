@@ -1,5 +1,4 @@
-//! What building a kernel needs beside its sources: programs, each with its package, installed
-//! where this user may.
+//! Programs that the kernel build needs, each with its package, installed where this user may.
 
 use fsdyno_host::command::{self, CommandError};
 use fsdyno_host::probe;
@@ -51,7 +50,7 @@ pub(super) fn installs() -> bool {
     rustix::process::geteuid().is_root() && probe::program("apt-get").is_some()
 }
 
-/// Installs packages; what apt-get said where it did not.
+/// Installs packages; the messages of apt-get where it failed.
 pub(super) fn install(
     packages: &[String],
     stop: &CancelToken,

@@ -1,5 +1,5 @@
-//! Messages as frames: a mark, a length, a checksum, and the bytes. Whatever stands before the
-//! first mark (the echo of a line that is not raw yet) is passed over; after it nothing is.
+//! Messages as frames: a marker, a length, a checksum, and the bytes. Bytes before the first marker
+//! (the echo of a line that is not raw yet) are skipped; later ones are an error.
 
 use std::io::{self, ErrorKind};
 
@@ -61,7 +61,7 @@ impl Frames {
         };
         let (length, sum) = (number(MARK.len()) as usize, number(MARK.len() + 4));
         if length > LONGEST {
-            return broken("the line to the guest tells of a message that is too long");
+            return broken("the line to the guest announces a message that is too long");
         }
         if self.bytes.len() < HEAD + length {
             return Ok(None);
@@ -113,7 +113,7 @@ mod tests {
         }
         let mut frames = Frames::default();
         frames.feed(&framed(b"one").unwrap());
-        frames.feed(b"stray bytes of somebody else");
+        frames.feed(b"stray bytes of another writer");
         assert!(matches!(frames.next(), Ok(Some(_))));
         assert!(frames.next().is_err());
     }

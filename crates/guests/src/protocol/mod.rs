@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 pub struct FrameWriter<W>(pub W);
 
 impl<W: Write> FrameWriter<W> {
-    /// Says one message.
+    /// Writes one message.
     pub fn write(&mut self, message: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_vec(message)?;
         self.0.write_all(&frames::framed(&text)?)?;
@@ -32,7 +32,7 @@ pub struct FrameReader<R, M> {
 }
 
 impl<R: Read, M: DeserializeOwned> FrameReader<R, M> {
-    /// Listens to a line.
+    /// Reads from a line.
     pub fn new(line: R) -> Self {
         Self {
             line,
@@ -41,8 +41,8 @@ impl<R: Read, M: DeserializeOwned> FrameReader<R, M> {
         }
     }
 
-    /// The next message; none where the line has a timeout and it has passed. A line that was
-    /// closed, and one that says what no message is, are errors.
+    /// The next message; none where the read timeout of the line has passed. A closed line and an
+    /// invalid message are errors.
     pub fn read(&mut self) -> io::Result<Option<M>> {
         let mut bytes = [0; 16 << 10];
         loop {

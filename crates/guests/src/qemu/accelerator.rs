@@ -42,7 +42,8 @@ pub(super) fn accelerator(program: &Path, kernel: &Kernel) -> Accelerator {
     }
 }
 
-/// Starts the kernel on KVM without a root: where it works, it says that there is none and ends.
+/// Starts the kernel on KVM without a root: where KVM works, the kernel reports the missing root
+/// and ends.
 fn try_kvm(program: &Path, kernel: &Kernel) -> Result<(), String> {
     const DEVICE: &str = "/dev/kvm";
     let device = fs::OpenOptions::new().read(true).write(true).open(DEVICE);

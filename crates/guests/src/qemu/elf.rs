@@ -6,7 +6,7 @@ pub const LOAD: u64 = 1;
 /// The name of the program that loads the libraries.
 pub const INTERPRETER: u64 = 3;
 
-/// What is told to whoever starts it.
+/// Program headers of notes, which a loader reads.
 pub const NOTES: u64 = 4;
 
 /// A part of an ELF file.

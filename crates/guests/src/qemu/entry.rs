@@ -1,6 +1,5 @@
-//! The first steps in a guest of QEMU, from what its kernel found in memory to the root of the
-//! host: the modules that takes, the mount, and the first process proper in its place. What that
-//! does lies in [`crate::inside`].
+//! The first steps in a guest of QEMU: load the modules for the host's root, mount it, and execute
+//! the first process there. See [`crate::inside`] for that process.
 
 use crate::MACHINE;
 use crate::inside::{GuestInitError, is_first};
@@ -35,7 +34,7 @@ pub const TAG: &str = "fsdyno-root";
 /// How the host's root is mounted: nothing there changes for us, so that what is read once is kept.
 const OPTIONS: &CStr = c"trans=virtio,version=9p2000.L,msize=524288,cache=loose";
 
-/// What statfs(2) tells of a root in memory: the magic numbers of ramfs and tmpfs.
+/// The file system types of a root in memory, as statfs(2) returns them: ramfs and tmpfs.
 const IN_MEMORY: [i64; 2] = [0x8584_58f6, 0x0102_1994];
 
 /// Becomes the first process proper, on the root of the host, where this is the one before it.
@@ -101,8 +100,7 @@ fn load_modules() -> Result<(), GuestInitError> {
     Ok(())
 }
 
-/// Removes what the kernel unpacked: nobody needs it any more, and it takes memory. What stays
-/// does no harm but that.
+/// Removes the unpacked initramfs, which takes memory. What cannot be removed does no other harm.
 fn free_memory() {
     let root = Path::new("/");
     let device = |path: &Path| fs::symlink_metadata(path).map(|of| of.dev()).ok();

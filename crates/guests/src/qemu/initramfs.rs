@@ -1,6 +1,5 @@
-//! What a guest of QEMU finds in memory when its kernel starts: this program with its libraries as
-//! the first process, the modules it loads, and what it is to become once it sees the root of the
-//! host. What it does with them lies in [`super::entry`].
+//! The initramfs of a guest of QEMU: this program with its libraries as the first process, the
+//! modules it loads, and its arguments after it has mounted the host's root. See [`super::entry`].
 
 use super::elf;
 use super::entry::{ARGUMENTS, ENVIRONMENT, MODULE_FOLDER, ROOT};
@@ -112,7 +111,7 @@ fn libraries(maps: &[u8]) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The names beside a library that lead to it: a program asks for it by one of them.
+/// The links that lead to a library: a program loads it by one of these names.
 fn links_to(library: &Path) -> Vec<PathBuf> {
     let entries = library
         .parent()
@@ -144,7 +143,7 @@ fn needed_part(mut file: Vec<u8>) -> (Vec<u8>, Option<PathBuf>) {
     });
     if let Some(loaded) = loaded.filter(|loaded| *loaded < file.len()) {
         file.truncate(loaded);
-        // The table of sections is gone with them: where it lies, how many there are, their names.
+        // The section table was removed with the sections: clear its offset, count and name index.
         file[0x28..0x30].fill(0);
         file[0x3c..0x40].fill(0);
     }

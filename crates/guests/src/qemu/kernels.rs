@@ -1,7 +1,7 @@
 //! Kernels that a guest of QEMU can be started with, and their modules: that of this machine, the
 //! newest in `/boot`, or one unpacked into the cache. Nothing is started here.
 //!
-//! What lies in the cache is used only where nobody else could have written any of it.
+//! Files in the cache are used only where no other user could have written them.
 
 use fsdyno_files::{TrustedDir, Untrusted, places};
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// What an image of a kernel is called, before its release.
 const IMAGE: &str = "vmlinuz";
 
-/// A kernel, and where its modules lie.
+/// A kernel, and the directory of its modules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
     /// Its image.
@@ -30,12 +30,12 @@ pub struct Kernel {
 pub struct NoKernel {
     /// What was there and did not do, and why.
     pub rejected: Vec<String>,
-    /// Where one is looked for at last, where the cache directory is known.
+    /// The last directory to search, where the cache directory is known.
     pub cache: Option<PathBuf>,
 }
 
 impl NoKernel {
-    /// What was looked for, and what was there instead.
+    /// What was searched for, and what was found instead.
     pub fn reason(&self) -> String {
         if self.rejected.is_empty() {
             return "no kernel for a guest of QEMU in /boot and /lib/modules".to_owned();
@@ -84,7 +84,7 @@ pub fn find(running: &str, root: &Path, cache: Option<&Path>) -> Result<Kernel, 
     })
 }
 
-/// Whether nobody but root and the effective user can change a kernel or its modules.
+/// Whether only root and the effective user can change a kernel or its modules.
 fn trusted(kernel: &Kernel) -> Result<(), Untrusted> {
     TrustedDir::open(&kernel.modules)?.check_tree()?;
     match kernel.image.parent() {
@@ -93,7 +93,7 @@ fn trusted(kernel: &Kernel) -> Result<(), Untrusted> {
     }
 }
 
-/// Where a kernel may be unpacked by whoever has none installed; none where the cache directory is
+/// Where a user without an installed kernel may unpack one; none where the cache directory is
 /// unknown.
 pub fn cache() -> Option<PathBuf> {
     let places = places::of_effective_user().ok()?;
@@ -118,7 +118,7 @@ fn of_tree(root: &Path) -> Vec<Kernel> {
             take(root.join("boot").join(&name), release.to_owned());
         }
     }
-    // Some distributions put the image beside its modules.
+    // Some distributions put the image next to its modules.
     for release in names(&modules) {
         let image = modules.join(&release).join(IMAGE);
         if image.exists() {
@@ -136,7 +136,7 @@ fn names(folder: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// A release as its numbers and what stands between them: `6.1.0-9` is older than `6.1.0-10`.
+/// A release split into numbers and separators: `6.1.0-9` is older than `6.1.0-10`.
 fn version(release: &str) -> Vec<(u64, String)> {
     let mut parts = Vec::new();
     let mut rest = release;
@@ -178,7 +178,7 @@ pub enum ModulesError {
         release: String,
         /// The module.
         name: &'static str,
-        /// Where it was looked for.
+        /// The directories that were searched.
         folder: PathBuf,
     },
 }
@@ -224,7 +224,7 @@ pub fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>, ModulesError> {
                 folder: folder.clone(),
             });
         };
-        // What is needed first stands last.
+        // Dependencies come last.
         let needs = needs.split_whitespace().rev();
         for file in needs.chain([*file]) {
             let file = folder.join(file);
@@ -236,7 +236,7 @@ pub fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>, ModulesError> {
     Ok(files)
 }
 
-/// The name of a module, of its file, whatever its compression.
+/// The name of a module from its file name, with any compression.
 pub fn name_of(file: &str) -> String {
     let file = file.rsplit('/').next().unwrap_or(file);
     let stem = file.split_once(".ko").map_or(file, |(stem, _)| stem);

@@ -1,6 +1,6 @@
-//! QEMU: a whole machine that runs the kernel of a distribution, by the processor itself (KVM)
-//! where that works, else emulated (TCG). Its disks are files, its root is the file system of the
-//! host, read-only over 9p, and nobody has to be root.
+//! QEMU: a virtual machine that runs the kernel of a distribution, by KVM where that works, else
+//! emulated (TCG). Its disks are files. Its root is the file system of the host, read-only over 9p.
+//! It needs no privileges.
 
 mod accelerator;
 mod elf;
@@ -37,13 +37,12 @@ use std::sync::Arc;
 const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
 
-/// What every kernel is told: its console, each line without the time; and that its timer works,
-/// for on a busy host the interrupts of an emulated one come too late for the check.
+/// Kernel parameters of every guest: its console; no time stamps; and no check of the timer, since
+/// interrupts of an emulated timer are late on a busy host.
 const CONSOLE: &str = "console=ttyS0 printk.time=0 loglevel=4 no_timer_check";
 
-/// What a kernel is told that is emulated: which clock to go by. It measures how fast the counter of
-/// its processor runs while it starts, and on a busy host it measures wrongly; this one needs no
-/// measuring.
+/// Kernel parameters of an emulated guest: the clock source. The kernel would calibrate its
+/// processor's counter at boot, which fails on a busy host; this one needs no calibration.
 const CLOCK: &str = "tsc=unstable clocksource=hpet";
 
 /// Why there is no such guest.
@@ -61,10 +60,10 @@ pub enum QemuError {
     /// There is no kernel for it.
     #[error(transparent)]
     NoKernel(#[from] NoKernel),
-    /// What it starts in could not be put together.
+    /// The initramfs could not be built.
     #[error("what a guest starts in: {0}")]
     Initramfs(#[from] InitramfsError),
-    /// It could not be handed over.
+    /// The initramfs could not be passed on.
     #[error("cannot hand a guest what it starts in: {0}")]
     Memory(#[source] io::Error),
 }
@@ -129,7 +128,8 @@ impl Qemu {
         }
     }
 
-    /// The program with its words, and what it finds open: the initramfs, which lies in memory.
+    /// The program with its arguments, and its inherited descriptors: the initramfs, which is in
+    /// memory.
     pub(super) fn start(&self, setting: &Setting<'_>, tie: Tie<'_>) -> Result<Start, QemuError> {
         let orders = Orders {
             init: setting.init,
@@ -164,7 +164,7 @@ impl Qemu {
         vec![
             variable(MACHINE, OsStr::new("qemu")),
             variable(MODULES, self.kernel.modules.as_os_str()),
-            // For those who load modules themselves.
+            // For kernels with loadable virtio modules.
             variable("MODPROBE_OPTIONS", OsStr::new(&format!("-d{PLACE}"))),
             // What joins devices would leave their names to udev (mdadm(8)), and there is none.
             variable("MDADM_NO_UDEV", OsStr::new("1")),
@@ -184,12 +184,12 @@ impl Qemu {
     ) -> Vec<OsString> {
         let mut words = machine(kernel, &self.accelerator);
         let mut say = |option: &str, value: OsString| words.extend([option.into(), value]);
-        // What ends it when nobody else does; see `guest_processes`.
+        // Identifies the process for clean-up; see `guest_processes`.
         say("-pidfile", pid_file(setting.scratch).into_os_string());
         let memory = setting.memory.0.div_ceil(1 << 10);
         say("-m", format!("{memory}K").into());
         if setting.served {
-            // Whoever serves its disks reads and writes its memory.
+            // The server of its disks accesses its memory.
             let shared = format!("memory-backend-memfd,id=ram,share=on,size={memory}K");
             say("-object", shared.into());
             say("-machine", "memory-backend=ram".into());
@@ -233,7 +233,8 @@ impl Qemu {
             let mut options = OsString::from(options);
             options.push(escaped(disk));
             say("-drive", options);
-            // A full disk of the host is an error in the guest, which would else stand still.
+            // A full disk of the host is an I/O error in the guest; by default QEMU would stop the
+            // guest.
             let device = format!("virtio-blk-pci,drive=disk{number},werror=report,rerror=report");
             say("-device", device.into());
         }
@@ -253,7 +254,7 @@ fn escaped(path: &Path) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Whether guests could be started; whether KVM works is not asked.
+/// Whether guests could be started; KVM is not probed.
 pub fn availability() -> Availability {
     let Err(error) = parts() else {
         return Availability::Available;

@@ -5,17 +5,17 @@
 use super::elf;
 use std::io::{self, Read};
 
-/// The length of the first part of an image, in sectors; none told means four.
+/// The length of the first part of an image, in sectors; zero means four.
 const SECTORS: usize = 0x1f1;
 
-/// What a boot loader looks for.
+/// The magic number for boot loaders.
 const HEADER: (usize, &[u8]) = (0x202, b"HdrS");
 
-/// Where the packed kernel lies after the first part, and its length.
+/// The offset of the packed kernel after the first part, and its length.
 const PAYLOAD: (usize, usize) = (0x248, 0x24c);
 
-/// How a kernel says where it is to be entered by QEMU: a note of that owner and type, whose
-/// content is an address of four bytes or eight.
+/// How a kernel declares its entry point to QEMU: a note of that owner and type with an address of
+/// four or eight bytes.
 const ENTRIES: [&[u8]; 2] = [
     b"\x04\0\0\0\x04\0\0\0\x12\0\0\0Xen\0",
     b"\x04\0\0\0\x08\0\0\0\x12\0\0\0Xen\0",
@@ -41,7 +41,7 @@ pub fn kernel(image: &[u8]) -> Option<Vec<u8>> {
     starts(&kernel).then_some(kernel)
 }
 
-/// Whether it says where it is to be entered.
+/// Whether the kernel declares an entry point.
 fn starts(kernel: &[u8]) -> bool {
     let parts = elf::segments(kernel).unwrap_or_default();
     let notes = parts.iter().filter(|part| part.kind == elf::NOTES);

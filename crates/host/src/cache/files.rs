@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 /// Visits every regular file with an open descriptor and its attributes. Returns how many files
 /// and directories could not be opened. What disappears meanwhile is passed over.
 ///
-/// Memory holds the names of the directories still to be visited: those beside the path from
-/// the top to where the visit is, not the tree.
+/// Memory holds only the names of directories still to be visited, not the whole tree.
 pub(super) fn visit(
     top: &Path,
     stop: &CancelToken,
@@ -80,7 +79,7 @@ pub(super) fn visit(
     Ok(unopened)
 }
 
-/// The kind of an entry, asked for where the directory does not tell.
+/// The kind of an entry, queried where the directory does not return it.
 fn kind(entry: &rustix::fs::DirEntry, path: &Path) -> FileType {
     match entry.file_type() {
         FileType::Unknown => rustix::fs::lstat(path).map_or(FileType::Unknown, |about| {
@@ -90,10 +89,10 @@ fn kind(entry: &rustix::fs::DirEntry, path: &Path) -> FileType {
     }
 }
 
-/// The longest path that is handed to the kernel at once; it takes 4096 bytes with the zero.
+/// The longest path that one system call takes: 4096 bytes with the terminating zero.
 const STRIDE: usize = 4000;
 
-/// Opens what may lie deeper than a path can tell, in strides from directory to directory.
+/// Opens a file deeper than `PATH_MAX`, in steps from directory to directory.
 fn open_however_deep(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let mut rest = path.as_os_str().as_bytes();
     let mut base: Option<OwnedFd> = None;

@@ -30,7 +30,7 @@ pub struct Residency {
 /// What was done to empty the cache of the files of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evicted {
-    /// Files whose clean pages the kernel was asked to let go.
+    /// Files whose clean pages the kernel was requested to drop.
     pub files: u64,
     /// Files and directories that could not be opened.
     pub unopened: u64,
@@ -39,7 +39,7 @@ pub struct Evicted {
 /// Why a tree could not be gone through.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// A file or directory could not be asked.
+    /// The state of a file or directory could not be read.
     #[error("cannot look into the cache of {}: {cause}", path.display())]
     Path {
         /// Which.
@@ -48,7 +48,7 @@ pub enum CacheError {
         #[source]
         cause: io::Error,
     },
-    /// fsdyno was asked to stop.
+    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -61,8 +61,8 @@ pub fn drop_caches() -> io::Result<()> {
 
 /// Counts the pages in memory of all regular files of a tree. No data is read.
 ///
-/// Looking at the files does fill the caches of names and inodes. So for a phase that begins
-/// cold: prove first, then [`drop_caches`] once more, which brings no page of data back.
+/// The proof itself fills the caches of names and inodes. For a cold phase, prove first, then call
+/// [`drop_caches`] again, which loads no page of data.
 pub fn residency(tree: &Path, stop: &CancelToken) -> Result<Residency, CacheError> {
     let mut counting = Counting::Cachestat;
     let mut seen = Residency {
@@ -75,8 +75,8 @@ pub fn residency(tree: &Path, stop: &CancelToken) -> Result<Residency, CacheErro
     seen.unopened = files::visit(tree, stop, |file, about| {
         let length = u64::try_from(about.st_size).unwrap_or_default();
         let resident = match counting.resident(file, length) {
-            // An older kernel, a sandbox, or files it is not for: from here on the other way,
-            // which holds pages for resident where it may not tell.
+            // An older kernel, a sandbox, or an unsupported file: from here on use mincore(2),
+            // which counts pages as resident where it may not see them.
             Err(error) if counting == Counting::Cachestat && no_cachestat(&error) => {
                 counting = Counting::Mincore;
                 counting.resident(file, length)?
@@ -99,8 +99,8 @@ fn no_cachestat(error: &io::Error) -> bool {
     )
 }
 
-/// Asks the kernel to let go of the clean pages of every file of a tree: what is left to those
-/// who are not root. Dirty pages stay: [`sync_filesystem`] first. Names and inodes stay too.
+/// Requests the kernel to drop the clean pages of every file of a tree, which needs no privilege.
+/// Dirty pages stay: call [`sync_filesystem`] first. Names and inodes stay too.
 pub fn evict(tree: &Path, stop: &CancelToken) -> Result<Evicted, CacheError> {
     let mut files = 0;
     let unopened = files::visit(tree, stop, |file, _| {
@@ -111,7 +111,7 @@ pub fn evict(tree: &Path, stop: &CancelToken) -> Result<Evicted, CacheError> {
     Ok(Evicted { files, unopened })
 }
 
-/// Writes back everything dirty of the file system that a path lies on, and waits for it.
+/// Writes back all dirty data of the file system that contains a path, and waits for it.
 pub fn sync_filesystem(path: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let place = open(path, flags, Mode::empty())?;

@@ -111,7 +111,7 @@ fn mincore_window(
     if result != 0 {
         return Err(error.unwrap_or(Errno::INVAL).into());
     }
-    // The lowest bit says it; the others are reserved.
+    // The lowest bit is the residency; the others are reserved.
     Ok(states.iter().map(|state| u64::from(state & 1)).sum())
 }
 

@@ -1,8 +1,8 @@
-//! What a user says may be erased, and whether it fits a device.
+//! What the user consents to erase, and whether that matches a device.
 
 use super::{Identity, Portrait};
 
-/// What a user types to say that a device may be erased: `--erase 'IDENTITY[:SIG,SIG...]'`.
+/// The consent as the user writes it: `--erase 'IDENTITY[:SIG,SIG...]'`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
     /// The device: its serial, a world-wide name, or a name in `/dev/disk/by-id`.
@@ -87,7 +87,7 @@ pub(super) fn consent_for<'a>(
             .count();
         if answering > 1 {
             return Err(format!(
-                "more than one of the devices answers to `{}`; name it by one of {}",
+                "more than one of the devices matches `{}`; name it by one of {}",
                 consent.identity,
                 identity.names().join(", ")
             ));
@@ -104,10 +104,7 @@ pub(super) fn consent_for<'a>(
         .map(|consent| consent.identity.as_str())
         .collect();
     if stray.is_empty() {
-        return Err(format!(
-            "nothing says that it may be erased ({})",
-            identity.describe()
-        ));
+        return Err(format!("no --erase names it ({})", identity.describe()));
     }
     Err(format!(
         "`{}` is not its identity, which is `{}` ({})",

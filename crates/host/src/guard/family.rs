@@ -1,4 +1,4 @@
-//! The devices that share a disk: what is in use on one of them speaks against erasing another.
+//! The devices that share a disk: a use of one of them forbids erasing another.
 
 use crate::sysfs::Block;
 use std::io;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Releases a file to be overwritten, where it is open already. One that holds nothing but zeros is
 /// free; any other needs a consent, by its name and for each of its signatures.
 ///
-/// The descriptor is what is looked at, so that another file which takes the path is not released.
+/// The descriptor is checked, so that another file that takes the path is not released.
 pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Released, Refusal> {
     let fail = |error: GuardError| unfit(path, &error);
     let unreadable = || GuardError::unreadable(path.display().to_string());
@@ -76,7 +76,7 @@ fn is_swap(real: &Path) -> io::Result<bool> {
     Ok(this.is_some() && swaps.iter().any(|path| file_number(path) == this))
 }
 
-/// Where the first byte lies that is not zero.
+/// The offset of the first byte that is not zero.
 fn first_data(file: &File, size: u64) -> io::Result<Option<u64>> {
     let mut buffer = vec![0; 1 << 20];
     let mut at = 0;

@@ -1,6 +1,6 @@
-//! Which device a path really names: its kernel name and number, the disk it lies on, and the names
-//! that do not change when disks are plugged in another order. Read from `/sys`, `/dev/disk/by-id`
-//! and udev's database; the device itself is not opened.
+//! Which device a path names: its kernel name and number, its disk, and the names that do not
+//! change with the order of detection. Read from `/sys`, `/dev/disk/by-id` and udev's database; the
+//! device itself is not opened.
 
 use super::GuardError;
 use crate::sysfs::{Block, split};
@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A block device, told apart from all others.
+/// The identity of a block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// The path, with all links followed.
@@ -145,7 +145,7 @@ impl Identity {
         }
         if self.serial != now.serial || self.wwn != now.wwn {
             return Some(format!(
-                "it answers to {} now, and did to {}",
+                "its identity is now {}, and was {}",
                 now.name_to_type(),
                 self.name_to_type()
             ));

@@ -1,32 +1,33 @@
 //! The device guard: nothing is formatted that it has not passed.
 //!
-//! It answers four questions, each in its own file: which device is it really (`identity`), who
-//! uses it or anything on the same disk (`users`, with `family` and `open_files`), and what does it
-//! hold (`signatures`), and who expects to find it at the next boot (`configured`). [`release`] puts the answers against what the user consented to
-//! (`consent`), and either hands out [`Released`] devices or a [`Refusal`] that says everything it
-//! found; [`release_file`] does so for a regular file. What is going to be erased leaves a trace (`saved`). `proc` only
-//! read what the kernel tells.
+//! It checks, each in its own file: which device a path names (`identity`); who uses it or another
+//! part of its disk (`users`, with `family` and `open_files`); what it holds (`signatures`); and
+//! whether the next boot expects it (`configured`). [`release`] compares the findings with the
+//! user's consent (`consent`). It returns [`Released`] devices or a [`Refusal`] with all findings;
+//! [`release_file`] does so for a regular file. Signatures are copied before they are erased
+//! (`saved`).
 //!
-//! The guard itself never opens a device for writing: every open of one in this folder is
-//! read-only, and the programs it asks (`wipefs -n`, `blkid -p`) only look. It cannot destroy
-//! anything; it can only be wrong about what others may then destroy. So it fails closed: what
-//! cannot be looked at is refused.
+//! The guard never opens a device for writing: every open here is read-only, and the programs it
+//! runs (`wipefs -n`, `blkid -p`) only read. It cannot destroy data itself. It fails closed: a
+//! device that cannot be checked is refused.
 //!
 //! # Order, and the races left
 //!
-//! 1. The devices are identified and must lie on different disks.
+//! 1. The devices are identified and must be on different disks.
 //! 2. `flock(LOCK_EX)` on the whole disk, held as long as the [`Released`] lives. By convention
-//!    (systemd's "Locking Block Device Access") udev and those who follow it keep away meanwhile.
-//! 3. Under the lock: who uses the disk, its partitions, and what is made of them. Where nothing
-//!    is found, each is opened with `O_EXCL`, which fails where the kernel or a careful program has
-//!    claimed it (mounts in any namespace, swap, arrays, pools), even where nothing else shows it.
-//! 4. Signatures, against the consent.
-//! 5. [`Released::recheck`] repeats 3, and compares size, serial and medium, right before each mkfs.
+//!    (systemd's "Locking Block Device Access") udev and programs that follow it do not touch a
+//!    locked disk.
+//! 3. Under the lock: the users of the disk, of its partitions and of devices on top of them. Where
+//!    none is found, each is opened with `O_EXCL`. That fails where the kernel or a careful program
+//!    has claimed it (mounts in any namespace, swap, arrays, pools).
+//! 4. Signatures, compared with the consent.
+//! 5. [`Released::recheck`] repeats 3, and compares size, serial and medium, right before each
+//!    mkfs.
 //!
-//! The exclusive opens are closed again, since mkfs and mount need the device free. What remains is
-//! the time between a recheck and the mkfs after it: a program with root's rights that ignores the
-//! lock may begin to use the device then. Where it mounts it, mkfs programs that claim the device
-//! themselves fail; who merely opens it and writes cannot be kept off by anybody.
+//! The exclusive opens are closed again, since mkfs and mount need the device. The time between a
+//! recheck and its mkfs remains: a privileged program that ignores the lock may start to use the
+//! device then. If it mounts the device, mkfs programs that claim the device fail. A program that
+//! only opens and writes cannot be prevented.
 
 mod configured;
 mod consent;
@@ -57,7 +58,7 @@ use std::path::{Path, PathBuf};
 pub struct Portrait {
     /// Which device it is.
     pub identity: Identity,
-    /// Who uses it, its disk, or anything on the same disk. Empty where nobody does.
+    /// The users of it, of its disk, or of another part of the disk.
     pub users: Vec<Use>,
     /// What it holds, and its partitions.
     pub signatures: Vec<Signature>,
@@ -65,7 +66,7 @@ pub struct Portrait {
     pub configured: Vec<Configured>,
 }
 
-/// A device that cannot be looked at.
+/// A device that cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// Nothing is there.
@@ -96,12 +97,12 @@ pub enum GuardError {
         /// The node of the disk.
         node: PathBuf,
     },
-    /// A program that looks for signatures is missing, failed, or was not understood.
-    #[error("cannot tell what {device} holds: {problem}")]
+    /// A program that finds signatures is missing, failed, or printed unknown output.
+    #[error("cannot read the signatures of {device}: {problem}")]
     Undecided {
         /// The device.
         device: String,
-        /// What went wrong, with the way out.
+        /// What went wrong, with a remedy.
         problem: String,
     },
 }
@@ -113,7 +114,7 @@ impl GuardError {
     }
 }
 
-/// Looks at a device, and only looks.
+/// Examines a device without changing it.
 pub fn examine(path: &Path) -> Result<Portrait, GuardError> {
     let (identity, block) = Identity::of(path)?;
     let users = users::find(&block)?;

@@ -1,5 +1,5 @@
-//! Who has a device open: every process's open files, and the kernel's own claims, asked for by an
-//! exclusive (and read-only) open. And what a path is, asked without waiting for any server.
+//! Which processes have a device open, and whether the kernel claims it, tested by an exclusive
+//! read-only open. Also what a path is, without waiting for a network server.
 
 use super::family::{Relative, find_number};
 use super::proc::processes;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fs, io};
 
-/// Processes, this one apart, that have a device of the family open, or the file behind it.
+/// Processes other than this one that have a device of the family open, or its backing file.
 pub(super) fn opened(family: &[Relative], block: &Block) -> io::Result<Vec<Use>> {
     let backing = block.backing_file();
     let backing_number = backing.as_deref().and_then(file_number);
@@ -78,7 +78,7 @@ struct Facts {
     file: Option<(u32, u32, u64)>,
 }
 
-/// Looks at a path without asking a server: a dead network file system must not hang the guard.
+/// Stats a path without a request to a server: a dead network file system must not block the guard.
 fn cached_facts(path: &Path) -> Option<Facts> {
     let required = StatxFlags::TYPE | StatxFlags::INO;
     let facts = statx(CWD, path, AtFlags::STATX_DONT_SYNC, required).ok()?;

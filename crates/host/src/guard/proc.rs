@@ -1,4 +1,4 @@
-//! What `/proc` tells beyond this process: all mount namespaces, all swaps, all processes.
+//! What `/proc` reports of the whole system: all mount namespaces, all swaps, all processes.
 
 use crate::mounts::Mount;
 use crate::mounts::table::{parse, unescape};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// A device that will not be erased, and everything that speaks against it.
+/// A device that will not be erased, with all reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The device, as it was named.
@@ -68,7 +68,7 @@ pub fn release(
         .collect()
 }
 
-/// Locks, looks, and judges one device; what is judged was all read under the lock.
+/// Locks and examines one device; all findings are read under the lock.
 fn release_one(
     path: &Path,
     identity: &Identity,
@@ -82,7 +82,7 @@ fn release_one(
     let disk = block.whole().map_err(gone)?;
     let held = lock(&disk);
     let users = users::find(&block);
-    // Why it is in use tells more than why it could not be locked or read: it is always said.
+    // The users explain more than the error of a lock or a read: they are always reported.
     let refuse = |error: GuardError| {
         let mut refusal = unfit(path, &error);
         let known = users.iter().flatten().map(ToString::to_string);
@@ -124,7 +124,7 @@ fn refuse_shared_disk(
         format!("it is named twice: {} is the same device", other.display())
     } else {
         format!(
-            "it lies on the same disk ({}) as {}",
+            "it is on the same disk ({}) as {}",
             identity.disk,
             other.display()
         )
@@ -136,7 +136,8 @@ fn refuse_shared_disk(
     })
 }
 
-/// Takes the lock of the whole disk. It waits a moment: udev holds it while it looks at a change.
+/// Takes the lock of the whole disk. It retries for a moment, since udev holds the lock while it
+/// probes.
 fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
     const TRIES: u32 = 20;
     let node = disk.node();
@@ -158,7 +159,7 @@ fn lock(disk: &Block) -> Result<OwnedFd, GuardError> {
     Err(GuardError::Locked { node })
 }
 
-/// Refuses unless nothing and nobody stands against it.
+/// Refuses where there is any user, or a signature without consent.
 pub(super) fn judge(
     path: &Path,
     portrait: &Portrait,
@@ -234,12 +235,12 @@ fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
     }
 }
 
-/// A refusal of what is no device, or cannot be looked at.
+/// A refusal of a path that is no device or cannot be checked.
 pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
     let way_out = match error {
         GuardError::NotADevice { .. } | GuardError::Absent { .. } => {
             "name a block device (lsblk lists them); for image files use --on loop, with \
-             --work-dir DIR to choose where they lie; for a directory --on dir:PATH"
+            --work-dir DIR for their directory; for a directory --on dir:PATH"
         }
         GuardError::Unreadable { source, .. }
             if source.raw_os_error() == Some(Errno::ACCESS.raw_os_error()) =>
@@ -252,7 +253,8 @@ pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
             "a container or a security policy forbids it; --on loop compares on image files instead"
         }
         GuardError::Unreadable { .. } | GuardError::Undecided { .. } => {
-            "what cannot be looked at is not erased; --on loop compares on image files instead"
+            "a device that cannot be checked is not erased; --on loop compares on image files \
+            instead"
         }
         GuardError::Locked { .. } => "wait until that program has ended, or name another device",
     };
@@ -294,7 +296,7 @@ impl Released {
         &self.portrait
     }
 
-    /// Looks again, right before a mkfs: the same device, and still nobody who uses it.
+    /// Checks again right before a mkfs: the same device, and still not in use.
     pub fn recheck(&self) -> Result<(), Refusal> {
         let path = self.device();
         let fail = |error: GuardError| unfit(path, &error);
@@ -316,9 +318,9 @@ impl Released {
         Err(refusal(path, reasons))
     }
 
-    /// Copies to `directory` what tells what was on the device, so that it can be looked at later:
-    /// its first and last mebibyte, and where each signature lies. To be called before the first
-    /// mkfs; returns the description, beside which the copies lie.
+    /// Copies the signatures of the device to `directory` before the first mkfs: its first and last
+    /// mebibyte and the location of each signature. Returns the path of the description; the copies
+    /// are in the same directory.
     pub fn save_signatures(&self, directory: &Path) -> Result<PathBuf, SaveError> {
         saved::save(&self.portrait, directory)
     }
@@ -363,7 +365,7 @@ mod tests {
     fn consent_is_needed_for_the_identity_and_for_each_signature() {
         let portrait = signed();
         for (consents, expected) in [
-            (vec![], "nothing says that it may be erased"),
+            (vec![], "no --erase names it"),
             (vec!["S1"], "it holds a gpt partition table"),
             (
                 vec!["S1:gpt"],

@@ -1,5 +1,5 @@
-//! Copies of what tells what a device held, taken before it is erased: enough to look at it later,
-//! and to put partition tables and labels back. Not a backup: the contents are not copied.
+//! Copies of the signatures of a device, taken before it is erased: enough to identify the old
+//! contents and to restore partition tables and labels. Not a backup: file contents are not copied.
 
 use super::{Identity, Portrait, Signature};
 use crate::sysfs::Block;
@@ -15,7 +15,7 @@ const END: u64 = 1 << 20;
 /// What is copied around a signature, bytes: the largest sector that is common.
 const SECTOR: u64 = 4096;
 
-/// The description beside the copies, as JSON.
+/// The JSON description of the copies.
 #[derive(Debug, Serialize)]
 struct Description<'a> {
     version: u32,
@@ -26,7 +26,7 @@ struct Description<'a> {
     how_to_put_back: &'static str,
 }
 
-/// A stretch of the device, and where its copy lies.
+/// An extent of the device, and the offset of its copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Extent {
     device_offset: u64,
@@ -112,7 +112,7 @@ fn fresh(directory: &TrustedDir, stem: &str) -> Result<(String, File), Untrusted
     }
 }
 
-/// What to copy: both ends, and a sector around each signature that lies elsewhere.
+/// What to copy: both ends, and a sector around each signature elsewhere.
 fn extents(portrait: &Portrait) -> io::Result<Vec<Extent>> {
     let starts: Vec<(String, u64)> = match Block::named_by(&portrait.identity.path)? {
         Some(block) => block

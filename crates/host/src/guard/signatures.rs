@@ -19,7 +19,7 @@ pub struct Signature {
     pub kind: String,
     /// What it is used for (`filesystem`, `raid`, `crypto`, `partition-table`, `other`).
     pub usage: Option<String>,
-    /// Where its magic string lies on that device, in bytes.
+    /// The offset of its magic string on that device, in bytes.
     pub offset: u64,
     /// The label, where it has one.
     pub label: Option<String>,
@@ -34,7 +34,7 @@ impl fmt::Display for Signature {
             Some("crypto") => " encrypted container",
             _ => " signature",
         };
-        // As it is spoken: an ext file system, an xfs file system, but a udf.
+        // English article: an ext file system, an xfs file system, but a udf.
         let article = if self.kind.starts_with(['a', 'e', 'i', 'o', 'x']) {
             // example
             "an"
@@ -135,7 +135,7 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
                 }
             }
         }
-        // blkid(8): 2 is "nothing found" (said in silence), 8 "ambivalent": then all stand listed.
+        // blkid(8): 2 is "nothing found" (without a message), 8 "ambivalent": then all are listed.
         Some(2) if probed.stderr.is_empty() => {}
         Some(8) if !found.is_empty() => {}
         _ => return Err(undecided(failure("blkid", &probed))),
@@ -147,7 +147,7 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
     Ok(found)
 }
 
-/// Runs a program that only looks.
+/// Runs a program that only reads.
 fn run_script(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String> {
     let path = probe::program(program)
         .ok_or_else(|| format!("no program `{program}`; apt-get install util-linux"))?;
@@ -206,7 +206,7 @@ pub(crate) fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, S
         .collect()
 }
 
-/// Reads `blkid -p -o export`: one `KEY=value` a line; it does not tell where the magic lies.
+/// Parses `blkid -p -o export`: one `KEY=value` a line; it does not print the offset of the magic.
 pub(crate) fn parse_blkid(text: &str, device: &str) -> Vec<Signature> {
     let value = |key: &str| {
         text.lines()

@@ -1,6 +1,6 @@
-//! Who uses a device, its disk, another partition of that disk, or anything made on top of them.
-//! Asked of `/sys`, of every mount namespace, of `/proc/swaps`, of every process's open files, and
-//! last of the kernel itself by an exclusive (and read-only) open.
+//! Who uses a device, its disk, another partition of that disk, or a device on top of them.
+//! Sources: `/sys`, every mount namespace, `/proc/swaps`, every process's open files, and last an
+//! exclusive read-only open.
 
 use super::GuardError;
 use super::family::{Relative, family, find_number};
@@ -83,7 +83,7 @@ impl fmt::Display for Use {
                  by a program",
             ),
             How::BackingFile { file, serves } => {
-                write!(f, "lies in the file {}, which {serves}", file.display())
+                write!(f, "is in the file {}, which {serves}", file.display())
             }
         }
     }
@@ -91,8 +91,8 @@ impl fmt::Display for Use {
 
 /// Everything that uses a device.
 ///
-/// Probing daemons open a device for a moment after it changed (udev's rules, array assembly).
-/// So where nothing but opens are found, it looks again, for a second at most.
+/// Probing daemons open a device for a moment after it changed (udev's rules, array assembly). So
+/// where only open files are found, the check is repeated, for a second at most.
 pub(super) fn find(block: &Block) -> Result<Vec<Use>, GuardError> {
     const ATTEMPTS: u32 = 10;
     for _ in 1..ATTEMPTS {
@@ -117,7 +117,7 @@ fn survey(block: &Block) -> Result<Vec<Use>, GuardError> {
     users.extend(members(&family).map_err(unreadable("/sys/fs"))?);
     users.extend(swapping(&family).map_err(unreadable("/proc/swaps"))?);
     users.extend(backing_file(block).map_err(unreadable("the backing file"))?);
-    // Up to here the kernel says so, and a claim would only say it again.
+    // The uses so far are claims of the kernel; the exclusive open would only repeat them.
     let explained = !users.is_empty();
     users.extend(opened(&family, block).map_err(unreadable("/proc"))?);
     if !explained {
@@ -159,7 +159,7 @@ fn stacked(relative: &Relative) -> io::Result<Vec<Use>> {
     {
         below.push(file.display().to_string());
     }
-    // For what lies above, its parts are what was asked about.
+    // For a device on top, its members are already the subject.
     if subject == "it" && !below.is_empty() {
         users.push(using(How::MadeOf { devices: below }));
     }

@@ -1,9 +1,9 @@
 //! Undoes what dead processes left behind, as their journals record it.
 //!
-//! What this can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and trees
-//! that are recorded in a journal nobody holds the lock of, under names that its process gave
-//! ([`shape`]), in directories of the effective user. Nothing else is touched, and no command is read
-//! from a journal.
+//! What this can destroy: mounts, pools, loop devices, daemons, instances of tracefs, files and
+//! trees. They must be recorded in a journal that no process locks, have names that its process
+//! gave ([`shape`]), and be in directories of the effective user. No command is read from a
+//! journal.
 
 use super::record::{Record, Resource, standing};
 use super::{JournalError, SUFFIX, is_at, remove_tree, shape};
@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 /// The pool of a file system that is mounted at a target, with the commands of its recipe.
 pub type PoolOf<'a> = &'a dyn Fn(&str, &Path) -> Option<Pool>;
 
-/// How long a killed process may take to let go of its journal.
+/// How long a killed process may take to release its journal.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What came of a clean-up.
+/// The result of a clean-up.
 #[derive(Debug, Default)]
 pub struct Cleaned {
-    /// What stood in the journals.
+    /// The recorded resources.
     pub things: Vec<CleanUp>,
     /// Journals that are not trusted; nothing in them was undone.
     pub refused: Vec<Untrusted>,
@@ -42,12 +42,12 @@ impl Cleaned {
     }
 }
 
-/// One thing that stood in a journal, and what became of it.
+/// One recorded resource, and the result of its clean-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanUp {
     /// The thing.
     pub resource: Resource,
-    /// What became of it.
+    /// The result.
     pub result: Undo,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for CleanUp {
             Undo::Live { journal } => {
                 write!(
                     f,
-                    "in use by a run under way: {resource} ({})",
+                    "in use by a running process: {resource} ({})",
                     journal.display()
                 )
             }
@@ -78,18 +78,18 @@ impl fmt::Display for CleanUp {
     }
 }
 
-/// What became of a thing that stood in a journal.
+/// The result of removing a recorded resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undo {
     /// It was undone.
     Done,
-    /// It was undone by force; this tells how and why.
+    /// It was removed by force; how and why.
     Forced(String),
     /// It was no longer there, or never made.
     Gone,
-    /// It would be undone, but this was only asked for.
+    /// It would be removed; this was a dry run.
     Would,
-    /// It could not be undone; this tells why. It stays in the journal.
+    /// It could not be removed, and why. It stays in the journal.
     Failed(String),
     /// It belongs to a process that lives, and was left alone.
     Live {
@@ -98,7 +98,7 @@ pub enum Undo {
     },
 }
 
-/// Undoes, in reverse order, what still stands in the journals of dead processes.
+/// Removes, in reverse order, the resources that the journals of dead processes record.
 ///
 /// With `dry_run`, reports what would be undone and changes nothing. A state directory that does
 /// not exist holds nothing. A journal that is not trusted is reported, and the others are cleaned.
@@ -107,7 +107,7 @@ pub fn clean(state_dir: &Path, dry_run: bool, pool: PoolOf<'_>) -> Result<Cleane
         Err(error) if error.is_missing() => return Ok(Cleaned::default()),
         directory => directory?,
     };
-    // One patience for all: those who die together have the same time.
+    // One deadline for all journals: processes that die at the same time share it.
     let timeout = Instant::now() + LOCK_TIMEOUT;
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     for name in directory.names()? {
@@ -165,7 +165,7 @@ struct Found {
     file: File,
     /// Whether its process is dead.
     dead: bool,
-    /// Whether its last line is cut off.
+    /// Whether its last line is incomplete.
     truncated: bool,
     things: Vec<(u64, Resource)>,
 }
@@ -211,7 +211,7 @@ impl Found {
         stem_of(&self.name)
     }
 
-    /// Undoes what stands in the journal of a dead process, and removes it when nothing is left.
+    /// Removes the resources of a dead process's journal, and the journal when it is empty.
     fn clean(mut self, dry_run: bool, task: &Task<'_>) -> Result<Vec<CleanUp>, JournalError> {
         let things = std::mem::take(&mut self.things);
         if dry_run {
@@ -239,8 +239,8 @@ fn stem_of(name: &OsStr) -> String {
     name.strip_suffix(SUFFIX).unwrap_or_default().to_owned()
 }
 
-/// Why a thing is not undone: its name is not one that the process of the journal gave, or somebody
-/// else has put something in its place.
+/// Why a resource is not removed: its name is not one that the process of the journal gave, or its
+/// place was taken by another file.
 fn refusal(resource: &Resource, stem: &str) -> Result<(), String> {
     shape::check(resource, stem)?;
     shape::check_owner(resource.path(), stem)
@@ -258,8 +258,8 @@ fn undo_all(
         // Closes the half-written last line, so that it stays alone in its fault.
         file.write_all(b"?\n")?;
     }
-    // Whatever lies on a disk that nobody serves any more answers at once; on one whose server hangs,
-    // nothing could be undone.
+    // First end the servers of model disks: then the kernel fails requests at once, and a hanging
+    // server blocks no removal.
     for (_, resource) in &things {
         if let Resource::Server { file } = resource
             && !in_use.contains(resource)

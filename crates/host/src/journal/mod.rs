@@ -1,10 +1,11 @@
 //! The clean-up journal: what fsdyno has made and not yet taken away, on disk before it exists.
 //!
-//! Each process has a journal of its own and holds its lock for life. A journal whose lock can
-//! be taken belongs to a dead process, and [`clean`] undoes what still stands in it. How things
-//! are made is the business of the guards, not of this module.
+//! Each process has its own journal and holds its lock for life. A journal whose lock can be taken
+//! belongs to a dead process, and [`clean`] removes what it records. The guards, not this module,
+//! create resources.
 //!
-//! Journals are reached through [`TrustedDir`]: nobody else can have written one that is read.
+//! Journals are accessed through [`TrustedDir`]: no other user can have written a journal that is
+//! read.
 
 mod cleanup;
 pub(crate) mod record;
@@ -36,12 +37,12 @@ pub struct Journal {
     book: Arc<Book>,
 }
 
-/// One thing that stands in a journal.
+/// One recorded resource.
 ///
 /// Dropped without [`Entry::done`], the thing stays in the journal: it could not be undone, and
 /// [`clean`] will try again.
 #[derive(Debug)]
-#[must_use = "the guard of the thing has to say when it is gone"]
+#[must_use = "the guard of the resource must report its removal"]
 pub struct Entry {
     book: Arc<Book>,
     id: u64,
@@ -76,7 +77,7 @@ impl JournalError {
     }
 }
 
-/// The file of a journal, and the numbers of what stands in it.
+/// The file of a journal, and the numbers of its recorded resources.
 #[derive(Debug)]
 struct Book {
     directory: TrustedDir,
@@ -131,7 +132,7 @@ impl Journal {
         })
     }
 
-    /// Where the journal lies.
+    /// The path of the journal.
     pub fn path(&self) -> &Path {
         &self.book.path
     }
@@ -143,7 +144,7 @@ impl Entry {
         let mut pages = self.book.pages();
         pages.standing.remove(&self.id);
         let written = if pages.standing.is_empty() {
-            // Nothing stands: an empty page says so, and a long run does not grow the file.
+            // Nothing is recorded: the file is truncated, so that a long run does not grow it.
             pages.empty()
         } else {
             pages.append(&Record::Gone(self.id))

@@ -1,9 +1,9 @@
 //! What the journal can hold, and the lines it is written in.
 //!
-//! A line is `make ID KIND PATH` or `gone ID`; that of a pool ends with the name of its file system,
-//! from which the commands of a clean-up are derived: no line stores a command. The bytes of a path
-//! that are not plain ASCII are written `%XX`, so that any path fits a line and the file can be read
-//! by eye.
+//! A line is `make ID KIND PATH` or `gone ID`; that of a pool ends with the name of its file
+//! system, from which the commands of a clean-up are derived: no line stores a command. Bytes of a
+//! path that are not plain ASCII are written `%XX`, so that any path fits a line and the file is
+//! readable.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -52,7 +52,7 @@ pub enum Resource {
     },
     /// A daemon that fsdyno started.
     Daemon {
-        /// Where its process number stands.
+        /// The PID file.
         pid_file: PathBuf,
     },
     /// A guest that runs.
@@ -198,10 +198,10 @@ impl Record {
     }
 }
 
-/// What still stands after all lines of a journal, in the order it was made.
+/// The resources that remain after all lines of a journal, in the order of their creation.
 ///
-/// A last line without its end was being written when the process died: what it tells of was
-/// not begun, since the line comes first, or is to be undone once more, which does no harm.
+/// An incomplete last line was being written when the process died. Its resource was not created
+/// yet, since the line comes first, or is removed once more, which is harmless.
 pub(crate) fn standing(journal: &[u8]) -> Vec<(u64, Resource)> {
     let mut standing = Vec::new();
     let whole = journal

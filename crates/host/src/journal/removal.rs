@@ -18,9 +18,10 @@ const ROUNDS: u32 = 4;
 
 /// Removes a file, or a directory with all it holds. What is not there is no error.
 ///
-/// The path is absolute and without symbolic links: none is followed, so that nobody who can rename a
-/// directory on the way can point this elsewhere. Refuses, before anything is removed, while something is mounted at the path or below; and
-/// enters no directory of another device, should one be mounted meanwhile.
+/// The path is absolute. No symbolic link is followed, so that nobody who can rename a directory on
+/// the path can redirect the removal. Refuses, before anything is removed, while a file system is
+/// mounted at the path or below. Enters no directory of another device, should one be mounted
+/// later.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     let (parent, name) = match open_parent(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -107,7 +108,7 @@ impl Removal<'_> {
             let shown = name.to_string_lossy();
             return Err(io::Error::new(
                 io::ErrorKind::CrossesDevices,
-                format!("`{shown}` in it lies on another device"),
+                format!("`{shown}` in it is on another device"),
             ));
         }
         if depth >= DEPTH {

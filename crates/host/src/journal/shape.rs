@@ -1,5 +1,5 @@
-//! Which paths a journal may name: only those that fsdyno makes. A journal is called `STEM.journal`,
-//! and what its process makes lies below a directory `fsdyno-STEM-...` of its own.
+//! Which paths a journal may contain: only those that fsdyno creates. A journal is named
+//! `STEM.journal`, and its process creates everything below a directory `fsdyno-STEM-...`.
 //!
 //! Nothing else is undone, though the journal is genuine: a path such as `/srv/user` is refused.
 
@@ -94,7 +94,7 @@ pub(super) fn check_owner(path: &Path, stem: &str) -> Result<(), String> {
         let name = path.file_name().unwrap_or_default();
         name.to_string_lossy().starts_with(&prefix)
     };
-    // Arrays, instances of tracefs and daemons lie in directories of root.
+    // Arrays, instances of tracefs and PID files are in directories of root.
     let Some(own) = path.ancestors().find(is_own) else {
         return Ok(());
     };

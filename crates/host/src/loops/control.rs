@@ -9,7 +9,7 @@ const LOOP_SET_DIRECT_IO: Opcode = 0x4C08;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
 
-/// `LO_FLAGS_AUTOCLEAR`: the device lets go of its file when its last user closes it.
+/// `LO_FLAGS_AUTOCLEAR`: the device detaches its file when its last user closes it.
 pub(super) const AUTOCLEAR: u32 = 4;
 /// `LO_FLAGS_DIRECT_IO`: the backing file is read and written past the page cache.
 pub(super) const DIRECT_IO: u32 = 16;
@@ -67,7 +67,7 @@ unsafe impl rustix::ioctl::Ioctl for GetFree {
     }
 }
 
-/// The number of a free device; somebody else may take it before we do.
+/// The number of a free device; another process may take it first.
 pub(super) fn free_number(control: impl AsFd) -> io::Result<u32> {
     // SAFETY: the driver takes no argument for this call.
     unsafe { ioctl(control, GetFree) }
@@ -101,7 +101,7 @@ pub(super) fn configure(device: impl AsFd, file: BorrowedFd<'_>, flags: u32) -> 
     unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, Config>::new(config)) }
 }
 
-/// Asks for direct I/O of an attached device; refused where the backing file has none.
+/// Requests direct I/O of an attached device; refused where the backing file does not support it.
 pub(super) fn set_direct_io(device: impl AsFd) -> io::Result<()> {
     // SAFETY: the call takes the number 1 or 0.
     unsafe { ioctl(device, IntegerSetter::<LOOP_SET_DIRECT_IO>::new_usize(1)) }

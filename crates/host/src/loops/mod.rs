@@ -1,9 +1,9 @@
 //! Loop devices over image files: attached with direct I/O, detached when really gone.
 //!
-//! A device is set to let go of its file with its last user, and the guard is one of them
-//! through an open file: programs that open and close the device do not lose it, and when
-//! fsdyno is killed, the kernel detaches it together with the last mount. The guard holds it
-//! read-only, since some kernels refuse to mount what is open for writing.
+//! A device detaches its file with its last user, and the guard is one of them through an open
+//! file. Programs that open and close the device do not lose it; when fsdyno is killed, the kernel
+//! detaches it with the last mount. The guard opens it read-only, since some kernels refuse to
+//! mount a device that is open for writing.
 
 mod control;
 
@@ -19,10 +19,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often another device is tried when somebody takes the free one first.
+/// How many devices are tried when another process takes the free one first.
 const ATTEMPTS: u32 = 64;
 
-/// How long a detached device may take to let go of its file.
+/// How long a detached device may take to release its file.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// A loop device with its image file.
@@ -67,7 +67,7 @@ pub enum LoopError {
         #[source]
         cause: io::Error,
     },
-    /// Somebody keeps the device.
+    /// The device is still in use.
     #[error("{} still holds {}: it is in use by {}", device.display(), image.display(),
         holders::sentence(holders))]
     Busy {
@@ -124,8 +124,8 @@ impl Loop {
         })
     }
 
-    /// Makes the device what lies below it is, for the file systems that look: whether it rotates,
-    /// and whether it knows discards. Kernels that take no such word leave it as it is.
+    /// Copies two properties of the backing disk to the device: whether it rotates and whether it
+    /// supports discard. Kernels that do not accept them leave the device unchanged.
     pub fn behave(&self, rotates: bool, discards: bool) {
         let queue = Path::new("/sys/block").join(&self.name).join("queue");
         let _ = fs::write(queue.join("rotational"), if rotates { "1" } else { "0" });
@@ -149,8 +149,8 @@ impl Loop {
         self.direct_io
     }
 
-    /// Detaches, and waits until the device has let go of the image. Where somebody keeps it,
-    /// the error tells who; the device goes with its last user.
+    /// Detaches, and waits until the device has released the image. Where it is still in use, the
+    /// error names the users; the device is detached with its last user.
     pub fn detach(mut self) -> Result<(), LoopError> {
         if !self.let_go() {
             return Err(LoopError::Busy {
@@ -163,7 +163,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Lets the device go, and tells whether it went.
+    /// Detaches the device; returns whether it is detached.
     fn let_go(&mut self) -> bool {
         if let Some(held) = self.held.take() {
             // Set to go with its last user, which we are about to stop being.
@@ -202,7 +202,7 @@ fn attach_free(
         });
         match attached {
             Ok(held) => return Ok((name, held)),
-            // Taken by somebody else, or just being detached, or its node is not made yet.
+            // Taken by another process, being detached, or without a device node yet.
             Err(errno @ (Errno::BUSY | Errno::NXIO | Errno::NOENT | Errno::INTR)) => last = errno,
             Err(errno) => {
                 last = errno;
@@ -227,7 +227,7 @@ fn attach_to(name: &str, file: &OwnedFd) -> rustix::io::Result<OwnedFd> {
         Err(Errno::INVAL) => control::configure(&writing, file.as_fd(), control::AUTOCLEAR)?,
         result => result?,
     }
-    // Some kernels attach without direct I/O when asked for it with the wrong block size.
+    // Some kernels attach without direct I/O when it is requested with the wrong block size.
     let _ = control::set_direct_io(&writing);
     open(&device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
@@ -242,8 +242,8 @@ pub(crate) fn attached() -> Vec<(String, PathBuf)> {
     devices
 }
 
-/// The names of the devices that an image file is attached to, also where it was removed. The path is
-/// the one that was attached: no link is followed, so that nobody can point this at another file.
+/// The names of the devices that an image file is attached to, also after its removal. The path is
+/// the one that was attached; no link is followed, so that nobody can redirect it to another file.
 pub(crate) fn devices_of(image: &Path) -> Vec<String> {
     let of_image = |(name, file): (String, PathBuf)| is_image(&file, image).then_some(name);
     attached().into_iter().filter_map(of_image).collect()
@@ -272,7 +272,7 @@ pub(crate) fn detach_image(image: &Path) -> Undo {
     Undo::Done
 }
 
-/// Waits until a device no longer backs an image; `false` where the patience ended first.
+/// Waits until a device no longer backs an image; `false` after the timeout.
 fn wait_until_gone(name: &str, image: &Path, timeout: Instant) -> bool {
     let mut pause = Duration::from_millis(1);
     while backs(name, image) {

@@ -1,5 +1,5 @@
-//! Who keeps something in use: processes by what they have open, mounts and loop devices by
-//! what they lie on. For messages only: nothing is decided by it.
+//! What keeps a file system or device in use: processes with open files, mounts and loop devices on
+//! it. For messages only.
 
 use super::table;
 use crate::loops;
@@ -23,7 +23,7 @@ pub(crate) fn of_tree(top: &Path) -> Vec<String> {
     holders
 }
 
-/// Who has a block device open or mounted, described one each.
+/// The users of a block device, open or mounted, one description each.
 pub(crate) fn of_device(device: &Path) -> Vec<String> {
     let Ok(metadata) = fs::metadata(device) else {
         return Vec::new();
@@ -75,7 +75,7 @@ fn links(home: &Path) -> impl Iterator<Item = PathBuf> {
 /// Holders as the end of a sentence.
 pub(crate) fn sentence(holders: &[String]) -> String {
     match holders {
-        [] => "nobody that can be seen from here".to_owned(),
+        [] => "no process that is visible here".to_owned(),
         _ => holders.join(", "),
     }
 }

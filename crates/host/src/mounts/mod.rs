@@ -1,4 +1,4 @@
-//! Mounts and unmounts by system call, and says in the kernel's words why it could not.
+//! Mounts and unmounts by system call, and reports refusals in the kernel's words.
 //!
 //! A [`Mounted`] is a guard: unmounted on drop, in the journal before it exists. A target that
 //! something is mounted on already is refused, so that all that is ever unmounted is ours.
@@ -27,7 +27,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long an unmount is tried again while somebody uses the file system.
+/// How long an unmount is retried while the file system is in use.
 const BUSY_BOUND: Duration = Duration::from_secs(10);
 
 /// A mounted file system.
@@ -59,7 +59,7 @@ pub enum MountError {
     /// The kernel refused.
     #[error(transparent)]
     Refused(Box<MountRefusal>),
-    /// Somebody uses the file system.
+    /// The file system is in use.
     #[error("cannot unmount {}: it is in use by {}", target.display(),
         holders::sentence(holders))]
     Busy {
@@ -100,7 +100,7 @@ impl MountError {
 pub struct MountRefusal {
     /// The kernel's name of the file system.
     pub fstype: String,
-    /// The device, or what stands for it.
+    /// The device, or what the file system uses in its place.
     pub device: String,
     /// The mount point.
     pub target: PathBuf,
@@ -148,8 +148,8 @@ pub fn mount(
     })
 }
 
-/// An existing directory that nothing is mounted on, by its full name. It is looked at before it
-/// is declared: a mount of the user's must never stand in the journal.
+/// An existing directory without a mount, by its canonical name. It is checked before it is
+/// declared: a mount of the user must never be in the journal.
 pub(crate) fn free_target(target: &Path) -> Result<PathBuf, MountError> {
     let unusable = |cause| MountError::Target {
         target: target.to_owned(),
@@ -168,8 +168,8 @@ impl Mounted {
         &self.target
     }
 
-    /// Unmounts, and tries again for some seconds while somebody uses it. Where that does not
-    /// help, the error tells who, and the drop that follows takes it out of the tree by force.
+    /// Unmounts, and retries for some seconds while it is in use. If that fails, the error names
+    /// the users, and the drop detaches the mount (`MNT_DETACH`).
     pub fn unmount(mut self) -> Result<(), MountError> {
         match unmount_patiently(&self.target, Instant::now() + BUSY_BOUND) {
             Ok(()) => {}
@@ -206,8 +206,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Unmounts everything at a target, from the top layer down; as a last resort out of the tree,
-/// while those who use it go on.
+/// Unmounts all layers of a mount point, from the top; as a last resort detaches them while they
+/// are in use.
 pub(crate) fn unmount_all(target: &Path) -> Undo {
     let mut forced = Vec::new();
     let mut undone = false;
@@ -270,7 +270,7 @@ fn unmount_at(target: &Path, flags: UnmountFlags) -> Result<(), Errno> {
     unmount(at.join(name), flags | UnmountFlags::NOFOLLOW)
 }
 
-/// What the kernel said no to.
+/// The call that the kernel refused.
 struct Refusal {
     act: String,
     errno: Errno,

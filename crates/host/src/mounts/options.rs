@@ -53,8 +53,8 @@ impl Parameter {
 
 /// Sorts options, one each. Later ones win over earlier ones, as with `mount(8)`.
 ///
-/// `ro` is both: the superblock is made read-only, and so is the mount. What only `mount(8)`
-/// itself reads (`defaults`, `x-...`) says nothing to the kernel and is left out.
+/// `ro` is both: the superblock becomes read-only, and so does the mount. Options that only
+/// `mount(8)` reads (`defaults`, `x-...`) are left out.
 pub(super) fn sort(options: &[String]) -> Sorted {
     let mut attributes = MountAttrFlags::empty();
     let mut parameters = Vec::new();

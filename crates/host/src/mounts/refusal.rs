@@ -13,7 +13,7 @@ const WARNING: u32 = 4;
 pub(super) struct KernelLog(Option<OwnedFd>);
 
 impl KernelLog {
-    /// From now on. Where the log cannot be read, it will have nothing to say.
+    /// Messages from now on; none where the kernel log cannot be read.
     pub(super) fn from_now() -> Self {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let log = open("/dev/kmsg", flags, Mode::empty()).ok();
@@ -40,8 +40,8 @@ impl KernelLog {
     }
 }
 
-/// The text of a record of `/dev/kmsg` that is a warning or worse; what a file system merely
-/// tells of its mount is no reason.
+/// The text of a record of `/dev/kmsg` that is a warning or worse. Other messages about a mount are
+/// no reason.
 ///
 /// A record is `PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT`, with lines of details after it; the
 /// level is the low three bits of the priority (Documentation/ABI/testing/dev-kmsg).

@@ -62,10 +62,7 @@ pub fn mountinfo(path: &Path) -> io::Result<Mount> {
     at.map(|at| table.swap_remove(at)).ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::NotFound,
-            format!(
-                "{} lies on no mount of /proc/self/mountinfo",
-                path.display()
-            ),
+            format!("{} is on no mount of /proc/self/mountinfo", path.display()),
         )
     })
 }
@@ -153,7 +150,7 @@ pub(crate) fn unescape(text: &[u8]) -> OsString {
     OsString::from_vec(plain)
 }
 
-/// Whether a path as the kernel shows it lies at or below another.
+/// Whether a path as the kernel shows it is at or below another.
 pub(crate) fn shown_below(shown: &Path, top: &Path) -> bool {
     let bytes = shown.as_os_str().as_bytes();
     let bytes = bytes.strip_suffix(b" (deleted)").unwrap_or(bytes);

@@ -1,8 +1,7 @@
-//! Other machines, reached by ssh(1): starting it, talking to a shell at its other end
-//! ([`Session`]), and sending files there ([`Parcel`]).
+//! Other machines over ssh(1): a shell session ([`Session`]) and file transfer ([`Parcel`]).
 //!
-//! What is said to that shell is the business of the lab. Nothing is installed there, and what ssh
-//! asks of its user (a password, whether a key is the right one) is never answered for him.
+//! The lab defines the scripts. Nothing is installed there, and prompts of ssh (a password, an
+//! unknown host key) are never answered.
 
 mod parcel;
 mod session;
@@ -21,8 +20,8 @@ const PROGRAM: &str = "ssh";
 /// The Debian package that holds it.
 const PACKAGE: &str = "openssh-client";
 
-/// What is said to ssh beside its user's configuration: it asks nothing, takes no unknown key,
-/// notices silence, and leaves no process behind that others would share.
+/// Options of ssh in addition to the user's configuration: no prompts, no unknown keys, keep-alive,
+/// and no shared master process.
 const OPTIONS: [&str; 6] = [
     "BatchMode=yes",
     "StrictHostKeyChecking=yes",
@@ -32,13 +31,13 @@ const OPTIONS: [&str; 6] = [
     "ControlMaster=no",
 ];
 
-/// Why another machine does not do what it was told.
+/// Why another machine cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SshError {
     /// There is no ssh here.
     #[error("no program `{PROGRAM}` on the path; apt-get install {PACKAGE}")]
     NoProgram,
-    /// A program could not be started here, or not be spoken to.
+    /// A program could not be started here, or its pipes failed.
     #[error("cannot {act}: {cause}")]
     Local {
         /// What was attempted.
@@ -52,17 +51,20 @@ pub enum SshError {
     Lost {
         /// The other machine.
         destination: String,
-        /// The last words of ssh.
+        /// The last output of ssh.
         words: String,
         /// What its user can do.
         way_out: String,
     },
-    /// What comes back is no answer.
-    #[error("{destination} answers `{output}`, which is no answer of its shell; is its disk full?")]
+    /// The output is not a valid reply.
+    #[error(
+        "{destination} sent `{output}`, which is no reply of its shell; check whether its disk is \
+    full"
+    )]
     Garbled {
         /// The other machine.
         destination: String,
-        /// What it said.
+        /// What it printed.
         output: String,
     },
     /// Something went wrong there.
@@ -72,10 +74,10 @@ pub enum SshError {
         destination: String,
         /// What was attempted.
         act: String,
-        /// What its programs said.
+        /// The output of its programs.
         words: String,
     },
-    /// Fsdyno was asked to stop.
+    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -87,7 +89,7 @@ pub struct Ssh {
     destination: String,
 }
 
-/// What talking to another machine needs here.
+/// What a connection to another machine needs here.
 pub fn need() -> Need {
     Need::Program {
         name: PROGRAM.to_owned(),
@@ -109,8 +111,8 @@ impl Ssh {
         &self.destination
     }
 
-    /// The words that run a line there. The line is read by whatever shell its user has: it holds
-    /// nothing but what all shells read alike.
+    /// The arguments that run a line there. The user's login shell reads the line, so it contains
+    /// only syntax that all shells share.
     fn words(&self, line: &str) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["-T".into()];
         for option in OPTIONS {
@@ -120,7 +122,7 @@ impl Ssh {
         words
     }
 
-    /// A connection that is not, or no longer, there: what ssh said of it.
+    /// A connection that could not be made or was lost, with the messages of ssh.
     fn lost(&self, printed: &[String]) -> SshError {
         let words = if printed.is_empty() {
             "the connection ended without a word".to_owned()
@@ -141,15 +143,17 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// What helps against what ssh says.
+/// A remedy for the message of ssh.
 fn way_out(words: &str, destination: &str) -> String {
     if words.contains("Host key verification failed") {
         format!(
-            "; no key is taken unseen: run `ssh {destination} true` once, and look at what it asks"
+            "; unknown host keys are refused: run `ssh {destination} true` once and check the \
+            key"
         )
     } else if words.contains("Permission denied") {
         format!(
-            "; no password is asked for here: use a key or an agent (`ssh-copy-id {destination}`)"
+            "; fsdyno does not prompt for passwords: use a key or an agent (`ssh-copy-id \
+            {destination}`)"
         )
     } else {
         String::new()

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// How often a wish to stop is looked for.
+/// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many of its last lines ssh is given.
 const LAST_LINES: usize = 3;
@@ -22,7 +22,7 @@ const LAST_LINES: usize = 3;
 pub enum Parcel<'a> {
     /// A directory with all that is in it, as a stream of tar: this directory, in that one.
     Tree {
-        /// The directory it lies in.
+        /// Its directory.
         inside: &'a Path,
         /// Its name.
         name: &'a str,

@@ -1,5 +1,5 @@
-//! A conversation with a shell on another machine: scripts go there one by one, and each comes
-//! back with its status and its two outputs, told from whatever else is said by a random mark.
+//! A session with a shell on another machine: it runs scripts one by one. Each returns its status
+//! and both outputs, separated from other output by a random marker.
 
 use super::{Ssh, SshError, quoted};
 use crate::command::die_with_parent;
@@ -17,7 +17,7 @@ const REMOTE_SHELL: &str = include_str!("remote.sh");
 /// not read beyond what it is to do: `read` takes no byte too many, and no shell reads so by itself.
 const BOOT: &str = "exec 3<&0 </dev/null; N=$(printf \"\\012x\"); N=${N%x}; S=; \
     while IFS= read -r L <&3; do case $L in $MARK) eval \"$S\"; S=;; *) S=$S$L$N;; esac; done; bye";
-/// How often a wish to stop is looked for.
+/// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How many of its last lines ssh is given.
 const LAST_LINES: usize = 3;
@@ -29,11 +29,11 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 pub enum How {
     /// In the shell itself: short, and its variables stay.
     Here,
-    /// Beside it, so that it is ended when nobody waits for it any more.
+    /// In a separate process, so that it can be ended.
     Job,
 }
 
-/// What came of a script.
+/// The result of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScriptOutput {
     /// Its status.
@@ -54,14 +54,14 @@ pub struct Session {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<Vec<u8>>,
-    /// What came and was not looked at yet.
+    /// Output that was received and not parsed yet.
     received: Vec<u8>,
     printed: LastLines,
 }
 
 impl Session {
-    /// Connects, and has a directory made there, which goes when this ends. `tag` tells this
-    /// session from all others: no two are the same.
+    /// Connects, and creates a directory there, which is removed when the session ends. `tag` is
+    /// unique for the session.
     pub fn start(
         ssh: &Ssh,
         tag: &str,
@@ -104,7 +104,7 @@ impl Session {
                 destination: ssh.destination.clone(),
                 act: format!("making {directory}"),
                 words: format!(
-                    "{}; choose another place there with --work-dir",
+                    "{}; choose another directory there with --work-dir",
                     output.stderr.trim()
                 ),
             });
@@ -112,7 +112,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Has a script done, and hears what came of it.
+    /// Runs a script and returns its result.
     pub fn run_script(
         &mut self,
         how: How,
@@ -160,7 +160,7 @@ impl Session {
             Some(to) => to.write_all(request.as_bytes()).and_then(|()| to.flush()),
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
         };
-        // A pipe that nobody reads any more: what ssh said of it is told.
+        // The pipe is closed: report the messages of ssh.
         if written.is_err() {
             return Err(self.lost());
         }
@@ -188,8 +188,8 @@ impl Session {
         })
     }
 
-    /// The next line that begins with the mark, without it. What a login shell says of its own
-    /// accord comes before the first.
+    /// The next line that begins with the marker, without it. Output of the login shell comes
+    /// before the first.
     fn header(&mut self, stop: &CancelToken) -> Result<String, SshError> {
         loop {
             while let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
@@ -228,7 +228,7 @@ impl Session {
         }
     }
 
-    /// What ssh said as it ended.
+    /// The messages of ssh as it ended.
     fn lost(&mut self) -> SshError {
         self.leave();
         self.ssh.lost(&self.printed.last(LAST_LINES))

@@ -151,7 +151,7 @@ fn what_the_dead_left_is_undone_though_layered_and_in_use() {
     fs::create_dir(&state).unwrap();
     let target = home.join("fsdyno-1-1-0/mnt");
     fs::create_dir_all(&target).unwrap();
-    // Two layers by hand, as the journal of a dead process would tell of them.
+    // Two layers mounted by hand, as the journal of a dead process would record them.
     for _ in 0..2 {
         let done = Command::new("mount")
             .args(["-t", "tmpfs", "tmpfs"])

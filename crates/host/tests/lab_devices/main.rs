@@ -35,7 +35,7 @@ fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Whether the test can run here; says by name what is missing.
+/// Whether the test can run here; prints what is missing.
 fn lab(test: &str) -> bool {
     let missing = if !rustix::process::geteuid().is_root() {
         "root"
@@ -48,7 +48,7 @@ fn lab(test: &str) -> bool {
     false
 }
 
-/// The kinds that can be made and mounted here; says by name what is missing.
+/// The file systems that can be created and mounted here; prints what is missing.
 fn kinds(test: &str) -> Vec<(&'static str, &'static [&'static str])> {
     let known = fs::read_to_string("/proc/filesystems").unwrap();
     let here = |(kind, make): &(&str, &[&str])| {
@@ -72,7 +72,7 @@ fn kinds(test: &str) -> Vec<(&'static str, &'static [&'static str])> {
     KINDS.into_iter().filter(here).collect()
 }
 
-/// A ground for one test: guards are dropped before the directory they lie in.
+/// A work directory for one test: guards are dropped before their directory.
 struct WorkDir {
     journal: Journal,
     home: tempfile::TempDir,
@@ -133,7 +133,7 @@ fn mounts() -> String {
     fs::read_to_string("/proc/self/mountinfo").unwrap()
 }
 
-/// Nothing mounted and no device attached in a place.
+/// No mount and no attached device below a directory.
 fn assert_nothing_left(place: &Path) {
     let place = place.to_str().unwrap();
     assert!(!mounts().contains(place), "{}", mounts());

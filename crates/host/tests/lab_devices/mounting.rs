@@ -18,7 +18,7 @@ fn a_loop_device_does_direct_io_and_is_gone_when_dropped() {
     assert!(device.device().ends_with(device.name()));
     let shown = fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).unwrap();
     assert_eq!(device.direct_io(), shown.trim() == "1");
-    // The place of the image decides; an ordinary disk file system has it.
+    // Depends on the file system of the image; an ordinary disk file system supports it.
     let place = mountinfo(&work_dir.path()).unwrap().fstype;
     if place.starts_with("ext") || place == "xfs" {
         assert!(device.direct_io(), "no direct I/O on {place}");
@@ -203,6 +203,6 @@ fn an_unmount_of_what_is_in_use_names_who_uses_it() {
             .contains(&format!("sleep ({})", holder.id())),
         "{error}"
     );
-    // The drop took it out of the tree all the same.
+    // The drop detached it.
     assert_nothing_left(&work_dir.path());
 }

@@ -236,7 +236,7 @@ fn metadata_and_flushes_are_traced_and_the_instance_is_removed() {
         "{received:?}"
     );
     assert!(received.metadata_writes > 0, "{received:?}");
-    // What was heard before is forgotten, and nothing goes on.
+    // Earlier events are discarded, and no new ones arrive.
     tracing.begin().unwrap();
     assert_eq!(tracing.end().unwrap().flushes, 0);
     let journal = fs::read_to_string(work_dir.journal.path()).unwrap();
@@ -246,7 +246,7 @@ fn metadata_and_flushes_are_traced_and_the_instance_is_removed() {
         .unwrap();
     let instance = PathBuf::from(line.rsplit(' ').next().unwrap());
     assert!(instance.is_dir(), "{line}");
-    // Of a process that died with it: `clean` removes it by what the journal says.
+    // Of a process that died with it: `clean` removes it by the journal.
     let state = work_dir.path().join("dead");
     fs::create_dir(&state).unwrap();
     let name = work_dir.journal.path().file_name().unwrap();

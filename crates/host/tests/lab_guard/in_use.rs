@@ -1,4 +1,4 @@
-//! Devices that somebody uses: mounted, swap, members of pools, held open, below others.
+//! Devices in use: mounted, swap, members of pools, open, below others.
 
 use crate::stage::{Process, Stage, program, ready, run, text, wait_for};
 use crate::{check_refused, check_released};

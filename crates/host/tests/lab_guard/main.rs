@@ -123,7 +123,7 @@ fn a_device_named_twice_or_with_its_partition_is_refused() {
         &["it is named twice"],
     );
     let [first, second] = stage.partition("gpt");
-    let same = format!("it lies on the same disk ({})", stage.name());
+    let same = format!("it is on the same disk ({})", stage.name());
     check_refused(&stage, &[&stage.node, &first], &consents, &[&same]);
     check_refused(&stage, &[&second, &stage.node], &consents, &[&same]);
     check_refused(&stage, &[&first, &second], &consents, &[&same]);
@@ -154,7 +154,7 @@ fn all_are_released_or_none() {
         &bad,
         &[&good.node, &bad.node],
         &good.consent(&[]),
-        &["nothing says"],
+        &["no --erase names it"],
     );
     assert_eq!(refusal.device, bad.node);
     run(&["flock", "-n", "-x", &text(&good.node), "true"]);

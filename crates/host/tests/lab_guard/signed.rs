@@ -1,4 +1,4 @@
-//! Devices that something stands on.
+//! Devices with signatures.
 
 use crate::stage::{Stage, ready, run, text};
 use crate::{check_refused, check_released};
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 #[test]
 fn every_signature_must_be_acknowledged() {
-    // Each with the least room it asks for.
+    // Each with its smallest size.
     for (kind, mebibytes, making) in [
         ("ext4", 64, &["mkfs.ext4", "-q", "-F", "-L", "data"][..]),
         ("xfs", 320, &["mkfs.xfs", "-q", "-f", "-L", "data"]),

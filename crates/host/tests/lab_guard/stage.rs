@@ -69,7 +69,7 @@ impl Stage {
             .write_all(b"2048,49152\n51200,49152\n")
             .unwrap();
         assert!(child.wait().unwrap().success(), "sfdisk on {node}");
-        // The kernel is told directly: it may have been built without reading partition tables.
+        // By ioctl: the kernel may have been built without partition tables.
         for (number, start) in [("1", "2048"), ("2", "51200")] {
             self.with(
                 &["addpart", &node, number, start, "49152"],
@@ -141,7 +141,7 @@ pub fn run(command: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Whether everything is there; else says what a test is skipped for.
+/// Whether all requirements are met; else prints why the test is skipped.
 pub fn ready(test: &str, programs: &[&str]) -> bool {
     let programs = ["losetup", "wipefs", "blkid", "mount"]
         .iter()

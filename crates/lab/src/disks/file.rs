@@ -12,15 +12,15 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long its server may take to answer.
+/// How long the server may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often a line is looked at.
+/// How often the line is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A model disk that is a file.
 pub(crate) struct DiskFile {
-    // It is given back before the line is closed: what it was asked for is told last.
+    // It is dropped before the line is closed: the server sends its report last.
     disk: ServedDisk,
     reader: FrameReader<UnixStream, ServerMessage>,
     writer: FrameWriter<UnixStream>,
@@ -28,8 +28,8 @@ pub(crate) struct DiskFile {
 }
 
 impl DiskFile {
-    /// Makes the disk of this number in `scratch`, with its contents beside it. An error is told in
-    /// words.
+    /// Creates the disk of this number in `scratch`, with its contents in a file. The error is a
+    /// message.
     pub(crate) fn make(
         model: &ModelDisk,
         (number, size): (usize, Bytes),
@@ -39,7 +39,7 @@ impl DiskFile {
     ) -> Result<Self, String> {
         let broken = |error: io::Error| format!("the line to the server of a model disk: {error}");
         let program = std::env::current_exe()
-            .map_err(|error| format!("cannot tell where this program lies: {error}"))?;
+            .map_err(|error| format!("cannot find the path of this program: {error}"))?;
         let file = scratch.join(format!("disk{number}"));
         let (disk, line) =
             ServedDisk::start(&program, &file, journal).map_err(|error| error.to_string())?;
@@ -78,20 +78,20 @@ impl DiskFile {
         self.disk.file()
     }
 
-    /// What it was asked for so far. An error is why it is not served any more, in words.
+    /// The requests so far. The error says why it is not served any more.
     pub(crate) fn run_script(&mut self) -> Result<Served, String> {
-        // Where nobody hears, the answer tells.
+        // A server that has ended is noticed by the read.
         let _ = self.writer.write(&Order::Report);
         self.hear(TIMEOUT)
     }
 
-    /// Tells it at which point the workload stands.
+    /// Records at which point the workload is.
     pub(crate) fn mark(&mut self, mark: Mark) {
-        // Where nobody hears, the figures of the phase are missing.
+        // Without a server the figures of the phase are missing.
         let _ = self.writer.write(&Order::Mark { mark });
     }
 
-    /// Gives it back; what it was asked for in all, and what it did for each phase.
+    /// Ends it; returns all its requests, and what it did in each phase.
     pub(crate) fn end(self) -> Result<ServedDiskReport, String> {
         let Self {
             disk,
@@ -104,7 +104,7 @@ impl DiskFile {
             ..ServedDiskReport::default()
         };
         disk.end().map_err(|error| error.to_string())?;
-        // Its last word lies in the line.
+        // Its last message is still in the line.
         while let Ok(Some(reported)) = reader.read() {
             if let ServerMessage::Ended { asked } = reported {
                 last = asked;
@@ -127,7 +127,7 @@ impl DiskFile {
         }
     }
 
-    /// What it tells next.
+    /// The next message of the server.
     fn next(&mut self, timeout: Duration) -> Result<ServerMessage, String> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -139,7 +139,7 @@ impl DiskFile {
                 Err(error) => {
                     std::thread::sleep(POLL_INTERVAL);
                     let died = self.disk.died();
-                    died.unwrap_or_else(|| format!("cannot be heard: {error}"))
+                    died.unwrap_or_else(|| format!("closed its line: {error}"))
                 }
             };
             return Err(format!("the server of the model disk {received}"));

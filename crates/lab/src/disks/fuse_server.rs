@@ -1,5 +1,5 @@
-//! The process behind a model disk that is a file: it makes the disk, and serves it until the file is
-//! unmounted, or whoever started it has gone.
+//! The server process of a model disk that is a file: it creates the disk, and serves it until the
+//! file is unmounted or its owner has ended.
 
 use super::{Making, ServedDiskReport};
 use crate::labs::guest::recording::recorder;
@@ -16,10 +16,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long it waits to be told what it is to serve.
+/// How long it waits for its first order.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What it is told.
+/// Orders to the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "order")]
 pub(super) enum Order {
@@ -31,7 +31,7 @@ pub(super) enum Order {
         number: usize,
         /// How large.
         size: Bytes,
-        /// Where its contents lie: a new file.
+        /// The file of its contents, created by the server.
         image: PathBuf,
         /// Where every request to it is recorded, if anywhere,
         record: Option<DiskRecord>,
@@ -40,32 +40,32 @@ pub(super) enum Order {
     },
     /// The file is mounted: serve it.
     Begin,
-    /// The workload stands at this point.
+    /// The workload is at this point.
     Mark {
         /// Which.
         mark: Mark,
     },
-    /// Tell what was asked so far.
+    /// Report the requests so far.
     Report,
 }
 
-/// What it tells.
+/// Messages of the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "told")]
 pub(super) enum ServerMessage {
     /// The disk is made.
     Made,
-    /// What was asked so far.
+    /// The requests so far.
     Served {
         /// In figures.
         served: Served,
     },
     /// It is served no longer, and what it did for each phase is this.
     Ended {
-        /// What was asked, and recorded.
+        /// All requests, and what was recorded.
         asked: ServedDiskReport,
     },
-    /// It cannot go on.
+    /// It failed.
     Failed {
         /// Why.
         why: String,
@@ -75,7 +75,7 @@ pub(super) enum ServerMessage {
 /// Why a disk is not served.
 #[derive(Debug, thiserror::Error)]
 pub enum FuseServerError {
-    /// Nobody has said what to serve.
+    /// No order was received.
     #[error(
         "this is the process behind a model disk, and fsdyno starts it by itself: see fsdyno run \
          --disk, fsdyno disk serve"
@@ -101,7 +101,7 @@ struct Line {
 }
 
 impl Line {
-    /// Hears the next order, where one comes within the timeout of the line.
+    /// Reads the next order, within the timeout of the line.
     fn order(&mut self) -> Result<Order, FuseServerError> {
         match self.reader.read() {
             Ok(Some(order)) => Ok(order),
@@ -123,7 +123,7 @@ impl Owner for Line {
         loop {
             match self.reader.read() {
                 Ok(Some(Order::Mark { mark })) => disk.mark(now, &mark.to_string())?,
-                // Whoever does not listen has gone, which the next wait tells.
+                // If the owner has ended, the next poll notices it.
                 Ok(Some(Order::Report)) => {
                     drop(self.writer.write(&ServerMessage::Served { served }));
                 }
@@ -135,11 +135,11 @@ impl Owner for Line {
     }
 }
 
-/// Serves the disk that it is told over its standard input, over `/dev/fuse`, its standard output.
+/// Serves a model disk: standard input is the line to the owner, standard output is `/dev/fuse`.
 pub fn serve_by_fuse() -> Result<(), FuseServerError> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let device = io::stdout().as_fd().try_clone_to_owned()?;
-    // Where it is no line at all, nobody of ours has started this.
+    // Standard input is no socket: fsdyno did not start this process.
     stream
         .set_read_timeout(Some(TIMEOUT))
         .map_err(|_| FuseServerError::NoOwner)?;
@@ -164,7 +164,7 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
         },
     };
     line.stream.set_nonblocking(false)?;
-    // Whoever does not listen has gone.
+    // The owner may have ended.
     let _ = line.writer.write(&reported);
     served.map(drop)
 }

@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The model disk of a profile: its name, or a file. An error is told in words.
+/// The model disk of a profile: its name, or a file. The error is a message.
 pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
     let profile = Profile::named(name).map_err(|error| error.to_string())?;
     Ok(ModelDisk {
@@ -30,7 +30,7 @@ pub fn model_disk(name: &Path) -> Result<ModelDisk, String> {
     })
 }
 
-/// The faults of a file, whole, where they can be had. An error is told in words.
+/// The text of a fault plan that parses. The error is a message.
 pub fn disk_faults(path: &Path) -> Result<String, String> {
     let text = fsdyno_files::input::read_text(path)
         .map_err(|error| format!("cannot read the faults of {}: {error}", path.display()))?;
@@ -40,10 +40,10 @@ pub fn disk_faults(path: &Path) -> Result<String, String> {
     }
 }
 
-/// What a disk did for each phase, by the place of the phase in its workload.
+/// What a disk did in each phase, by the index of the phase in its workload.
 pub(crate) type Phases = Vec<(u32, DiskFigures)>;
 
-/// What a disk was asked for, and what it recorded.
+/// The requests to a disk, and what it recorded.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ServedDiskReport {
     /// In all.
@@ -78,7 +78,7 @@ impl ServedDiskReport {
             .for_each(warn);
     }
 
-    /// What they were asked for together.
+    /// The sum of their requests.
     pub(crate) fn total(all: &[Self]) -> Served {
         let mut served = Served::default();
         for one in all {
@@ -95,7 +95,7 @@ pub(crate) struct Making {
 }
 
 impl Making {
-    /// Of the disk of a plan. An error is told in words.
+    /// From the disk of a plan. The error is a message.
     pub(crate) fn of(model: &ModelDisk) -> Result<Self, String> {
         let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;
         let faults = model.faults.as_deref().map(FaultPlan::parse).transpose();
@@ -113,8 +113,8 @@ impl Making {
         matches!(self.profile.timing, Timing::Hdd(_))
     }
 
-    /// One of them, the first is 0, recorded, with its contents in this file, which is made where
-    /// there is none: this large. An error is told in words.
+    /// The disk of this number, from 0, with its recorder. Its contents are in this file, which is
+    /// created with that size if it is missing. The error is a message.
     pub(crate) fn make(
         &self,
         image: &Path,
@@ -164,7 +164,7 @@ pub(crate) fn describe_disk(model: &ModelDisk) -> String {
     format!("{} (model{faults})", model.profile)
 }
 
-/// What disks served against the clock were asked for, for the record.
+/// The requests to disks in real time, for the record.
 pub(crate) fn in_real_time(model: &ModelDisk, served: Served) -> String {
     format!(
         "{}, real time: in all {}",
@@ -173,7 +173,7 @@ pub(crate) fn in_real_time(model: &ModelDisk, served: Served) -> String {
     )
 }
 
-/// What was asked, in words.
+/// The requests, as text.
 pub(crate) fn figures(served: Served) -> String {
     let Served {
         reads,
@@ -184,27 +184,27 @@ pub(crate) fn figures(served: Served) -> String {
     } = served;
     let failed = match errors {
         0 => String::new(),
-        errors => format!(", {errors} of them failed as the faults say"),
+        errors => format!(", of which {errors} failed by injected faults"),
     };
     format!("{reads} reads, {writes} writes, {flushes} flushes{failed}")
 }
 
-/// What a failure on such disks may come of: none where they did nothing but what they were asked.
+/// Whether injected faults may explain a failure; none where there were none.
 pub(crate) fn remark(served: Served) -> Option<String> {
     (served.errors > 0).then(|| {
         format!(
-            "; its model disks failed {} requests, as their faults say",
+            "; its model disks failed {} requests by injected faults",
             served.errors
         )
     })
 }
 
-/// Says of a cell that its disks were told to have faults, where they were.
+/// Warns that the disks of a cell have injected faults.
 pub(crate) fn warn_of_faults(notes: &mut Notes<'_>, model: Option<&ModelDisk>) {
     if model.is_some_and(|model| model.faults.is_some()) {
         notes.warn(Warning::new(
             WarningKind::Device,
-            "the model disk was told to have faults",
+            "the model disk had injected faults",
             "choose nothing by these figures: run without --disk-faults for that",
         ));
     }

@@ -1,5 +1,5 @@
-//! Runs one cell, whatever its lab: skipped where something is missing, cancelled when its time
-//! budget is spent.
+//! Runs one cell of any lab: skipped where something is missing, cancelled when its time budget is
+//! spent.
 //!
 //! A thread waits for the end of the budget and does nothing until then.
 

@@ -1,4 +1,4 @@
-//! The labs: places where a cell can run.
+//! The labs: environments in which a cell runs.
 
 pub mod guest;
 pub mod host;
@@ -15,7 +15,7 @@ use fsdyno_model::{
 use notes::Notes;
 use std::collections::BTreeMap;
 
-/// A place where cells run, as the conductor sees it.
+/// An environment that runs cells, as the conductor sees it.
 pub trait Lab {
     /// Runs one cell and emits what happens in it. Nothing comes back from a cell that the user
     /// interrupted: it will be run again, whole.
@@ -26,33 +26,33 @@ pub trait Lab {
         emit: &mut dyn FnMut(Event),
     ) -> Option<CellRecord>;
 
-    /// Whether the user wants to stop.
+    /// Whether the user cancelled.
     fn stop_requested(&self) -> bool;
 }
 
-/// A lab that has looked what it has for the plan it was made for.
+/// A lab that has probed the requirements of its plan.
 pub trait Surveyed: Lab {
     /// What is missing, each contender seen as if it ran here.
     fn missing(&self) -> &Missing;
 
-    /// What its guests tell of themselves, kernel and build first, as they will in each cell; none
-    /// where there are no guests, or where that is not the same for all.
+    /// The description of its guests, kernel and build first, the same as in each cell; none where
+    /// there are no guests or their descriptions differ.
     fn guest(&self) -> Option<&str> {
         None
     }
 }
 
-/// What lies below the devices of a lab and keeps their data in memory, as the host of a guest
-/// does.
+/// The layer below the devices of a lab that keeps their data in memory, such as the host of a
+/// guest.
 pub trait Below {
     /// What it is, in a few words.
     fn name(&self) -> &'static str;
 
-    /// Drives the data of the devices out of memory, and tells how many pages stayed.
+    /// Evicts the data of the devices from memory, and returns how many pages remained.
     fn drive_out(&mut self) -> Result<u64, String>;
 }
 
-/// All labs that a plan uses: each cell runs where its contender says.
+/// All labs of a plan: each cell runs in that of its contender.
 #[derive(Default)]
 pub struct Labs {
     by_choice: BTreeMap<LabChoice, Box<dyn Surveyed>>,
@@ -62,7 +62,7 @@ pub struct Labs {
 }
 
 impl Labs {
-    /// Takes up a lab.
+    /// Adds a lab.
     pub fn add(&mut self, choice: LabChoice, lab: impl Surveyed + 'static) {
         self.by_choice.insert(choice, Box::new(lab));
     }
@@ -84,7 +84,7 @@ impl Labs {
         }))
     }
 
-    /// What the guests of a lab tell of themselves, where there are any.
+    /// The description of the guests of a lab, where there are any.
     pub fn guest(&self, choice: &LabChoice) -> Option<&str> {
         self.by_choice.get(choice)?.guest()
     }

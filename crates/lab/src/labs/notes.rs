@@ -9,7 +9,7 @@ use fsdyno_model::{
 };
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// A record in the making, and the ear that hears of it.
+/// A record in progress, and the receiver of its events.
 pub(crate) struct Notes<'a> {
     cell: Cell,
     emit: &'a mut dyn FnMut(Event),
@@ -48,7 +48,7 @@ impl<'a> Notes<'a> {
         self.stage = stage;
     }
 
-    /// Tells how far the state has come about; nothing of it is kept.
+    /// Reports the progress of the initial state; it is not recorded.
     pub(crate) fn state_progress(&mut self, done: Bytes, of: Bytes) {
         (self.emit)(Event::StateProgress {
             cell: self.cell,
@@ -80,8 +80,7 @@ impl<'a> Notes<'a> {
         &mut self.samples
     }
 
-    /// Takes over what was noted elsewhere, behind what was noted here. Its samples are those
-    /// that were heard of.
+    /// Appends the record of the guest. Its samples are those that were received as events.
     pub(crate) fn take_over(&mut self, record: CellRecord) -> Outcome {
         self.samples = record.samples;
         self.commands.extend(record.commands);
@@ -92,7 +91,7 @@ impl<'a> Notes<'a> {
         record.outcome
     }
 
-    /// Keeps a doubt once, however often it arises.
+    /// Keeps a warning once, however often it is raised.
     pub(crate) fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);

@@ -1,5 +1,5 @@
-//! What the recorders of a contender's model disks tell of its phases: the stretches between the
-//! points that the workload marked. What lies between two phases belongs to none of them.
+//! The figures of each phase from the recorders of model disks: the requests between the marks of
+//! the workload. Requests between two phases belong to none.
 
 use fsdyno_disk::Recorder;
 use fsdyno_disk::record::Interval;
@@ -24,7 +24,7 @@ pub(crate) fn phases(recorder: &Recorder, disk: u32) -> Vec<(u32, DiskFigures)> 
         .collect()
 }
 
-/// Lays to samples what was told of them by disks, in the order of these.
+/// Adds the figures of each disk to its samples, in the order of the disks.
 pub(crate) fn lay(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
     for sample in samples {
         let reported = disks.iter().copied().flatten();
@@ -36,7 +36,7 @@ pub(crate) fn lay(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
 /// What a disk did for a phase; none where it does not know all of its points.
 fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
     let intervals = recorder.intervals();
-    // Where marks were too many, the last interval goes on beyond its end.
+    // If there were too many marks, the last interval extends beyond its end.
     let apart = match recorder.marks_unheeded() {
         0 => intervals.len(),
         _ => intervals.len() - 1,
@@ -66,7 +66,7 @@ pub(crate) fn doubt(disk: usize, recorder: &Recorder) -> Option<Warning> {
     Some(Warning::new(
         WarningKind::Unobserved,
         format!("the record of disk {disk} ends early: {write_error}"),
-        "make room where it lies (--disk-trace), and run the cell again",
+        "free space in the directory of --disk-trace, and run the cell again",
     ))
 }
 

@@ -1,4 +1,5 @@
-//! A guest whose plug is pulled, and the guest that brings back what is left.
+//! The two guests of a crash test: the one that writes until the power cut, and the one that
+//! recovers.
 
 use super::{disks, release};
 use crate::messages::GuestMessage;
@@ -23,11 +24,11 @@ struct WorkDir<'a> {
     devices: Vec<String>,
     target: PathBuf,
     journal: Journal,
-    /// The daemon of its programs, for as long as this stands.
+    /// The daemon of its programs, as long as it is mounted.
     _daemon: Option<Running>,
 }
 
-/// What stands mounted, by the system or by programs.
+/// What is mounted, by the kernel or by programs.
 enum Standing {
     Mounted(Mounted),
     Pool(HeldPool),
@@ -77,7 +78,7 @@ impl<'a> WorkDir<'a> {
             .ok_or_else(|| "its recipe mounts nothing".to_owned())
     }
 
-    /// Carries out steps of the recipe; what stands mounted after them.
+    /// Performs steps of the recipe; returns what is mounted after them.
     fn carry_out(&self, steps: &[Step]) -> Result<Option<Standing>, String> {
         let mut standing = None;
         for step in steps {
@@ -110,7 +111,8 @@ impl<'a> WorkDir<'a> {
         self.target.join("ground")
     }
 
-    /// Looks at one whose checker has to run by design as it was left, if the kernel lets us.
+    /// Judges a file system as the power cut left it, if its checker must run by design and the
+    /// kernel can mount it before.
     fn judge_before_check(
         &self,
         seed: u64,
@@ -172,7 +174,7 @@ fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
     }
 }
 
-/// Makes the contender and writes until the plug is pulled; why it ended before.
+/// Makes the file system and writes until the power cut; returns why it ended before.
 pub(super) fn write(
     contender: &Contender,
     seed: u64,
@@ -198,7 +200,7 @@ pub(super) fn write(
     }
 }
 
-/// Brings the contender back, judges what is there, and says so.
+/// Recovers the file system and judges it; returns the message for the host.
 pub(super) fn recovered(
     contender: &Contender,
     seed: u64,

@@ -1,6 +1,6 @@
-//! A guest in virtual time: its task lies in a file, and nobody is asked for anything. Whatever
-//! came from the host while it runs would come at another moment each time; so would what a thread
-//! does that looks at the clock again and again.
+//! A guest in virtual time: its task is in a file, and it receives nothing while it runs. Any input
+//! from the host would arrive at a different moment each time, and so would the result of a thread
+//! that polls the clock.
 
 use super::{MessageWriter, ServeError, crash, run};
 use crate::messages::{GuestMessage, Task};
@@ -12,12 +12,12 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Does what a file tells, says outwards what happens, and ends the guest.
+/// Performs the task of a file, sends messages about it, and ends the guest.
 pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
     }
-    // Before the kernel's own /proc hides that of the host, by which the file may be found.
+    // Before the kernel's /proc hides that of the host, through which the file may be reached.
     let task = fs::read(task).map_err(inside::GuestInitError::at(format!(
         "read {}",
         task.display()

@@ -1,8 +1,8 @@
-//! Inside a guest: the first process, which does what it is told and ends.
+//! Inside a guest: the first process, which performs its tasks and ends.
 //!
-//! A guest runs one cell on the host lab of its own kernel; its disks are the devices. Or it writes
-//! until the plug is pulled, and another brings back what that left (`plug`). In virtual time its task
-//! lies in a file (`alone`).
+//! A guest runs one cell on the host lab of its own kernel; its disks are the devices. In a crash
+//! test it writes until the power cut, and another guest recovers the file system (`crash`). In
+//! virtual time its task is in a file (`isolation`).
 
 mod crash;
 mod isolation;
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the guest says that it lives.
+/// The interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(2);
 
 /// Of a processor, between two beats: below it, nothing but the beat itself was done.
@@ -52,7 +52,7 @@ pub enum ServeError {
 
 type HostMessages = FrameReader<File, Task>;
 
-/// What the guest says, from whichever thread.
+/// Writes the messages of the guest, from any thread.
 #[derive(Clone)]
 struct MessageWriter(Arc<Mutex<FrameWriter<File>>>);
 
@@ -73,7 +73,7 @@ pub fn shell() -> Result<(), ServeError> {
     Err(inside::power_off().into())
 }
 
-/// Does what the host asks for, until it says to leave; then ends the guest.
+/// Performs the tasks of the host until it sends `Leave`; then ends the guest.
 pub fn serve() -> Result<(), ServeError> {
     if !inside::is_first() {
         return Err(ServeError::NoGuest);
@@ -119,12 +119,12 @@ pub fn serve() -> Result<(), ServeError> {
         }
     };
     let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-    // Not before all has arrived; what else is said now no longer matters.
+    // After the host has received everything; other tasks no longer matter.
     while !matches!(reader.read()?, Some(Task::Leave)) {}
     Err(inside::power_off().into())
 }
 
-/// What the host is told first.
+/// The first message to the host.
 fn ready() -> GuestMessage {
     let name = rustix::system::uname();
     let of_kernel = [name.sysname(), name.release()];
@@ -140,7 +140,7 @@ fn ready() -> GuestMessage {
     }
 }
 
-/// Says again and again that the guest lives, and for how long it has been still.
+/// Sends heartbeats, with the time since processors or disks were last active.
 fn beats(writer: &MessageWriter) {
     let disks = || fs::read_to_string("/proc/diskstats").unwrap_or_default();
     let busy = || machine_cpu().map(|cpu| cpu.busy_ns).unwrap_or_default();
@@ -157,7 +157,7 @@ fn beats(writer: &MessageWriter) {
         let beat = GuestMessage::Beat {
             still: Nanos(still),
         };
-        // Without a host there is nobody to live for.
+        // Without a host the guest ends.
         if writer.write(&beat).is_err() {
             return;
         }
@@ -198,7 +198,7 @@ fn run(
     }
     if modelled {
         let writer = writer.clone();
-        // Where the host has gone, nobody records any more.
+        // Without a host nothing records the events.
         lab = lab.marking(move |mark| drop(writer.write(&GuestMessage::Marked { mark })));
     }
     if virtual_time {

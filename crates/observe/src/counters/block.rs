@@ -3,8 +3,7 @@
 use fsdyno_model::{DeviceUse, Waits};
 use std::io;
 
-/// The unit of all counters of sectors, whatever the device's own
-/// (Documentation/block/stat.rst).
+/// The unit of all sector counters, for every device (Documentation/block/stat.rst).
 pub(super) const SECTOR: u64 = 512;
 
 /// A reading of the counters of some devices.
@@ -25,7 +24,7 @@ pub(super) struct Stat {
     pub(super) discards: u64,
     pub(super) discarded_sectors: u64,
     pub(super) flushes: u64,
-    /// Time of reads, writes, discards and flushes; none on kernels that do not tell of flushes.
+    /// Time of reads, writes, discards and flushes; none on kernels without flush counters.
     waits_ms: Option<[u64; 4]>,
 }
 
@@ -98,7 +97,7 @@ impl BlockCounters {
         }
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(crate) fn in_flight(&self) -> u64 {
         self.devices.iter().map(|(_, stat)| stat.in_flight).sum()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
-/// The speed of each processor, kHz; or why it is not told.
+/// The frequency of each processor in kHz; or why it is not available.
 pub(super) fn speeds() -> Result<Vec<u64>, String> {
     let reported: Vec<u64> = processors()
         .iter()
@@ -18,7 +18,7 @@ pub(super) fn speeds() -> Result<Vec<u64>, String> {
     let reported = of_cpuinfo(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
     if reported.is_empty() {
         return Err(format!(
-            "frequency: neither {PROCESSORS}/*/cpufreq nor /proc/cpuinfo tells it"
+            "frequency: neither {PROCESSORS}/*/cpufreq nor /proc/cpuinfo has it"
         ));
     }
     Ok(reported)
@@ -34,8 +34,8 @@ pub(super) fn spread(speeds: &[u64]) -> Option<Frequency> {
     })
 }
 
-/// How often processors, and what they share, were slowed down for their heat since boot; or why
-/// that is not told.
+/// How often processors and packages were throttled for heat since boot; or why that is not
+/// available.
 pub(super) fn throttled() -> Result<u64, String> {
     let mut reported = None;
     let mut packages = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn throttled() -> Result<u64, String> {
         if let Some(times) = number(&counts.join("core_throttle_count")) {
             *reported.get_or_insert(0) += times;
         }
-        // All processors of a package tell the same count.
+        // All processors of a package have the same count.
         if let Some(times) = number(&counts.join("package_throttle_count")) {
             let package = number(&processor.join("topology/physical_package_id"));
             if !packages.contains(&package) {

@@ -3,12 +3,13 @@
 use fsdyno_model::Bytes;
 use std::fs;
 
-/// What could be taken right now (`MemAvailable`, `proc_meminfo(5)`); none where it is not told.
+/// Memory available without swapping (`MemAvailable`, `proc_meminfo(5)`); none where it is not
+/// available.
 pub fn memory_available() -> Option<Bytes> {
     reported("MemAvailable")
 }
 
-/// All memory; none where it is not told.
+/// Total memory; none where it is not available.
 pub fn memory_total() -> Option<Bytes> {
     reported("MemTotal")
 }

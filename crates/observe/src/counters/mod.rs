@@ -30,7 +30,7 @@ pub fn block_names_under(path: &Path) -> Vec<String> {
     if let Some(name) = name_of_number(about.dev()) {
         return vec![name];
     }
-    // No device of its own: the file system stands between, on the source of its mount.
+    // An anonymous device number: use the source of the mount.
     let Ok(mount) = mountinfo(path) else {
         return Vec::new();
     };

@@ -1,4 +1,4 @@
-//! What other block devices did, from `/proc/diskstats`: requests of somebody else.
+//! I/O of other block devices, from `/proc/diskstats`: requests of other programs.
 
 use super::block::{SECTOR, Stat, between_ms, parse};
 use super::block_names_under;
@@ -22,7 +22,7 @@ pub(super) struct Kin {
     below: BTreeSet<String>,
 }
 
-/// Reads the counters of all block devices; or why they are not told.
+/// Reads the counters of all block devices; or why they are not available.
 pub(super) fn all() -> Result<AllDisks, String> {
     let text = fs::read_to_string("/proc/diskstats")
         .map_err(|error| format!("other I/O: cannot read /proc/diskstats: {error}"))?;
@@ -40,7 +40,7 @@ fn line(line: &str) -> Option<(String, Stat)> {
 }
 
 impl Kin {
-    /// All that stands above and below the devices of a contender.
+    /// All devices above and below the devices of a contender.
     pub(super) fn of(devices: &[String]) -> Self {
         let mut kin = Self::default();
         for name in devices {
@@ -87,7 +87,7 @@ impl Kin {
     }
 }
 
-/// The disk that a partition belongs to: the folder its own lies in.
+/// The disk of a partition: the parent of its directory.
 fn parent(folder: &Path) -> Option<String> {
     let real = folder.canonicalize().ok()?;
     Some(real.parent()?.file_name()?.to_string_lossy().into_owned())

@@ -1,13 +1,13 @@
-//! For how long tasks stood waiting, from `/proc/pressure` (PSI).
+//! How long tasks were stalled, from `/proc/pressure` (PSI).
 
 use fsdyno_model::Pressure;
 use std::fs;
 
-/// The totals since boot; or why the kernel tells none.
+/// The totals since boot; or why the kernel has none.
 pub(super) fn pressure() -> Result<Pressure, String> {
     let (cpu, io, memory) = (read("cpu")?, read("io")?, read("memory")?);
     let reported = |text: &str, who: &str| {
-        total(text, who).ok_or_else(|| format!("pressure: /proc/pressure tells no `{who}`"))
+        total(text, who).ok_or_else(|| format!("pressure: /proc/pressure has no `{who}`"))
     };
     Ok(Pressure::from_parts([
         reported(&cpu, "some")?,
@@ -34,7 +34,7 @@ fn read(what: &str) -> Result<String, String> {
     })
 }
 
-/// The total of `some avg10=0.00 ... total=123`, told in microseconds, as nanoseconds.
+/// The total of `some avg10=0.00 ... total=123`, in microseconds, as nanoseconds.
 fn total(text: &str, who: &str) -> Option<u64> {
     let line = text
         .lines()

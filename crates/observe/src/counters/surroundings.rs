@@ -1,4 +1,4 @@
-//! A reading of all that goes on beside a phase: the noise of the machine.
+//! A reading of the machine around a phase: the noise from other programs.
 
 use super::frequency;
 use super::other_processes::{self, AllDisks, Kin};
@@ -32,8 +32,8 @@ pub fn surroundings() -> Surroundings {
 }
 
 impl Surroundings {
-    /// What went on since an earlier reading, beside this process and what it started, and beside
-    /// these block devices.
+    /// What happened since an earlier reading, except for this process, its children, and these
+    /// block devices.
     pub fn since(&self, earlier: &Self, devices: &[String]) -> Observed {
         let mut unobserved = Vec::new();
         let over = self.at.saturating_duration_since(earlier.at);

@@ -1,9 +1,9 @@
 //! Who else ran: processor time of all processes, divided into ours, that of the kernel, and the
 //! rest.
 //!
-//! Of each process its own time and that of the children it has waited for are added up. That sum
-//! stays the same when a process ends and its parent waits for it, so that nobody is counted twice,
-//! and those who came and went between two readings are counted as well.
+//! For each process, its own time and that of its reaped children are added up. The sum stays the
+//! same when a process ends and its parent reaps it. So no time is counted twice, and processes
+//! that live only between two readings are counted.
 
 use std::collections::HashMap;
 use std::fs;
@@ -38,10 +38,12 @@ pub(super) struct Ran {
 pub(super) fn tasks() -> Result<Tasks, String> {
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let refused = |error| format!("load of others: cannot list /proc: {error}");
-    // A mount of /proc may hide the processes of others: then the first cannot be seen either.
+    // A mount option of /proc may hide the processes of others, also the first process.
     if fs::read_to_string("/proc/1/stat").is_err() {
         return Err(
-            "load of others: /proc hides the processes of others (hidepid): run as root".to_owned(),
+            "load of other programs: /proc hides the processes of other users (hidepid); run as \
+            root"
+                .to_owned(),
         );
     }
     let mut tasks = HashMap::new();
@@ -53,7 +55,7 @@ pub(super) fn tasks() -> Result<Tasks, String> {
         else {
             continue;
         };
-        // Whoever has just ended is in the time of its parent.
+        // The time of a process that just ended is in its parent.
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else {
             continue;
         };
@@ -89,7 +91,8 @@ impl Tasks {
         }
     }
 
-    /// Whose a process of the reading `of` is. Only those that ran meanwhile are looked at closely.
+    /// The group of a process in the reading `of`. Only processes that ran in between are examined
+    /// closely.
     fn group(&self, of: &Self, number: u32, ours: u32, earlier: &Self) -> Group {
         let Some(task) = of.tasks.get(&number) else {
             return Group::Others;

@@ -4,14 +4,14 @@ use super::*;
 use fsdyno_model::CancelToken;
 use tempfile::TempDir;
 
-/// What `allnoconfig` does: it takes all of the fragment.
+/// A replacement for `allnoconfig` that applies the whole fragment.
 const TAKES_ALL: &str = "cp $(KCONFIG_ALLCONFIG) $(O)/.config";
 
-/// What compiles: a program that tells a release.
+/// A replacement for the compiler: the result is a program that prints a release.
 const COMPILES: &str = "@echo '  CC      a.o'\n\t@: cc -c -o a.o\n\t\
     @printf '#!/bin/sh\\necho 6.0-small\\n' > $(O)/linux && chmod +x $(O)/linux";
 
-/// A place for kernels, and an archive of small sources.
+/// A directory for kernels, and an archive of small sources.
 struct WorkDir {
     root: TempDir,
     order: Order,
@@ -54,7 +54,7 @@ impl WorkDir {
         Kernels::in_folder(self.root.path().join("cache/kernels"))
     }
 
-    /// Sets up, and what was told.
+    /// Runs the set-up and returns its progress messages.
     fn set_up(&self, stop: &CancelToken) -> (Result<Made, SetupError>, Vec<String>) {
         let mut reported = Vec::new();
         let token = stop.clone();
@@ -165,7 +165,7 @@ fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
     // Further than before, and then it fails.
     let allowed = workshop.join("output/allowed");
     fs::write(&allowed, "").unwrap();
-    // Nobody asks to stop any more.
+    // A fresh token.
     let mut on_progress = |_: Progress<'_>| {};
     let failed = set_up(
         &work_dir.kernels(),

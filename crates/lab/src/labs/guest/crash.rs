@@ -1,6 +1,6 @@
-//! Pulling the plug: a guest that writes is killed at a random moment, and with it all that it had
-//! not sent to its disk; another guest brings back what is left. On a model disk that happens in
-//! virtual time (`unpowered`), and the disk loses what it had not brought to its medium as well.
+//! Crash tests: a guest that writes is killed at a random moment and loses all writes that it had
+//! not sent to its disk; another guest recovers the file system. With a model disk this happens in
+//! virtual time (`power_cut`), and the disk loses its volatile cache as well.
 
 use super::session::{GuestSession, SessionError};
 use super::{GuestLab, GuestLabError, LAST_LINES, paths_of};
@@ -15,17 +15,17 @@ use fsdyno_model::{
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long is written before the cut: at least, and how much longer at most. A journal is
-/// committed every five seconds by most, so that some cuts come before the first and some after.
+/// How long a guest writes before the power cut: the minimum, and the longest addition. Journals
+/// commit every five seconds or more often, so cuts happen before and after the first commit.
 const WRITING: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(7));
 
 /// The size of each disk: every file system can be made on it.
 const DISK: Bytes = Bytes(1 << 30);
 
-/// A plug to be pulled.
+/// One crash test.
 #[derive(Debug, Clone, Copy)]
 pub struct CrashTest<'a> {
-    /// On whom.
+    /// The file system under test.
     pub contender: &'a Contender,
     /// Of what is written, and of the moment.
     pub seed: u64,
@@ -34,7 +34,7 @@ pub struct CrashTest<'a> {
 }
 
 impl CrashTest<'_> {
-    /// How long is written before the cut.
+    /// How long the guest writes before the power cut.
     pub(super) fn writing(&self) -> Duration {
         let longer = Seed::new(self.seed).part("moment");
         let longer = longer.below(u64::from(u32::MAX));
@@ -42,9 +42,9 @@ impl CrashTest<'_> {
     }
 }
 
-/// What was written before a cut.
+/// The result of the writes before a power cut.
 pub(super) struct Written {
-    /// What the guest told of itself.
+    /// The description of the guest.
     pub guest: String,
     /// How many operations were acknowledged.
     pub acknowledged: u64,
@@ -55,7 +55,7 @@ pub(super) struct Written {
 }
 
 impl GuestLab {
-    /// A lab for pulling plugs: nothing is looked for before.
+    /// A lab for crash tests; checks nothing yet.
     pub fn for_crash_tests(
         lab: &LabChoice,
         size: GuestSize,
@@ -66,7 +66,7 @@ impl GuestLab {
         Self::empty(lab, size, (scratch, DISK), journal, stop)
     }
 
-    /// Pulls the plug once. The images stay in `keep` where it did not come back whole, or `always`.
+    /// Runs one crash test. The images stay in `keep` where recovery was not complete, or `always`.
     pub fn cut(
         &self,
         test: CrashTest<'_>,
@@ -108,7 +108,7 @@ impl GuestLab {
         })
     }
 
-    /// Brings back again what a cut has left in kept images, which stay as they are.
+    /// Recovers kept images again, which are not changed.
     pub fn again(
         &self,
         test: CrashTest<'_>,
@@ -142,7 +142,7 @@ impl GuestLab {
         match received {
             Err(error_of_guest) => Err(self.broken(session, &error_of_guest)),
             Ok((about, last, after)) => {
-                // Now. What it had said before is still in the line.
+                // Acknowledgements from before the cut are still in the line.
                 let rest = session.cut();
                 Ok(Written {
                     guest: about,
@@ -162,8 +162,8 @@ impl GuestLab {
         images: &[PathBuf],
     ) -> Result<Recovery, GuestLabError> {
         let scratch = Scratch::create(&self.place("again"), &self.journal)?;
-        // On copies: the images stay as the cut left them. The guest could lay its own writes over
-        // an image, but such a disk gives checkers that read past the cache what it held before.
+        // On copies: the images stay as the power cut left them. User-mode Linux has copy-on-write
+        // disks, but checkers that bypass the cache would read old data from them.
         let mut copies = Vec::new();
         for (number, image) in images.iter().enumerate() {
             let path = scratch.path().join(format!("copy{number}.img"));
@@ -218,7 +218,7 @@ fn session_failed(cause: &std::io::Error) -> GuestLabError {
     }
 }
 
-/// Keeps the images under names that tell what they are of.
+/// Keeps the images under names of contender and seed.
 fn keep_all(
     images: Vec<Image>,
     contender: &Contender,
@@ -236,7 +236,7 @@ fn keep_all(
     Ok(kept)
 }
 
-/// A name for an image that nothing has yet: an earlier series may have kept one of the same cut.
+/// An unused name for an image: an earlier series may have kept one of the same seed.
 fn free_name(keep: &Path, stem: &str) -> PathBuf {
     let mut name = keep.join(format!("{stem}.img"));
     let mut number = 1;

@@ -1,6 +1,6 @@
-//! The line of a guest in virtual time, read by the thread that keeps its time: what the guest has
-//! said lies in it before the guest goes on. So a mark is taken out in its place among the
-//! requests, and every other word is passed on to whoever hears; stages of the cell are marks too.
+//! The line of a guest in virtual time, read by the thread that keeps its time. The messages of the
+//! guest are in the line before its time continues. So marks get their place among the disk
+//! requests; all other messages are forwarded. Stages of the cell are marks too.
 
 use crate::messages::GuestMessage;
 use fsdyno_guests::protocol::FrameReader;
@@ -9,18 +9,18 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// What the guest said, in order, as another thread hears it. After an error there is no more.
+/// The messages of the guest, in order. After an error there are no more.
 pub(super) type Messages = Receiver<io::Result<GuestMessage>>;
 
-/// The end at which a guest is heard.
+/// The reading end of the line.
 pub(super) struct Line {
     reader: FrameReader<UnixStream, GuestMessage>,
-    /// To whom words are passed on; none once the line has ended.
+    /// Receives the forwarded messages; none once the line has ended.
     words: Option<Sender<io::Result<GuestMessage>>>,
 }
 
 impl Line {
-    /// Takes up a line; what is heard over it comes out at the other end.
+    /// Wraps a line; its messages arrive at the receiver.
     pub fn new(line: UnixStream) -> io::Result<(Self, Messages)> {
         line.set_nonblocking(true)?;
         let (sender, words) = channel();
@@ -31,7 +31,7 @@ impl Line {
         Ok((line, words))
     }
 
-    /// Passes on what has been said since; the marks in it.
+    /// Forwards the new messages; returns the marks among them.
     pub fn marks(&mut self) -> Vec<String> {
         let mut marks = Vec::new();
         while let Some(words) = &self.words {
@@ -53,7 +53,7 @@ impl Line {
                 Err(error) => Err(error),
             };
             let ended = received.is_err();
-            // Whoever hears no more has ended the guest.
+            // The receiver is dropped when the guest is ended.
             if words.send(received).is_err() || ended {
                 self.words = None;
             }

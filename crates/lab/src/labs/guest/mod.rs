@@ -47,22 +47,22 @@ pub enum GuestLabError {
     /// Something it needs on the host could not be made.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// This program does not know where it lies, and so cannot be started in a guest.
-    #[error("cannot tell where this program lies: {0}")]
+    /// The path of this program is unknown, so it cannot be started in a guest.
+    #[error("cannot find the path of this program: {0}")]
     Program(#[source] io::Error),
     /// The guest that was to look around did not.
-    #[error("the guest that was to tell what it has {what}")]
+    #[error("cannot survey the kernel of the guests: the first guest {what}")]
     NoSurvey {
-        /// What it did instead, with its last words.
+        /// What happened instead, with the last lines of its console.
         what: String,
     },
     /// A guest died that should not have.
     #[error("the guest {what}")]
     Died {
-        /// How, with its last words.
+        /// How, with the last lines of its console.
         what: String,
     },
-    /// Fsdyno was asked to stop.
+    /// The user cancelled.
     #[error("stopped on request")]
     Stopped,
 }
@@ -77,13 +77,13 @@ pub struct GuestLab {
     image_bytes: Bytes,
     journal: Journal,
     stop: CancelToken,
-    /// What a guest told of itself; empty where none was asked.
+    /// The description of a guest; empty before the survey.
     about: String,
     missing: Missing,
 }
 
 impl GuestLab {
-    /// A lab for one plan. A first guest tells what its kernel has of what the plan needs.
+    /// A lab for one plan. A first guest reports which requirements of the plan its kernel lacks.
     pub fn new(
         lab: &LabChoice,
         plan: &Plan,
@@ -101,7 +101,7 @@ impl GuestLab {
         Ok(lab)
     }
 
-    /// What a guest is, in words, and what it misses of a plan. Nothing of the plan is run.
+    /// The description of a guest, and what it lacks for a plan. Runs no cell.
     pub fn survey(
         lab: &LabChoice,
         plan: &Plan,
@@ -167,7 +167,7 @@ impl GuestLab {
         Ok(())
     }
 
-    /// Asks a guest what it is, and what is missing.
+    /// Starts a guest that reports its description and what is missing.
     fn look(&self, plan: &Plan) -> Result<(String, Missing), GuestLabError> {
         let scratch = Scratch::create(&self.place("look"), &self.journal)?;
         let (guest, line) = self.start(scratch.path(), &[])?;
@@ -229,7 +229,7 @@ impl GuestLab {
         Guest::start(&self.machine, &setting, &self.journal)
     }
 
-    /// Makes the disks, starts the guest, and hears it to its end.
+    /// Creates the disks, starts the guest, and reads its messages to the end.
     fn in_guest(
         &self,
         notes: &mut Notes<'_>,
@@ -249,7 +249,7 @@ impl GuestLab {
             let size = (count, self.image_bytes);
             let begun = OnModelDisk::begin(model, size, scratch.path(), recorder);
             let disks = begun.map_err(|what| notes.halt(what, None))?;
-            // Their contents lie in the memory of this machine or do not: it costs nothing.
+            // The contents of model disks need no eviction: their times do not depend on it.
             let mark = |mark| disks.mark(mark);
             let received =
                 self.run_in_guest(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
@@ -260,8 +260,8 @@ impl GuestLab {
         self.run_in_guest(notes, plan, cell, &scratch, (&disks, &disks, &|_| ()))
     }
 
-    /// Starts the guest on these disks, of which some lie in the memory of this machine as well, and
-    /// hears it to its end.
+    /// Starts the guest on these disks, and reads its messages to the end. The page cache of this
+    /// machine holds data of the disks in `kept`.
     fn run_in_guest(
         &self,
         notes: &mut Notes<'_>,
@@ -281,7 +281,7 @@ impl GuestLab {
         match reported {
             Ok(mut record) => {
                 let last = session.leave(LAST_LINES);
-                // Now, while the images stand that may be what fills the disk.
+                // While the images exist, which may fill the disk.
                 if let Outcome::Failed(failure) = &mut record.outcome {
                     failure.message.extend(known_cause(&last));
                     hint(failure, plan);
@@ -371,7 +371,7 @@ fn devices_of(plan: &Plan, cell: Cell) -> usize {
     }
 }
 
-/// Where the image of a disk lies.
+/// The path of a disk image.
 fn disk(scratch: &Path, number: u32) -> PathBuf {
     scratch.join(format!("disk{number}.img"))
 }

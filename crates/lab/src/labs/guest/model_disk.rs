@@ -17,13 +17,13 @@ use std::thread::{self, JoinHandle};
 pub struct OnModelDisk {
     sockets: Vec<PathBuf>,
     threads: Vec<JoinHandle<Result<ServedDiskReport, String>>>,
-    /// To each thread, what is heard of the workload.
+    /// Forwards the marks of the workload to each thread.
     marks: Vec<Sender<String>>,
     stop: CancelToken,
 }
 
 impl OnModelDisk {
-    /// Makes so many, of that size, in a directory of ours. An error is told in words.
+    /// Creates this number of disks of that size in a directory. The error is a message.
     pub fn begin(
         model: &ModelDisk,
         (disks, size): (usize, Bytes),
@@ -69,20 +69,20 @@ impl OnModelDisk {
         &self.sockets
     }
 
-    /// Hears at which point the workload stands: some milliseconds after it was said.
+    /// Forwards a mark of the workload, some milliseconds after it was sent.
     pub fn mark(&self, mark: Mark) {
         for disk in &self.marks {
-            // Where one is served no longer, its end tells.
+            // A server that has ended is reported at its end.
             let _ = disk.send(mark.to_string());
         }
     }
 
-    /// What they were asked for, once the guest has gone, and what each did for each phase. An error
-    /// is why one was served no longer.
+    /// The requests to each disk and its figures for each phase, after the guest has ended. The
+    /// error says why a disk was not served to the end.
     fn end(mut self) -> Result<Vec<ServedDiskReport>, String> {
         self.stop.request();
         let ended = self.threads.drain(..).map(|thread| {
-            // It looks for the wish several times a second.
+            // The server checks for cancellation several times a second.
             let ended = thread.join();
             ended.unwrap_or_else(|_| Err("the thread of a disk died".to_owned()))
         });
@@ -90,7 +90,7 @@ impl OnModelDisk {
     }
 }
 
-/// The record of a guest that has gone, with what its disks were asked for.
+/// The record of a guest that has ended, with the requests to its disks.
 pub fn tell(
     notes: &mut Notes<'_>,
     model: &ModelDisk,
@@ -99,7 +99,7 @@ pub fn tell(
 ) -> Result<CellRecord, CellEnd> {
     let asked = match disks.end() {
         Ok(asked) => asked,
-        // Whatever failed in the guest failed for that.
+        // A failure in the guest is a consequence of it.
         Err(why) if !matches!(received, Err(CellEnd::Stopped)) => {
             return Err(notes.halt(format!("a model disk is served no longer: {why}"), None));
         }
@@ -116,7 +116,7 @@ pub fn tell(
                 failure.message.extend(disks::remark(served));
             }
             let reported = disks::in_real_time(model, served);
-            let about = "; figures of phases by what was heard of them, some ms late";
+            let about = "; figures of phases by marks that arrive some ms late";
             notes.effective(Effective::DISK, reported + about);
             Ok(record)
         }

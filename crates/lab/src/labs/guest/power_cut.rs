@@ -1,6 +1,6 @@
-//! A cut in virtual time: the guest stands still at a moment of its own time, and its model disks
-//! lose what they had not brought to their media. Another guest, in virtual time too, brings back
-//! what is left. The same seed gives the same cut, whatever else the machine does.
+//! A power cut in virtual time: the guest stops at a moment of its own time, and its model disks
+//! lose their volatile caches. Another guest, also in virtual time, recovers the file system. The
+//! same seed gives the same power cut on any machine.
 
 use super::crash::{CrashTest, Written};
 use super::line::Line;
@@ -22,18 +22,17 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often is looked whether the guest has gone, or the user wants to stop.
+/// How often the guest and cancellation are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long a guest that has gone may leave its line to the calendar open, by what it had started.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// When a guest comes that brings back what another left: the next day. What a file system says
-/// it was last mounted at is past by then.
+/// The start time of the recovering guest: the next day, after all time stamps of the file system.
 const NEXT_DAY: u64 = 24 * 3600 * 1_000_000_000;
 
 impl GuestLab {
-    /// Has a guest write, and pulls the plug of it and of its disks.
+    /// Lets a guest write, then cuts the power of the guest and its disks.
     pub(super) fn written_virtually(
         &self,
         test: CrashTest<'_>,
@@ -80,8 +79,8 @@ impl GuestLab {
         })
     }
 
-    /// Waits until the time of a guest has ended, and has it end where the guest has gone, or the
-    /// user wants to stop.
+    /// Waits until the time of a guest has ended; ends it where the guest has exited or the user
+    /// cancelled.
     fn watch(&self, guest: &mut Guest, time: &CancelToken, ended: impl Fn() -> bool) {
         let mut gone: Option<Instant> = None;
         while !ended() {
@@ -115,10 +114,10 @@ impl GuestLab {
         let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {
             GuestMessage::Recovered { recovery } => Ok(Some(*recovery)),
             other if about(&other).is_some() => Ok(None),
-            other => Err(format!("it said {other:?}")),
+            other => Err(format!("it sent {other:?}")),
         });
         if received.is_ok() {
-            // All is told: however it ends, nothing is lost.
+            // The report is complete; the way it ends does not matter.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
@@ -145,7 +144,7 @@ impl GuestLab {
     }
 }
 
-/// What records a disk of which nothing is told but what it lost.
+/// A recorder for a disk of which only the losses are reported.
 #[expect(clippy::unnecessary_wraps, reason = "others record to files")]
 fn figures(_disk: usize) -> Result<Recorder, String> {
     Ok(Recorder::figures())
@@ -155,7 +154,7 @@ fn died(what: String) -> GuestLabError {
     GuestLabError::Died { what }
 }
 
-/// How large the disks are that lie in these images.
+/// The size of the disks in these images.
 fn size(disks: &[PathBuf]) -> Result<Bytes, GuestLabError> {
     let Some(first) = disks.first() else {
         return Ok(Bytes(0));
@@ -184,8 +183,8 @@ fn power_cut(seats: &mut [Seat], passed: &Passed, seed: u64) -> Result<CacheLoss
     Ok(all)
 }
 
-/// Hears what a guest acknowledges, and says when its plug is pulled: so long after the first word,
-/// in the guest's time. Before that, it makes its file system.
+/// Reads the acknowledgements of a guest and sets the time of the power cut: a delay after the
+/// first acknowledgement, in the guest's time. Before that, the guest makes its file system.
 struct Witness {
     reader: FrameReader<UnixStream, GuestMessage>,
     writing: Nanos,
@@ -199,7 +198,7 @@ struct Witness {
 
 impl Witness {
     fn of(line: UnixStream, writing: Duration) -> io::Result<Self> {
-        // What the guest has said before it stands still is there at once.
+        // Messages that the guest sent before it stops are readable at once.
         line.set_nonblocking(true)?;
         Ok(Self {
             reader: FrameReader::new(line),
@@ -211,7 +210,7 @@ impl Witness {
         })
     }
 
-    /// Hears what was said until now; when time ends, once that is known.
+    /// Reads the messages so far; returns the end of time once it is known.
     fn end(&mut self, now: Nanos) -> Option<Nanos> {
         while self.refused.is_none() {
             match self.reader.read() {
@@ -223,7 +222,7 @@ impl Witness {
                 Ok(Some(GuestMessage::Refused { reason })) => self.refused = Some(reason),
                 Ok(Some(word)) => match about(&word) {
                     Some(about) => self.guest = about,
-                    None => self.refused = Some(format!("it said {word:?}")),
+                    None => self.refused = Some(format!("it sent {word:?}")),
                 },
                 Err(error) => self.refused = Some(format!("the line to the guest: {error}")),
             }
@@ -234,7 +233,7 @@ impl Witness {
         self.first.map(|first| Nanos(first.0 + self.writing.0))
     }
 
-    /// What has passed until the cut; why there was none.
+    /// The state at the power cut; or why there was none.
     fn seen(
         &mut self,
         passed: Result<Passed, CalendarError>,
@@ -243,9 +242,9 @@ impl Witness {
         match (&self.refused, passed) {
             (Some(reason), _) => Err(format!("could not write: {reason}")),
             (None, Ok(passed)) if passed.cut => Ok(passed),
-            // It went by itself, before its plug was pulled.
+            // The guest ended before its power cut.
             (None, Ok(_) | Err(CalendarError::Stopped)) => {
-                Err(status.map_or("went before its plug was pulled".to_owned(), ended))
+                Err(status.map_or("ended before its power cut".to_owned(), ended))
             }
             (None, Err(error)) => {
                 let how = status.map(|status| format!("; the guest {}", ended(status)));

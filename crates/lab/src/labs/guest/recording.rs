@@ -1,5 +1,5 @@
-//! Where the whole record of a model disk goes, request by request, where that is asked for: a file
-//! for each cell and disk. It is written as it arises, so that it is there however a cell ends.
+//! The block trace of a model disk (`--disk-trace`): a file for each cell and disk. It is written
+//! as requests arrive, so that it exists however the cell ends.
 
 use fsdyno_disk::record::Writer;
 use fsdyno_disk::{Payloads, Recorder};
@@ -18,8 +18,8 @@ fn file(directory: &Path, cell: Cell, disk: usize) -> PathBuf {
     directory.join(format!("cell-{}-disk-{disk}.{ENDING}", cell.index))
 }
 
-/// Makes the place of records. For a run that begins it must hold none yet, for they would be
-/// mixed up with its own.
+/// Creates the directory of block traces. For a new run it must not contain any, to avoid a mixture
+/// of runs.
 pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
     let directory = &record.directory;
     let refused = |what: &str, error: std::io::Error| {
@@ -44,7 +44,7 @@ pub fn record_place(record: &DiskRecord, begins: bool) -> Result<(), String> {
     }
 }
 
-/// What records a disk of a cell: its figures always, and every request where that is asked for.
+/// The recorder of a disk of a cell: always its figures, and a block trace where requested.
 pub(crate) fn recorder(
     record: Option<&DiskRecord>,
     cell: Cell,
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(about.permissions().mode() & 0o777, 0o600);
         let error = record_place(&record, true).unwrap_err();
         assert!(error.contains("cell-3-disk-1.record"), "{error}");
-        // One that is gone on with finds its own.
+        // A resumed run finds its own traces.
         record_place(&record, false).unwrap();
         drop(recorder(Some(&record), cell, 1).unwrap());
         let nowhere = DiskRecord {

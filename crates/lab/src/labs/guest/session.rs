@@ -1,4 +1,4 @@
-//! Talking with one guest: what it says, how long it may be silent, and what it said last.
+//! The session with one guest: its messages, their timeouts, and the last lines of its console.
 
 use crate::messages::{GuestMessage, Task};
 use crate::missing::Missing;
@@ -11,13 +11,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often a wish to stop is looked for.
+/// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a guest may take to start: some seconds, on a machine that is busy more.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long it may say nothing; it beats every two seconds.
+/// The longest time without a message; a heartbeat comes every two seconds.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long neither its processor nor its disks may do anything.
@@ -26,16 +26,16 @@ const IDLE_TIMEOUT: Nanos = Nanos(600 * 1_000_000_000);
 /// How long it may take to end.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a guest says no more.
+/// Why a session with a guest ended early.
 #[derive(Debug)]
 pub enum SessionError {
-    /// The user wants to stop.
+    /// The user cancelled.
     Stopped,
-    /// It did not do what was asked for, and said why.
+    /// The guest refused the task, with its reason.
     Refused(String),
     /// It, or the line to it, broke.
     Broken(io::Error),
-    /// It was silent for too long.
+    /// It sent nothing for too long.
     Unresponsive(Duration),
     /// It lives, and nothing happens in it.
     Idle(Nanos),
@@ -99,7 +99,7 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// Waits until the guest has started; what it is, in words.
+    /// Waits until the guest has started; returns its description.
     pub fn ready(&mut self) -> Result<String, SessionError> {
         match self.next(START_TIMEOUT)? {
             GuestMessage::Ready {
@@ -117,7 +117,7 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// What it says is missing.
+    /// The missing requirements it reports.
     pub fn missing(&mut self) -> Result<Missing, SessionError> {
         match self.next(HEARTBEAT_TIMEOUT)? {
             GuestMessage::Missing { missing } => Ok(missing),
@@ -125,7 +125,8 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// Hears a cell to its end, and drives its disks out of memory where the guest asks for it.
+    /// Reads the messages of a cell to its end, and evicts its disks from the page cache on
+    /// request.
     pub fn record(
         &mut self,
         disks: &[PathBuf],
@@ -154,7 +155,7 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// Hears what is durable until then; the last of it.
+    /// Reads acknowledgements until then; returns the last.
     pub fn acknowledged_until(&mut self, then: Instant) -> Result<Option<u64>, SessionError> {
         let mut last = None;
         while Instant::now() < then {
@@ -173,7 +174,7 @@ impl<'a> GuestSession<'a> {
         Ok(last)
     }
 
-    /// Pulls the plug; the last it had said of what is durable.
+    /// Cuts the power; returns the last acknowledgement in the line.
     pub fn cut(self) -> Option<u64> {
         let Self {
             mut reader,
@@ -230,7 +231,7 @@ impl<'a> GuestSession<'a> {
                 format!("hangs: neither its processor nor its disks did anything for {still}")
             }
             (_, Some(status)) => ended(status),
-            (SessionError::Broken(error), None) => format!("cannot be heard: {error}"),
+            (SessionError::Broken(error), None) => format!("closed its line: {error}"),
             (SessionError::Stopped, None) => "was stopped".to_owned(),
         };
         let last = guest.end(lines);
@@ -257,7 +258,7 @@ pub fn known_cause(last: &[String]) -> Option<String> {
 }
 
 fn unexpected(word: &GuestMessage) -> SessionError {
-    let what = format!("it said what was not asked: {word:?}");
+    let what = format!("it sent an unexpected message: {word:?}");
     SessionError::Broken(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 

@@ -1,5 +1,5 @@
-//! A cell in virtual time: its guest on model disks, whose time this process keeps. The guest is
-//! given its task in a file and tells what happens; it is asked nothing.
+//! A cell in virtual time: its guest runs on model disks, and this process keeps its time. The
+//! guest reads its task from a file and sends messages; it receives none.
 
 use super::line::{Line, Messages};
 use super::recording::recorder;
@@ -26,10 +26,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often a wish to stop is looked for.
+/// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a guest that has told all may take to end.
+/// How long a guest may take to end after its last message.
 const LEAVE: Duration = Duration::from_secs(20);
 
 /// How long its time may take to end where the guest has gone early: it may never have come to it.
@@ -68,7 +68,7 @@ impl WorkDir {
         Ok(Self { calendar, seats })
     }
 
-    /// Keeps the guest's time from now on, and hears it meanwhile.
+    /// Keeps the guest's time from now on, and reads its line.
     pub fn keep(self, mut line: Line, setting: Setting) -> Kept {
         let stop = CancelToken::new();
         let stopped = stop.clone();
@@ -76,7 +76,7 @@ impl WorkDir {
             let mut seats = self.seats;
             let mut marks = || line.marks();
             let passed = calendar::serve(&self.calendar, &mut seats, setting, &mut marks, &stopped);
-            // However that ended, what had been said is heard.
+            // After any end, read the remaining messages.
             line.marks();
             let recorders = seats
                 .iter_mut()
@@ -94,21 +94,21 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// What has passed, once the guest has gone; whether it has told all before.
+    /// The result after the guest has ended; `reported` is whether its messages were complete.
     pub fn end(self, reported: bool) -> (Result<Passed, CalendarError>, Vec<Recorder>) {
         let deadline = Instant::now() + if reported { LEAVE } else { GONE };
         while !self.thread.is_finished() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
         self.stop.request();
-        // It looks for the wish several times a second.
+        // The calendar checks for cancellation several times a second.
         let ended = self.thread.join();
         ended.unwrap_or((Err(CalendarError::Stopped), Vec::new()))
     }
 }
 
 impl GuestLab {
-    /// Makes disks and time, starts the guest, and hears it to its end.
+    /// Creates disks and calendar, starts the guest, and reads its messages to the end.
     pub(super) fn in_virtual_time(
         &self,
         notes: &mut Notes<'_>,
@@ -189,7 +189,7 @@ impl GuestLab {
         time_travel::start(&self.machine, size, program, scratch, &self.journal)
     }
 
-    /// What the guest tells, until it has told all.
+    /// Reads the messages of the guest to the last.
     fn hear(
         &self,
         guest: &mut Guest,
@@ -202,14 +202,14 @@ impl GuestLab {
                 GuestMessage::Ended { record } => return Ok(Some(*record)),
                 other => match about(&other) {
                     Some(about) => notes.effective(Effective::GUEST, about),
-                    None => return Err(format!("it said {other:?}")),
+                    None => return Err(format!("it sent {other:?}")),
                 },
             }
             Ok(None)
         })
     }
 
-    /// Hears a guest until `take` has what it wants of its words.
+    /// Reads messages of a guest until `take` returns a value.
     pub(super) fn wait_for_end<T>(
         &self,
         guest: &mut Guest,
@@ -229,7 +229,7 @@ impl GuestLab {
                         return Ok(all);
                     }
                 }
-                // What it said last was in its line before it went, and is passed on within that.
+                // Its last messages are in the line and are forwarded within that time.
                 Err(RecvTimeoutError::Timeout) => match &gone {
                     Some((status, since)) if Instant::now() > *since + GONE => {
                         return Err(NoRecord::Gone(format!("it {}", ended(*status))));
@@ -243,7 +243,7 @@ impl GuestLab {
                 // It has gone, or its time is kept no longer.
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
                     let status = guest.wait(GONE).map_err(broken)?;
-                    let how = status.map_or("is heard no longer".to_owned(), ended);
+                    let how = status.map_or("closed its line".to_owned(), ended);
                     return Err(NoRecord::Gone(format!("it {how}")));
                 }
             }
@@ -251,17 +251,17 @@ impl GuestLab {
     }
 }
 
-/// Why a guest did not tell what it was started for.
+/// Why a guest did not complete its task.
 pub(super) enum NoRecord {
-    /// The user wants to stop.
+    /// The user cancelled.
     Stopped,
-    /// It could not do it, and said why.
+    /// It refused, with its reason.
     Refused(String),
-    /// What it said or did instead.
+    /// What it sent or did instead.
     Gone(String),
 }
 
-/// What a guest tells of itself.
+/// The description of a guest.
 pub(super) fn about(word: &GuestMessage) -> Option<String> {
     let GuestMessage::Ready {
         kernel,
@@ -291,10 +291,10 @@ pub(super) fn write_task(scratch: &Path, task: &Task) -> Result<(), String> {
     })
 }
 
-/// A cell, as the guest is told of it.
+/// The task of a cell, as the guest receives it.
 fn running(plan: &Plan, cell: Cell) -> Task {
     let mut plan = super::inside(plan);
-    // Where its disks lie on this machine is nothing to the guest.
+    // Paths of this machine must not reach the guest.
     plan.work_dir = None;
     plan.disk_trace = None;
     plan.device = fsdyno_model::DeviceChoice::None;
@@ -304,7 +304,7 @@ fn running(plan: &Plan, cell: Cell) -> Task {
     }
 }
 
-/// What its disks were asked for together.
+/// The sum of the requests to its disks.
 fn in_all(passed: &Passed) -> Served {
     let mut served = Served::default();
     for one in &passed.served {

@@ -1,4 +1,4 @@
-//! Bringing about a state of the caches, and proving it.
+//! Sets the cache state of a phase, and proves it.
 //!
 //! Cold, where the file system is ours: write back, unmount, mount, and count the pages of the
 //! dataset that are in memory. Counting opens files and so warms inodes and directories; therefore
@@ -15,7 +15,7 @@ use fsdyno_model::{CacheEvidence, CacheState, FilesystemKind, Step, Warning, War
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long counters must stand still before a phase, and how long that is waited for.
+/// The idle window before a phase, and how long to wait for it.
 const SETTLE_TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(20));
 
 pub(super) fn bring_about(
@@ -67,7 +67,7 @@ fn subject(executor: &HostExecutor<'_, '_>, needs: Needs) -> Option<PathBuf> {
     match needs {
         Needs::Archive => executor.work_dir.archive.clone(),
         Needs::Tree => executor.work_dir.newest().cloned(),
-        // A program may read whatever lies there.
+        // A program may read any of the files.
         Needs::Nothing => Some(executor.work_dir.root.clone()),
     }
 }
@@ -133,7 +133,7 @@ fn cold_by_remount(
     executor.settle(SETTLE_TIMES.0, SETTLE_TIMES.1)
 }
 
-/// Has what lies below the devices let go of their data, and holds it against the proof.
+/// Evicts the data of the devices from the layer below them, and adds the result to the proof.
 fn drive_out_below(
     executor: &mut HostExecutor<'_, '_>,
     evidence: &mut CacheEvidence,

@@ -1,5 +1,5 @@
-//! The devices of a cell: image files or model disks on loop devices, or those that the user named; joined below
-//! the file system where its layout asks for it.
+//! The devices of a cell: image files or model disks on loop devices, or those that the user named;
+//! joined below the file system where its layout requires it.
 
 use super::executor::HostExecutor;
 use crate::disks::{self, DiskFile, Making, ServedDiskReport};
@@ -24,7 +24,7 @@ impl HostExecutor<'_, '_> {
         let path = job.scratch(self.base, tag);
         self.target = job.target(self.base, tag);
         self.durable = job.recipe.make_durable(&self.target);
-        // The mount point is given back before the directory it lies in.
+        // The mount point is removed before the directory that contains it.
         for directory in [&path, &self.target] {
             let step = Step::MakeDirectory {
                 path: directory.clone(),
@@ -46,7 +46,7 @@ impl HostExecutor<'_, '_> {
         }
         let mut devices = Vec::new();
         for released in self.released.iter().take(count as usize) {
-            // Between two cells somebody may have taken the device into use.
+            // Another program may have started to use the device between two cells.
             released
                 .recheck()
                 .map_err(|refusal| self.notes.halt(refusal.to_string(), None))?;
@@ -114,7 +114,7 @@ impl HostExecutor<'_, '_> {
         failure.message.extend(disks::remark(in_all));
     }
 
-    /// Gives model disks back, and notes what they were asked for.
+    /// Ends the model disks, and records their requests.
     pub(super) fn give_back_disks(&mut self, model: Option<&ModelDisk>) -> Result<(), CellEnd> {
         let mut all = Vec::new();
         for disk in std::mem::take(&mut self.disks) {
@@ -139,7 +139,7 @@ impl HostExecutor<'_, '_> {
         Ok(())
     }
 
-    /// Makes what one device lies in, and attaches it.
+    /// Creates the image of one device, and attaches it.
     fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, CellEnd> {
         let modelled = job.plan.disk_in_real_time();
         let path = match modelled {
@@ -161,7 +161,7 @@ impl HostExecutor<'_, '_> {
                     "the file system under {} has no direct I/O",
                     self.base.display()
                 ),
-                "its page cache hides the disk: choose another place with --work-dir",
+                "its page cache hides the disk: choose another directory with --work-dir",
             ));
         }
         if let Some(model) = modelled {

@@ -1,5 +1,5 @@
-//! The hands of the host lab: each stage of a cell, done. All that is made here is a guard, given
-//! back in the reverse order of its making, whatever happens.
+//! The executor of the host lab: it performs each stage of a cell. Every resource is a guard,
+//! released in the reverse order of its creation.
 
 use super::caches;
 use super::fragments;
@@ -35,7 +35,7 @@ use fsdyno_recipes::Check;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long counters must stand still after mkfs, filling and laying, and how long that is waited for.
+/// The idle window after mkfs, filling and the dataset, and how long to wait for it.
 pub(super) const SETTLE_AFTER_MAKE: (Duration, Duration) =
     (Duration::from_millis(300), Duration::from_secs(60));
 
@@ -43,23 +43,23 @@ pub(super) const SETTLE_AFTER_MAKE: (Duration, Duration) =
 pub(super) struct HostExecutor<'a, 'n> {
     pub(super) notes: &'a mut Notes<'n>,
     pub(super) journal: &'a Journal,
-    /// Tells the directories of this process apart.
+    /// Unique for this process, in the names of directories.
     pub(super) tag: String,
     pub(super) stop: &'a CancelToken,
     pub(super) base: &'a Path,
     pub(super) released: &'a [Released],
     /// What keeps data of the devices in memory below them.
     pub(super) below: Option<&'a mut dyn Below>,
-    /// Who is told where a phase stands.
+    /// Receives the marks of phases.
     pub(super) marks: &'a mut dyn FnMut(Mark),
-    // Given back from top to bottom.
+    // Released from top to bottom.
     pub(super) mounted: Option<Mounted>,
     pub(super) pool: Option<HeldPool>,
     pub(super) daemon: Option<(Running, Daemon)>,
     tree: Option<Scratch>,
     pub(super) array: Option<(Array, Vec<Step>)>,
     pub(super) loops: Vec<Loop>,
-    /// Model disks that are files, which loop devices lie on.
+    /// Model disks that are files, under loop devices.
     pub(super) disks: Vec<DiskFile>,
     /// What they are made of.
     model: Option<&'a ModelDisk>,
@@ -70,14 +70,14 @@ pub(super) struct HostExecutor<'a, 'n> {
     pub(super) mount_steps: Vec<Step>,
     /// What has to be done after `syncfs`.
     pub(super) durable: Option<Step>,
-    /// What listens to their tracepoints, once a phase wanted it; or why nothing can.
+    /// The tracing of the devices, once a phase requested it; or why it is not possible.
     pub(super) tracing: Option<Result<Tracing, String>>,
-    /// The kernel names of the devices whose counters tell of this cell.
+    /// The kernel names of the devices whose counters are read.
     pub(super) watched: Vec<String>,
     pub(super) work_dir: WorkDir,
     /// Whether reading the clock takes of the time that is measured.
     pub(super) virtual_time: bool,
-    /// Whether fragments were counted after the phase before.
+    /// Whether extents were counted after the previous phase.
     pub(super) counted: bool,
 }
 
@@ -121,7 +121,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         }
     }
 
-    /// Gives everything back. What cannot be given back is a failure of the cell.
+    /// Releases everything. A resource that cannot be released fails the cell.
     pub(super) fn undo(mut self) -> Option<Failure> {
         self.give_back().err().and_then(|halt| match halt {
             CellEnd::Failed(failure) => Some(failure),
@@ -147,7 +147,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         }
         self.images.clear();
         self.give_back_disks(self.model)?;
-        // The mount point goes with the directory it lies in.
+        // The mount point is removed with the directory that contains it.
         let outermost = self.scratch.pop();
         self.scratch.clear();
         if let Some(outermost) = outermost {
@@ -235,7 +235,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         self.make_durable().map(drop)
     }
 
-    /// Waits until the devices stand still; says so where they do not.
+    /// Waits until the devices are idle; warns where they are not.
     pub(super) fn settle(&mut self, window: Duration, bound: Duration) -> Result<(), CellEnd> {
         if self.watched.is_empty() {
             return Ok(());
@@ -256,8 +256,8 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
                     self.watched.join(", "),
                     quiet.waited
                 ),
-                "deferred work (lazy initialisation, discard) or somebody else is inside the \
-                 figures; use an idle device",
+                "the figures include deferred work (lazy initialisation, discard) or other \
+                programs; use an idle device",
             ));
         }
         Ok(())

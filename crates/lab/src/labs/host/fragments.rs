@@ -1,9 +1,8 @@
-//! Counting fragments after a phase, and free space at the end: figures are taken, and no clock
-//! runs.
+//! Counts extents after a phase, and free extents at the end; neither is timed.
 //!
-//! Counting brings names, inodes and maps of extents into memory. A phase that begins cold or warm
-//! has its state brought about afterwards; one that begins as left begins with these in memory as
-//! well, which its evidence tells.
+//! Counting loads names, inodes and extent maps into memory. The cache state of a cold or warm
+//! phase is set afterwards. A phase with the state as-is begins with these in memory, which its
+//! evidence states.
 
 use super::executor::HostExecutor;
 use crate::job::Job;
@@ -13,7 +12,7 @@ use fsdyno_host::command;
 use fsdyno_model::{Bytes, Fragmentation, PhasePlan, Step};
 use std::path::Path;
 
-/// How the files lie after that phase, where the plan asks for it.
+/// The extents of the files after that phase, where the plan requests it.
 pub(super) fn after(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
@@ -34,8 +33,7 @@ pub(super) fn after(
         .map_err(|fragments::Stopped| CellEnd::Stopped)
 }
 
-/// In what pieces the free space lies. Figures stand without it: where it cannot be told, the
-/// reason is kept.
+/// The free extents. They are optional: where they cannot be read, the reason is kept.
 pub(super) fn free_space(
     executor: &mut HostExecutor<'_, '_>,
     source: &str,

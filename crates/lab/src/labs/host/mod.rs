@@ -64,22 +64,22 @@ impl HostLab {
         }
     }
 
-    /// Tells what lies below the devices and keeps their data in memory too.
+    /// Sets the layer below the devices that keeps their data in memory too.
     #[must_use]
     pub fn above(mut self, below: Box<dyn Below>) -> Self {
         self.below = Some(below);
         self
     }
 
-    /// Time goes on here only from one thing that is due to the next, and where the clock is read.
+    /// Virtual time advances only from one event to the next, and at each reading of the clock.
     #[must_use]
     pub fn in_virtual_time(mut self) -> Self {
         self.virtual_time = true;
         self
     }
 
-    /// Tells who is to hear at which point a phase is, next to its clock: the recorders of model
-    /// disks. What hearing takes is inside the time to durable.
+    /// Sets the receiver of marks of phases: the recorders of model disks. The receiver's time
+    /// counts towards the time to durable.
     #[must_use]
     pub fn marking(mut self, marks: impl FnMut(Mark) + 'static) -> Self {
         self.marks = Box::new(marks);
@@ -87,7 +87,7 @@ impl HostLab {
     }
 }
 
-/// What fails on an image file that cannot grow fails with an error of the device: say why.
+/// A sparse image file on a full disk fails with an I/O error: explain it.
 pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
     /// Less than what a file system keeps back for its own growth.
     const FULL: Bytes = Bytes(8 << 20);
@@ -100,8 +100,8 @@ pub(super) fn hint(failure: &mut Failure, plan: &Plan) {
         let place = directory.display();
         let _ = write!(
             failure.message,
-            "; {place}, where the image files lie, is full ({free} free): choose another \
-             directory with --work-dir"
+            "; {place}, the directory of the image files, is full ({free} free). Choose another \
+            with --work-dir"
         );
     }
 }

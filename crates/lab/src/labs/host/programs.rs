@@ -8,7 +8,7 @@ use fsdyno_host::pools::HeldPool;
 use fsdyno_model::{Daemon, Nanos, Pool, Step};
 
 impl HostExecutor<'_, '_> {
-    /// Sees to it that a daemon answers.
+    /// Starts a daemon unless it responds already.
     pub(super) fn start_daemon(&mut self, daemon: &Daemon) -> Result<(), CellEnd> {
         let step = Step::StartDaemon {
             daemon: daemon.clone(),
@@ -21,7 +21,7 @@ impl HostExecutor<'_, '_> {
         Ok(())
     }
 
-    /// Ends it, where nobody else uses it.
+    /// Ends it, where no other run uses it.
     pub(super) fn end_daemon(&mut self) -> Result<(), CellEnd> {
         let Some((running, daemon)) = self.daemon.take() else {
             return Ok(());

@@ -40,7 +40,7 @@ pub(super) fn measure(
             steal_ns: machine.steal_ns,
         },
         device,
-        // Whoever keeps the disks adds them.
+        // The keeper of the disks adds them.
         disks: Vec::new(),
         space_before,
         space_after: space(&executor.work_dir.root),
@@ -58,8 +58,8 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Looks around before a phase, and lets the tracepoints speak where that was asked for. In virtual
-/// time nothing else goes on, and a look would change what the guest does.
+/// Reads the surroundings before a phase, and starts tracing where requested. In virtual time there
+/// is no noise, and a reading would change the guest.
 fn look(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
     if executor.virtual_time {
         return None;
@@ -87,7 +87,7 @@ fn observed(executor: &HostExecutor<'_, '_>, before: &Surroundings) -> Observed 
         Some(Err(why)) => observed.unobserved.push(why),
         None => observed
             .unobserved
-            .push("tracepoints: not asked for (--trace)".to_owned()),
+            .push("tracepoints: not requested (--trace)".to_owned()),
     }
     observed
 }
@@ -96,8 +96,8 @@ fn observed(executor: &HostExecutor<'_, '_>, before: &Surroundings) -> Observed 
 /// every operation by what they are read it in any case.
 fn times_files(executor: &mut HostExecutor<'_, '_>) -> bool {
     let why_not = if executor.virtual_time {
-        // Of the kernel's own making: a program that waits by looking at the clock shall not wait
-        // for ever (arch/um/kernel/time.c, timer_read).
+        // The kernel adds time to each reading of the clock, so that a busy-waiting program makes
+        // progress (arch/um/kernel/time.c, timer_read).
         "files are not timed one by one: in virtual time each reading of the clock takes some of it"
     } else if !measure::clock_is_quick() {
         "files are not timed one by one: to read the clock takes too long here"
@@ -108,7 +108,7 @@ fn times_files(executor: &mut HostExecutor<'_, '_>) -> bool {
     false
 }
 
-/// Runs the phase: what it told, and what machine and devices did meanwhile.
+/// Runs the phase: its result, and the counters of machine and devices.
 fn timed(
     executor: &mut HostExecutor<'_, '_>,
     job: &Job<'_>,
@@ -174,7 +174,7 @@ fn timed(
     Ok((measured, machine, device))
 }
 
-/// The counters that stand around a phase.
+/// The counters before or after a phase.
 fn counters(
     executor: &HostExecutor<'_, '_>,
 ) -> Result<(Option<BlockCounters>, MachineCpu), CellEnd> {

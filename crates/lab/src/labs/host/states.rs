@@ -1,4 +1,4 @@
-//! Bringing a file system into the state its contender asks for, before its workload.
+//! Brings a file system into the initial state of its contender.
 
 use super::executor::{HostExecutor, SETTLE_AFTER_MAKE};
 use crate::job::Job;
@@ -7,7 +7,7 @@ use fsdyno_datasets::states::{self, Space, StateError};
 use fsdyno_model::{Bytes, Effective};
 use rustix::fs::{CWD, Mode, OFlags};
 
-/// Fills and ages as asked, keeps what was reached, and waits until deferred work has ended.
+/// Fills and ages as requested, records the result, and waits until deferred work has ended.
 pub(super) fn bring_about(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let state = &job.contender.state;
     if state.is_fresh() || !job.touches_files() {
@@ -29,8 +29,7 @@ pub(super) fn bring_about(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Re
     doing.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
 }
 
-/// Refuses what the workload would not fit beside, now that the file system tells its size: no
-/// time is spent on filling it in vain.
+/// Refuses a fill that would leave the workload no room, once the size of the file system is known.
 fn has_room(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     let root = doing.target();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -23,7 +23,7 @@ pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
 }
 
 fn too_short(sample: &Sample) -> Option<Warning> {
-    // Such a phase was repeated until it was long enough, or says itself that it was not.
+    // Such a phase was repeated until it was long enough, or has its own warning.
     let judged = workloads::bonnie::is_one(&sample.kind);
     (sample.whole_ns() < SHORT && sample.engine != "null" && !judged).then(|| {
         Warning::new(

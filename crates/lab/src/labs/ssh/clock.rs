@@ -4,7 +4,7 @@ use fsdyno_host::ssh::quoted;
 use fsdyno_model::Nanos;
 use fsdyno_model::step::shell_line;
 
-/// What tells the time there.
+/// The program that prints the time there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
     /// date(1), which prints nanoseconds there; processor time by `times` of the shell.
@@ -25,7 +25,7 @@ pub(super) struct Taken {
 }
 
 impl Clock {
-    /// What is said of it in reports.
+    /// Its description in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Date => "date(1)",
@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// What can be told apart at best.
+    /// Its resolution.
     pub fn resolution(self) -> Nanos {
         match self {
             Self::Date => Nanos(1),

@@ -1,5 +1,5 @@
-//! The dataset of a cell: generated here from its seed, sent once, laid from there; and trees held
-//! against it.
+//! The dataset of a cell: generated here from its seed, sent once, copied there for each cell; and
+//! trees compared with it.
 
 use super::executor::{SshExecutor, source_in, word};
 use super::phases::unpacking;
@@ -14,7 +14,7 @@ use fsdyno_load::workloads::Needs;
 use fsdyno_model::DatasetChoice;
 use std::path::{Path, PathBuf};
 
-/// A dataset that lies on the other machine.
+/// A dataset on the other machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sent {
     dataset: DatasetChoice,
@@ -24,7 +24,7 @@ pub(super) struct Sent {
     path: PathBuf,
 }
 
-/// Lays the dataset of a cell in all forms that it needs.
+/// Writes the dataset of a cell in all forms that it needs.
 pub(super) fn lay(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
     for form in &job.prepared.forms {
         let sent = send(executor, job, *form)?;
@@ -40,7 +40,7 @@ pub(super) fn lay(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>) -> Result<(
     Ok(())
 }
 
-/// Where a form of the dataset lies there; sent first, where it does not yet.
+/// The path of a form of the dataset there; sent first, where it is missing.
 fn send(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>, form: Form) -> Result<PathBuf, CellEnd> {
     let archive = form == Form::Archive;
     let known = executor.sent.iter().find(|one| {
@@ -143,7 +143,7 @@ fn really(
 
 /// Holds the newest tree against what it was made from: names, and the sums of all files.
 ///
-/// What was unpacked is held against what the same tar makes beside it, off the contender.
+/// An unpacked tree is compared with one that the same tar unpacks outside of the contender.
 pub(super) fn verify(
     executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,

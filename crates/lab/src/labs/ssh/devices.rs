@@ -1,5 +1,5 @@
-//! The devices of a cell on another machine: image files attached by its means, or those that the
-//! user named there and said may be erased.
+//! The devices of a cell on another machine: image files attached by its programs, or devices that
+//! the user named there and in `--erase`.
 
 use super::dialects::Dialect;
 use super::executor::{SshExecutor, word};
@@ -24,7 +24,7 @@ pub(super) fn provide(
     let scratch = job.scratch(&base, &tag);
     executor.target = job.target(&base, &tag);
     executor.durable = job.recipe.make_durable(&executor.target);
-    // What is still mounted, or stands on it, is not removed.
+    // A directory that is still mounted or in use is not removed.
     executor.remote.undo(&format!(
         "[ \"$R\" = 0 ] && rm -rf {} || R=1",
         word(&scratch)
@@ -114,7 +114,7 @@ fn unused(
     let found = use_of(&given, shown).or_else(|| use_of(name, shown));
     if name.is_empty() || output.status != 0 {
         let message = format!(
-            "cannot tell whether {device} is in use there: {}",
+            "cannot check whether {device} is in use there: {}",
             output.stderr.trim()
         );
         return Err(executor.notes.halt(message, None));

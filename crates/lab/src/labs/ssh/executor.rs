@@ -48,13 +48,13 @@ pub(super) fn word(path: &Path) -> String {
 }
 
 impl SshExecutor<'_, '_> {
-    /// Says something and takes what comes back for what it is.
+    /// Runs a script and returns its output with any status.
     pub fn run_remote(&mut self, how: How, script: &str) -> Result<ScriptOutput, CellEnd> {
         let output = self.remote.run_script(how, script);
         output.map_err(|error| self.gone(&error))
     }
 
-    /// The cell cannot go on there.
+    /// The cell cannot continue there.
     pub fn gone(&self, error: &SshError) -> CellEnd {
         match error {
             SshError::Stopped => CellEnd::Stopped,
@@ -86,7 +86,7 @@ impl SshExecutor<'_, '_> {
         Err(self.failed(script, &output))
     }
 
-    /// What tells this run from all others there.
+    /// The unique name of this run there.
     pub fn tag(&self) -> String {
         let name = self.directory.rsplit('/').next().unwrap_or_default();
         name.trim_start_matches("fsdyno-").to_owned()
@@ -275,7 +275,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
             return Ok(());
         }
         let pool = steps.iter().any(|s| matches!(s, Step::TakePool { .. }));
-        // A pool is given back as it was when it was made.
+        // The pool is released by the line from its creation.
         if !pool {
             let target = word(&self.target);
             self.remote.undo(&format!(
@@ -286,7 +286,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
     }
 
     fn describe(&mut self, source: &str, step: &Step) -> Result<(), CellEnd> {
-        // What tells of a directory here is not there on other systems; `df` and `mount` are.
+        // The steps for a directory need programs of Linux; `df` and `mount` are POSIX.
         if self.target.as_os_str().is_empty() {
             return Ok(());
         }
@@ -301,7 +301,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
     }
 
     fn free_space(&mut self, _source: &str, _step: &Step) -> Result<(), CellEnd> {
-        // Only where fragments are counted, which is refused with the plan.
+        // Only for counted extents, which the preflight refuses here.
         Ok(())
     }
 
@@ -325,7 +325,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
         if free.is_some_and(|free| free < job.prepared.peak) {
             let message = format!(
                 "workload {} takes up to {}, but {} has only {}; choose a smaller --scale, or \
-                 another place",
+                another directory",
                 job.workload.name,
                 job.prepared.peak,
                 root.display(),
@@ -419,7 +419,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
     }
 }
 
-/// The line that lets go of a pool, where it is held.
+/// The line that releases a pool, where it is held.
 fn release_line(pool: &Pool) -> String {
     let (held, release) = (shell_line(&pool.held), shell_line(&pool.release));
     format!("! {held} >/dev/null 2>&1 || {release}")

@@ -18,20 +18,20 @@ const PROGRAMS: &str = "cp rm tar cat find grep ps wc tail df sync mkdir";
 /// Another machine.
 #[derive(Clone)]
 pub(super) struct Machine {
-    /// None where nobody has written down how its system attaches and mounts.
+    /// None where there is no dialect for its system.
     pub dialect: Option<&'static Dialect>,
     pub system: String,
     pub root: bool,
     pub clock: Clock,
     /// The least that a phase takes there.
     pub floor: Nanos,
-    /// Whether its cp can be told to share blocks, and not to.
+    /// Whether its cp can share blocks, or avoid it.
     pub shares: bool,
-    /// What it is, in words: its kernel first, up to a comma.
+    /// Its description: its kernel first, up to a comma.
     pub about: String,
 }
 
-/// What the survey asks.
+/// The script of the survey.
 fn questions() -> String {
     format!(
         "echo \"system=$(uname -s)\"\n\
@@ -48,7 +48,7 @@ fn questions() -> String {
 }
 
 impl Machine {
-    /// Looks around.
+    /// Surveys the machine.
     pub fn survey(
         remote: &mut dyn RemoteShell,
         directory: &str,
@@ -86,7 +86,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// One that a dry run speaks of.
+    /// The machine of a dry run.
     pub fn for_dry_run(bsd: bool) -> Self {
         let dialect = dialects::assumed(bsd);
         Self {
@@ -244,7 +244,7 @@ fn least(
     Ok(least.unwrap_or_default())
 }
 
-/// What stands after `NAME=` in a line of its own, where something does.
+/// The value after `NAME=` in a line, where it is not empty.
 pub(super) fn output(reported: &str, name: &str) -> Option<String> {
     let mut lines = reported.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;

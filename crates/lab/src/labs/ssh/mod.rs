@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 /// Why a plan cannot be run on another machine.
 #[derive(Debug, thiserror::Error)]
 pub enum SshLabError {
-    /// It is not to be spoken to.
+    /// The connection failed.
     #[error(transparent)]
     Ssh(#[from] SshError),
     /// A program is not there.
@@ -47,17 +47,17 @@ pub enum SshLabError {
         /// The program.
         program: String,
     },
-    /// Nothing there tells the time well enough.
+    /// No program there prints the time precisely enough.
     #[error(
-        "on {place} nothing tells the time better than in seconds: its date has no %N, and there is \
-         no time(1)"
+        "on {place} no program prints the time more precisely than in seconds: its date has no \
+        %N, and there is no time(1)"
     )]
     NoClock {
         /// The machine.
         place: String,
     },
     /// Its clock printed what is no time.
-    #[error("what tells the time there printed `{printed}`")]
+    #[error("the clock program there printed `{printed}`, which is no time")]
     NoTime {
         /// What it printed.
         printed: String,
@@ -69,10 +69,10 @@ pub enum SshLabError {
         place: String,
         /// The directory.
         path: PathBuf,
-        /// What its shell said.
+        /// The message of its shell.
         why: String,
     },
-    /// Another machine than before answers.
+    /// A different machine responds.
     #[error("{place} is `{now}`, and was `{before}`: figures of two machines are not compared")]
     Another {
         /// The destination.
@@ -99,7 +99,7 @@ pub struct SshLab {
     connection: Option<Connection>,
 }
 
-/// What stands while a connection does.
+/// What lives as long as a connection.
 struct Connection {
     session: Session,
     directory: String,
@@ -107,7 +107,7 @@ struct Connection {
 }
 
 impl SshLab {
-    /// A lab for one plan: connects, and looks what there is.
+    /// A lab for one plan: connects, and surveys the machine.
     pub fn new(
         plan: &Plan,
         destination: &str,
@@ -140,17 +140,17 @@ impl SshLab {
         })
     }
 
-    /// What the machine is, in words: its kernel first, up to a comma.
+    /// The description of the machine: its kernel first, up to a comma.
     pub fn about(&self) -> &str {
         &self.machine.about
     }
 
-    /// The kernel and its build, of what [`SshLab::about`] says.
+    /// The kernel and its build, from [`SshLab::about`].
     pub fn build_of(about: &str) -> &str {
         about.split(", on ssh:").next().unwrap_or(about)
     }
 
-    /// Connects anew where the connection broke; the same machine must answer.
+    /// Connects again where the connection broke; the same machine must respond.
     fn connected(&mut self) -> Result<(), SshLabError> {
         if let Some(connection) = &mut self.connection
             && connection.session.lives()
@@ -279,7 +279,7 @@ fn may_write(remote: &mut dyn RemoteShell, path: &Path, place: &str) -> Result<(
     })
 }
 
-/// All scripts of a cell, in order; nothing is done, and nobody asked.
+/// All scripts of a cell, in order; runs and contacts nothing.
 pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
     let job = Job::new(plan, preflight, cell);
     let bsd = elsewhere_only(job.recipe);
@@ -302,7 +302,7 @@ pub(crate) fn script(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<Stri
         durable: None,
         work_dir: WorkDir::new(PathBuf::new()),
     };
-    // Saying something cannot fail.
+    // A dry run cannot fail.
     let _ = procedure::run(&mut executor, &job);
     let mut lines = vec![
         format!(

@@ -1,5 +1,5 @@
-//! What the programs of another machine are told for each kind of phase. They are those of the
-//! engine `tools`, in words that all systems understand.
+//! The scripts of another machine for each kind of phase. They use the programs of the engine
+//! `tools`, with options that all systems support.
 
 use super::clock::Taken;
 use super::executor::SshExecutor;
@@ -22,7 +22,7 @@ const SHORT: Nanos = Nanos(20_000_000);
 /// How many times its least a phase must take, or a step of its clock.
 const LONG_ENOUGH: u64 = 50;
 
-/// Behind this line stands what a command printed.
+/// The output of a command follows this line.
 const OUTPUT: &str = "output:";
 
 /// What is run for a phase.
@@ -84,9 +84,10 @@ fn work(
                 (CopyMethod::ReadWrite, true) => &["cp", "-RPp", "--reflink=never"],
                 (CopyMethod::Reflink, true) => &["cp", "-RPp", "--reflink=always"],
                 (CopyMethod::Reflink, false) => {
-                    return Err("its cp cannot be told to share blocks: choose another \
-                        --copy-method"
-                        .to_owned());
+                    return Err(
+                        "its cp has no option to share blocks: choose another --copy-method"
+                            .to_owned(),
+                    );
                 }
                 _ => &["cp", "-RPp"],
             };
@@ -120,7 +121,7 @@ fn work(
     })
 }
 
-/// The letters that unpack an archive: not every tar looks what it is packed with.
+/// The options that unpack an archive: not every tar detects the compression.
 pub(super) fn unpacking(archive: &str) -> &'static str {
     let ends = |endings: &[&str]| endings.iter().any(|ending| archive.ends_with(ending));
     if ends(&[".gz", ".tgz"]) {
@@ -147,7 +148,7 @@ fn searching(executor: &SshExecutor<'_, '_>, phase: &PhasePlan, source: &str) ->
     Work {
         before: String::new(),
         line: format!("{{ {line}; echo \"$?\" >{status}; }} | wc -l >{lines}"),
-        // Status 1: nothing was found. Some tell of binary files on standard error.
+        // Status 1: no match. Some report binary files on standard error.
         after: format!(
             "S=$(cat {status}); [ \"$S\" -gt 1 ] || S=0\n\
              echo \"matches $(($(cat {lines}) + $(grep -c 'binary file matches' {err})))\""
@@ -225,7 +226,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Runs the work between its clocks: what it took, and what was told beside; nothing on paper.
+/// Runs the work between two readings of the clock: its time and its output; none in a dry run.
 fn timed(
     executor: &mut SshExecutor<'_, '_>,
     work: &Work,
@@ -256,13 +257,13 @@ fn timed(
     // What a command prints is not read as ours.
     let reported = output.stdout.split(OUTPUT).next().unwrap_or_default();
     let taken = clock.read(reported, writes).map_err(|printed| {
-        let message = format!("what tells the time there printed `{printed}`");
+        let message = format!("the clock program there printed `{printed}`, which is no time");
         executor.notes.halt(message, None)
     })?;
     Ok(Some((taken, reported.to_owned())))
 }
 
-/// The lines that a search found, as the script told.
+/// The lines that a search found, as the script printed them.
 pub(super) fn matches(printed: &str) -> u64 {
     let mut lines = printed.lines();
     let reported = lines.find_map(|line| line.strip_prefix("matches "));
@@ -304,7 +305,7 @@ fn unobserved(notes: &mut Notes<'_>, machine: bool) {
     let busy = if machine {
         ""
     } else {
-        ", and the processor time of the whole machine is not told either: it is shown as nothing"
+        ", and the processor time of the whole machine is not known either"
     };
     notes.warn(Warning::new(
         WarningKind::Unobserved,

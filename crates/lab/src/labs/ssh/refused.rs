@@ -1,4 +1,4 @@
-//! What another machine cannot do by its own programs: refused by name, before it is spoken to.
+//! What another machine cannot do by its own programs: refused by name, before a connection.
 
 use fsdyno_load::workloads::{copy, delete, grep, read, stat_walk, untar};
 use fsdyno_load::{engines, tools};
@@ -53,6 +53,6 @@ pub(crate) fn refusal(plan: &Plan) -> Option<String> {
         ));
     }
     plan.fragments.then(|| {
-        format!("fragments are counted by fsdyno itself, and not on {lab}: leave --fragments out")
+        format!("extents are counted by fsdyno itself, which cannot run on {lab}: omit --fragments")
     })
 }

@@ -1,4 +1,4 @@
-//! Who does what is said: a shell on another machine, or, in a dry run, paper.
+//! What runs scripts: a shell on another machine, or a dry run that only collects them.
 
 use fsdyno_host::ssh::{How, Parcel, ScriptOutput, Session, Ssh, SshError, quoted};
 use fsdyno_model::CancelToken;
@@ -13,7 +13,7 @@ pub(super) trait RemoteShell {
     fn undo_all(&mut self) -> Result<ScriptOutput, SshError>;
     /// Sends something to a script.
     fn send(&mut self, parcel: Parcel<'_>, script: &str) -> Result<(), SshError>;
-    /// Whether nobody answers, so that nothing can be read from answers.
+    /// Whether this is a dry run, whose output is empty.
     fn is_dry_run(&self) -> bool;
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Line<'a> {
     pub ssh: &'a Ssh,
     pub session: &'a mut Session,
     pub stop: &'a CancelToken,
-    /// What undoes the next act, to be said before it.
+    /// What undoes the next script, registered before it.
     undo: String,
 }
 
@@ -41,7 +41,7 @@ impl RemoteShell for Line<'_> {
     fn run_script(&mut self, how: How, script: &str) -> Result<ScriptOutput, SshError> {
         let before = std::mem::take(&mut self.undo);
         if !before.is_empty() {
-            // In the shell itself: what is noted beside it would be forgotten with it.
+            // In the session's shell itself: a subshell would lose it.
             self.session.run_script(How::Here, &before, self.stop)?;
         }
         self.session.run_script(how, script, self.stop)
@@ -67,7 +67,7 @@ impl RemoteShell for Line<'_> {
     }
 }
 
-/// What would be said.
+/// The collected scripts.
 #[derive(Default)]
 pub(super) struct DryRunShell {
     pub lines: Vec<String>,

@@ -7,7 +7,7 @@ use super::{Dialect, SYSCTL, USES, mount};
 pub(super) static DRAGONFLY: Dialect = Dialect {
     system: "DragonFly",
     bsd: true,
-    // `vn` is cloned, and the name of the clone printed. newfs(8) wants a labelled disk; `c` is all
+    // `vn` is cloned, and the name of the clone printed. newfs(8) needs a labelled disk; `c` is all
     // of it.
     attach: |image, variable| {
         format!(

@@ -41,7 +41,7 @@ fn detach(variable: &str) -> String {
     format!("losetup -d \"${variable}\"")
 }
 
-/// `-i`: no program that stands between, as the host lab mounts by system call.
+/// `-i`: without a mount helper, as the host lab mounts by system call.
 fn by_itself(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String> {
     let mut words = mount(fstype, source, target, options);
     words.insert(1, "-i".to_owned());

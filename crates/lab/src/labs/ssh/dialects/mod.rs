@@ -1,4 +1,4 @@
-//! What differs between systems where POSIX ends: attaching image files, mounting, and what is told
+//! Differences between systems beyond POSIX: attaching image files, mounting, and the description
 //! of the machine. One file a system, named by `uname -s`.
 //!
 //! Those of the BSDs follow their manual pages; only that of Linux is run by a test.
@@ -9,9 +9,9 @@ mod linux;
 
 use std::path::Path;
 
-/// How one system is spoken to.
+/// The commands of one system.
 pub(super) struct Dialect {
-    /// What its `uname -s` says.
+    /// What its `uname -s` prints.
     pub system: &'static str,
     /// Whether its kernel is that of a BSD.
     pub bsd: bool,
@@ -25,7 +25,8 @@ pub(super) struct Dialect {
     pub has_filesystem: fn(name: &str) -> String,
     /// Whether a module is in its kernel, or can be loaded: a line, by its status.
     pub has_module: fn(name: &str) -> String,
-    /// Prints `processor=`, `processors=`, `memory=` (bytes) and `disks=`, as far as it tells.
+    /// Prints `processor=`, `processors=`, `memory=` (bytes) and `disks=`, as far as they are
+    /// known.
     pub facts: &'static str,
     /// Prints `busy TICKS HZ`: the busy time of all processors since it booted.
     pub busy: Option<&'static str>,
@@ -38,12 +39,12 @@ pub(super) struct Dialect {
 /// All of them.
 static ALL: [&Dialect; 3] = [&linux::LINUX, &freebsd::FREEBSD, &dragonfly::DRAGONFLY];
 
-/// That of a system, by what its `uname -s` says.
+/// The dialect of a system, by its `uname -s`.
 pub(super) fn find(system: &str) -> Option<&'static Dialect> {
     ALL.into_iter().find(|dialect| dialect.system == system)
 }
 
-/// That in which a dry run speaks, which asks no machine.
+/// The dialect of a dry run, which contacts no machine.
 pub(super) fn assumed(bsd: bool) -> &'static Dialect {
     if bsd {
         &freebsd::FREEBSD
@@ -62,7 +63,7 @@ fn mount(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<S
     words
 }
 
-/// What sysctl tells of a BSD.
+/// The values of sysctl on a BSD.
 const SYSCTL: &str = "echo \"processor=$(sysctl -n hw.model)\"\n\
     echo \"processors=$(sysctl -n hw.ncpu)\"\n\
     echo \"memory=$(sysctl -n hw.physmem)\"\n\
