@@ -1,17 +1,17 @@
 //! The names that a plan may use, as the load tells them.
 
 use fsdyno_host::probe::probe;
-use fsdyno_load::tools::{self, Program};
-use fsdyno_load::{engines, workloads};
+use fsdyno_load::programs::{self, Program};
+use fsdyno_load::{engines, kinds};
 use fsdyno_model::{Availability, Need, Requirement};
 use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
 
 /// All kinds of phases, engines and generated datasets.
 pub fn catalogue() -> Catalogue {
     Catalogue {
-        kinds: workloads::all()
+        kinds: kinds::all()
             .map(entry)
-            .chain(tools::ALL.iter().map(|program| of_program(program)))
+            .chain(programs::ALL.iter().map(|program| of_program(program)))
             .collect(),
         engines: engines::ALL.iter().map(|engine| engine.name).collect(),
         datasets: fsdyno_datasets::ALL
@@ -64,7 +64,7 @@ fn is_of_kernel(need: &Need) -> bool {
     }
 }
 
-fn entry(kind: &workloads::PhaseKind) -> KindEntry {
+fn entry(kind: &kinds::PhaseKind) -> KindEntry {
     KindEntry {
         name: kind.name,
         needs: kind.needs,

@@ -1,12 +1,15 @@
-//! Generated datasets: a generator emits entries; what becomes of them is the sink's business.
+//! Generated datasets: a generator emits entries, and a sink counts, creates or packs them.
+
+mod archive_sink;
+mod tree_sink;
 
 use crate::content::Content;
-use crate::laying::TreeSink;
-use crate::packing::ArchiveSink;
 use crate::seed::Seed;
 use crate::work_dir::{SOURCE, WorkDir};
 use crate::{Dataset, DatasetError, Facts, Form};
+use archive_sink::ArchiveSink;
 use fsdyno_model::{Bytes, CancelToken, Warning};
+use tree_sink::TreeSink;
 
 /// A dataset that is made from a seed.
 #[derive(Debug)]

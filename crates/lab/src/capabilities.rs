@@ -1,6 +1,6 @@
 //! Phases that the file systems of a plan cannot do.
 
-use fsdyno_load::workloads::required;
+use fsdyno_load::phases::required;
 use fsdyno_model::{Contender, PhasePlan, SkippedPhase, Workload};
 use fsdyno_recipes::Filesystem;
 

@@ -2,7 +2,7 @@
 
 use crate::preflight::{Preflight, Prepared};
 use fsdyno_datasets::{Dataset, DatasetError};
-use fsdyno_load::workloads;
+use fsdyno_load::kinds;
 use fsdyno_model::{Bytes, Cell, Contender, Daemon, PhasePlan, Plan, Workload};
 use fsdyno_recipes::Filesystem;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ impl<'a> Job<'a> {
 
     /// Whether extents are counted after that phase: requested, and the phase writes.
     pub fn counts_fragments(&self, phase: &PhasePlan) -> bool {
-        let writes = || workloads::find(&phase.kind).is_some_and(|kind| kind.writes);
+        let writes = || kinds::find(&phase.kind).is_some_and(|kind| kind.writes);
         self.plan.fragments && self.touches_files() && writes()
     }
 

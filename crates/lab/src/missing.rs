@@ -1,7 +1,7 @@
 //! What is missing for a plan where its cells are to run: probed once, before the first cell.
 
 use fsdyno_host::probe::probe;
-use fsdyno_load::tools;
+use fsdyno_load::programs;
 use fsdyno_model::{Availability, Cell, Contender, Need, Outcome, Plan, Requirement, Workload};
 use fsdyno_recipes::layouts::{self, Layout};
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl Missing {
 fn programs(workload: &Workload) -> Vec<Requirement> {
     let kinds = workload.phases.iter();
     kinds
-        .filter_map(|phase| tools::find(&phase.kind)?.requirement())
+        .filter_map(|phase| programs::find(&phase.kind)?.requirement())
         .collect()
 }
 

@@ -5,8 +5,8 @@ use crate::labs::ssh::refused;
 use crate::{filled, in_memory};
 use fsdyno_datasets::{Dataset, DatasetError, Form};
 use fsdyno_load::engines::null::NAME as NULL;
-use fsdyno_load::tools;
-use fsdyno_load::workloads::{self, Needs};
+use fsdyno_load::kinds::{self, Needs};
+use fsdyno_load::programs;
 use fsdyno_model::{Bytes, CancelToken, Contender, DatasetChoice, DeviceChoice, Plan, Workload};
 use fsdyno_recipes::Filesystem;
 use rustix::fs::{Access, access};
@@ -484,14 +484,14 @@ fn prepare(
     };
     let facts = dataset.facts();
     let tree = facts.footprint.0;
-    workloads::mongo::follow(&workload.phases).map_err(error)?;
+    fsdyno_load::phases::mongo::follow(&workload.phases).map_err(error)?;
     let (mut forms, mut trees, mut most, mut own) = (Vec::new(), 0_u64, 0_u64, 0_u64);
     let mut made = 0;
     for phase in &workload.phases {
-        let kind = workloads::find(&phase.kind)
+        let kind = kinds::find(&phase.kind)
             .ok_or_else(|| error(format!("`{}` is no kind of phase", phase.kind)))?;
-        tools::check(phase).map_err(|refused| error(refused.to_string()))?;
-        match tools::needs(phase, kind.needs) {
+        programs::check(phase).map_err(|refused| error(refused.to_string()))?;
+        match programs::needs(phase, kind.needs) {
             Needs::Archive if facts.archive_bytes.is_none() => {
                 return Err(error(format!(
                     "`{}` needs an archive, and {} is none; take `ports` or tar:FILE",
@@ -512,8 +512,8 @@ fn prepare(
             _ => {}
         }
         // Its phases share their files.
-        made = made.max(workloads::data_bytes(phase).unwrap_or_default().0);
-        own = own.saturating_add(tools::data_bytes(phase).unwrap_or_default().0);
+        made = made.max(kinds::data_bytes(phase).unwrap_or_default().0);
+        own = own.saturating_add(programs::data_bytes(phase).unwrap_or_default().0);
         most = most.max(trees + u64::from(kind.makes_tree));
         trees = trees + u64::from(kind.makes_tree) - u64::from(kind.removes_tree);
     }

@@ -1,7 +1,7 @@
 //! What a cell consists of, in order. There is one procedure; a lab lends its [`CellExecutor`].
 
 use crate::job::Job;
-use fsdyno_load::workloads::{self, Needs};
+use fsdyno_load::kinds::{self, Needs};
 use fsdyno_model::{CacheEvidence, Daemon, Failure, PhasePlan, SkippedPhase, Stage, Step};
 use fsdyno_recipes::Check;
 use std::path::PathBuf;
@@ -116,7 +116,7 @@ fn one_phase(
     phase: &PhasePlan,
 ) -> Result<(), CellEnd> {
     // The preflight has resolved every kind.
-    let Some(kind) = workloads::find(&phase.kind) else {
+    let Some(kind) = kinds::find(&phase.kind) else {
         return Ok(());
     };
     if kind.needs == Needs::Nothing && job.touches_files() {

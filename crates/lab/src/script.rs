@@ -12,8 +12,8 @@ use crate::procedure::{self, CellEnd, CellExecutor};
 use fsdyno_datasets::Form;
 use fsdyno_datasets::work_dir::SOURCE;
 use fsdyno_guests::PLACE;
-use fsdyno_load::tools;
-use fsdyno_load::workloads::{self, Needs};
+use fsdyno_load::kinds::{self, Needs};
+use fsdyno_load::programs;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
     CacheEvidence, CacheState, Cell, Daemon, DeviceChoice, FilesystemKind, LabChoice, PhasePlan,
@@ -90,7 +90,7 @@ impl DryRun {
     fn program(&self, phase: &PhasePlan) -> Option<(Vec<String>, String)> {
         let tree = self.trees.last().map(PathBuf::as_path);
         // Phases that cannot be printed are refused with the plan.
-        tools::lines(phase, &self.root, tree).ok().flatten()
+        programs::lines(phase, &self.root, tree).ok().flatten()
     }
 
     fn say(&mut self, step: &Step) {
@@ -355,7 +355,7 @@ impl CellExecutor for DryRun {
             self.count_fragments(job, phase);
             return Ok(());
         }
-        if let Some(kind) = workloads::find(&phase.kind) {
+        if let Some(kind) = kinds::find(&phase.kind) {
             if kind.makes_tree {
                 self.made += 1;
                 self.trees
@@ -387,7 +387,7 @@ impl CellExecutor for DryRun {
         self.own(&words);
         if job.touches_files() {
             // One that writes does it by itself.
-            if workloads::find(&phase.kind).is_some_and(|kind| kind.writes) {
+            if kinds::find(&phase.kind).is_some_and(|kind| kind.writes) {
                 self.make_durable();
             } else {
                 self.sync();

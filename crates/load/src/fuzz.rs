@@ -1,13 +1,14 @@
 //! What the fuzz targets need of this crate and nobody else does.
 
-use crate::tools::{self, Task, Unread};
+use crate::error::Unread;
+use crate::programs::{self, Task};
 use fsdyno_model::sample::Figure;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Reads what the program of that name printed; none where there is no such program.
 pub fn read_program(name: &str, printed: &str) -> Option<Result<Vec<Figure>, Unread>> {
-    let program = tools::find(name)?;
+    let program = programs::find(name)?;
     let parameters = BTreeMap::new();
     let task = Task {
         directory: Path::new("/"),

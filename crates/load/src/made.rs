@@ -3,7 +3,7 @@
 //! A name alone proves nothing: a user may have a `source` or a `copy-7` of their own. An entry is
 //! recognised by its time of birth, or by its inode number where the file system keeps none.
 
-use crate::workloads;
+use crate::kinds;
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_files::{Existing, Untrusted, open_own, replace};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +98,7 @@ impl Made {
 
     /// An entry that this kind of phase would overwrite or delete, and that fsdyno did not make.
     pub fn foreign(&self, kind: &str) -> Option<PathBuf> {
-        let of_kind = |name: &&String| workloads::works_in(kind, name);
+        let of_kind = |name: &&String| kinds::works_in(kind, name);
         let mut names = self.before.iter().filter(of_kind);
         let name = names.find(|name| !self.holds(OsStr::new(name)))?;
         Some(self.root.join(name))
@@ -146,7 +146,7 @@ fn names(root: &Path) -> io::Result<BTreeSet<String>> {
         let Some(name) = name.to_str() else {
             continue;
         };
-        if tree_number(OsStr::new(name)).is_some() || workloads::is_own_directory(name) {
+        if tree_number(OsStr::new(name)).is_some() || kinds::is_own_directory(name) {
             names.insert(name.to_owned());
         }
     }
@@ -197,7 +197,7 @@ fn tree_number(name: &OsStr) -> Option<u32> {
         return Some(0);
     }
     let (kind, number) = name.rsplit_once('-')?;
-    let makes_trees = workloads::find(kind).is_some_and(|kind| kind.makes_tree);
+    let makes_trees = kinds::find(kind).is_some_and(|kind| kind.makes_tree);
     number
         .parse()
         .ok()

@@ -6,8 +6,8 @@ mod timeline;
 
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_load::engines;
+use fsdyno_load::kinds;
 use fsdyno_load::measure::{self, LoadError, Request};
-use fsdyno_load::workloads;
 use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::plan::CopyMethod;
 use odd::{assert_same, describe};
@@ -301,8 +301,8 @@ fn a_broken_archive_is_named() {
 }
 
 /// The kinds that work on what a dataset is.
-fn on_trees() -> impl Iterator<Item = &'static workloads::PhaseKind> {
-    workloads::all().filter(|kind| kind.needs != workloads::Needs::Nothing)
+fn on_trees() -> impl Iterator<Item = &'static kinds::PhaseKind> {
+    kinds::all().filter(|kind| kind.needs != kinds::Needs::Nothing)
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn findings() -> Vec<Finding> {
     let engines = fsdyno_load::engines::ALL
         .iter()
         .flat_map(EngineInfo::requirements);
-    let programs = fsdyno_load::tools::ALL
+    let programs = fsdyno_load::programs::ALL
         .iter()
         .filter_map(|program| program.requirement());
     let layouts = fsdyno_recipes::layouts::ALL

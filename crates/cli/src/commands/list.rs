@@ -6,7 +6,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use clap::ValueEnum;
 use fsdyno_host::probe::probe;
-use fsdyno_load::tools;
+use fsdyno_load::programs;
 use fsdyno_model::{Availability, Parameter, Requirement};
 use fsdyno_run::resolve::suite::{self, Suite};
 use serde::Serialize;
@@ -118,7 +118,7 @@ fn items(what: Listed) -> Result<Vec<Item>, CliError> {
             .iter()
             .map(|engine| Item::new(engine.name, engine.title, engine.requirements()))
             .collect(),
-        Listed::Phases => fsdyno_load::workloads::all()
+        Listed::Phases => fsdyno_load::kinds::all()
             .map(|kind| {
                 let item = Item::new(kind.name, kind.title, Vec::new());
                 match kind.parameters {
@@ -126,14 +126,14 @@ fn items(what: Listed) -> Result<Vec<Item>, CliError> {
                     takes => item.from(told(takes)),
                 }
             })
-            .chain(tools::ALL.iter().map(|program| of_program(program)))
+            .chain(programs::ALL.iter().map(|program| of_program(program)))
             .collect(),
         Listed::Datasets => datasets(),
         Listed::Suites => return suites(),
     })
 }
 
-fn of_program(program: &tools::Program) -> Item {
+fn of_program(program: &programs::Program) -> Item {
     let requirements = program.requirement().into_iter().collect();
     Item::new(program.kind.name, program.kind.title, requirements)
         .from(told(program.kind.parameters))

@@ -10,9 +10,10 @@ use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_host::signals;
+use fsdyno_load::kinds;
 use fsdyno_load::made::{self, Made};
 use fsdyno_load::measure::{self, LoadError, Measured};
-use fsdyno_load::workloads::{self, bonnie, op};
+use fsdyno_load::phases::{bonnie, op};
 use fsdyno_model::{
     CacheState, CancelToken, CopyMethod, LatencyDistribution, Nanos, PhasePlan, Progress, Tally,
 };
@@ -75,13 +76,13 @@ struct Figures {
 
 /// Refuses what an engine cannot do.
 fn known(kind: &str) -> Result<(), CliError> {
-    if fsdyno_load::tools::find(kind).is_some() {
+    if fsdyno_load::programs::find(kind).is_some() {
         return Err(CliError::usage(format!(
             "`{kind}` runs a program: `fsdyno run --phases {kind} --dry-run` prints its command"
         )));
     }
-    if workloads::find(kind).is_none() {
-        let names = workloads::all().map(|one| one.name);
+    if kinds::find(kind).is_none() {
+        let names = kinds::all().map(|one| one.name);
         let near = fsdyno_recipes::closest_name(kind, names.clone()).join(" or ");
         let hint = if near.is_empty() {
             names.collect::<Vec<_>>().join(", ")

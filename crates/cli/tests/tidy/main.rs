@@ -8,6 +8,7 @@ mod crates;
 mod form;
 mod fuzz;
 mod invariants;
+mod layers;
 mod links;
 mod paths;
 mod reach;

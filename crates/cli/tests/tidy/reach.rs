@@ -78,7 +78,7 @@ const EXECUTE: [&str; 9] = [
 ];
 
 /// The file that forks worker processes.
-const FORKS: &str = "crates/load/src/workloads/worker_process.rs";
+const FORKS: &str = "crates/load/src/phases/worker_process.rs";
 
 /// The names of file systems, whether or not there is a recipe yet.
 const FILESYSTEMS: [&str; 20] = [
@@ -171,7 +171,7 @@ fn only_host_is_privileged(source: &Source) -> Vec<Finding> {
 }
 
 fn only_host_and_tools_execute(source: &Source) -> Vec<Finding> {
-    let tools = source.path.starts_with("crates/load/src/engines/tools");
+    let tools = source.path.starts_with("crates/load/src/command");
     if matches!(source.krate(), "host" | "guests") || tools {
         return Vec::new();
     }
@@ -318,7 +318,7 @@ fn the_check_of_privileged_acts_bites() {
 }
 
 #[test]
-fn only_host_and_the_tools_engine_run_programs() {
+fn only_host_and_the_commands_of_load_run_programs() {
     check_sources(only_host_and_tools_execute);
 }
 
@@ -332,7 +332,7 @@ fn the_check_of_programs_bites() {
     for fine in [
         "crates/host/src/command.rs",
         "crates/guests/src/running.rs",
-        "crates/load/src/engines/tools.rs",
+        "crates/load/src/command.rs",
     ] {
         assert!(bites(only_host_and_tools_execute, fine, bad).is_empty());
     }

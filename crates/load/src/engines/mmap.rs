@@ -6,8 +6,10 @@
 
 mod fault;
 
-use super::LoadError;
-use super::sync::path_of;
+use super::null::Facts;
+use super::sync::{SystemCalls, path_of};
+use super::{BlockSource, Calls, Engine, EngineInfo, LargeFile, Transferred};
+use crate::error::LoadError;
 use fault::Watched;
 use rustix::fd::OwnedFd;
 use rustix::fs::{fstat, fstatvfs};
@@ -15,12 +17,98 @@ use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
 use std::io;
 
-/// What the engine is called.
+/// The name of the engine.
 pub const NAME: &str = "mmap";
+
+/// The engine `mmap`.
+pub(crate) enum MmapEngine {}
+
+impl Engine for MmapEngine {
+    const INFO: EngineInfo = EngineInfo {
+        name: NAME,
+        title: "large files as memory (mmap, madvise, msync); all else as sync does it",
+        programs: &[],
+        touches_files: true,
+    };
+    type Calls = SystemCalls;
+
+    fn calls(_facts: Facts) -> SystemCalls {
+        SystemCalls::default()
+    }
+
+    fn transfer_method(writes: bool, random: bool) -> Option<&'static str> {
+        Some(match (writes, random) {
+            (true, false) => "mmap, madvise MADV_SEQUENTIAL, copies into it; msync at the end",
+            (false, false) => "mmap, madvise MADV_SEQUENTIAL, copies out of it",
+            (true, true) => "mmap, madvise MADV_RANDOM, copies into it; msync at the end",
+            (false, true) => "mmap, madvise MADV_RANDOM, copies out of it",
+        })
+    }
+
+    fn check_transfer(_at_rate: bool, direct: bool) -> Result<(), &'static str> {
+        if direct {
+            return Err(
+                "mapped memory is the page cache: leave out `cache=direct`, or choose the engine \
+                 sync or uring",
+            );
+        }
+        Ok(())
+    }
+
+    fn transfer(
+        calls: &mut SystemCalls,
+        file: &LargeFile<'_, OwnedFd>,
+        memory: &mut [u8],
+        source: &mut impl BlockSource,
+    ) -> Result<Transferred, LoadError> {
+        let LargeFile {
+            directory,
+            name,
+            how,
+            ..
+        } = *file;
+        if how.makes {
+            let made = calls.open_data(directory, name, how)?;
+            calls.close(made)?;
+        }
+        // A shared writable mapping needs a file that is open for reading as well (mmap(2)).
+        let mut open = if how.writes {
+            calls.open_to_change(directory, name)?
+        } else {
+            calls.open_data(directory, name, how)?
+        };
+        if file.grows {
+            // Workers that share the file set the same size.
+            calls.set_size(&mut open, file.size)?;
+        }
+        let mut mapping = Mapping::new(&open, file.size, how.writes, file.random)?;
+        let mut moved = 0;
+        source.begin();
+        while let Some(offset) = source.next(memory) {
+            if how.writes {
+                mapping.write(offset, memory)?;
+            } else {
+                mapping.read(offset, memory)?;
+            }
+            moved += memory.len() as u64;
+            source.ended(memory.len())?;
+        }
+        if how.writes {
+            mapping.make_durable()?;
+        }
+        let made = mapping.calls();
+        drop(mapping);
+        calls.close(open)?;
+        Ok(Transferred {
+            bytes: moved,
+            calls: made,
+        })
+    }
+}
 
 /// A file as memory.
 #[derive(Debug)]
-pub(crate) struct Mapping<'f> {
+struct Mapping<'f> {
     file: &'f OwnedFd,
     start: *mut u8,
     length: usize,
@@ -31,7 +119,7 @@ pub(crate) struct Mapping<'f> {
 impl<'f> Mapping<'f> {
     /// So many bytes of a file, which has as many; `all_over` tells the kernel not to read ahead,
     /// else it is told to do so (`madvise(2)`).
-    pub fn new(
+    fn new(
         file: &'f OwnedFd,
         length: u64,
         writes: bool,
@@ -70,13 +158,13 @@ impl<'f> Mapping<'f> {
     }
 
     /// Calls to the kernel so far, page faults not among them.
-    pub fn calls(&self) -> u64 {
+    fn calls(&self) -> u64 {
         self.calls
     }
 
     /// Copies bytes out of the file.
     #[inline]
-    pub fn read(&self, from: u64, into: &mut [u8]) -> Result<(), LoadError> {
+    fn read(&self, from: u64, into: &mut [u8]) -> Result<(), LoadError> {
         let place = self.place(from, into.len(), "read of a mapping")?;
         // SAFETY: so many bytes of the mapping begin there, and `into` is memory of its own.
         unsafe { std::ptr::copy_nonoverlapping(place, into.as_mut_ptr(), into.len()) };
@@ -86,7 +174,7 @@ impl<'f> Mapping<'f> {
 
     /// Copies bytes into the file, which was mapped to be written.
     #[inline]
-    pub fn write(&mut self, to: u64, data: &[u8]) -> Result<(), LoadError> {
+    fn write(&mut self, to: u64, data: &[u8]) -> Result<(), LoadError> {
         let place = self.place(to, data.len(), "write to a mapping")?;
         // SAFETY: so many bytes of the mapping begin there, and `data` is memory of its own.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
@@ -94,7 +182,7 @@ impl<'f> Mapping<'f> {
     }
 
     /// Makes what was written durable.
-    pub fn make_durable(&mut self) -> Result<(), LoadError> {
+    fn make_durable(&mut self) -> Result<(), LoadError> {
         self.calls += 1;
         // SAFETY: it is our mapping, whole.
         let synced = unsafe { mm::msync(self.start.cast(), self.length, MsyncFlags::SYNC) };

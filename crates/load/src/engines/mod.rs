@@ -1,11 +1,9 @@
 //! Engines: how an operation reaches the kernel, or does not.
 //!
-//! Workloads are written once, over the trait [`Engine`], and are compiled for each engine: there
-//! is no dispatch per operation. The engine `tools` is no [`Engine`]: it runs the programs of the
-//! system, and workloads tell it which. What is done is the affair of `workloads`; how long it
-//! took, of `measure`.
+//! An engine is one file and one line in [`ALL`]. Phases are written once over the traits [`Engine`]
+//! and [`Calls`] and compiled for each engine: it is chosen once, before the loop.
 
-mod error;
+mod large_file;
 pub mod listing;
 pub mod meta;
 pub mod mmap;
@@ -14,24 +12,63 @@ pub mod sync;
 pub mod tools;
 pub mod uring;
 
-pub use error::LoadError;
+pub(crate) use large_file::{BlockSource, LargeFile, Transferred, transfer_by_calls};
 
+use crate::error::LoadError;
 use fsdyno_model::requirement::{Need, Requirement};
 use listing::Listing;
 use meta::{Kind, Meta, Moment};
+use null::Facts;
 use std::ffi::CStr;
 use std::io::Read;
 use std::path::Path;
 
+/// How phases reach the kernel. A type that implements it has no values.
+pub(crate) trait Engine {
+    /// What is known of it.
+    const INFO: EngineInfo;
+    /// The calls of phases.
+    type Calls: Calls + Send;
+
+    /// New calls; `facts` describe the tree of an engine that touches no file.
+    fn calls(facts: Facts) -> Self::Calls;
+
+    /// How it moves the blocks of a large file, for reports; none where it uses [`Self::Calls`].
+    fn transfer_method(_writes: bool, _random: bool) -> Option<&'static str> {
+        None
+    }
+
+    /// Why it cannot move blocks at a fixed rate, or past the page cache, and what to do.
+    fn check_transfer(_at_rate: bool, _direct: bool) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    /// How many blocks of memory a transfer needs, where `depth` requests are in flight.
+    fn transfer_blocks(_depth: usize) -> usize {
+        1
+    }
+
+    /// Opens a large file, moves all blocks of `source`, makes them durable if they were written, and
+    /// closes the file. `memory` holds [`Self::transfer_blocks`] blocks.
+    fn transfer(
+        calls: &mut Self::Calls,
+        file: &LargeFile<'_, <Self::Calls as Calls>::Dir>,
+        memory: &mut [u8],
+        source: &mut impl BlockSource,
+    ) -> Result<Transferred, LoadError> {
+        transfer_by_calls(calls, file, memory, source)
+    }
+}
+
 /// What an attribute is set or read on.
 #[derive(Debug)]
-pub enum Target<'a, E: Engine> {
+pub enum Target<'a, C: Calls> {
     /// An open file.
-    File(&'a E::File),
+    File(&'a C::File),
     /// An open directory.
-    Directory(&'a E::Dir),
+    Directory(&'a C::Dir),
     /// A name in an open directory, never followed.
-    Entry(&'a E::Dir, &'a CStr),
+    Entry(&'a C::Dir, &'a CStr),
 }
 
 /// How a file is opened that is read or written at offsets.
@@ -45,14 +82,16 @@ pub struct DataFile {
     pub direct: bool,
 }
 
-/// The calls a workload can make. Names are single components: no call follows a symbolic link.
-pub trait Engine: Sized {
+/// The calls that a phase can make. Names are single components: no call follows a symbolic link.
+pub trait Calls: Sized {
+    /// The engine that is named where these calls do the work.
+    const ENGINE: &'static str;
     /// An open directory.
     type Dir: Sync;
     /// An open file.
     type File;
 
-    /// An engine of the same kind for another worker: it has made no calls yet.
+    /// The same for another worker, with no calls made yet.
     #[must_use]
     fn another(&self) -> Self;
     /// Calls made so far.
@@ -213,12 +252,14 @@ pub trait Engine: Sized {
 /// An engine, as `fsdyno list engines` shows it.
 #[derive(Debug)]
 pub struct EngineInfo {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// What it is, in a line.
     pub title: &'static str,
-    /// The programs it runs, with the packages that hold them.
+    /// The programs that do its phases on trees, with the Debian packages that hold them.
     programs: &'static [(&'static str, &'static str)],
+    /// Whether it touches files at all.
+    pub(crate) touches_files: bool,
 }
 
 impl EngineInfo {
@@ -227,7 +268,7 @@ impl EngineInfo {
         self.programs.iter().map(|(name, _)| *name)
     }
 
-    /// What it needs to work.
+    /// What it needs on this machine.
     pub fn requirements(&self) -> Vec<Requirement> {
         self.programs
             .iter()
@@ -242,33 +283,35 @@ impl EngineInfo {
     }
 }
 
-/// All engines.
-pub static ALL: &[EngineInfo] = &[
-    EngineInfo {
-        name: sync::NAME,
-        title: "system calls of our own, one after the other",
-        programs: &[],
-    },
-    EngineInfo {
-        name: uring::NAME,
-        title: "large files with many requests under way (io_uring); all else as sync does it",
-        programs: &[],
-    },
-    EngineInfo {
-        name: mmap::NAME,
-        title: "large files as memory (mmap, madvise, msync); all else as sync does it",
-        programs: &[],
-    },
-    EngineInfo {
-        name: tools::NAME,
-        title: "the programs of the system: cp -a, rm -rf, tar, cat, find, grep -r",
-        programs: tools::PROGRAMS,
-    },
-    EngineInfo {
-        name: null::NAME,
-        title: "no system calls at all: shows the weight of fsdyno itself",
-        programs: &[],
-    },
+/// Work that is compiled for each engine.
+pub(crate) trait ForEngine {
+    /// What comes of it.
+    type Output;
+    /// Does it on one engine.
+    fn on<E: Engine>(self) -> Self::Output;
+}
+
+macro_rules! engines {
+    ($($engine:ty),* $(,)?) => {
+        /// All engines.
+        pub static ALL: &[EngineInfo] = &[$(<$engine>::INFO),*];
+
+        /// Does some work on the engine of that name.
+        pub(crate) fn on_engine<W: ForEngine>(name: &str, work: W) -> Result<W::Output, LoadError> {
+            $(if name == <$engine>::INFO.name {
+                return Ok(work.on::<$engine>());
+            })*
+            Err(LoadError::UnknownEngine(name.to_owned()))
+        }
+    };
+}
+
+engines![
+    sync::SyncEngine,
+    uring::UringEngine,
+    mmap::MmapEngine,
+    tools::ToolsEngine,
+    null::NullEngine,
 ];
 
 /// The engine of that name.

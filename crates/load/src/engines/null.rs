@@ -3,12 +3,13 @@
 
 use super::listing::{Listing, put_record};
 use super::meta::{Kind, Meta, Moment};
-use super::{DataFile, Engine, LoadError, Target};
+use super::{Calls, DataFile, Engine, EngineInfo, Target};
+use crate::error::LoadError;
 use std::ffi::CStr;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What the engine is called.
+/// The name of the engine.
 pub const NAME: &str = "null";
 
 /// How much there is in the tree that exists nowhere.
@@ -38,8 +39,28 @@ impl Facts {
 }
 
 /// The engine `null`.
+pub(crate) enum NullEngine {}
+
+impl Engine for NullEngine {
+    const INFO: EngineInfo = EngineInfo {
+        name: NAME,
+        title: "no system calls at all: shows the cost of fsdyno itself",
+        programs: &[],
+        touches_files: false,
+    };
+    type Calls = NullCalls;
+
+    fn calls(facts: Facts) -> NullCalls {
+        NullCalls::new(facts)
+    }
+}
+
+/// What reports name in place of system calls.
+pub(crate) const METHOD: &str = "no system calls";
+
+/// Calls that are answered at once.
 #[derive(Debug)]
-pub struct Null {
+pub struct NullCalls {
     facts: Facts,
     /// Bytes of every file, and how many of the first have one more: not divided at each call.
     each: u64,
@@ -61,7 +82,7 @@ pub struct NullFile {
     size: u64,
 }
 
-impl Null {
+impl NullCalls {
     /// An engine over a tree of that many files, directories and bytes.
     pub fn new(facts: Facts) -> Self {
         Self {
@@ -168,7 +189,9 @@ fn number_of(name: &CStr) -> (Kind, u64) {
     (kind, number)
 }
 
-impl Engine for Null {
+impl Calls for NullCalls {
+    const ENGINE: &'static str = NAME;
+
     type Dir = NullDir;
     type File = NullFile;
 

@@ -4,7 +4,9 @@
 
 use super::listing::Listing;
 use super::meta::{Kind, Meta, Moment};
-use super::{DataFile, Engine, LoadError, Target};
+use super::null::Facts;
+use super::{Calls, DataFile, Engine, EngineInfo, Target};
+use crate::error::LoadError;
 use fsdyno_datasets::{DatasetError, packed};
 use fsdyno_model::plan::CopyMethod;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -16,16 +18,33 @@ use std::ffi::CStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What the engine is called.
+/// The name of the engine.
 pub const NAME: &str = "sync";
 
 /// The engine `sync`.
+pub(crate) enum SyncEngine {}
+
+impl Engine for SyncEngine {
+    const INFO: EngineInfo = EngineInfo {
+        name: NAME,
+        title: "one system call after the other",
+        programs: &[],
+        touches_files: true,
+    };
+    type Calls = SystemCalls;
+
+    fn calls(_facts: Facts) -> SystemCalls {
+        SystemCalls::default()
+    }
+}
+
+/// System calls, one after the other.
 #[derive(Debug, Default)]
-pub struct Sync {
+pub struct SystemCalls {
     calls: u64,
 }
 
-impl Sync {
+impl SystemCalls {
     /// Counts a call on a descriptor, and gives its error a path.
     #[inline]
     fn on<T>(
@@ -188,7 +207,9 @@ const CREATE: OFlags = OFlags::WRONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-impl Engine for Sync {
+impl Calls for SystemCalls {
+    const ENGINE: &'static str = NAME;
+
     type Dir = OwnedFd;
     type File = OwnedFd;
 

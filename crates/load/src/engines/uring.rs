@@ -4,13 +4,105 @@
 //! Everything else goes by the calls of `sync`: opens, unlinks and the like are handed to worker
 //! threads of the kernel, which costs more than the call. Which block comes next is the caller's affair.
 
-use super::LoadError;
+use super::null::Facts;
+use super::sync::SystemCalls;
+use super::{BlockSource, Calls, Engine, EngineInfo, LargeFile, Transferred};
+use crate::clock;
+use crate::error::LoadError;
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io;
 
-/// What the engine is called.
+/// The name of the engine.
 pub const NAME: &str = "uring";
+
+/// The engine `uring`.
+pub(crate) enum UringEngine {}
+
+impl Engine for UringEngine {
+    const INFO: EngineInfo = EngineInfo {
+        name: NAME,
+        title: "large files with many requests in flight (io_uring); all else as sync does it",
+        programs: &[],
+        touches_files: true,
+    };
+    type Calls = SystemCalls;
+
+    fn calls(_facts: Facts) -> SystemCalls {
+        SystemCalls::default()
+    }
+
+    fn transfer_method(writes: bool, _random: bool) -> Option<&'static str> {
+        Some(if writes {
+            "io_uring: write of registered buffers; fsync at the end"
+        } else {
+            "io_uring: read into registered buffers"
+        })
+    }
+
+    fn check_transfer(at_rate: bool, _direct: bool) -> Result<(), &'static str> {
+        if at_rate {
+            return Err(
+                "a queue depth and a rate exclude each other: leave out `rate`, or choose the engine \
+                 sync",
+            );
+        }
+        Ok(())
+    }
+
+    fn transfer_blocks(depth: usize) -> usize {
+        depth
+    }
+
+    fn transfer(
+        calls: &mut SystemCalls,
+        file: &LargeFile<'_, OwnedFd>,
+        memory: &mut [u8],
+        source: &mut impl BlockSource,
+    ) -> Result<Transferred, LoadError> {
+        let open = calls.open_data(file.directory, file.name, file.how)?;
+        let mut ring = Ring::new(&open, memory, file.block)?;
+        let bytes = transfer_queued(&mut ring, file.how.writes, source)?;
+        if file.how.writes {
+            ring.make_durable()?;
+        }
+        let made = ring.calls();
+        drop(ring);
+        calls.close(open)?;
+        Ok(Transferred { bytes, calls: made })
+    }
+}
+
+/// Moves all blocks through a ring: a slot gets its next block as soon as its last one has ended.
+fn transfer_queued(
+    ring: &mut Ring<'_>,
+    writes: bool,
+    source: &mut impl BlockSource,
+) -> Result<u64, LoadError> {
+    let call = if writes { "write" } else { "read" };
+    let mut began = vec![clock::now(); ring.depth()].into_boxed_slice();
+    let (mut in_flight, mut moved) = (0_u64, 0);
+    for slot in 0..ring.depth() {
+        in_flight += u64::from(ring.begin_next(slot, writes, source)?);
+    }
+    while in_flight > 0 {
+        ring.wait()?;
+        while let Some(ended) = ring.next(call)? {
+            let now = clock::now();
+            let took = now.saturating_sub(began[ended.slot]);
+            began[ended.slot] = now;
+            moved += ended.bytes as u64;
+            if writes && ended.bytes < ring.block {
+                let source = io::Error::from_raw_os_error(libc::EIO);
+                return Err(LoadError::io(call, "(less than a block)", source));
+            }
+            source.ended_in(now, took, ended.bytes)?;
+            in_flight -= 1;
+            in_flight += u64::from(ring.begin_next(ended.slot, writes, source)?);
+        }
+    }
+    Ok(moved)
+}
 
 /// The file, by its place in the table the ring was told.
 const FILE: types::Fixed = types::Fixed(0);
@@ -23,17 +115,17 @@ pub(crate) struct Ring<'b> {
     buffers: &'b mut [u8],
     block: usize,
     /// Requests the kernel has, and may still write to a buffer for.
-    under_way: usize,
+    in_flight: usize,
     calls: u64,
 }
 
 /// A request that has ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
+struct Ended {
     /// Its buffer.
-    pub slot: usize,
+    slot: usize,
     /// The bytes that were moved.
-    pub bytes: usize,
+    bytes: usize,
 }
 
 fn refused(call: &'static str) -> impl Fn(io::Error) -> LoadError {
@@ -71,30 +163,45 @@ impl<'b> Ring<'b> {
             kernel: ring,
             buffers,
             block,
-            under_way: 0,
+            in_flight: 0,
             calls: 0,
         })
     }
 
     /// How many requests may be under way.
-    pub fn depth(&self) -> usize {
+    fn depth(&self) -> usize {
         self.buffers.len() / self.block
     }
 
     /// Calls to the kernel so far.
-    pub fn calls(&self) -> u64 {
+    fn calls(&self) -> u64 {
         self.calls
     }
 
     /// The buffer of a slot with no request under way.
     #[inline]
-    pub fn buffer(&mut self, slot: usize) -> &mut [u8] {
+    fn buffer(&mut self, slot: usize) -> &mut [u8] {
         &mut self.buffers[slot * self.block..(slot + 1) * self.block]
+    }
+
+    /// Queues the next block of a source in a slot; false at its end.
+    #[inline]
+    fn begin_next(
+        &mut self,
+        slot: usize,
+        writes: bool,
+        source: &mut impl BlockSource,
+    ) -> Result<bool, LoadError> {
+        let Some(offset) = source.next(self.buffer(slot)) else {
+            return Ok(false);
+        };
+        self.begin(slot, offset, writes)?;
+        Ok(true)
     }
 
     /// Lays down a request for the block at an offset; the kernel has it with the next wait.
     #[inline]
-    pub fn begin(&mut self, slot: usize, offset: u64, writes: bool) -> Result<(), LoadError> {
+    fn begin(&mut self, slot: usize, offset: u64, writes: bool) -> Result<(), LoadError> {
         let block = self.block;
         let part = self.buffer(slot).as_mut_ptr();
         // Blocks and slots are few and small.
@@ -125,7 +232,7 @@ impl<'b> Ring<'b> {
                 libc::EBUSY,
             )));
         }
-        self.under_way += 1;
+        self.in_flight += 1;
         Ok(())
     }
 
@@ -134,7 +241,7 @@ impl<'b> Ring<'b> {
     /// By two calls, where none has ended by the first: in between, whoever serves the requests may
     /// run. One call that does both goes to sleep at once, and must be woken.
     #[inline]
-    pub fn wait(&mut self) -> Result<(), LoadError> {
+    fn wait(&mut self) -> Result<(), LoadError> {
         if !self.kernel.submission().is_empty() {
             self.enter(0)?;
         }
@@ -158,11 +265,11 @@ impl<'b> Ring<'b> {
 
     /// The next request that has ended; none where the kernel must be waited for.
     #[inline]
-    pub fn next(&mut self, call: &'static str) -> Result<Option<Ended>, LoadError> {
+    fn next(&mut self, call: &'static str) -> Result<Option<Ended>, LoadError> {
         let Some(entry) = self.kernel.completion().next() else {
             return Ok(None);
         };
-        self.under_way -= 1;
+        self.in_flight -= 1;
         let bytes = usize::try_from(entry.result())
             .map_err(|_| io::Error::from_raw_os_error(-entry.result()))
             .map_err(|source| LoadError::io(call, "(a large file)", source))?;
@@ -174,7 +281,7 @@ impl<'b> Ring<'b> {
     }
 
     /// Makes the file durable; nothing may be under way.
-    pub fn make_durable(&mut self) -> Result<(), LoadError> {
+    fn make_durable(&mut self) -> Result<(), LoadError> {
         self.push(&opcode::Fsync::new(FILE).build().user_data(FSYNC))?;
         self.wait()?;
         while self.next("fsync")?.is_none() {
@@ -187,9 +294,9 @@ impl<'b> Ring<'b> {
 impl Drop for Ring<'_> {
     fn drop(&mut self) {
         // The kernel may not write to a buffer that is somebody else's by then.
-        while self.under_way > 0 && self.wait().is_ok() {
+        while self.in_flight > 0 && self.wait().is_ok() {
             while let Some(_ended) = self.kernel.completion().next() {
-                self.under_way -= 1;
+                self.in_flight -= 1;
             }
         }
     }

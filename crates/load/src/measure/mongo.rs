@@ -1,61 +1,41 @@
-//! A phase of mongo: its trees are drawn before the clock, and each of its workers is timed.
+//! A phase of mongo: its trees are drawn before the clock starts, and each worker is timed.
 
-use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_limit};
-use crate::engines::LoadError;
-use crate::engines::null::{self, Null};
-use crate::engines::sync::{self, Sync};
-use crate::workloads::mongo::{Mongo, Parameters, Phase};
-use crate::workloads::{self, Job, PhaseKind};
-use fsdyno_model::disk_use::Point;
+use super::{LoadError, Measured, Request, Timing};
+use crate::engines::{Calls, Engine};
+use crate::job::Job;
+use crate::kinds::PhaseKind;
+use crate::phases;
+use crate::phases::mongo::{Mongo, Parameters, Phase};
 use fsdyno_model::sample::{Better, Figure};
 
-/// Runs a phase, by system calls of our own whatever the engine but `null`.
-pub(super) fn run(
+/// Runs a phase.
+pub(super) fn run<E: Engine>(
     phase: Phase,
     kind: &PhaseKind,
-    engine: &str,
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let mut mongo = Mongo::new(Parameters::read(&request.phase.parameters));
+    let root = request.work_dir.root.clone();
     let job = Job {
         each_file: request.each_file,
-        ..Job::bare(&request.work_dir.root, request.stop)
+        ..Job::bare(&root, request.stop)
     };
-    let imagined = engine == null::NAME;
-    let handle = if imagined {
-        None
-    } else {
-        raise_descriptor_limit();
-        open_ground(kind, job.root, request.durable)?
-    };
-    (request.mark)(Point::Begins);
-    let watch = Watch::start();
-    let tally = if imagined {
-        phase.run(&mut Null::new(mongo.facts()), &job, &mut mongo)?
-    } else {
-        phase.run(&mut Sync::default(), &job, &mut mongo)?
-    };
-    let used = watch.read();
-    (request.mark)(Point::Returned);
-    let durable_ns = if imagined {
-        kind.writes.then_some(used.wall)
-    } else {
-        durable(handle.as_ref(), job.root, watch)?
-    };
-    let timeline = mongo.timeline().told(workloads::FILE, used.wall);
+    let mut calls = E::calls(mongo.facts());
+    let timed =
+        Timing::of(kind, request).time::<E, _>(|| phase.run(&mut calls, &job, &mut mongo))?;
+    let timeline = mongo.timeline().told(phases::FILE, timed.used.wall);
     Ok(Measured {
-        return_ns: used.wall,
-        durable_ns,
-        user_ns: used.user,
-        system_ns: used.system,
-        tally,
+        return_ns: timed.used.wall,
+        durable_ns: timed.durable_ns,
+        user_ns: timed.used.user,
+        system_ns: timed.used.system,
+        tally: timed.done,
         method: phase.method().to_owned(),
-        engine: if imagined { null::NAME } else { sync::NAME },
+        engine: E::Calls::ENGINE,
         figures: of_workers(&mongo),
         latencies: timeline.latencies,
         progress: timeline.progress,
-        commands: Vec::new(),
-        warnings: Vec::new(),
+        ..Measured::default()
     })
 }
 

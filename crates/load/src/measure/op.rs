@@ -1,19 +1,16 @@
-//! A phase of operations: its room is laid out before the clock, and its figures are its own.
+//! A phase of single operations: its memory is allocated before the clock starts.
 
-use super::{Measured, Request, Watch, durable, open_ground, raise_descriptor_limit};
-use crate::engines::LoadError;
-use crate::engines::null::{self, Null};
-use crate::engines::sync::{self, Sync};
-use crate::engines::{mmap, uring};
-use crate::workloads::op::{self, Op, Parameters, Phase, Way};
-use crate::workloads::{Job, PhaseKind};
+use super::{LoadError, Measured, Request, Timing};
+use crate::engines::{Calls, Engine, null};
+use crate::job::Job;
+use crate::kinds::PhaseKind;
+use crate::phases::op::{self, Op, Parameters, Phase};
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
-use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Nanos;
 
-/// Makes, untimed, what the phase finds, where it is one of operations; whether it is one.
+/// Makes, untimed, the files that a phase needs; whether it is a phase of operations.
 pub(super) fn prepare(
     phase: &PhasePlan,
     work_dir: &WorkDir,
@@ -27,53 +24,34 @@ pub(super) fn prepare(
     Ok(true)
 }
 
-/// Runs a phase, by system calls of our own whatever the engine but `null`.
-pub(super) fn run(
+/// Runs a phase.
+pub(super) fn run<E: Engine>(
     phase: Phase,
     kind: &PhaseKind,
-    engine: &str,
     request: &mut Request<'_>,
 ) -> Result<Measured, LoadError> {
     let parameters = Parameters::read(phase, &request.phase.parameters);
-    let way = match engine {
-        uring::NAME if phase.on_data() => Way::Queued,
-        mmap::NAME if phase.on_data() => Way::Mapped,
-        _ => Way::Calls,
-    };
-    can(way, &parameters).map_err(|reason| LoadError::Parameters {
-        kind: kind.name,
-        reason: reason.to_owned(),
-    })?;
-    let mut op = Op::by(way, phase, parameters);
-    let job = Job::bare(&request.work_dir.root, request.stop);
-    let imagined = engine == null::NAME;
-    let handle = if imagined {
-        None
-    } else {
-        raise_descriptor_limit();
-        open_ground(kind, job.root, request.durable)?
-    };
-    (request.mark)(Point::Begins);
-    let watch = Watch::start();
-    let done = if imagined {
-        op.run(&mut Null::new(op.facts()), &job)?
-    } else {
-        op.run(&mut Sync::default(), &job)?
-    };
-    let used = watch.read();
-    (request.mark)(Point::Returned);
-    let durable_ns = if imagined {
-        kind.writes.then_some(done.returned)
-    } else {
-        let watch = Watch::start();
-        let synced = durable(handle.as_ref(), job.root, watch)?;
-        synced.map(|synced| Nanos(done.returned.0 + synced.0))
-    };
-    let (engine, method) = match way {
-        _ if imagined => (null::NAME, "no system calls"),
-        Way::Calls => (sync::NAME, phase.method()),
-        Way::Queued => (uring::NAME, phase.queued_method()),
-        Way::Mapped => (mmap::NAME, phase.mapped_method()),
+    let mut transfer = None;
+    if phase.on_data() {
+        transfer = E::transfer_method(phase.writes(), phase.is_random());
+        E::check_transfer(parameters.rate.is_some(), parameters.direct).map_err(|reason| {
+            LoadError::Parameters {
+                kind: kind.name,
+                reason: reason.to_owned(),
+            }
+        })?;
+    }
+    let mut op = Op::new::<E>(phase, parameters);
+    let root = request.work_dir.root.clone();
+    let job = Job::bare(&root, request.stop);
+    let mut calls = E::calls(op.facts());
+    let timed = Timing::of(kind, request).time::<E, _>(|| op.run::<E>(&mut calls, &job))?;
+    let durable_ns = timed.durable_after(timed.done.returned);
+    let (used, done) = (timed.used, timed.done);
+    let (engine, method) = match transfer {
+        _ if !E::INFO.touches_files => (E::INFO.name, null::METHOD),
+        Some(method) => (E::INFO.name, method),
+        None => (E::Calls::ENGINE, phase.method()),
     };
     Ok(Measured {
         return_ns: done.returned,
@@ -86,21 +64,6 @@ pub(super) fn run(
         figures: done.figures,
         latencies: done.timeline.latencies,
         progress: done.timeline.progress,
-        commands: Vec::new(),
-        warnings: Vec::new(),
+        ..Measured::default()
     })
-}
-
-/// What cannot be together, and the way out.
-fn can(way: Way, parameters: &Parameters) -> Result<(), &'static str> {
-    match way {
-        Way::Queued if parameters.rate.is_some() => Err(
-            "operations arrive at a rate, or so many are under way: leave out `rate`, or choose the \
-             engine sync",
-        ),
-        Way::Mapped if parameters.direct => Err(
-            "memory is the page cache: leave out `cache=direct`, or choose the engine sync or uring",
-        ),
-        _ => Ok(()),
-    }
 }

@@ -1,16 +1,13 @@
 //! A phase that is a program: prepared untimed, run under the clock, and its figures read.
 
-use super::watch::Watch;
-use super::{Measured, Request, durable, open_ground};
-use crate::engines::LoadError;
-use crate::engines::tools::{self, Ended, KEPT, ToolCommand};
-use crate::tools::{Planned, Strays};
-use crate::workloads::ToolRun;
+use super::{LoadError, Measured, Request, Timing};
+use crate::command::{self, Ended, KEPT, Strays};
+use crate::engines::{Engine, tools};
+use crate::programs::Planned;
+use crate::tool_run::{ToolCommand, ToolRun};
 use fsdyno_datasets::work_dir::WorkDir;
 use fsdyno_model::cancel::CancelToken;
-use fsdyno_model::disk_use::Point;
 use fsdyno_model::plan::PhasePlan;
-use fsdyno_model::sample::Tally;
 use fsdyno_model::warning::{Warning, WarningKind};
 
 /// How much of what a program prints is kept to be read: more than any of them prints.
@@ -60,7 +57,7 @@ fn under_mark(
     let (name, value) = strays.variable();
     tool.mark = Some((name, value.to_owned()));
     tool.keeps = keeps;
-    let ended = tools::run(&tool, stop);
+    let ended = command::run(&tool, stop);
     if ended.is_err() {
         strays.end();
     }
@@ -68,19 +65,16 @@ fn under_mark(
 }
 
 /// Runs the timed command of a phase.
-pub(super) fn run(mut planned: Planned, request: &mut Request<'_>) -> Result<Measured, LoadError> {
-    let (phase, work_dir) = (request.phase, &*request.work_dir);
-    let handle = open_ground(&planned.program.kind, &work_dir.root, request.durable)?;
-    let nothing = ToolRun::new("", []);
-    let tool = std::mem::replace(&mut planned.commands.timed, nothing);
+pub(super) fn run<E: Engine>(
+    mut planned: Planned,
+    request: &mut Request<'_>,
+) -> Result<Measured, LoadError> {
+    let (phase, stop) = (request.phase, request.stop);
+    let tool = std::mem::take(&mut planned.commands.timed);
     let strays = Strays::guarded()?;
-    (request.mark)(Point::Begins);
-    let watch = Watch::start();
-    let ended = under_mark(tool, READABLE, &strays, request.stop);
-    let used = watch.read();
-    (request.mark)(Point::Returned);
-    let ended = ended?;
-    let durable_ns = durable(handle.as_ref(), &work_dir.root, watch)?;
+    let timed = Timing::of(&planned.program.kind, request)
+        .time::<E, _>(|| under_mark(tool, READABLE, &strays, stop))?;
+    let ended = timed.done;
     let left = ended.left_running + strays.end();
     let task = planned.task(phase);
     let text = String::from_utf8_lossy(&ended.stdout);
@@ -88,18 +82,16 @@ pub(super) fn run(mut planned: Planned, request: &mut Request<'_>) -> Result<Mea
     let mut warnings = told.warnings;
     warnings.extend((left > 0).then(|| left_running(&phase.label, left)));
     Ok(Measured {
-        return_ns: used.wall,
-        durable_ns,
+        return_ns: timed.used.wall,
+        durable_ns: timed.durable_ns,
         user_ns: ended.user,
         system_ns: ended.system,
-        tally: Tally::default(),
         method: (planned.program.in_words)(&task),
         engine: tools::NAME,
         figures: told.figures,
-        latencies: Vec::new(),
-        progress: None,
         commands: vec![ended.command],
         warnings,
+        ..Measured::default()
     })
 }
 

@@ -1,10 +1,12 @@
 //! The tool's own weight: what the clock, an empty phase and the calls of an engine cost.
 
-use super::watch::{Watch, now};
-use crate::engines::null::{Facts, Null};
-use crate::engines::{LoadError, mmap, null, sync, tools, uring};
-use crate::workloads::op::{Op, Parameters, Phase};
-use crate::workloads::{self, Job, Scratch};
+use crate::clock::{Stopwatch, now};
+use crate::engines;
+use crate::engines::null::{Facts, NullCalls, NullEngine};
+use crate::error::LoadError;
+use crate::job::Job;
+use crate::phases::op::{Op, Parameters, Phase};
+use crate::phases::{self, Scratch, TreePhase};
 use fsdyno_model::cancel::CancelToken;
 use rustix::time::{ClockId, clock_getres};
 use std::path::Path;
@@ -83,9 +85,9 @@ fn side_by_side(workers: usize) -> Result<(f64, u64), LoadError> {
     let job = Job::bare(Path::new("/"), &stop);
     let (mut least_ns, mut least_sleeps) = (f64::MAX, u64::MAX);
     for _ in 0..REPEATS {
-        let mut op = Op::new(Phase::Stat, parameters);
-        let (watch, slept) = (Watch::start(), sleeps());
-        op.run(&mut Null::new(op.facts()), &job)?;
+        let mut op = Op::new::<NullEngine>(Phase::Stat, parameters);
+        let (watch, slept) = (Stopwatch::start(), sleeps());
+        op.run::<NullEngine>(&mut NullCalls::new(op.facts()), &job)?;
         let used = watch.read();
         least_sleeps = least_sleeps.min(sleeps() - slept);
         least_ns = least_ns.min((used.user.0 + used.system.0) as f64 / files as f64);
@@ -135,7 +137,7 @@ pub fn clock_is_quick() -> bool {
 /// What a phase that does nothing seems to take, in nanoseconds.
 pub fn empty_phase_cost() -> f64 {
     median(|| {
-        let watch = Watch::start();
+        let watch = Stopwatch::start();
         watch.read().wall.0 as f64
     })
 }
@@ -144,10 +146,9 @@ pub fn empty_phase_cost() -> f64 {
 /// name. The calls of `sync` are the same as those of `null`, and cost the kernel's work on top;
 /// `tools` runs no loop of ours, so nothing is listed for it.
 pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
-    match engine {
-        tools::NAME => return Ok(Vec::new()),
-        null::NAME | sync::NAME | uring::NAME | mmap::NAME => {}
-        _ => return Err(LoadError::UnknownEngine(engine.to_owned())),
+    let found = engines::find(engine).ok_or_else(|| LoadError::UnknownEngine(engine.to_owned()))?;
+    if found.programs().next().is_some() {
+        return Ok(Vec::new());
     }
     let facts = Facts {
         files: 10_000,
@@ -161,14 +162,14 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
         ..Job::bare(Path::new("/"), &stop)
     };
     let mut costs = Vec::new();
-    for kind in on_trees() {
+    for TreePhase { kind, run, .. } in phases::on_trees::<NullCalls>() {
         let mut calls = 0;
         let mut pass = |job: &Job<'_>| -> Result<f64, LoadError> {
             let mut scratch = Scratch::for_job(kind, job)?;
-            let mut engine = Null::new(facts);
+            let mut engine = NullCalls::new(facts);
             Scratch::begin(&mut scratch, job);
             let start = now();
-            calls = (kind.null)(&mut engine, job, &mut scratch)?.calls;
+            calls = run(&mut engine, job, &mut scratch)?.calls;
             Ok((now() - start) as f64)
         };
         // One after the other: whatever else the machine does meanwhile, it does to both.
@@ -185,11 +186,6 @@ pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
         });
     }
     Ok(costs)
-}
-
-/// The kinds that work on a tree or an archive: others keep their own clocks.
-fn on_trees() -> impl Iterator<Item = &'static workloads::PhaseKind> {
-    workloads::all().filter(|kind| kind.needs != workloads::Needs::Nothing)
 }
 
 /// The median of several measurements.
@@ -210,14 +206,14 @@ mod tests {
 
     #[test]
     fn every_workload_has_a_cost_and_the_clock_too() {
-        let costs = engine_cost(null::NAME).unwrap();
-        assert_eq!(costs.len(), on_trees().count());
+        let costs = engine_cost(engines::null::NAME).unwrap();
+        assert_eq!(costs.len(), phases::on_trees::<NullCalls>().len());
         for cost in costs {
             // One call a file at the very least.
             assert!(cost.calls >= 10_000, "{cost:?}");
             assert!(cost.call_ns > 0.0 && cost.file_ns > 0.0, "{cost:?}");
         }
-        assert_eq!(engine_cost(tools::NAME).unwrap(), []);
+        assert_eq!(engine_cost(engines::tools::NAME).unwrap(), []);
         assert!(engine_cost("steam").is_err());
         let clock = clock_facts();
         assert!(clock.cost_ns > 0.0 && clock.resolution_ns > 0, "{clock:?}");

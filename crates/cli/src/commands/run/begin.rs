@@ -79,7 +79,7 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
         }
     }
     for phase in plan.workloads.iter().flat_map(|w| &w.phases) {
-        let Some(program) = fsdyno_load::tools::find(&phase.kind) else {
+        let Some(program) = fsdyno_load::programs::find(&phase.kind) else {
             continue;
         };
         let name = program.kind.name;

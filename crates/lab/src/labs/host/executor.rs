@@ -22,8 +22,8 @@ use fsdyno_host::loops::Loop;
 use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_host::{cache, command};
+use fsdyno_load::kinds::Needs;
 use fsdyno_load::measure::{self, LoadError};
-use fsdyno_load::workloads::Needs;
 use fsdyno_model::{
     CacheEvidence, CancelToken, Daemon, Failure, Mark, ModelDisk, PhasePlan, Stage, Step, Warning,
     WarningKind,

@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::labs::notes::elapsed;
 use crate::procedure::CellEnd;
 use fsdyno_datasets::trees;
-use fsdyno_load::workloads::Needs;
+use fsdyno_load::kinds::Needs;
 use std::time::Instant;
 
 /// Compares the newest tree with what it was made from.

@@ -1,7 +1,7 @@
 //! What a reader must know of a single sample.
 
 use crate::job::Job;
-use fsdyno_load::{tools, workloads};
+use fsdyno_load::{kinds, phases, programs};
 use fsdyno_model::{Bytes, CacheState, CopyMethod, Nanos, Sample, Warning, WarningKind};
 use fsdyno_observe::noise;
 
@@ -24,7 +24,7 @@ pub(super) fn about(sample: &Sample, job: &Job<'_>) -> Vec<Warning> {
 
 fn too_short(sample: &Sample) -> Option<Warning> {
     // Such a phase was repeated until it was long enough, or has its own warning.
-    let judged = workloads::bonnie::is_one(&sample.kind);
+    let judged = phases::bonnie::is_one(&sample.kind);
     (sample.whole_ns() < SHORT && sample.engine != "null" && !judged).then(|| {
         Warning::new(
             WarningKind::TooShort,
@@ -38,7 +38,7 @@ fn too_short(sample: &Sample) -> Option<Warning> {
 /// copy that shares blocks reads none.
 fn not_from_device(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let device = sample.device?;
-    let kind = workloads::find(&sample.kind)?;
+    let kind = kinds::find(&sample.kind)?;
     let shared = kind.makes_tree && job.plan.copy_method != CopyMethod::ReadWrite;
     let cold = sample.cache.asked == CacheState::Cold && sample.cache.proven;
     if !cold || !kind.reads_data || shared || job.recipe.compresses(job.contender) {
@@ -59,7 +59,7 @@ fn not_from_device(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
 
 fn free_copy(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let device = sample.device?;
-    let makes = workloads::find(&sample.kind).is_some_and(|kind| kind.makes_tree);
+    let makes = kinds::find(&sample.kind).is_some_and(|kind| kind.makes_tree);
     let half = Bytes(sample.tally.bytes.0 / 2);
     let expected = makes && !job.recipe.compresses(job.contender);
     (expected && sample.durable_ns.is_some() && device.written_bytes < half).then(|| {
@@ -78,7 +78,7 @@ fn free_copy(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
 /// What a program works on may be read from memory it has just written.
 fn fits_memory(sample: &Sample, job: &Job<'_>) -> Option<Warning> {
     let phase = job.workload.phases.get(sample.phase as usize)?;
-    let data = tools::data_bytes(phase)?;
+    let data = programs::data_bytes(phase)?;
     let system = rustix::system::sysinfo();
     let memory = system
         .totalram

@@ -10,7 +10,7 @@ use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_datasets::{DatasetError, Form};
 use fsdyno_host::image::Scratch;
 use fsdyno_host::ssh::{How, Parcel};
-use fsdyno_load::workloads::Needs;
+use fsdyno_load::kinds::Needs;
 use fsdyno_model::DatasetChoice;
 use std::path::{Path, PathBuf};
 

@@ -11,8 +11,8 @@ use fsdyno_datasets::work_dir::{SOURCE, WorkDir};
 use fsdyno_host::command::Finished;
 use fsdyno_host::journal::Journal;
 use fsdyno_host::ssh::{How, ScriptOutput, SshError};
-use fsdyno_load::tools;
-use fsdyno_load::workloads::Needs;
+use fsdyno_load::kinds::Needs;
+use fsdyno_load::programs;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
     Bytes, CacheEvidence, CacheState, CancelToken, Daemon, FilesystemKind, PhasePlan, Pool, Stage,
@@ -341,7 +341,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
 
     fn ready(&mut self, phase: &PhasePlan) -> Result<(), CellEnd> {
         let newest = self.work_dir.newest().map(PathBuf::as_path);
-        let lines = tools::lines(phase, &self.work_dir.root, newest);
+        let lines = programs::lines(phase, &self.work_dir.root, newest);
         let lines = lines.map_err(|error| self.notes.halt(error.to_string(), None))?;
         for line in lines.map(|(before, _)| before).unwrap_or_default() {
             self.script(How::Job, &line)?;

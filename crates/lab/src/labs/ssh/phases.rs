@@ -9,8 +9,9 @@ use crate::labs::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_host::ssh::How;
 use fsdyno_load::engines::tools::NAME;
-use fsdyno_load::tools;
-use fsdyno_load::workloads::{self, copy, delete, grep, read, stat_walk, untar};
+use fsdyno_load::kinds;
+use fsdyno_load::phases::{copy, delete, grep, read, stat_walk, untar};
+use fsdyno_load::programs;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{
     Bytes, CacheEvidence, CopyMethod, CpuUse, Nanos, PhasePlan, Sample, Tally, Warning, WarningKind,
@@ -48,7 +49,7 @@ impl Work {
 
 /// The tree that a phase makes, where it makes one.
 fn made(executor: &mut SshExecutor<'_, '_>, phase: &PhasePlan) -> Option<std::path::PathBuf> {
-    let kind = workloads::find(&phase.kind).filter(|kind| kind.makes_tree)?;
+    let kind = kinds::find(&phase.kind).filter(|kind| kind.makes_tree)?;
     Some(executor.work_dir.next_tree(kind.name))
 }
 
@@ -62,7 +63,7 @@ fn work(
     let source = text(executor.work_dir.newest().map(AsRef::as_ref));
     let target = text(made);
     if is_command(&phase.kind) {
-        let lines = tools::lines(
+        let lines = programs::lines(
             phase,
             &executor.work_dir.root,
             executor.work_dir.newest().map(AsRef::as_ref),
@@ -165,7 +166,7 @@ pub(super) fn measure(
     evidence: CacheEvidence,
 ) -> Result<(), CellEnd> {
     let phase = &job.workload.phases[number as usize];
-    let Some(kind) = workloads::find(&phase.kind) else {
+    let Some(kind) = kinds::find(&phase.kind) else {
         return Ok(());
     };
     let target = made(executor, phase);

@@ -1,7 +1,7 @@
 //! What another machine cannot do by its own programs: refused by name, before a connection.
 
-use fsdyno_load::workloads::{copy, delete, grep, read, stat_walk, untar};
-use fsdyno_load::{engines, tools};
+use fsdyno_load::phases::{copy, delete, grep, read, stat_walk, untar};
+use fsdyno_load::{engines, programs};
 use fsdyno_model::Plan;
 
 /// The kinds of phases that programs of any system do.
@@ -19,7 +19,7 @@ pub(super) fn is_done_by_programs(kind: &str) -> bool {
 
 /// Whether that kind of phase is a command of the user's.
 pub(super) fn is_command(kind: &str) -> bool {
-    tools::find(kind).is_some_and(|program| program.executable.is_none())
+    programs::find(kind).is_some_and(|program| program.executable.is_none())
 }
 
 /// Why a plan cannot be carried out on other machines, where it uses any.

@@ -1,0 +1,96 @@
+//! Packs generated entries into a tar archive, gzipped, as a stream.
+//!
+//! The members are the same on every machine. The packed bytes may differ in length by a little:
+//! the compressor looks for repetitions with what instructions the processor has.
+
+use super::{File, Sink};
+use crate::DatasetError;
+use crate::content::{BUFFER, Stream};
+use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
+use fsdyno_model::CancelToken;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tar::{Builder, EntryType, Header};
+
+/// An archive in the making.
+pub struct ArchiveSink<'s> {
+    builder: Builder<GzEncoder<BufWriter<std::fs::File>>>,
+    archive: PathBuf,
+    /// The path of the directory that began last, inside the archive.
+    inside: PathBuf,
+    buffer: Box<[u8]>,
+    stop: &'s CancelToken,
+}
+
+impl<'s> ArchiveSink<'s> {
+    /// Makes the archive file.
+    pub fn create(archive: &Path, stop: &'s CancelToken) -> Result<Self, DatasetError> {
+        let file = std::fs::File::create_new(archive)
+            .map_err(|error| DatasetError::io("make", archive, error))?;
+        // 255: the field that names the operating system says "unknown".
+        let packer = GzBuilder::new()
+            .operating_system(255)
+            .write(BufWriter::with_capacity(1 << 18, file), Compression::new(6));
+        Ok(Self {
+            builder: Builder::new(packer),
+            archive: archive.to_owned(),
+            inside: PathBuf::new(),
+            buffer: vec![0; BUFFER].into(),
+            stop,
+        })
+    }
+
+    /// Completes the archive.
+    pub fn finish(self) -> Result<(), DatasetError> {
+        self.builder
+            .into_inner()
+            .and_then(GzEncoder::finish)
+            .and_then(|mut file| file.flush())
+            .map_err(|error| DatasetError::io("write to", self.archive, error))
+    }
+
+    fn failed(&self, error: io::Error) -> DatasetError {
+        DatasetError::io("write to", &self.archive, error)
+    }
+}
+
+fn header(kind: EntryType, mode: u32, mtime: u64, size: u64) -> Header {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_mtime(mtime);
+    header.set_size(size);
+    header.set_uid(0);
+    header.set_gid(0);
+    header
+}
+
+impl Sink for ArchiveSink<'_> {
+    fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError> {
+        if self.stop.requested() {
+            return Err(DatasetError::Stopped);
+        }
+        self.inside.push(name);
+        let mut header = header(EntryType::Directory, 0o755, mtime, 0);
+        self.builder
+            .append_data(&mut header, self.inside.join(""), io::empty())
+            .map_err(|error| self.failed(error))
+    }
+
+    fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError> {
+        if self.stop.requested() {
+            return Err(DatasetError::Stopped);
+        }
+        let mut header = header(EntryType::Regular, file.mode, file.mtime, file.size);
+        let content = Stream::new(file.content, file.seed, file.size, &mut self.buffer);
+        self.builder
+            .append_data(&mut header, self.inside.join(name), content)
+            .map_err(|error| self.failed(error))
+    }
+
+    fn leave(&mut self) -> Result<(), DatasetError> {
+        self.inside.pop();
+        Ok(())
+    }
+}

@@ -1,0 +1,494 @@
+//! Runs a program for a phase, in the C locale. It ends when fsdyno ends, and when the user cancels.
+
+mod guardian;
+mod stray;
+
+pub(crate) use stray::Strays;
+
+use crate::error::LoadError;
+use crate::tool_run::{ToolCommand, ToolRun};
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::search_path::search_path_variable;
+use fsdyno_model::units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+/// How much is kept of what a program prints.
+pub(crate) const KEPT: usize = 64 * 1024;
+/// How often a wish to stop is looked for.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// What came of running a program.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub command: ToolCommand,
+    pub user: Nanos,
+    pub system: Nanos,
+    pub lines: u64,
+    /// What was kept of its standard output: more than the record holds, where that was asked for.
+    pub stdout: Vec<u8>,
+    /// How many processes it left running in its group; they were ended.
+    pub left_running: usize,
+}
+
+/// Runs a program to its end.
+pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError> {
+    adopt_orphans();
+    let start = Instant::now();
+    let mut child = command(tool)
+        .spawn()
+        .map_err(|source| cannot_start(tool, source))?;
+    if let (Some(mut pipe), Some(input)) = (child.stdin.take(), &tool.input) {
+        // A program that does not read it says so by its status.
+        let _ = pipe.write_all(input);
+    }
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let watched = watch(child.id(), stdout, stderr, tool.keeps, stop);
+    if watched.is_err() {
+        // Its own group: whatever it started goes with it.
+        if let Some(group) = pid(child.id()) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+    }
+    let (status, mut usage) = wait(child.id());
+    let elapsed = nanos(start.elapsed());
+    let left_running = end_group(child.id(), &mut usage);
+    let printed = watched?;
+    let argv: Vec<String> = tool
+        .argv
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let kept = &printed.stdout[printed.stdout.len().saturating_sub(KEPT)..];
+    let command = ToolCommand {
+        argv,
+        status: status.code(),
+        took: elapsed,
+        stdout: String::from_utf8_lossy(kept).into_owned(),
+        stderr: String::from_utf8_lossy(&printed.stderr).into_owned(),
+    };
+    let complains = tool.fails_on_stderr && !command.stderr.trim().is_empty();
+    if complains || status.code().is_none_or(|code| code > tool.highest_status) {
+        let told = if command.stderr.trim().is_empty() {
+            &command.stdout
+        } else {
+            &command.stderr
+        };
+        return Err(LoadError::Tool {
+            argv: fsdyno_model::step::shell_line(&command.argv),
+            status: status.to_string(),
+            errno: errno_of(told),
+            stderr: last_lines(told),
+            command: Box::new(command),
+        });
+    }
+    Ok(Ended {
+        command,
+        stdout: printed.stdout,
+        left_running,
+        user: usage.user,
+        system: usage.system,
+        lines: printed.lines + if tool.counts_lines { printed.binary } else { 0 },
+    })
+}
+
+/// Where programs are found that are started here.
+fn path() -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    search_path_variable(&path, !fsdyno_files::places::from_environment())
+}
+
+fn command(tool: &ToolRun) -> Command {
+    let mut command = Command::new(&tool.argv[0]);
+    command.args(&tool.argv[1..]);
+    if !tool.user_environment {
+        // Options, languages and colours of the user's environment must not change what is
+        // measured.
+        command.env_clear().env("LC_ALL", "C");
+        // They are found where they were probed for, in sbin as well.
+        command.env("PATH", path());
+    }
+    if let Some((name, value)) = &tool.mark {
+        command.env(name, value);
+    }
+    if let Some(directory) = &tool.current_dir {
+        command.current_dir(directory);
+    }
+    command
+        .stdin(if tool.input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(if tool.counts_lines || tool.keeps > 0 {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let parent = rustix::process::getpid();
+    let die_with_us = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // We may have died before the signal was asked for.
+        if rustix::process::getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        }
+    };
+    // SAFETY: between fork and exec only two system calls are made; nothing is allocated or locked.
+    unsafe { command.pre_exec(die_with_us) };
+    command
+}
+
+fn cannot_start(tool: &ToolRun, source: io::Error) -> LoadError {
+    let program = &tool.argv[0];
+    let name = program.to_string_lossy().into_owned();
+    if source.kind() != io::ErrorKind::NotFound {
+        return LoadError::io("execve", program, source);
+    }
+    let package = tool.package.unwrap_or(&name).to_owned();
+    LoadError::MissingTool { package, name }
+}
+
+/// Processor time of a program.
+#[derive(Debug)]
+struct Usage {
+    user: Nanos,
+    system: Nanos,
+}
+
+/// What a program printed.
+#[derive(Debug, Default)]
+struct Printed {
+    lines: u64,
+    /// Binary files that match: grep says so on standard error since 3.5, before as a line.
+    binary: u64,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+/// Reads what the program prints until it has ended.
+fn watch(
+    id: u32,
+    mut stdout: Option<ChildStdout>,
+    mut stderr: Option<ChildStderr>,
+    keeps: usize,
+    stop: &CancelToken,
+) -> Result<Printed, LoadError> {
+    let refused = |operation: &'static str| {
+        move |errno: rustix::io::Errno| LoadError::io(operation, "(a child)", errno.into())
+    };
+    let ended: OwnedFd = match pid(id) {
+        Some(pid) => {
+            rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(refused("pidfd_open"))?
+        }
+        None => return Ok(Printed::default()),
+    };
+    let mut printed = Printed::default();
+    let mut buffer = vec![0; KEPT];
+    loop {
+        if stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        let mut watched = Vec::with_capacity(3);
+        watched.push(PollFd::new(&ended, PollFlags::IN));
+        watched.extend(stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN)));
+        watched.extend(stderr.as_ref().map(|err| PollFd::new(err, PollFlags::IN)));
+        match poll(&mut watched, Some(&TICK)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(refused("poll")(errno)),
+        }
+        let gone = !watched[0].revents().is_empty();
+        drop(watched);
+        let more = drain(&mut stdout, &mut buffer, |bytes| {
+            printed.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            keep_end(&mut printed.stdout, bytes, keeps);
+        }) | drain(&mut stderr, &mut buffer, |bytes| {
+            printed.binary += binary_matches(&printed.stderr, bytes);
+            keep_end(&mut printed.stderr, bytes, KEPT);
+        });
+        if gone && !more {
+            return Ok(printed);
+        }
+    }
+}
+
+/// Reads once where there is something to read; whether there was. Closes a pipe at its end.
+fn drain<P: Read + AsFd>(
+    pipe: &mut Option<P>,
+    buffer: &mut [u8],
+    mut take: impl FnMut(&[u8]),
+) -> bool {
+    let Some(open) = pipe else {
+        return false;
+    };
+    let mut ready = [PollFd::new(open, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    if !matches!(poll(&mut ready, Some(&now)), Ok(1..)) {
+        return false;
+    }
+    match open.read(buffer) {
+        Ok(bytes @ 1..) => {
+            take(&buffer[..bytes]);
+            true
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+        _ => {
+            *pipe = None;
+            false
+        }
+    }
+}
+
+/// Messages about binary files in what was read last, of which the beginning was read before.
+fn binary_matches(before: &[u8], bytes: &[u8]) -> u64 {
+    const MESSAGE: &[u8] = b": binary file matches\n";
+    let carried = &before[before.len().saturating_sub(MESSAGE.len() - 1)..];
+    memchr::memmem::find_iter(&[carried, bytes].concat(), MESSAGE).count() as u64
+}
+
+/// Appends, and forgets the beginning of what is too long.
+fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], most: usize) {
+    kept.extend_from_slice(bytes);
+    if kept.len() > most {
+        kept.drain(..kept.len() - most);
+    }
+}
+
+fn pid(id: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(id).ok()?)
+}
+
+/// Waits for a child, and asks what it used: with all children it waited for itself.
+fn wait(id: u32) -> (ExitStatus, Usage) {
+    loop {
+        let (waited, status, usage) = wait4(id.cast_signed(), 0);
+        let interrupted = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+        if waited >= 0 || !interrupted {
+            return (ExitStatus::from_raw(status), usage);
+        }
+    }
+}
+
+/// `wait4(2)`: what it returned, the status, and what was used.
+fn wait4(id: i32, flags: i32) -> (i32, i32, Usage) {
+    let mut status = 0;
+    // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both places to be written to are ours and live.
+    let waited = unsafe { libc::wait4(id, &raw mut status, flags, &raw mut usage) };
+    let usage = Usage {
+        user: timeval(usage.ru_utime),
+        system: timeval(usage.ru_stime),
+    };
+    (waited, status, usage)
+}
+
+/// Makes orphans of what we start children of ours (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`), so
+/// that they can be waited for.
+fn adopt_orphans() {
+    // Where it is refused, orphans go to process 1 as ever: what they used is not counted then.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Ends what a program left running in its group, once it has ended itself; how many there were.
+/// What orphans of the group used, dead before or killed now, is added.
+fn end_group(leader: u32, usage: &mut Usage) -> usize {
+    let Some(group) = pid(leader) else { return 0 };
+    let mut bury = |flags| {
+        let mut buried = 0;
+        loop {
+            let (waited, _, used) = wait4(-leader.cast_signed(), flags);
+            if waited <= 0 {
+                return buried;
+            }
+            buried += 1;
+            usage.user.0 += used.user.0;
+            usage.system.0 += used.system.0;
+        }
+    };
+    bury(libc::WNOHANG);
+    if rustix::process::kill_process_group(group, Signal::KILL).is_err() {
+        return 0;
+    }
+    bury(0)
+}
+
+/// The last lines of a message.
+///
+/// A line may hold a path of any length: its beginning is cut off, for its end tells why.
+fn last_lines(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| match line.char_indices().nth_back(LONGEST) {
+            Some((place, _)) => format!("...{}", &line[place..]),
+            None => line.to_owned(),
+        })
+        .collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+/// The error number a message tells of. In the C locale the texts are those of `strerror(3)`.
+fn errno_of(text: &str) -> Option<i32> {
+    const TEXTS: [(&str, i32); 9] = [
+        ("No space left on device", libc::ENOSPC),
+        ("Disk quota exceeded", libc::EDQUOT),
+        ("Input/output error", libc::EIO),
+        ("Read-only file system", libc::EROFS),
+        ("Permission denied", libc::EACCES),
+        ("Operation not permitted", libc::EPERM),
+        ("Operation not supported", libc::EOPNOTSUPP),
+        ("File name too long", libc::ENAMETOOLONG),
+        ("No such file or directory", libc::ENOENT),
+    ];
+    TEXTS
+        .iter()
+        .find(|(message, _)| text.contains(message))
+        .map(|(_, errno)| *errno)
+}
+
+fn nanos(duration: std::time::Duration) -> Nanos {
+    Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn timeval(time: libc::timeval) -> Nanos {
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    Nanos(part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_and_what_it_started_are_ended_when_asked_to_stop() {
+        let stop = CancelToken::new();
+        let wish = stop.clone();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            wish.request();
+        });
+        let tool = ToolRun::new("", ["sh", "-c", "sleep 1000 & wait"]);
+        let error = run(&tool, &stop).unwrap_err();
+        assert!(matches!(error, LoadError::Stopped), "{error}");
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_failure_tells_status_message_and_error_number() {
+        let script = "echo 1 >&2; echo 2 >&2; echo 'x: No space left on device' >&2; exit 3";
+        let tool = ToolRun::new("", ["sh", "-c", script]);
+        let error = run(&tool, &CancelToken::new()).unwrap_err();
+        assert_eq!(error.errno(), Some(libc::ENOSPC));
+        let text = error.to_string();
+        assert!(
+            text.contains("status: 3") && text.contains("2; x: No"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn words_are_a_failure_where_the_status_tells_none() {
+        for (fails_on_stderr, script) in [(true, "true"), (false, "echo x >&2")] {
+            let mut tool = ToolRun::new("", ["sh", "-c", script]);
+            tool.fails_on_stderr = fails_on_stderr;
+            run(&tool, &CancelToken::new()).unwrap();
+        }
+        let mut tool = ToolRun::new("", ["sh", "-c", "echo 'cannot open' >&2"]);
+        tool.fails_on_stderr = true;
+        let error = run(&tool, &CancelToken::new()).unwrap_err().to_string();
+        assert!(error.contains("status: 0: cannot open"), "{error}");
+    }
+
+    #[test]
+    fn programs_are_found_in_the_directories_of_system_programs() {
+        let path = command(&ToolRun::new("", ["bonnie++"]));
+        let mut environment = path.get_envs();
+        let (_, path) = environment.find(|(name, _)| *name == "PATH").unwrap();
+        let path = path.unwrap().to_string_lossy().into_owned();
+        assert!(path.split(':').any(|one| one == "/usr/sbin"), "{path}");
+    }
+
+    #[test]
+    fn a_path_of_any_length_leaves_room_for_what_happened() {
+        let said = last_lines(&format!(
+            "cp: {}: File name too long\n",
+            "dir/".repeat(2000)
+        ));
+        assert!(
+            said.len() < 400 && said.ends_with("File name too long"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_its_package() {
+        let tool = ToolRun::new("", ["fsdyno-no-such-program"]);
+        let error = run(&tool, &CancelToken::new()).unwrap_err();
+        assert!(matches!(error, LoadError::MissingTool { .. }), "{error}");
+        let mut find = ToolRun::new("", ["fsdyno-no-such-program"]);
+        find.package = Some("findutils");
+        let missing = run(&find, &CancelToken::new()).unwrap_err();
+        assert!(missing.to_string().contains("findutils"));
+    }
+
+    #[test]
+    fn messages_about_binary_files_are_counted_across_reads() {
+        let text = b"grep: a: binary file matches\ngrep: b: binary file matches\n";
+        for cut in 0..=text.len() {
+            let (before, after) = text.split_at(cut);
+            let count = binary_matches(b"", before) + binary_matches(before, after);
+            assert_eq!(count, 2, "{cut}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_in_its_group_is_counted_and_ended() {
+        let mut tool = ToolRun::new("", ["sh", "-c", "sleep 1000 & sleep 1000 & echo $$"]);
+        tool.keeps = 100;
+        let ended = run(&tool, &CancelToken::new()).unwrap();
+        assert_eq!(ended.left_running, 2);
+        let group = ended.command.stdout.trim().parse().unwrap();
+        let group = Pid::from_raw(group).unwrap();
+        assert!(rustix::process::test_kill_process_group(group).is_err());
+    }
+
+    #[test]
+    fn what_orphans_used_is_counted() {
+        let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let tool = ToolRun::new("", ["sh", "-c"]).arg(format!("({busy} &); sleep 1"));
+        let ended = run(&tool, &CancelToken::new()).unwrap();
+        assert!(ended.user.0 > 20_000_000, "{}", ended.user);
+    }
+
+    #[test]
+    fn what_is_printed_is_kept_to_its_end_and_input_is_read() {
+        let mut tool = ToolRun::new("", ["cat"]);
+        tool.input = Some(b"0123456789".to_vec());
+        tool.keeps = 4;
+        let ended = run(&tool, &CancelToken::new()).unwrap();
+        assert_eq!(ended.command.stdout, "6789");
+    }
+
+    #[test]
+    fn lines_are_counted_and_what_is_printed_is_read_to_its_end() {
+        let mut tool = ToolRun::new("", ["seq", "300000"]);
+        tool.counts_lines = true;
+        assert_eq!(run(&tool, &CancelToken::new()).unwrap().lines, 300_000);
+    }
+}

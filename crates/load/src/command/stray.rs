@@ -1,0 +1,84 @@
+//! Processes that outlive the command that started them, in a session of their own: they are
+//! found by a mark in their environment, and ended. Those that stay in the group of the command
+//! are the affair of `engines::tools`.
+
+use super::guardian::Guardian;
+use crate::error::LoadError;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The variable that marks what a phase starts.
+const VARIABLE: &str = "FSDYNO_PHASE";
+/// How long a killed process may take to go.
+const DYING: Duration = Duration::from_secs(5);
+
+/// The mark of one phase.
+#[derive(Debug)]
+pub(crate) struct Strays {
+    mark: String,
+    /// Ends them where we cannot any more.
+    _guardian: Guardian,
+}
+
+impl Strays {
+    /// A mark that nobody else has, and somebody who ends what carries it should we be killed.
+    pub fn guarded() -> Result<Self, LoadError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{number}", std::process::id());
+        Ok(Self {
+            _guardian: Guardian::start(&format!("{VARIABLE}={mark}"))?,
+            mark,
+        })
+    }
+
+    /// Name and value of the variable that carries the mark.
+    pub fn variable(&self) -> (&'static str, &str) {
+        (VARIABLE, &self.mark)
+    }
+
+    /// Ends everything that carries the mark, and tells how many there were.
+    pub fn end(&self) -> usize {
+        let late = Instant::now() + DYING;
+        let mut ended: Vec<Pid> = Vec::new();
+        loop {
+            let living = self.living();
+            for pid in living.iter().copied() {
+                let _ = kill_process(pid, Signal::KILL);
+                if !ended.contains(&pid) {
+                    ended.push(pid);
+                }
+            }
+            // Those that came to us as orphans are ours to bury; others have parents.
+            let unburied = ended
+                .iter()
+                .any(|pid| matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None)));
+            if (living.is_empty() && !unburied) || Instant::now() > late {
+                return ended.len();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The processes that carry the mark. A process that is dead has no environment.
+    fn living(&self) -> Vec<Pid> {
+        let entry = format!("{VARIABLE}={}", self.mark);
+        let Ok(processes) = std::fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        processes
+            .filter_map(|process| {
+                let process = process.ok()?;
+                let pid = Pid::from_raw(process.file_name().to_str()?.parse().ok()?)?;
+                let environment: PathBuf = process.path().join("environ");
+                let environment = std::fs::read(environment).ok()?;
+                environment
+                    .split(|byte| *byte == 0)
+                    .any(|one| one == entry.as_bytes())
+                    .then_some(pid)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! The blocks of a large file: which come next, and how they move by one call each.
+
+use super::{Calls, DataFile};
+use crate::error::LoadError;
+use std::ffi::CStr;
+
+/// A large file whose blocks are moved.
+#[derive(Debug)]
+pub(crate) struct LargeFile<'a, D> {
+    /// The directory that holds it.
+    pub directory: &'a D,
+    pub name: &'a CStr,
+    pub how: DataFile,
+    /// Its size in bytes when it is complete.
+    pub size: u64,
+    /// Whether it is written from the start, so that it has not its size yet.
+    pub grows: bool,
+    /// Bytes in a block.
+    pub block: usize,
+    /// Whether blocks are in random order.
+    pub random: bool,
+}
+
+/// What an engine moved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transferred {
+    pub bytes: u64,
+    /// Calls to the kernel that the engine's `Calls` do not count.
+    pub calls: u64,
+}
+
+/// The blocks to move, in order.
+pub(crate) trait BlockSource {
+    /// All is open: the first block is due now.
+    fn begin(&mut self);
+    /// The offset of the next block, and its content if it is written; none at the end.
+    fn next(&mut self, block: &mut [u8]) -> Option<u64>;
+    /// A block moved that many bytes, and was the only one in flight.
+    fn ended(&mut self, bytes: usize) -> Result<(), LoadError>;
+    /// A block moved that many bytes, by the end `now`, in `took` nanoseconds.
+    fn ended_in(&mut self, now: u64, took: u64, bytes: usize) -> Result<(), LoadError>;
+}
+
+/// Moves all blocks by one call each.
+pub(crate) fn transfer_by_calls<C: Calls>(
+    calls: &mut C,
+    file: &LargeFile<'_, C::Dir>,
+    memory: &mut [u8],
+    source: &mut impl BlockSource,
+) -> Result<Transferred, LoadError> {
+    let writes = file.how.writes;
+    let mut open = calls.open_data(file.directory, file.name, file.how)?;
+    let mut moved = 0;
+    source.begin();
+    while let Some(offset) = source.next(memory) {
+        let bytes = if writes {
+            calls.write_at(&mut open, memory, offset)?;
+            memory.len()
+        } else {
+            calls.read_at(&mut open, memory, offset)?
+        };
+        moved += bytes as u64;
+        source.ended(bytes)?;
+    }
+    if writes {
+        calls.make_durable(&mut open)?;
+    }
+    calls.close(open)?;
+    Ok(Transferred {
+        bytes: moved,
+        calls: 0,
+    })
+}

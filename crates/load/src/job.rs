@@ -1,0 +1,57 @@
+//! One phase, ready to run: its names are resolved, and nothing is opened yet.
+
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::plan::CopyMethod;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// One phase, ready to run.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    /// The work directory, which holds all trees.
+    pub root: &'a Path,
+    /// The newest tree, as a name in the root; empty where the kind needs none.
+    pub source: CString,
+    /// The tree to make, as a name in the root; empty where the kind makes none.
+    pub target: CString,
+    /// The archive; empty where the kind needs none.
+    pub archive: &'a Path,
+    pub method: CopyMethod,
+    /// The regular expression of a search, where one was given.
+    pub pattern: Option<&'a str>,
+    /// How many workers walk a tree at the same time.
+    pub workers: usize,
+    /// Whether the clock is read for each file, in phases that can do without.
+    pub each_file: bool,
+    pub stop: &'a CancelToken,
+}
+
+impl<'a> Job<'a> {
+    /// A job in the work directory alone: no tree, no archive, no pattern, no clock for each file.
+    pub fn bare(root: &'a Path, stop: &'a CancelToken) -> Self {
+        Self {
+            root,
+            source: CString::default(),
+            target: CString::default(),
+            archive: Path::new(""),
+            method: CopyMethod::default(),
+            pattern: None,
+            workers: 1,
+            each_file: false,
+            stop,
+        }
+    }
+
+    pub fn source_path(&self) -> PathBuf {
+        self.root.join(as_os(&self.source))
+    }
+
+    pub fn target_path(&self) -> PathBuf {
+        self.root.join(as_os(&self.target))
+    }
+}
+
+fn as_os(name: &CStr) -> &OsStr {
+    OsStr::from_bytes(name.to_bytes())
+}

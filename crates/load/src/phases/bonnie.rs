@@ -1,0 +1,490 @@
+//! The phases of bonnie (Tim Bray) and bonnie++ (Russell Coker), done anew: one large file byte by
+//! byte, chunk by chunk and by seeks; many files made, looked at and deleted.
+//!
+//! What each does is what theirs does, with its defects mended: latencies are told as shares, not
+//! only as the slowest; processor time of workers that run together is counted once; a phase too
+//! short for the clock is repeated where that means the same, and its figures are never left out.
+//! How phases are planned, and how they are told in reports, is not said here.
+
+mod data;
+mod files;
+mod kinds;
+mod names;
+mod parameters;
+mod ready;
+mod seeks;
+mod source;
+
+pub use kinds::KINDS;
+
+use super::timeline::{TimelineRecorder, Told};
+use crate::clock::{self, Stopwatch};
+use crate::engines::Calls;
+use crate::engines::null::Facts;
+use crate::error::LoadError;
+use data::Data;
+use files::Files;
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::capability::Required;
+use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::sample::{Better, Figure, Tally};
+use fsdyno_model::units::{Bytes, Nanos};
+use fsdyno_model::warning::{Warning, WarningKind};
+use parameters::{DataParameters, FileParameters, Made};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The directory all phases work in, below the ground.
+pub(crate) const HOME: &std::ffi::CStr = c"bonnie";
+/// The seed of names, sizes and orders: the same in every cell.
+const SEED: u64 = 1;
+/// A phase shorter than that is too short for its clock: the original did not tell its figures.
+const LONG_ENOUGH: u64 = 500_000_000;
+
+/// No memory moves more.
+const BYTES_A_NANOSECOND: u64 = 10_000;
+/// No kernel looks at a file, opens and closes it in less: in virtual time the clock, read twice for
+/// each, is all that takes any.
+const NANOSECONDS_A_FILE: u64 = 520;
+
+/// The phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    CharWrite,
+    Write,
+    Rewrite,
+    CharRead,
+    Read,
+    Seeks,
+    Create,
+    Stat,
+    Delete,
+}
+
+impl Phase {
+    /// All phases, in the order of a whole run.
+    pub const ALL: [Self; 9] = [
+        Self::CharWrite,
+        Self::Write,
+        Self::Rewrite,
+        Self::CharRead,
+        Self::Read,
+        Self::Seeks,
+        Self::Create,
+        Self::Stat,
+        Self::Delete,
+    ];
+
+    /// The name of the kind of phase.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CharWrite => "bonnie-char-write",
+            Self::Write => "bonnie-write",
+            Self::Rewrite => "bonnie-rewrite",
+            Self::CharRead => "bonnie-char-read",
+            Self::Read => "bonnie-read",
+            Self::Seeks => "bonnie-seeks",
+            Self::Create => "bonnie-create",
+            Self::Stat => "bonnie-stat",
+            Self::Delete => "bonnie-delete",
+        }
+    }
+
+    /// The phase of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// What it does, in words of system calls.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::CharWrite => "openat O_EXCL, write of 1 byte, fsync",
+            Self::Write => "openat O_EXCL, write, fsync",
+            Self::Rewrite => "read, lseek back, write, fsync",
+            Self::CharRead => "read of 1 byte; fsync",
+            Self::Read => "read; fsync",
+            Self::Seeks => "lseek, read; every tenth lseek back, write; fsync",
+            Self::Create => "openat O_EXCL, write, close (or linkat, symlinkat); syncfs",
+            Self::Stat => "newfstatat; openat, read, close",
+            Self::Delete => "unlinkat, rmdir; syncfs",
+        }
+    }
+
+    /// What one operation is called.
+    fn operation(self) -> &'static str {
+        match self {
+            Self::CharWrite | Self::CharRead => "byte",
+            Self::Write | Self::Rewrite | Self::Read => "chunk",
+            Self::Seeks => "seek",
+            Self::Create | Self::Stat | Self::Delete => "file",
+        }
+    }
+
+    /// Whether it works on the one large file, rather than on many.
+    fn on_one_file(self) -> bool {
+        !matches!(self, Self::Create | Self::Stat | Self::Delete)
+    }
+
+    /// Whether it changes nothing that matters to itself: then it can be repeated.
+    fn repeatable(self) -> bool {
+        matches!(self, Self::CharRead | Self::Read | Self::Seeks | Self::Stat)
+    }
+}
+
+/// Whether a kind of phase is one of bonnie.
+pub fn is_one(kind: &str) -> bool {
+    Phase::find(kind).is_some()
+}
+
+/// What a phase of bonnie requires of its file system; none where it is no such phase.
+pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
+    let given = &phase.parameters;
+    if Phase::find(&phase.kind)?.on_one_file() {
+        let size = DataParameters::read(given).size;
+        return Some(vec![Required::FileOf(Bytes(size))]);
+    }
+    Some(match FileParameters::read(given).made {
+        Made::Files => Vec::new(),
+        Made::HardLinks => vec![Required::HardLinks],
+        Made::Symlinks => vec![Required::Symlinks],
+    })
+}
+
+/// The bytes of data that a phase of bonnie works on, all its files together; none where it is no
+/// such phase.
+pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
+    let given = &phase.parameters;
+    if Phase::find(&phase.kind)?.on_one_file() {
+        return Some(Bytes(DataParameters::read(given).size));
+    }
+    let files = FileParameters::read(given);
+    // What a file takes beside its data: an inode, and its place in a directory.
+    let each = files.most.next_multiple_of(4096) + 1024;
+    Some(Bytes(files.files.saturating_mul(each)))
+}
+
+/// Where a phase works.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The ground.
+    pub root: &'a Path,
+    pub stop: &'a CancelToken,
+}
+
+impl Place<'_> {
+    /// The directory of all phases.
+    fn open<E: Calls>(&self, engine: &mut E) -> Result<E::Dir, LoadError> {
+        let work_dir = engine.open_ground(self.root)?;
+        let home = engine.open_dir(&work_dir, HOME)?;
+        engine.close_dir(work_dir);
+        Ok(home)
+    }
+}
+
+/// One pass of a phase.
+#[derive(Debug, Clone, Copy)]
+struct Pass {
+    tally: Tally,
+    /// Operations that its rate is of, where it is no rate of bytes.
+    operations: u64,
+    /// Until the last operation had returned, nanoseconds.
+    returned: u64,
+    /// The whole, nanoseconds: with what makes it durable, where that belongs to it.
+    elapsed: u64,
+}
+
+impl Pass {
+    /// A pass that ends now.
+    fn done(began: u64, tally: Tally) -> Self {
+        let elapsed = clock::now() - began;
+        Self {
+            tally,
+            operations: 0,
+            returned: elapsed,
+            elapsed,
+        }
+    }
+
+    /// A pass that ends now, durable; its operations had returned before.
+    fn durable(began: u64, returned: u64, tally: Tally) -> Self {
+        Self {
+            returned,
+            ..Self::done(began, tally)
+        }
+    }
+
+    /// Whether more was moved than any machine moves in that time: in virtual time computing takes
+    /// none, and what is in memory could be read for ever without being long enough.
+    fn takes_no_time(&self) -> bool {
+        self.tally.bytes.0 > self.elapsed.saturating_mul(BYTES_A_NANOSECOND)
+            || self.elapsed < self.operations.saturating_mul(NANOSECONDS_A_FILE)
+    }
+
+    /// A pass whose rate is one of files.
+    fn of_files(self) -> Self {
+        Self {
+            operations: self.tally.files,
+            ..self
+        }
+    }
+}
+
+/// Makes, untimed, what a phase finds when it begins. Nothing is drawn for it that only the phase
+/// itself needs.
+pub(crate) fn prepare(
+    phase: Phase,
+    given: &BTreeMap<String, String>,
+    place: &Place<'_>,
+) -> Result<(), LoadError> {
+    if phase.on_one_file() {
+        return ready::data(phase, DataParameters::read(given), place);
+    }
+    ready::files(phase, FileParameters::read(given), place)
+}
+
+/// What a phase works with.
+#[derive(Debug)]
+enum Room {
+    Data(Data),
+    Files(Box<Files>),
+}
+
+/// A phase with everything it needs, laid out before its clock starts.
+#[derive(Debug)]
+pub(crate) struct Bonnie {
+    phase: Phase,
+    may_repeat: bool,
+    room: Room,
+}
+
+/// A phase, done.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// Until the last operation had returned, the `fsync` of what writes to one file included; the
+    /// time of one pass.
+    pub returned: Nanos,
+    /// With `fsync` or `syncfs` where the phase ends with one; the time of one pass.
+    pub elapsed: Nanos,
+    /// User and system time of one pass.
+    pub user: Nanos,
+    pub system: Nanos,
+    /// What one pass did.
+    pub tally: Tally,
+    pub figures: Vec<Figure>,
+    /// How long operations took in all passes, and what was done when in the first.
+    pub timeline: Told,
+    pub warnings: Vec<Warning>,
+}
+
+impl Bonnie {
+    /// Lays out a phase as a plan gives it. Where it began with empty caches it must not be
+    /// repeated: its second pass would find them full.
+    pub fn new(phase: Phase, given: &BTreeMap<String, String>, may_repeat: bool) -> Self {
+        let room = if phase.on_one_file() {
+            let parameters = DataParameters::read(given);
+            let (workers, seeks) = match phase {
+                Phase::Seeks => (parameters.seekers, parameters.seeks),
+                _ => (1, 0),
+            };
+            Room::Data(Data::new(parameters, workers, seeks))
+        } else {
+            Room::Files(Box::new(Files::new(FileParameters::read(given))))
+        };
+        Self {
+            phase,
+            may_repeat: may_repeat && phase.repeatable(),
+            room,
+        }
+    }
+
+    /// What there is to find for the engine that touches no file.
+    pub fn facts(&self) -> Facts {
+        match &self.room {
+            Room::Data(data) => Facts {
+                files: 1,
+                directories: 1,
+                bytes: data.parameters.size,
+            },
+            // Every directory it opens is the same one.
+            Room::Files(files) => Facts {
+                files: files.parameters.files / files.parameters.directories,
+                directories: 1,
+                bytes: files.bytes() / files.parameters.directories,
+            },
+        }
+    }
+
+    /// The bytes of data it works on.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(match &self.room {
+            Room::Data(data) => data.parameters.size,
+            Room::Files(files) => files.bytes(),
+        })
+    }
+
+    /// Does it: once, or until it has taken long enough.
+    pub fn run<E: Calls + Send>(
+        &mut self,
+        engine: &mut E,
+        place: &Place<'_>,
+    ) -> Result<Done, LoadError> {
+        let (mut passes, mut first) = (0, 0);
+        let (mut returned, mut elapsed) = (0, 0);
+        let (mut user, mut system) = (0, 0);
+        let mut operations = 0;
+        let mut all = Tally::default();
+        let tally = loop {
+            let watch = Stopwatch::start();
+            let pass = self.pass(engine, place)?;
+            let spent = watch.read();
+            passes += 1;
+            if passes == 1 {
+                first = pass.returned;
+                self.courses_mut().for_each(TimelineRecorder::repeat);
+            }
+            returned += pass.returned;
+            elapsed += pass.elapsed;
+            user += spent.user.0;
+            system += spent.system.0;
+            operations += pass.operations;
+            all.add(&pass.tally);
+            if !self.may_repeat || elapsed >= LONG_ENOUGH || pass.takes_no_time() {
+                break pass.tally;
+            }
+        };
+        let timeline = TimelineRecorder::joined(self.courses());
+        let figures = figures(
+            &timeline,
+            &Sums {
+                bytes: all.bytes.0,
+                operations,
+                returned,
+                elapsed,
+                busy: user + system,
+            },
+        );
+        Ok(Done {
+            returned: Nanos(returned / passes),
+            elapsed: Nanos(elapsed / passes),
+            user: Nanos(user / passes),
+            system: Nanos(system / passes),
+            tally: Tally {
+                calls: (engine.calls() + all.calls) / passes,
+                ..tally
+            },
+            figures,
+            timeline: timeline.told(self.phase.operation(), Nanos(first)),
+            warnings: self.doubts(elapsed),
+        })
+    }
+
+    fn pass<E: Calls + Send>(
+        &mut self,
+        engine: &mut E,
+        place: &Place<'_>,
+    ) -> Result<Pass, LoadError> {
+        match (&mut self.room, self.phase) {
+            (Room::Data(data), Phase::CharWrite) => data::char_write(engine, place, data),
+            (Room::Data(data), Phase::Write) => data::write(engine, place, data),
+            (Room::Data(data), Phase::Rewrite) => data::rewrite(engine, place, data),
+            (Room::Data(data), Phase::CharRead) => data::char_read(engine, place, data),
+            (Room::Data(data), Phase::Seeks) => seeks::seeks(engine, place, data),
+            (Room::Data(data), _) => data::read(engine, place, data),
+            (Room::Files(files), Phase::Create) => files::create(engine, place, files),
+            (Room::Files(files), Phase::Delete) => files::delete(engine, place, files),
+            (Room::Files(files), _) => files::stat(engine, place, files),
+        }
+    }
+
+    /// The courses of its workers.
+    fn courses(&self) -> impl Iterator<Item = &TimelineRecorder> {
+        let (one, many) = match &self.room {
+            Room::Data(data) => (None, &data.rooms[..]),
+            Room::Files(files) => (Some(&files.timeline), &[][..]),
+        };
+        one.into_iter()
+            .chain(many.iter().map(|room| &room.timeline))
+    }
+
+    fn courses_mut(&mut self) -> impl Iterator<Item = &mut TimelineRecorder> {
+        let (one, many) = match &mut self.room {
+            Room::Data(data) => (None, &mut data.rooms[..]),
+            Room::Files(files) => (Some(&mut files.timeline), &mut [][..]),
+        };
+        one.into_iter()
+            .chain(many.iter_mut().map(|room| &mut room.timeline))
+    }
+
+    fn doubts(&self, elapsed: u64) -> Vec<Warning> {
+        let mut doubts = Vec::new();
+        let name = self.phase.name();
+        if elapsed < LONG_ENOUGH {
+            doubts.push(Warning::new(
+                WarningKind::TooShort,
+                format!("{name} took {} in all", Nanos(elapsed)),
+                "give it more to do: a larger file, more files, or a larger scale",
+            ));
+        }
+        let memory = memory();
+        if self.phase.on_one_file() && memory.is_some_and(|memory| self.bytes() < memory) {
+            doubts.push(Warning::new(
+                WarningKind::SmallerThanCache,
+                format!(
+                    "the file of {name} ({}) fits into the memory ({})",
+                    self.bytes(),
+                    memory.unwrap_or_default()
+                ),
+                "its figures are of memory as much as of the disk: set its size to twice the memory",
+            ));
+        }
+        doubts
+    }
+}
+
+fn figures(timeline: &TimelineRecorder, sums: &Sums) -> Vec<Figure> {
+    let mut figures = vec![sums.rate("rate", sums.elapsed)];
+    if sums.returned < sums.elapsed {
+        figures.push(sums.rate("rate until return", sums.returned));
+    }
+    let share = 100.0 * sums.busy as f64 / sums.elapsed.max(1) as f64;
+    figures.push(Figure::new("cpu", share, "%", Better::Lower));
+    figures.extend(timeline.latencies.figures());
+    figures
+}
+
+/// What all passes did together.
+struct Sums {
+    bytes: u64,
+    operations: u64,
+    returned: u64,
+    elapsed: u64,
+    busy: u64,
+}
+
+impl Sums {
+    /// A rate of operations where these count, else of bytes.
+    fn rate(&self, name: &str, nanos: u64) -> Figure {
+        let seconds = nanos.max(1) as f64 / 1e9;
+        if self.operations > 0 {
+            return Figure::new(
+                name,
+                self.operations as f64 / seconds,
+                "1/s",
+                Better::Higher,
+            );
+        }
+        let rate = self.bytes as f64 / 1024.0 / seconds;
+        Figure::new(name, rate, "KiB/s", Better::Higher)
+    }
+}
+
+/// The memory of the machine, where it can be asked for.
+fn memory() -> Option<Bytes> {
+    let told = rustix::system::sysinfo();
+    let unit = u64::from(told.mem_unit.max(1));
+    told.totalram.checked_mul(unit).map(Bytes)
+}
+
+#[cfg(test)]
+#[path = "bonnie/tests.rs"]
+mod tests;

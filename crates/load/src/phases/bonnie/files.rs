@@ -1,0 +1,349 @@
+//! The phases on many files: they are made, looked at, and deleted. Making and deleting last until
+//! the file system says that all is durable; that they had returned before is told beside.
+
+use super::names::{Name, Order, below, shuffle};
+use super::parameters::{FileParameters, Made};
+use super::source::Source;
+use super::{Pass, Place, SEED};
+use crate::clock;
+use crate::engines::listing::Listing;
+use crate::engines::meta::Kind;
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use crate::phases::buffer::Buffer;
+use crate::phases::timeline::TimelineRecorder;
+use fsdyno_model::sample::Tally;
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ffi::{CStr, CString};
+use std::io;
+
+/// The rights files are made with.
+const MODE: u32 = 0o600;
+/// Further names that one file is given at most: some file systems allow 32,000, and 65,000.
+const NAMES: u64 = 30_000;
+
+/// What the phases on many files need, laid out before the clock starts.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub parameters: FileParameters,
+    pub timeline: TimelineRecorder,
+    places: Places,
+    /// The files that symbolic links lead to, seen from one of the directories.
+    targets: Vec<CString>,
+    all: Vec<File>,
+    /// Their places in the order they are looked at where that is no listing.
+    shuffled: Vec<usize>,
+    source: Source,
+    buffer: Buffer,
+    listing: Listing,
+}
+
+/// What stands before the first file is made, by name.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The directory of all of them: the order by its name.
+    pub base: CString,
+    pub directories: Vec<CString>,
+    /// The files that hard and symbolic links lead to.
+    pub originals: Vec<CString>,
+}
+
+impl Places {
+    /// Those of a phase.
+    pub fn of(parameters: &FileParameters) -> Self {
+        let originals = match parameters.made {
+            Made::Files => 0,
+            Made::HardLinks | Made::Symlinks => parameters.files.div_ceil(NAMES),
+        };
+        Self {
+            base: name(parameters.order.name().to_owned()),
+            directories: (0..parameters.directories)
+                .map(|number| name(format!("{number:05}")))
+                .collect(),
+            originals: (0..originals)
+                .map(|number| name(format!("original-{number}")))
+                .collect(),
+        }
+    }
+}
+
+/// One file.
+#[derive(Debug)]
+struct File {
+    name: Name,
+    directory: usize,
+    size: u64,
+}
+
+/// A name made of digits and letters.
+fn name(text: String) -> CString {
+    CString::new(text).unwrap_or_default()
+}
+
+impl Files {
+    /// Draws names, sizes and order: the same parameters give the same.
+    pub fn new(parameters: FileParameters) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a chunk is a buffer in memory, and files are counted there"
+        )]
+        let (chunk, count) = (parameters.chunk as usize, parameters.files as usize);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+        let directory = |number: usize| {
+            let place = number as u64 * parameters.directories / parameters.files;
+            usize::try_from(place).unwrap_or(0)
+        };
+        let spread = parameters.most - parameters.least + 1;
+        let all = (0..count).map(|number| File {
+            name: Name::draw(number, parameters.order, &mut random),
+            directory: directory(number),
+            size: parameters.least + below(&mut random, spread) as u64,
+        });
+        let all = all.collect();
+        let mut shuffled: Vec<usize> = (0..count).collect();
+        if parameters.order == Order::Random {
+            shuffle(&mut shuffled, &mut random);
+        }
+        let places = Places::of(&parameters);
+        let originals = places.originals.iter();
+        Self {
+            timeline: TimelineRecorder::new(),
+            targets: originals
+                .map(|original| name(format!("../{}", original.to_string_lossy())))
+                .collect(),
+            places,
+            all,
+            shuffled,
+            source: Source::new(parameters.fill, chunk),
+            buffer: Buffer::filled(0xa5, chunk),
+            listing: Listing::default(),
+            parameters,
+        }
+    }
+
+    /// The bytes in all files together.
+    pub fn bytes(&self) -> u64 {
+        match self.parameters.made {
+            Made::Files => self.all.iter().map(|file| file.size).sum(),
+            Made::HardLinks | Made::Symlinks => 0,
+        }
+    }
+}
+
+/// The directory of all, and those in it.
+fn open_all<E: Calls>(
+    engine: &mut E,
+    place: &Place<'_>,
+    files: &Files,
+) -> Result<(E::Dir, Vec<E::Dir>), LoadError> {
+    let top = place.open(engine)?;
+    let base = engine.open_dir(&top, &files.places.base)?;
+    engine.close_dir(top);
+    let directories = files.places.directories.iter();
+    let directories: Result<_, _> = directories.map(|n| engine.open_dir(&base, n)).collect();
+    Ok((base, directories?))
+}
+
+fn close_all<E: Calls>(engine: &mut E, base: E::Dir, directories: Vec<E::Dir>) {
+    for dir in directories {
+        engine.close_dir(dir);
+    }
+    engine.close_dir(base);
+}
+
+/// Makes all files, in the order of their numbers.
+pub(super) fn create<E: Calls>(
+    engine: &mut E,
+    place: &Place<'_>,
+    room: &mut Files,
+) -> Result<Pass, LoadError> {
+    let (base, directories) = open_all(engine, place, room)?;
+    let mut tally = Tally::default();
+    let began = room.timeline.begin();
+    room.timeline.resume();
+    for (number, file) in (0..).zip(&room.all) {
+        let (dir, name) = (&directories[file.directory], file.name.as_c());
+        let original = number / usize::try_from(NAMES).unwrap_or(usize::MAX);
+        match room.parameters.made {
+            Made::Files => {
+                tally.bytes.0 += file.size;
+                let mut made = engine.create(dir, name, MODE)?;
+                let mut left = usize::try_from(file.size).unwrap_or(usize::MAX);
+                while left > 0 {
+                    let stretch = room.source.take(left);
+                    engine.write(&mut made, stretch)?;
+                    left -= stretch.len();
+                }
+                engine.close(made)?;
+            }
+            Made::HardLinks => engine.link((&base, &room.places.originals[original]), dir, name)?,
+            Made::Symlinks => engine.symlink(&room.targets[original], dir, name)?,
+        }
+        tally.files += 1;
+        room.timeline.follow(&tally);
+        if place.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+    }
+    let returned = clock::now() - began;
+    engine.make_all_durable(&base)?;
+    let pass = Pass::durable(began, returned, tally).of_files();
+    close_all(engine, base, directories);
+    Ok(pass)
+}
+
+/// Looks at all files, and reads those that hold something.
+pub(super) fn stat<E: Calls>(
+    engine: &mut E,
+    place: &Place<'_>,
+    room: &mut Files,
+) -> Result<Pass, LoadError> {
+    let (base, mut directories) = open_all(engine, place, room)?;
+    let mut tally = Tally::default();
+    let (buffer, timeline) = (&mut room.buffer, &mut room.timeline);
+    let began = timeline.begin();
+    timeline.resume();
+    match room.parameters.order {
+        Order::Sequential => {
+            for dir in &mut directories {
+                room.listing.begin(true);
+                while engine.list(dir, &mut room.listing)? {
+                    while let Some(entry) = room.listing.take() {
+                        look(engine, dir, entry.name, buffer, &mut tally)?;
+                        timeline.follow(&tally);
+                        if place.stop.requested() {
+                            return Err(LoadError::Stopped);
+                        }
+                    }
+                }
+            }
+        }
+        Order::Random => {
+            for number in &room.shuffled {
+                let file = &room.all[*number];
+                let dir = &directories[file.directory];
+                look(engine, dir, file.name.as_c(), buffer, &mut tally)?;
+                timeline.follow(&tally);
+                if place.stop.requested() {
+                    return Err(LoadError::Stopped);
+                }
+            }
+        }
+    }
+    let pass = Pass::done(began, tally).of_files();
+    close_all(engine, base, directories);
+    Ok(pass)
+}
+
+fn look<E: Calls>(
+    engine: &mut E,
+    dir: &E::Dir,
+    name: &CStr,
+    buffer: &mut [u8],
+    tally: &mut Tally,
+) -> Result<(), LoadError> {
+    let meta = engine.stat(&Target::Entry(dir, name))?;
+    tally.files += 1;
+    if meta.kind != Kind::File || meta.size == 0 {
+        return Ok(());
+    }
+    let mut file = engine.open(dir, name)?;
+    let mut left = meta.size;
+    while left > 0 {
+        let bytes = engine.read(&mut file, buffer)? as u64;
+        if bytes == 0 {
+            break;
+        }
+        left = left.saturating_sub(bytes);
+        tally.bytes.0 += bytes;
+    }
+    engine.close(file)
+}
+
+/// Deletes all files, and the directories they lay in.
+pub(super) fn delete<E: Calls>(
+    engine: &mut E,
+    place: &Place<'_>,
+    room: &mut Files,
+) -> Result<Pass, LoadError> {
+    let (base, directories) = open_all(engine, place, room)?;
+    let mut tally = Tally::default();
+    let began = room.timeline.begin();
+    room.timeline.resume();
+    match room.parameters.order {
+        Order::Sequential => {
+            let (listing, timeline) = (&mut room.listing, &mut room.timeline);
+            for (mut dir, name) in directories.into_iter().zip(&room.places.directories) {
+                loop {
+                    let removed = empty(engine, place, &mut dir, listing, timeline)?;
+                    tally.files += removed;
+                    // Closed first: an open directory that is removed becomes an orphan.
+                    engine.close_dir(dir);
+                    if engine.remove_dir(&base, name)? {
+                        break;
+                    }
+                    if removed == 0 {
+                        return Err(not_empty(name));
+                    }
+                    // Some file systems pass over entries while others are being removed.
+                    dir = engine.open_dir(&base, name)?;
+                }
+                tally.directories += 1;
+            }
+        }
+        Order::Random => {
+            for number in &room.shuffled {
+                let file = &room.all[*number];
+                engine.unlink(&directories[file.directory], file.name.as_c())?;
+                tally.files += 1;
+                room.timeline.follow(&tally);
+                if place.stop.requested() {
+                    return Err(LoadError::Stopped);
+                }
+            }
+            for dir in directories {
+                engine.close_dir(dir);
+            }
+            for name in &room.places.directories {
+                if !engine.remove_dir(&base, name)? {
+                    return Err(not_empty(name));
+                }
+                tally.directories += 1;
+            }
+        }
+    }
+    let returned = clock::now() - began;
+    engine.make_all_durable(&base)?;
+    let pass = Pass::durable(began, returned, tally).of_files();
+    engine.close_dir(base);
+    Ok(pass)
+}
+
+/// Removes what is listed in a directory; how much that was.
+fn empty<E: Calls>(
+    engine: &mut E,
+    place: &Place<'_>,
+    dir: &mut E::Dir,
+    listing: &mut Listing,
+    timeline: &mut TimelineRecorder,
+) -> Result<u64, LoadError> {
+    let mut removed = 0;
+    listing.begin(true);
+    while engine.list(dir, listing)? {
+        while let Some(entry) = listing.take() {
+            engine.unlink(dir, entry.name)?;
+            removed += 1;
+            timeline.next(0);
+            if place.stop.requested() {
+                return Err(LoadError::Stopped);
+            }
+        }
+    }
+    Ok(removed)
+}
+
+fn not_empty(name: &CStr) -> LoadError {
+    let source = io::Error::from_raw_os_error(libc::ENOTEMPTY);
+    LoadError::io("rmdir", name.to_string_lossy().into_owned(), source)
+}

@@ -1,0 +1,138 @@
+//! The phases as kinds of phases: names, titles, and what each takes. No value is read here.
+
+use super::Phase;
+use crate::phases::PhaseKind;
+use fsdyno_model::{Form, Given, Parameter};
+
+/// The kinds, in the order of a whole run.
+pub static KINDS: [PhaseKind; 9] = [
+    kind(Phase::CharWrite, "makes a file byte by byte"),
+    kind(Phase::Write, "makes a file chunk by chunk"),
+    kind(Phase::Rewrite, "reads, changes and rewrites a file"),
+    kind(Phase::CharRead, "reads from a file byte by byte"),
+    kind(Phase::Read, "reads a file chunk by chunk"),
+    kind(Phase::Seeks, "reads chunks all over a file, by workers"),
+    kind(Phase::Create, "makes many files, or links"),
+    kind(Phase::Stat, "looks at many files, and reads them"),
+    kind(Phase::Delete, "deletes many files"),
+];
+
+const fn kind(phase: Phase, title: &'static str) -> PhaseKind {
+    PhaseKind {
+        writes: !matches!(phase, Phase::CharRead | Phase::Read | Phase::Stat),
+        ..PhaseKind::standalone(phase.name(), title, takes(phase))
+    }
+}
+
+/// What a phase takes.
+const fn takes(phase: Phase) -> &'static [Parameter] {
+    match phase {
+        Phase::Create | Phase::Stat | Phase::Delete => FILES,
+        _ => DATA,
+    }
+}
+
+const CHUNK: Parameter = Parameter {
+    name: "chunk",
+    about: "bytes of one call",
+    form: Form::Number(1, 1 << 20),
+    given: Given::Fixed("8192"),
+};
+const FILL: Parameter = Parameter {
+    name: "data",
+    about: "random, or like-original: zeros but for a byte a chunk",
+    form: Form::OneOf(&["random", "like-original"]),
+    given: Given::Fixed("random"),
+};
+const PERCENT: Parameter = Parameter {
+    name: "compressible-to",
+    about: "percent that a compressor leaves of random data",
+    form: Form::Number(1, 100),
+    given: Given::Fixed("100"),
+};
+
+const DATA: &[Parameter] = &[
+    Parameter {
+        name: "size",
+        about: "the size of the file",
+        form: Form::Size,
+        given: Given::Scaled(1 << 30, 1 << 20),
+    },
+    Parameter {
+        name: "chars",
+        about: "bytes that are moved one by one",
+        form: Form::Size,
+        given: Given::Scaled(4 << 20, 1 << 16),
+    },
+    Parameter {
+        name: "seeks",
+        about: "seeks of all workers together",
+        form: Form::Number(1, 1 << 30),
+        given: Given::Fixed("8192"),
+    },
+    Parameter {
+        name: "seekers",
+        about: "workers that seek at the same time",
+        form: Form::Number(1, 256),
+        given: Given::Fixed("5"),
+    },
+    CHUNK,
+    FILL,
+    PERCENT,
+];
+
+const FILES: &[Parameter] = &[
+    Parameter {
+        name: "files",
+        about: "how many",
+        form: Form::Number(1, 1 << 24),
+        given: Given::Scaled(16 * 1024, 1),
+    },
+    Parameter {
+        name: "min",
+        about: "bytes of the smallest",
+        form: Form::Number(0, 1 << 30),
+        given: Given::Fixed("0"),
+    },
+    Parameter {
+        name: "max",
+        about: "bytes of the largest",
+        form: Form::Number(0, 1 << 30),
+        given: Given::Fixed("0"),
+    },
+    Parameter {
+        name: "directories",
+        about: "how many directories they lie in",
+        form: Form::Number(1, 10_000),
+        given: Given::Fixed("1"),
+    },
+    Parameter {
+        name: "made",
+        about: "files, hard-links or symlinks",
+        form: Form::OneOf(&["files", "hard-links", "symlinks"]),
+        given: Given::Fixed("files"),
+    },
+    Parameter {
+        name: "order",
+        about: "sequential or random: of names, and of looks and deletions",
+        form: Form::OneOf(&["sequential", "random"]),
+        given: Given::Fixed("sequential"),
+    },
+    CHUNK,
+    FILL,
+    PERCENT,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_is_a_kind_that_takes_something() {
+        for (phase, kind) in Phase::ALL.into_iter().zip(&KINDS) {
+            assert_eq!(kind.name, phase.name());
+            assert!(kind.parameters.len() > 5);
+        }
+        assert!(crate::phases::untar::KIND.parameters.is_empty());
+    }
+}

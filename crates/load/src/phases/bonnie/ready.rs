@@ -1,0 +1,86 @@
+//! What a phase of bonnie finds when it begins, made untimed: a phase that stands alone, or behind
+//! phases with other parameters, gets what the ones before it would have left.
+
+use super::data::{self, Data, FILE};
+use super::files::{self, Files, Places};
+use super::parameters::{DataParameters, FileParameters};
+use super::{HOME, Phase, Place};
+use crate::engines::sync::SystemCalls;
+use crate::error::LoadError;
+use crate::phases::ready::{below, told, unless_absent};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn home(place: &Place<'_>) -> Result<PathBuf, LoadError> {
+    let home = below(place.root, HOME);
+    told("mkdir", &home, fs::create_dir_all(&home))?;
+    Ok(home)
+}
+
+/// No file before it is made; else one of the right size.
+pub(super) fn data(
+    phase: Phase,
+    parameters: DataParameters,
+    place: &Place<'_>,
+) -> Result<(), LoadError> {
+    let file = below(&home(place)?, FILE);
+    let size = fs::metadata(&file).ok().map(|meta| meta.len());
+    let stands = match phase {
+        Phase::CharWrite | Phase::Write => false,
+        Phase::CharRead => size >= Some(parameters.chars.min(parameters.size)),
+        _ => size == Some(parameters.size),
+    };
+    if stands {
+        return Ok(());
+    }
+    told("unlink", &file, unless_absent(fs::remove_file(&file)))?;
+    if !matches!(phase, Phase::CharWrite | Phase::Write) {
+        let mut room = Data::new(parameters, 1, 0);
+        data::write(&mut SystemCalls::default(), place, &mut room)?;
+    }
+    Ok(())
+}
+
+/// Empty directories before files are made; else all the files.
+pub(super) fn files(
+    phase: Phase,
+    parameters: FileParameters,
+    place: &Place<'_>,
+) -> Result<(), LoadError> {
+    let home = home(place)?;
+    // The large file has had its phases, as in the original.
+    let large = below(&home, FILE);
+    told("unlink", &large, unless_absent(fs::remove_file(&large)))?;
+    let places = Places::of(&parameters);
+    let base = below(&home, &places.base);
+    if phase != Phase::Create && count(&base, &places) == parameters.files {
+        return Ok(());
+    }
+    told("unlink", &base, unless_absent(fs::remove_dir_all(&base)))?;
+    told("mkdir", &base, fs::create_dir(&base))?;
+    for name in &places.directories {
+        let path = below(&base, name);
+        told("mkdir", &path, fs::create_dir(&path))?;
+    }
+    let size = usize::try_from(parameters.least).unwrap_or(0);
+    for name in &places.originals {
+        let path = below(&base, name);
+        told("write", &path, fs::write(&path, vec![0; size]))?;
+    }
+    if phase != Phase::Create {
+        files::create(
+            &mut SystemCalls::default(),
+            place,
+            &mut Files::new(parameters),
+        )?;
+    }
+    Ok(())
+}
+
+/// How many files stand in the directories.
+fn count(base: &Path, places: &Places) -> u64 {
+    let directories = places.directories.iter();
+    let entries =
+        directories.map(|name| fs::read_dir(below(base, name)).map_or(0, Iterator::count));
+    entries.sum::<usize>() as u64
+}

@@ -1,0 +1,99 @@
+//! The bytes that are written, laid out before any clock starts.
+
+use super::parameters::Fill;
+use crate::phases::buffer::Buffer;
+use fsdyno_datasets::content::{BUFFER, Content, Stream};
+use fsdyno_datasets::seed::Seed;
+
+/// Pieces of the pool that data are taken from.
+const PIECES: usize = 4;
+
+/// Where data come from.
+#[derive(Debug)]
+pub(super) struct Source {
+    pool: Buffer,
+    at: usize,
+    like_original: bool,
+    /// The longest stretch that is taken.
+    most: usize,
+}
+
+impl Source {
+    /// A source of stretches of at most so many bytes.
+    pub fn new(fill: Fill, most: usize) -> Self {
+        let pool = match fill {
+            Fill::LikeOriginal => Buffer::filled(0, most),
+            Fill::Percent(percent) => noise(percent, most),
+        };
+        Self {
+            pool,
+            at: 0,
+            like_original: fill == Fill::LikeOriginal,
+            most,
+        }
+    }
+
+    /// The next stretch, no longer than was said: zeros but for a byte that counts on, or data
+    /// that begin elsewhere than those before.
+    #[inline]
+    pub fn take(&mut self, length: usize) -> &[u8] {
+        let length = length.min(self.most);
+        if self.like_original {
+            self.pool[self.at] = self.pool[self.at].wrapping_add(1);
+            self.at = (self.at + 1) % self.pool.len();
+            return &self.pool[..length];
+        }
+        let from = self.at;
+        // A byte further than the stretch: blocks written do not repeat with the pool.
+        self.at = (from + length + 1) % (self.pool.len() - self.most);
+        &self.pool[from..from + length]
+    }
+}
+
+fn noise(percent: u8, most: usize) -> Buffer {
+    let size = PIECES * BUFFER + most;
+    let mut buffer = vec![0; BUFFER];
+    let mut pool = Buffer::filled(0, size);
+    let mut at = 0;
+    let seed = Seed::new(1).part("bonnie");
+    let mut stream = Stream::new(Content::Binary { percent }, seed, size as u64, &mut buffer);
+    while let Some(piece) = stream.next_piece() {
+        pool[at..at + piece.len()].copy_from_slice(piece);
+        at += piece.len();
+    }
+    pool
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn drawn(fill: Fill) -> Vec<u8> {
+        let mut source = Source::new(fill, 8192);
+        let stretches = (0..1024).map(|_| source.take(8192).to_vec());
+        stretches.collect::<Vec<_>>().concat()
+    }
+
+    #[test]
+    fn data_compress_as_they_are_told_to() {
+        for percent in [100, 50, 25] {
+            let data = drawn(Fill::Percent(percent));
+            let packed: usize = data
+                .chunks(128 * 1024)
+                .map(|piece| zstd::encode_all(piece, 3).unwrap().len())
+                .sum();
+            let ratio = packed as f64 / data.len() as f64;
+            assert!((ratio - f64::from(percent) / 100.0).abs() < 0.03, "{ratio}");
+        }
+        let zeros = drawn(Fill::LikeOriginal);
+        assert!(zstd::encode_all(&zeros[..], 3).unwrap().len() < zeros.len() / 50);
+    }
+
+    #[test]
+    fn no_two_blocks_are_alike() {
+        let data = drawn(Fill::Percent(100));
+        let blocks: HashSet<&[u8]> = data.chunks(4096).collect();
+        assert_eq!(blocks.len(), data.len() / 4096);
+    }
+}

@@ -1,0 +1,360 @@
+//! `copy`: copies the newest tree into a new one beside it, as `cp -a` does: modes, owners, times,
+//! extended attributes, hard links, holes and special files are kept.
+
+use super::attributes::{Creation, Keeper};
+use super::data::Mover;
+use super::parallel_walk::{Hand, Shared, walk_together};
+use super::walk::{Above, Left, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use crate::engines::meta::{Kind, Meta};
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use fsdyno_model::plan::CopyMethod;
+use fsdyno_model::sample::Tally;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The kind `copy`.
+pub static KIND: PhaseKind = PhaseKind {
+    name: "copy",
+    title: "copies the newest tree, with everything cp -a keeps",
+    needs: Needs::Tree,
+    parameters: PARAMETERS,
+    writes: true,
+    makes_tree: true,
+    removes_tree: false,
+    reads_data: true,
+    searches: false,
+};
+
+/// What the phase does, by the calls of one engine.
+pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
+    TreePhase {
+        kind: &KIND,
+        run,
+        tool,
+        method: |job| job.method.name().to_owned(),
+    }
+}
+
+fn tool(job: &Job<'_>) -> ToolRun {
+    let run = match job.method {
+        // Since coreutils 9.0 cp shares or offloads of its own accord, unless told not to.
+        CopyMethod::ReadWrite => {
+            ToolRun::new("cp -a --reflink=never", ["cp", "-a", "--reflink=never"])
+        }
+        CopyMethod::CopyFileRange => {
+            ToolRun::new("cp -a (its own choice of reflink)", ["cp", "-a"])
+        }
+        CopyMethod::Reflink => {
+            ToolRun::new("cp -a --reflink=always", ["cp", "-a", "--reflink=always"])
+        }
+    };
+    run.arg("--").arg(job.source_path()).arg(job.target_path())
+}
+
+/// Where the first name of a file with several was copied to, and how many are still to come.
+type Links = HashMap<(u64, u64), (CString, u64)>;
+
+struct Copy<'a, E: Calls> {
+    base: &'a E::Dir,
+    target: &'a CStr,
+    keeper: &'a mut Keeper,
+    mover: Mover<'a>,
+    /// Shared by all workers: held while a first name is made, so that whoever meets the second finds it.
+    links: &'a Mutex<Links>,
+    /// The directory being filled, as a path below the ground: from `begins` on, for below lies where a
+    /// worker was that took another directory over.
+    path: Vec<u8>,
+    begins: usize,
+    /// Whether the keeper has seen a directory of ours.
+    observed: bool,
+    symlink: &'a mut [u8],
+    tally: Tally,
+}
+
+/// A directory being filled.
+struct Level<D> {
+    to: D,
+    meta: Meta,
+    attributes: usize,
+    creation: Creation,
+    /// Where the path above it begins and ends.
+    above: (usize, usize),
+}
+
+fn run<E: Calls + Send>(
+    engine: &mut E,
+    job: &Job<'_>,
+    rooms: &mut [Scratch],
+) -> Result<Tally, LoadError> {
+    let base = engine.open_ground(job.root)?;
+    let links = Mutex::default();
+    let hands = rooms.iter_mut().map(
+        |Scratch {
+             data,
+             symlink,
+             trail,
+             keeper,
+             timeline,
+             ..
+         }| {
+            let visitor = Copy::<E> {
+                base: &base,
+                target: &job.target,
+                keeper,
+                mover: Mover {
+                    method: job.method,
+                    buffer: data,
+                    stop: job.stop,
+                },
+                links: &links,
+                path: Vec::with_capacity(libc::PATH_MAX as usize),
+                begins: 0,
+                observed: false,
+                symlink,
+                tally: Tally::default(),
+            };
+            Hand {
+                visitor,
+                trail,
+                timeline,
+            }
+        },
+    );
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_together(engine, &base, &job.source, job.stop, &mut hands)?;
+    let done = summed(calls + 1, hands.iter().map(|hand| hand.visitor.tally));
+    drop(hands);
+    engine.close_dir(base);
+    Ok(done)
+}
+
+impl<'a, E: Calls> Copy<'a, E> {
+    fn file(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        to_dir: &E::Dir,
+        name: &CStr,
+    ) -> Result<(), LoadError> {
+        let mut from = engine.open(dir, name)?;
+        let meta = engine.stat(&Target::File(&from))?;
+        let mut first = None;
+        if meta.links > 1 {
+            first = self.first_name(engine, &meta, to_dir, name)?;
+            if first.is_none() {
+                return engine.close(from);
+            }
+        }
+        let source = Target::File(&from);
+        let attributes = self.keeper.list(engine, &source, &meta)?;
+        let creation = self.keeper.creation(&meta, attributes);
+        let mut to = engine.create(to_dir, name, creation.mode)?;
+        if let Some(links) = first {
+            self.made(links, &meta, name);
+        }
+        self.mover.copy(engine, &mut from, &mut to, &meta)?;
+        let (source, made) = (Target::File(&from), Target::File(&to));
+        let source = Some((&source, attributes));
+        self.keeper.finish(engine, source, &made, &meta, creation)?;
+        engine.close(to)?;
+        engine.close(from)?;
+        self.tally.bytes.0 += meta.size;
+        Ok(())
+    }
+
+    /// Gives the copy made of this file's first name another one. At the first, the names are given
+    /// instead, held until that is made.
+    #[cold]
+    fn first_name(
+        &mut self,
+        engine: &mut E,
+        meta: &Meta,
+        to_dir: &E::Dir,
+        name: &CStr,
+    ) -> Result<Option<MutexGuard<'a, Links>>, LoadError> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (meta.dev, meta.ino);
+        let Some((first, left)) = links.get_mut(&key) else {
+            return Ok(Some(links));
+        };
+        engine.link((self.base, first), to_dir, name)?;
+        *left -= 1;
+        if *left == 0 {
+            links.remove(&key);
+        }
+        Ok(None)
+    }
+
+    /// The path is again what it was before a directory was come to.
+    fn goes_back(&mut self, level: &Level<E::Dir>) {
+        let (begins, ends) = level.above;
+        self.begins = begins;
+        self.path.truncate(ends);
+    }
+
+    /// A first name was made: the others may be given.
+    #[cold]
+    fn made(&self, mut links: MutexGuard<'_, Links>, meta: &Meta, name: &CStr) {
+        let mut path = self.path[self.begins..].to_vec();
+        path.push(b'/');
+        path.extend_from_slice(name.to_bytes());
+        // Neither part holds a zero byte.
+        let path = CString::new(path).unwrap_or_default();
+        links.insert((meta.dev, meta.ino), (path, meta.links - 1));
+    }
+
+    /// Links and special files: there is nothing in them to be read.
+    #[cold]
+    fn odd(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        to_dir: &E::Dir,
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError> {
+        let meta = engine.stat(&Target::Entry(dir, name))?;
+        let mut first = None;
+        if meta.links > 1 {
+            first = self.first_name(engine, &meta, to_dir, name)?;
+            if first.is_none() {
+                return Ok(());
+            }
+        }
+        let creation = self.keeper.creation(&meta, 0);
+        if kind == Kind::Symlink {
+            let space = self.symlink.len() - 1;
+            let bytes = engine.read_link(dir, name, &mut self.symlink[..space])?;
+            self.symlink[bytes] = 0;
+            let points_to = CStr::from_bytes_until_nul(&self.symlink[..=bytes]).unwrap_or_default();
+            engine.symlink(points_to, to_dir, name)?;
+        } else {
+            engine.make_node(to_dir, name, kind, creation.mode, meta.rdev)?;
+        }
+        if let Some(links) = first {
+            self.made(links, &meta, name);
+        }
+        let made = Target::Entry(to_dir, name);
+        self.keeper.finish(engine, None, &made, &meta, creation)
+    }
+}
+
+impl<E: Calls> Visitor<E> for Copy<'_, E> {
+    type Level = Level<E::Dir>;
+
+    fn enter(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        above: Above<'_, E::Dir, Self::Level>,
+        name: &CStr,
+    ) -> Result<Self::Level, LoadError> {
+        let source = Target::Directory(dir);
+        let meta = engine.stat(&source)?;
+        let attributes = self.keeper.list(engine, &source, &meta)?;
+        let creation = self.keeper.creation(&meta, attributes);
+        let root = above.level.is_none();
+        let (parent, name) = match &above.level {
+            Some(level) => (&level.to, name),
+            None => (self.base, self.target),
+        };
+        engine.make_dir(parent, name, creation.mode)?;
+        let to = engine.open_dir(parent, name)?;
+        if root {
+            self.keeper.observe(engine, &to)?;
+            self.observed = true;
+        }
+        let above = (self.begins, self.path.len());
+        if !root {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(name.to_bytes());
+        Ok(Level {
+            to,
+            meta,
+            attributes,
+            creation: self.keeper.creation(&meta, attributes),
+            above,
+        })
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        level: &mut Self::Level,
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError> {
+        self.tally.files += 1;
+        if kind == Kind::File {
+            self.file(engine, dir, &level.to, name)
+        } else {
+            self.odd(engine, dir, &level.to, name, kind)
+        }
+    }
+
+    fn leave(
+        &mut self,
+        engine: &mut E,
+        dir: E::Dir,
+        level: Self::Level,
+        _above: Above<'_, E::Dir, Self::Level>,
+        _name: &CStr,
+    ) -> Left<E::Dir, Self::Level> {
+        let (source, made) = (Target::Directory(&dir), Target::Directory(&level.to));
+        let listed = match level.attributes {
+            0 => 0,
+            // Others were listed since: once more.
+            _ => self.keeper.list(engine, &source, &level.meta)?,
+        };
+        let source = Some((&source, listed));
+        self.keeper
+            .finish(engine, source, &made, &level.meta, level.creation)?;
+        self.goes_back(&level);
+        self.tally.directories += 1;
+        engine.close_dir(level.to);
+        engine.close_dir(dir);
+        Ok(None)
+    }
+}
+
+impl<E: Calls> Shared<E> for Copy<'_, E> {
+    fn reach(&mut self, engine: &mut E, path: &[Box<CStr>]) -> Result<Self::Level, LoadError> {
+        let above = (self.begins, self.path.len());
+        self.begins = self.path.len();
+        self.path.extend_from_slice(self.target.to_bytes());
+        let mut to = engine.open_dir(self.base, self.target)?;
+        if !self.observed {
+            self.keeper.observe(engine, &to)?;
+            self.observed = true;
+        }
+        for name in path {
+            self.path.push(b'/');
+            self.path.extend_from_slice(name.to_bytes());
+            let below = engine.open_dir(&to, name)?;
+            engine.close_dir(std::mem::replace(&mut to, below));
+        }
+        // What it shall become at its end is the affair of whoever entered it.
+        let meta = engine.stat(&Target::Directory(&to))?;
+        Ok(Level {
+            to,
+            meta,
+            attributes: 0,
+            creation: self.keeper.creation(&meta, 0),
+            above,
+        })
+    }
+
+    fn release(&mut self, engine: &mut E, level: Self::Level) {
+        self.goes_back(&level);
+        engine.close_dir(level.to);
+    }
+}

@@ -1,0 +1,80 @@
+//! Moving the data of one file into another, by the method asked for; holes stay holes.
+
+use crate::engines::Calls;
+use crate::engines::meta::Meta;
+use crate::error::LoadError;
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::plan::CopyMethod;
+
+/// The size of a buffer for data: large enough for one call a small file, small enough for the
+/// second-level cache.
+pub const BUFFER: usize = 128 * 1024;
+
+/// How data is moved.
+#[derive(Debug)]
+pub struct Mover<'a> {
+    pub method: CopyMethod,
+    pub buffer: &'a mut [u8],
+    pub stop: &'a CancelToken,
+}
+
+impl Mover<'_> {
+    /// Gives `to` the data of `from`. Both stand at their beginnings.
+    #[inline]
+    pub fn copy<E: Calls>(
+        &mut self,
+        engine: &mut E,
+        from: &mut E::File,
+        to: &mut E::File,
+        meta: &Meta,
+    ) -> Result<(), LoadError> {
+        if meta.size == 0 {
+            return Ok(());
+        }
+        if self.method == CopyMethod::Reflink {
+            return engine.share(from, to);
+        }
+        if !meta.sparse() {
+            return self.stretch(engine, from, to, meta.size);
+        }
+        let mut offset = 0;
+        while let Some((start, end)) = engine.data_after(from, offset, meta.size)? {
+            engine.seek(to, start)?;
+            self.stretch(engine, from, to, end - start)?;
+            offset = end;
+        }
+        engine.set_size(to, meta.size)
+    }
+
+    /// Moves `length` bytes from where both files stand; fewer where the source ends.
+    #[inline]
+    fn stretch<E: Calls>(
+        &mut self,
+        engine: &mut E,
+        from: &mut E::File,
+        to: &mut E::File,
+        length: u64,
+    ) -> Result<(), LoadError> {
+        /// So that a wish to stop is heard within one call on a slow disk.
+        const RANGE: u64 = 64 << 20;
+        let mut left = length;
+        while left > 0 {
+            if self.stop.requested() {
+                return Err(LoadError::Stopped);
+            }
+            let moved = if self.method == CopyMethod::CopyFileRange {
+                engine.copy_range(from, to, left.min(RANGE))?
+            } else {
+                let most = usize::try_from(left).map_or(BUFFER, |left| left.min(BUFFER));
+                let bytes = engine.read(from, &mut self.buffer[..most])?;
+                engine.write(to, &self.buffer[..bytes])?;
+                bytes as u64
+            };
+            if moved == 0 {
+                break;
+            }
+            left -= moved;
+        }
+        Ok(())
+    }
+}

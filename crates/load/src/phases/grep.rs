@@ -1,0 +1,251 @@
+//! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
+//! lines `grep -r` would print: of a file with zero bytes in it, one line that says it matches.
+
+use super::parallel_walk::{Hand, Shared, walk_ground_together};
+use super::walk::{Above, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use crate::engines::Calls;
+use crate::engines::meta::Kind;
+use crate::error::LoadError;
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::sample::Tally;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use std::ffi::CStr;
+use std::io;
+
+/// What is searched for where nothing is said: the word that stands in one of eight generated
+/// text files ([`fsdyno_datasets::text::KNOWN_WORD`]). It means the same to POSIX extended
+/// expressions and to ours.
+pub const DEFAULT_PATTERN: &str = "[Ll]ibtool";
+
+/// A line that is longer is searched in parts of this size.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// The kind `grep`.
+pub static KIND: PhaseKind = PhaseKind {
+    name: "grep",
+    title: "searches every file of the newest tree for a regular expression",
+    needs: Needs::Tree,
+    parameters: PARAMETERS,
+    writes: false,
+    makes_tree: false,
+    removes_tree: false,
+    reads_data: true,
+    searches: true,
+};
+
+/// What the phase does, by the calls of one engine.
+pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
+    TreePhase {
+        kind: &KIND,
+        run,
+        tool,
+        method: |_| "openat, read; grep-regex".to_owned(),
+    }
+}
+
+fn tool(job: &Job<'_>) -> ToolRun {
+    // Its output goes to us, who count lines: to /dev/null it would stop at the first match of a
+    // file. Without names a newline in a name makes no line.
+    let mut run = ToolRun::new("grep -rhE", ["grep", "-rhE", "-e"])
+        .arg(job.pattern.unwrap_or(DEFAULT_PATTERN))
+        .arg("--")
+        .arg(job.source_path());
+    run.counts_lines = true;
+    // Status 1: nothing was found.
+    run.highest_status = 1;
+    run
+}
+
+/// A regular expression, ready to be searched for.
+#[derive(Debug)]
+pub(crate) struct Search {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    buffer: Vec<u8>,
+}
+
+impl Search {
+    /// Makes everything ready.
+    pub fn new(pattern: Option<&str>, buffer: Box<[u8]>) -> Result<Self, LoadError> {
+        let pattern = pattern.unwrap_or(DEFAULT_PATTERN);
+        let matcher = RegexMatcherBuilder::new()
+            // Bytes, as grep in the C locale takes them.
+            .unicode(false)
+            .line_terminator(Some(b'\n'))
+            .build(pattern)
+            .map_err(|error| LoadError::Pattern {
+                pattern: pattern.to_owned(),
+                reason: error.to_string(),
+            })?;
+        let searcher = SearcherBuilder::new()
+            .line_number(false)
+            .bom_sniffing(false)
+            .binary_detection(BinaryDetection::none())
+            .build();
+        Ok(Self {
+            matcher,
+            searcher,
+            buffer: buffer.into_vec(),
+        })
+    }
+}
+
+/// Counts lines that match.
+struct Count {
+    lines: u64,
+    /// Whether one is enough.
+    one: bool,
+}
+
+impl Sink for Count {
+    type Error = io::Error;
+
+    #[inline]
+    fn matched(&mut self, _searcher: &Searcher, _line: &SinkMatch<'_>) -> io::Result<bool> {
+        self.lines += 1;
+        Ok(!self.one)
+    }
+}
+
+struct GrepAll<'a> {
+    search: &'a mut Search,
+    stop: &'a CancelToken,
+    tally: Tally,
+}
+
+fn run<E: Calls + Send>(
+    engine: &mut E,
+    job: &Job<'_>,
+    rooms: &mut [Scratch],
+) -> Result<Tally, LoadError> {
+    // Laid out by `Scratch::for_job` for this kind.
+    let hands = rooms.iter_mut().filter_map(
+        |Scratch {
+             search,
+             trail,
+             timeline,
+             ..
+         }| {
+            let visitor = GrepAll {
+                search: search.as_mut()?,
+                stop: job.stop,
+                tally: Tally::default(),
+            };
+            Some(Hand {
+                visitor,
+                trail,
+                timeline,
+            })
+        },
+    );
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_ground_together(engine, job, &mut hands)?;
+    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
+}
+
+impl GrepAll<'_> {
+    fn file<E: Calls>(&mut self, engine: &mut E, file: &mut E::File) -> Result<(), LoadError> {
+        let Search {
+            matcher,
+            searcher,
+            buffer,
+        } = &mut *self.search;
+        let mut count = Count {
+            lines: 0,
+            one: false,
+        };
+        let mut kept = 0;
+        loop {
+            let bytes = engine.read(file, &mut buffer[kept..])?;
+            self.tally.bytes.0 += bytes as u64;
+            let have = kept + bytes;
+            let fresh = &mut buffer[kept..have];
+            if count.one || memchr::memchr(0, fresh).is_some() {
+                // A binary file: its zero bytes end lines, and one match says all (grep(1)).
+                count.one = true;
+                zap(fresh);
+            }
+            // A regular file gives fewer bytes than asked for only at its end (read(2)).
+            let last = have < buffer.len();
+            let whole = if last {
+                have
+            } else {
+                memchr::memrchr(b'\n', &buffer[..have]).map_or(0, |at| at + 1)
+            };
+            if whole == 0 && !last && buffer.len() < LONGEST_LINE {
+                kept = have;
+                buffer.resize(2 * have, 0);
+                continue;
+            }
+            let whole = if whole == 0 { have } else { whole };
+            let before = count.lines;
+            searcher
+                .search_slice(&*matcher, &buffer[..whole], &mut count)
+                .map_err(|source| LoadError::io("search", "(a file)", source))?;
+            if last || (count.one && count.lines > before) {
+                break;
+            }
+            if self.stop.requested() {
+                return Err(LoadError::Stopped);
+            }
+            buffer.copy_within(whole..have, 0);
+            kept = have - whole;
+        }
+        self.tally.matches += count.lines;
+        Ok(())
+    }
+}
+
+/// Turns zero bytes into ends of lines.
+#[cold]
+fn zap(bytes: &mut [u8]) {
+    for byte in bytes {
+        if *byte == 0 {
+            *byte = b'\n';
+        }
+    }
+}
+
+impl<E: Calls> Visitor<E> for GrepAll<'_> {
+    type Level = ();
+
+    fn enter(
+        &mut self,
+        _engine: &mut E,
+        _dir: &E::Dir,
+        _above: Above<'_, E::Dir, ()>,
+        _name: &CStr,
+    ) -> Result<(), LoadError> {
+        self.tally.directories += 1;
+        Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        _level: &mut (),
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError> {
+        self.tally.files += 1;
+        if kind != Kind::File {
+            return Ok(());
+        }
+        let mut file = engine.open(dir, name)?;
+        self.file(engine, &mut file)?;
+        engine.close(file)
+    }
+}
+
+impl<E: Calls> Shared<E> for GrepAll<'_> {
+    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
+        Ok(())
+    }
+}

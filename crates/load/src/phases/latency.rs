@@ -1,0 +1,221 @@
+//! How long every operation took: one reading of the clock an operation, into a histogram that was
+//! laid out before. What an operation is, the phase says.
+
+use crate::clock;
+use fsdyno_model::sample::{Better, Figure};
+use fsdyno_model::timeline::LatencyDistribution;
+use hdrhistogram::Histogram;
+
+/// The longest that is told apart, nanoseconds: an hour.
+const LONGEST: u64 = 3_600_000_000_000;
+/// Decimal digits that are told apart.
+const DIGITS: u8 = 3;
+
+/// The shares that are told, with what they are called.
+const SHARES: [(f64, &str); 4] = [
+    (0.5, "latency p50"),
+    (0.9, "latency p90"),
+    (0.99, "latency p99"),
+    (0.999, "latency p99.9"),
+];
+/// What the slowest is called.
+pub(crate) const SLOWEST: &str = "latency max";
+
+/// Latencies as numbers, which one process can tell another.
+pub(crate) type Parts = (u64, u64, u64, Vec<(u64, u64)>);
+
+/// The latencies of one worker.
+#[derive(Debug)]
+pub(crate) struct Latencies {
+    histogram: Histogram<u64>,
+    /// The quickest and the slowest, which the histogram would round.
+    quickest: u64,
+    slowest: u64,
+    /// All together.
+    sum: u64,
+    /// When the operation under way began: when the one before ended.
+    began: u64,
+}
+
+impl Latencies {
+    /// None yet.
+    pub fn new() -> Self {
+        Self {
+            histogram: Histogram::new_with_bounds(1, LONGEST, DIGITS)
+                .expect("the bounds are constants, and good ones"),
+            quickest: u64::MAX,
+            slowest: 0,
+            sum: 0,
+            began: 0,
+        }
+    }
+
+    /// The first operation begins now.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.began = clock::now();
+    }
+
+    /// When the operation under way began.
+    pub fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// The operation under way counts from another moment.
+    pub fn began_at(&mut self, moment: u64) {
+        self.began = moment;
+    }
+
+    /// An operation ended now, and the next begins; the moment.
+    #[inline]
+    pub fn next(&mut self) -> u64 {
+        let now = clock::now();
+        let took = now.saturating_sub(self.began);
+        self.began = now;
+        self.add_one(took);
+        now
+    }
+
+    /// An operation took so long.
+    #[inline]
+    pub fn add_one(&mut self, took: u64) {
+        self.quickest = self.quickest.min(took);
+        self.slowest = self.slowest.max(took);
+        self.sum += took;
+        self.histogram.saturating_record(took);
+    }
+
+    /// Adds those of another worker.
+    pub fn add(&mut self, other: &Self) {
+        self.quickest = self.quickest.min(other.quickest);
+        self.slowest = self.slowest.max(other.slowest);
+        self.sum += other.sum;
+        // Both have the same bounds.
+        let _ = self.histogram.add(&other.histogram);
+    }
+
+    /// Everything recorded, as numbers: the quickest, the slowest, the sum, and each class with its
+    /// count.
+    pub fn to_parts(&self) -> Parts {
+        let classes = self.histogram.iter_recorded();
+        let counts = classes.map(|class| (class.value_iterated_to(), class.count_at_value()));
+        (self.quickest, self.slowest, self.sum, counts.collect())
+    }
+
+    /// The latencies of such numbers.
+    pub fn of_parts((quickest, slowest, sum, counts): Parts) -> Self {
+        let mut all = Self {
+            quickest,
+            slowest,
+            sum,
+            ..Self::new()
+        };
+        for (value, count) in counts {
+            all.histogram.saturating_record_n(value, count);
+        }
+        all
+    }
+
+    /// Operations so far.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The figures; none where there was no operation.
+    pub fn figures(&self) -> Vec<Figure> {
+        if self.count() == 0 {
+            return Vec::new();
+        }
+        let told = |name: &str, value: u64| Figure::new(name, value as f64, "ns", Better::Lower);
+        SHARES
+            .iter()
+            .map(|(share, name)| {
+                // The upper end of a class may lie above the slowest.
+                let value = self.histogram.value_at_quantile(*share).min(self.slowest);
+                told(name, value)
+            })
+            .chain([told(SLOWEST, self.slowest)])
+            .collect()
+    }
+
+    /// How they are spread, of operations of that name; none where there was none. The classes of the
+    /// histogram are finer than those told, and lie within them.
+    pub fn distribution(&self, operation: &str) -> Option<LatencyDistribution> {
+        if self.count() == 0 {
+            return None;
+        }
+        let mut buckets: Vec<(u64, u64)> = Vec::new();
+        for class in self.histogram.iter_recorded() {
+            let end = LatencyDistribution::class_end(class.value_iterated_to());
+            match buckets.last_mut() {
+                Some((last, count)) if *last == end => *count += class.count_at_value(),
+                _ => buckets.push((end, class.count_at_value())),
+            }
+        }
+        Some(LatencyDistribution {
+            operation: operation.to_owned(),
+            count: self.count(),
+            sum_ns: self.sum,
+            min_ns: self.quickest,
+            max_ns: self.slowest,
+            buckets,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_what_was_recorded_and_never_above_the_slowest() {
+        let mut latencies = Latencies::new();
+        for took in 1..=1000 {
+            latencies.began = clock::now();
+            latencies.histogram.saturating_record(took * 1000);
+        }
+        latencies.slowest = 1_000_000;
+        let values: Vec<f64> = latencies.figures().iter().map(|f| f.value).collect();
+        for (value, share) in values.iter().zip([0.5, 0.9, 0.99, 0.999, 1.0]) {
+            assert!((value / 1e6 - share).abs() < 0.002, "{value} for {share}");
+        }
+        assert!(values.is_sorted() && values[4] <= 1e6);
+    }
+
+    #[test]
+    fn workers_add_up_and_nothing_is_told_of_nothing() {
+        let (mut one, mut two) = (Latencies::new(), Latencies::new());
+        assert!(one.figures().is_empty());
+        two.begin();
+        two.next();
+        one.begin();
+        one.next();
+        one.add(&two);
+        assert_eq!(one.count(), 2);
+        assert!(one.slowest >= two.slowest);
+        assert!(one.quickest <= two.quickest && one.sum >= two.sum);
+    }
+
+    #[test]
+    fn every_operation_is_in_the_class_of_its_time() {
+        let (mut one, mut two) = (Latencies::new(), Latencies::new());
+        assert_eq!(one.distribution("file"), None);
+        let times = |at: u64| 1 + at * at * 37;
+        for at in 0..5000 {
+            if at % 3 == 0 { &mut one } else { &mut two }.add_one(times(at));
+        }
+        one.add(&two);
+        let mut expected = std::collections::BTreeMap::new();
+        for at in 0..5000 {
+            let end = LatencyDistribution::class_end(times(at));
+            *expected.entry(end).or_insert(0_u64) += 1;
+        }
+        let told = one.distribution("file").unwrap();
+        assert_eq!(told.buckets, expected.into_iter().collect::<Vec<_>>());
+        assert_eq!(told.sum_ns, (0..5000).map(times).sum::<u64>());
+        assert_eq!((told.min_ns, told.max_ns), (1, times(4999)));
+        assert_eq!((told.count, told.operation.as_str()), (5000, "file"));
+        let median = told.at(0.5).unwrap() as f64 / times(2499) as f64;
+        assert!((1.0..1.04).contains(&median), "{median}");
+    }
+}

@@ -1,0 +1,161 @@
+//! The phases of engines, one file for each, written once for all engines.
+//!
+//! How a call reaches the kernel is in `engines`; the measured loop is in `measure`.
+
+mod attributes;
+mod barrier;
+pub mod bonnie;
+mod buffer;
+pub mod copy;
+mod data;
+pub mod delete;
+pub mod grep;
+mod latency;
+pub mod mongo;
+pub mod op;
+mod parallel_walk;
+pub mod read;
+mod ready;
+mod required;
+pub mod stat_walk;
+pub(crate) mod timeline;
+pub mod untar;
+mod walk;
+mod worker_process;
+
+pub use required::required;
+
+use crate::clock;
+use crate::engines::Calls;
+use crate::error::LoadError;
+use crate::job::Job;
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::ToolRun;
+use attributes::Keeper;
+use fsdyno_model::Needs;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::warning::Warning;
+use fsdyno_model::{Form, Given, Parameter};
+use timeline::TimelineRecorder;
+use walk::Trail;
+
+/// What one operation is called where it is the work on one file.
+pub(crate) const FILE: &str = "file";
+
+/// What a phase on a tree does, by the calls of one engine.
+pub(crate) struct TreePhase<C> {
+    pub kind: &'static PhaseKind,
+    /// The work, with memory for each worker.
+    pub run: fn(&mut C, &Job<'_>, &mut [Scratch]) -> Result<Tally, LoadError>,
+    /// The program of the system that does the same.
+    pub tool: fn(&Job<'_>) -> ToolRun,
+    /// The system calls of the work, as reports name them.
+    pub method: fn(&Job<'_>) -> String,
+}
+
+/// All phases on a tree or an archive, by the calls of one engine.
+pub(crate) fn on_trees<C: Calls + Send>() -> [TreePhase<C>; 6] {
+    [
+        copy::phase(),
+        delete::phase(),
+        untar::phase(),
+        read::phase(),
+        stat_walk::phase(),
+        grep::phase(),
+    ]
+}
+
+/// The parameters of phases on trees that several workers can do.
+const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "workers",
+    about: "workers at the same time on the same tree (engine sync)",
+    form: Form::Number(1, 256),
+    given: Given::Absent,
+}];
+
+/// Everything one worker of a phase needs room for, laid out before its clock starts.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    pub data: Box<[u8]>,
+    pub symlink: Box<[u8]>,
+    pub search: Option<grep::Search>,
+    pub trail: Trail,
+    pub keeper: Keeper,
+    pub timeline: TimelineRecorder,
+}
+
+impl Scratch {
+    /// Lays out what a job of that kind needs, for each of its workers.
+    pub fn for_job(kind: &PhaseKind, job: &Job<'_>) -> Result<Vec<Self>, LoadError> {
+        (0..job.workers.max(1))
+            .map(|_| Self::for_worker(kind, job))
+            .collect()
+    }
+
+    fn for_worker(kind: &PhaseKind, job: &Job<'_>) -> Result<Self, LoadError> {
+        // Lines of text: what a search finds on the null engine, where nothing fills the buffer.
+        let line = b"the quick brown fox jumps over the lazy dog 0123\n";
+        let mut data = line.repeat(data::BUFFER.div_ceil(line.len()));
+        data.truncate(data::BUFFER);
+        let data = data.into_boxed_slice();
+        let search = if kind.searches {
+            Some(grep::Search::new(job.pattern, data.clone())?)
+        } else {
+            None
+        };
+        Ok(Self {
+            data,
+            search,
+            symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
+            trail: Trail::default(),
+            keeper: Keeper::default(),
+            timeline: TimelineRecorder::new(),
+        })
+    }
+
+    /// The clock of a job was started: its files are followed from now on, if any are.
+    pub fn begin(all: &mut [Self], job: &Job<'_>) {
+        if job.each_file {
+            let now = clock::now();
+            for one in all {
+                one.timeline.begin_at(now);
+            }
+        }
+    }
+
+    /// The course of all workers together.
+    pub fn timeline(all: &[Self]) -> TimelineRecorder {
+        TimelineRecorder::joined(all.iter().map(|one| &one.timeline))
+    }
+
+    /// Doubts that came up during the phase, of all workers.
+    pub fn warnings(all: &[Self]) -> Vec<Warning> {
+        Keeper::warnings(all.iter().map(|scratch| &scratch.keeper))
+    }
+}
+
+/// A tally with the calls of its engine.
+fn tally<E: Calls>(engine: &E, tally: Tally) -> Tally {
+    Tally {
+        calls: engine.calls(),
+        ..tally
+    }
+}
+
+/// What all workers did together, with the calls of all their engines.
+fn summed(calls: u64, tallies: impl Iterator<Item = Tally>) -> Tally {
+    let mut sum = Tally::default();
+    tallies.for_each(|tally| sum.add(&tally));
+    Tally { calls, ..sum }
+}
+
+/// Gives this thread a table of descriptors of its own: threads that share one get into each
+/// other's way, as the processes of the original did not.
+fn own_descriptors() -> Result<(), LoadError> {
+    // SAFETY: the table is copied; no descriptor that somebody else holds is closed by it.
+    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(LoadError::io("unshare", "(descriptors)", error));
+    }
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! What is done to every regular file of a worker's tree: a symbolic link beside it, another name,
+//! more data, other data.
+
+use super::workers::{CHUNK, Worker};
+use crate::engines::meta::Kind;
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use crate::phases::walk::{Above, Visitor, walk, walk_ground};
+use crate::phases::{delete, read};
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// The ends of the names that links and renamed files get.
+const LINK: &[u8] = b".lnk";
+const RENAMED: &[u8] = b".r";
+
+/// How one file is changed.
+type Change<E> = fn(&mut E, &<E as Calls>::Dir, &CStr, &mut Changing<'_>) -> Result<(), LoadError>;
+
+/// What a change has at hand.
+pub(super) struct Changing<'a> {
+    /// The path of the directory walked, and room for the name behind it.
+    path: Vec<u8>,
+    name: Vec<u8>,
+    buffer: &'a mut [u8],
+    content: &'a [u8],
+    tally: Tally,
+}
+
+struct Changes<'a, E: Calls> {
+    change: Change<E>,
+    at_hand: Changing<'a>,
+}
+
+/// Walks the tree of a worker and changes every regular file in it.
+fn each<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+    change: Change<E>,
+) -> Result<Tally, LoadError> {
+    let job = worker.mongo.job;
+    let mut path = Vec::with_capacity(libc::PATH_MAX as usize);
+    path.extend_from_slice(job.root.as_os_str().as_bytes());
+    let mut changes = Changes {
+        change,
+        at_hand: Changing {
+            path,
+            name: Vec::with_capacity(260),
+            buffer: &mut worker.room.data,
+            content: worker.mongo.content,
+            tally: Tally::default(),
+        },
+    };
+    let room = (&mut worker.room.trail, &mut worker.room.timeline);
+    walk_ground(engine, job, &worker.trees[0], room, &mut changes)?;
+    Ok(changes.at_hand.tally)
+}
+
+impl<E: Calls> Visitor<E> for Changes<'_, E> {
+    /// The length of the path of the directory.
+    type Level = usize;
+
+    fn enter(
+        &mut self,
+        _engine: &mut E,
+        _dir: &E::Dir,
+        above: Above<'_, E::Dir, usize>,
+        name: &CStr,
+    ) -> Result<usize, LoadError> {
+        let path = &mut self.at_hand.path;
+        if let Some(above) = above.level {
+            path.truncate(*above);
+        }
+        path.push(b'/');
+        path.extend_from_slice(name.to_bytes());
+        self.at_hand.tally.directories += 1;
+        Ok(self.at_hand.path.len())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.at_hand.tally
+    }
+
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        level: &mut usize,
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError> {
+        if kind != Kind::File {
+            return Ok(());
+        }
+        self.at_hand.path.truncate(*level);
+        (self.change)(engine, dir, name, &mut self.at_hand)
+    }
+}
+
+/// An absolute symbolic link beside every regular file, looked at and read.
+pub(super) fn symlinks<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+) -> Result<Tally, LoadError> {
+    each(engine, worker, |engine, dir, name, at_hand| {
+        at_hand.path.push(b'/');
+        at_hand.path.extend_from_slice(name.to_bytes_with_nul());
+        let target = CStr::from_bytes_until_nul(&at_hand.path).unwrap_or_default();
+        let link = ended(&mut at_hand.name, name, LINK);
+        engine.symlink(target, dir, link)?;
+        engine.stat(&Target::Entry(dir, link))?;
+        engine.read_link(dir, link, at_hand.buffer)?;
+        at_hand.tally.files += 1;
+        Ok(())
+    })
+}
+
+/// Another name for every regular file.
+pub(super) fn rename<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+) -> Result<Tally, LoadError> {
+    each(engine, worker, |engine, dir, name, at_hand| {
+        // A file renamed while its directory is listed may be listed again.
+        if name.to_bytes().ends_with(RENAMED) {
+            return Ok(());
+        }
+        let new = ended(&mut at_hand.name, name, RENAMED);
+        at_hand.tally.files += 1;
+        engine.rename(dir, name, new)
+    })
+}
+
+/// Half as much data again at the end of every regular file.
+pub(super) fn append<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+) -> Result<Tally, LoadError> {
+    each(engine, worker, |engine, dir, name, at_hand| {
+        let mut file = engine.open_to_write(dir, name)?;
+        let size = engine.stat(&Target::File(&file))?.size;
+        write(engine, &mut file, size, size.div_ceil(2), at_hand)?;
+        engine.close(file)
+    })
+}
+
+/// New data in the middle tenth of every regular file, a byte at least.
+pub(super) fn modify<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+) -> Result<Tally, LoadError> {
+    each(engine, worker, |engine, dir, name, at_hand| {
+        let mut file = engine.open_to_write(dir, name)?;
+        let size = engine.stat(&Target::File(&file))?.size;
+        let length = size.div_ceil(10);
+        write(engine, &mut file, (size - length) / 2, length, at_hand)?;
+        engine.close(file)
+    })
+}
+
+/// Every byte of every regular file of all workers, 4096 at a time.
+pub(super) fn read<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
+    let job = worker.mongo.job;
+    let mut visitor = read::ReadAll::new(&mut worker.room.data[..CHUNK], job.stop);
+    let room = (&mut worker.room.trail, &mut worker.room.timeline);
+    walk_ground(engine, job, c".", room, &mut visitor)?;
+    Ok(visitor.tally)
+}
+
+/// A look at everything of all workers.
+pub(super) fn stats<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
+    let job = worker.mongo.job;
+    let mut visitor = Looks::default();
+    let room = (&mut worker.room.trail, &mut worker.room.timeline);
+    walk_ground(engine, job, c".", room, &mut visitor)?;
+    Ok(visitor.tally)
+}
+
+/// Both trees of a worker gone; one that was never made is none to remove.
+pub(super) fn delete<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+) -> Result<Tally, LoadError> {
+    let job = worker.mongo.job;
+    let base = engine.open_ground(job.root)?;
+    let mut visitor = delete::Delete::default();
+    for tree in &worker.trees {
+        let there = match engine.stat(&Target::Entry(&base, tree)) {
+            Err(error) if error.errno() == Some(libc::ENOENT) => false,
+            looked => looked.map(|_| true)?,
+        };
+        if there {
+            let room = (&mut worker.room.trail, &mut worker.room.timeline);
+            walk(engine, &base, tree, room, job.stop, &mut visitor)?;
+        }
+    }
+    engine.close_dir(base);
+    Ok(visitor.tally)
+}
+
+/// Looks at everything but the root of the walk, which belongs to no worker.
+#[derive(Default)]
+struct Looks {
+    tally: Tally,
+}
+
+impl<E: Calls> Visitor<E> for Looks {
+    type Level = ();
+
+    fn enter(
+        &mut self,
+        engine: &mut E,
+        _dir: &E::Dir,
+        above: Above<'_, E::Dir, ()>,
+        name: &CStr,
+    ) -> Result<(), LoadError> {
+        if above.level.is_some() {
+            engine.stat(&Target::Entry(above.dir, name))?;
+            self.tally.directories += 1;
+        }
+        Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        _level: &mut (),
+        name: &CStr,
+        _kind: Kind,
+    ) -> Result<(), LoadError> {
+        engine.stat(&Target::Entry(dir, name))?;
+        self.tally.files += 1;
+        Ok(())
+    }
+}
+
+/// A name with an end of its own.
+fn ended<'n>(room: &'n mut Vec<u8>, name: &CStr, end: &[u8]) -> &'n CStr {
+    room.clear();
+    room.extend_from_slice(name.to_bytes());
+    room.extend_from_slice(end);
+    room.push(0);
+    CStr::from_bytes_until_nul(room).unwrap_or_default()
+}
+
+/// Writes from an offset on.
+fn write<E: Calls>(
+    engine: &mut E,
+    file: &mut E::File,
+    offset: u64,
+    length: u64,
+    at_hand: &mut Changing<'_>,
+) -> Result<(), LoadError> {
+    engine.seek(file, offset)?;
+    let mut left = length;
+    while left > 0 {
+        let piece = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        engine.write(file, &at_hand.content[..piece])?;
+        left -= piece as u64;
+    }
+    at_hand.tally.files += 1;
+    at_hand.tally.bytes.0 += length;
+    Ok(())
+}

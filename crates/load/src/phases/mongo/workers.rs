@@ -1,0 +1,245 @@
+//! Rounds and workers: who works on which trees, all at once, and how long each took.
+
+use super::parameters::Parameters;
+use super::shape::Shape;
+use crate::clock;
+use crate::engines::Calls;
+use crate::engines::null::Facts;
+use crate::error::LoadError;
+use crate::phases::barrier::run_threads;
+use crate::phases::own_descriptors;
+use crate::phases::timeline::TimelineRecorder;
+use crate::phases::walk::Trail;
+use crate::phases::{Job, data};
+use fsdyno_model::CancelToken;
+use fsdyno_model::sample::Tally;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ffi::{CStr, CString};
+
+/// The calls of the original moved so many bytes at a time.
+pub(super) const CHUNK: usize = 4096;
+
+/// Everything a mongo phase needs, laid out before its clock starts.
+#[derive(Debug)]
+pub(crate) struct Mongo {
+    parameters: Parameters,
+    pub(super) shape: Shape,
+    /// Random bytes that files are filled from.
+    pub(super) content: Box<[u8]>,
+    rooms: Vec<Room>,
+}
+
+/// What one worker needs room for.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub data: Box<[u8]>,
+    pub trail: Trail,
+    pub timeline: TimelineRecorder,
+    /// How long its work took so far, all rounds, nanoseconds.
+    took: u64,
+}
+
+/// One worker in one round.
+pub(super) struct Worker<'a> {
+    pub mongo: &'a Shared<'a>,
+    pub room: &'a mut Room,
+    /// Its tree, and the copy of it.
+    pub trees: [CString; 2],
+    /// Which worker in which round: tells contents apart.
+    pub number: usize,
+}
+
+/// What all workers share.
+pub(super) struct Shared<'a> {
+    pub job: &'a Job<'a>,
+    pub shape: &'a Shape,
+    pub content: &'a [u8],
+}
+
+impl Worker<'_> {
+    pub fn stop(&self) -> &CancelToken {
+        self.mongo.job.stop
+    }
+}
+
+impl Mongo {
+    /// Draws the tree and fills the buffers.
+    pub fn new(parameters: Parameters) -> Self {
+        let mut content = vec![0; 1 << 20].into_boxed_slice();
+        Xoshiro256PlusPlus::seed_from_u64(parameters.median).fill_bytes(&mut content);
+        let room = || Room {
+            // Not zeros: these pages would come only when they are used, under the clock.
+            data: vec![0xa5; data::BUFFER].into_boxed_slice(),
+            trail: Trail::default(),
+            timeline: TimelineRecorder::new(),
+            took: 0,
+        };
+        Self {
+            shape: Shape::of(parameters.bytes, parameters.median),
+            content,
+            rooms: (0..parameters.processes).map(|_| room()).collect(),
+            parameters,
+        }
+    }
+
+    /// What stands of one tree, for the engine that makes none.
+    pub fn facts(&self) -> Facts {
+        Facts {
+            files: self.shape.sizes.len() as u64,
+            directories: self.shape.directories.len() as u64,
+            bytes: self.shape.bytes(),
+        }
+    }
+
+    /// How long each worker took, all rounds, nanoseconds.
+    pub fn took(&self) -> impl Iterator<Item = u64> {
+        self.rooms.iter().map(|room| room.took)
+    }
+
+    /// The course of all workers together.
+    pub fn timeline(&self) -> TimelineRecorder {
+        TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline))
+    }
+
+    /// Runs all rounds; `work` is what one worker does in one.
+    pub(super) fn run<E: Calls + Send>(
+        &mut self,
+        engine: &mut E,
+        job: &Job<'_>,
+        work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
+    ) -> Result<Tally, LoadError> {
+        let shared = Shared {
+            job,
+            shape: &self.shape,
+            content: &self.content,
+        };
+        let mut tally = Tally::default();
+        if job.each_file {
+            let began = clock::now();
+            let rooms = self.rooms.iter_mut();
+            rooms.for_each(|room| room.timeline.begin_at(began));
+        }
+        for round in 0..self.parameters.rounds {
+            let mut jobs: Vec<(E, Worker<'_>)> = (0..)
+                .zip(&mut self.rooms)
+                .map(|(number, room)| (engine.another(), shared.worker(room, round, number)))
+                .collect();
+            if let [(engine, worker)] = &mut jobs[..] {
+                tally.add(&timed(engine, worker, work)?);
+                continue;
+            }
+            let done = run_threads(&mut jobs, |(engine, worker)| alone(engine, worker, work));
+            for one in done {
+                tally.add(&one?);
+            }
+        }
+        Ok(tally)
+    }
+}
+
+impl Shared<'_> {
+    fn worker<'w>(&'w self, room: &'w mut Room, round: u32, number: u32) -> Worker<'w> {
+        let tree = |which: u32| name(&format!("{TREE}{which}-{round}-{number}"));
+        Worker {
+            mongo: self,
+            room,
+            trees: [tree(1), tree(2)],
+            number: (round as usize) << 16 | number as usize,
+        }
+    }
+}
+
+/// What the names of all trees begin with.
+const TREE: &str = "testdir";
+
+/// Whether a name is that of a tree: two numbers follow the first.
+pub(crate) fn is_tree(name: &str) -> bool {
+    let numbers = name.strip_prefix(TREE).map(|rest| rest.split('-'));
+    numbers.is_some_and(|numbers| {
+        let parsed: Vec<_> = numbers.map(str::parse::<u32>).collect();
+        parsed.len() == 3 && parsed.iter().all(Result::is_ok)
+    })
+}
+
+/// The work of a thread.
+fn alone<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+    work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
+) -> Result<Tally, LoadError> {
+    own_descriptors()?;
+    timed(engine, worker, work)
+}
+
+fn timed<E: Calls>(
+    engine: &mut E,
+    worker: &mut Worker<'_>,
+    work: fn(&mut E, &mut Worker<'_>) -> Result<Tally, LoadError>,
+) -> Result<Tally, LoadError> {
+    let start = clock::now();
+    worker.room.timeline.begin_round();
+    let tally = work(engine, worker)?;
+    worker.room.took += clock::now() - start;
+    Ok(Tally {
+        calls: engine.calls(),
+        ..tally
+    })
+}
+
+/// A name made of digits and letters.
+fn name(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}
+
+/// A name of a file or directory, made without allocating: an optional letter, then a number.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    bytes: [u8; 24],
+}
+
+impl Numbered {
+    /// `letter` may be empty.
+    pub fn new() -> Self {
+        Self { bytes: [0; 24] }
+    }
+
+    /// The name of this number: `7`, or `d7`.
+    pub fn name(&mut self, letter: Option<u8>, number: usize) -> &CStr {
+        let mut at = self.bytes.len() - 1;
+        let mut left = number;
+        loop {
+            at -= 1;
+            #[expect(clippy::cast_possible_truncation, reason = "a digit")]
+            let digit = (left % 10) as u8;
+            self.bytes[at] = b'0' + digit;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        if let Some(letter) = letter {
+            at -= 1;
+            self.bytes[at] = letter;
+        }
+        CStr::from_bytes_until_nul(&self.bytes[at..]).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_names() {
+        let mut numbered = Numbered::new();
+        assert_eq!(numbered.name(None, 0), c"0");
+        assert_eq!(numbered.name(Some(b'd'), 1234), c"d1234");
+        assert_eq!(numbered.name(None, 1), c"1");
+        let most = usize::MAX.to_string();
+        assert_eq!(
+            numbered.name(Some(b'd'), usize::MAX).to_bytes()[1..],
+            *most.as_bytes()
+        );
+    }
+}

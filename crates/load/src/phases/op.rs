@@ -1,0 +1,181 @@
+//! Operations of one kind, one after the other, as many as wanted: files made, looked at, opened,
+//! renamed, linked, unlinked; directories made and removed; a large file written and read in order
+//! and all over.
+//!
+//! Names are counted up in place and offsets come off a wheel drawn before, so that any number of
+//! operations takes the same little memory. How often an operation comes and who does it is said
+//! here; the clock around all of it is the affair of `measure`.
+
+mod data;
+mod files;
+mod forked;
+mod kinds;
+mod names;
+mod pace;
+mod parameters;
+mod ready;
+mod workers;
+
+pub use kinds::KINDS;
+pub(crate) use parameters::Parameters;
+pub(crate) use ready::prepare;
+pub(crate) use workers::Op;
+
+use fsdyno_model::capability::Required;
+use fsdyno_model::plan::PhasePlan;
+use fsdyno_model::units::Bytes;
+use std::ffi::CStr;
+
+/// The directory all phases work in, below the ground.
+pub(crate) const HOME: &CStr = c"op";
+
+/// The phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Create,
+    Stat,
+    Open,
+    Rename,
+    Link,
+    Unlink,
+    Mkdir,
+    Rmdir,
+    Write,
+    Read,
+    RandomWrite,
+    RandomRead,
+}
+
+impl Phase {
+    /// All phases, in an order in which each finds what it needs.
+    pub const ALL: [Self; 12] = [
+        Self::Create,
+        Self::Stat,
+        Self::Open,
+        Self::Rename,
+        Self::Link,
+        Self::Mkdir,
+        Self::Rmdir,
+        Self::Unlink,
+        Self::Write,
+        Self::Read,
+        Self::RandomWrite,
+        Self::RandomRead,
+    ];
+
+    /// The name of the kind of phase.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "op-create",
+            Self::Stat => "op-stat",
+            Self::Open => "op-open",
+            Self::Rename => "op-rename",
+            Self::Link => "op-link",
+            Self::Unlink => "op-unlink",
+            Self::Mkdir => "op-mkdir",
+            Self::Rmdir => "op-rmdir",
+            Self::Write => "op-write",
+            Self::Read => "op-read",
+            Self::RandomWrite => "op-random-write",
+            Self::RandomRead => "op-random-read",
+        }
+    }
+
+    /// The phase of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// What one operation is called.
+    pub fn operation(self) -> &'static str {
+        self.name().strip_prefix("op-").unwrap_or(self.name())
+    }
+
+    /// What one operation is, in words of system calls.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Create => "openat O_EXCL, write, close",
+            Self::Stat => "newfstatat",
+            Self::Open => "openat, read, close",
+            Self::Rename => "renameat, and as the next operation back",
+            Self::Link => "linkat",
+            Self::Unlink => "unlinkat",
+            Self::Mkdir => "mkdirat",
+            Self::Rmdir => "unlinkat AT_REMOVEDIR",
+            Self::Write => "pwrite; fsync at the end",
+            Self::Read => "pread",
+            Self::RandomWrite => "pwrite all over the file; fsync at the end",
+            Self::RandomRead => "pread all over the file",
+        }
+    }
+
+    /// Whether it works on large files, one a worker, rather than on many small ones.
+    pub const fn on_data(self) -> bool {
+        matches!(
+            self,
+            Self::Write | Self::Read | Self::RandomWrite | Self::RandomRead
+        )
+    }
+
+    /// Whether it moves the blocks of a large file in random order.
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::RandomWrite | Self::RandomRead)
+    }
+
+    /// Whether it changes anything.
+    pub const fn writes(self) -> bool {
+        !matches!(
+            self,
+            Self::Stat | Self::Open | Self::Read | Self::RandomRead
+        )
+    }
+}
+
+/// Whether a kind of phase is one of these.
+pub fn is_one(kind: &str) -> bool {
+    Phase::find(kind).is_some()
+}
+
+/// What a phase requires of its file system; none where it is no such phase.
+pub fn required(phase: &PhasePlan) -> Option<Vec<Required>> {
+    let found = Phase::find(&phase.kind)?;
+    let parameters = Parameters::read(found, &phase.parameters);
+    if !found.on_data() {
+        let links = found == Phase::Link;
+        return Some(links.then_some(Required::HardLinks).into_iter().collect());
+    }
+    let size = Bytes(parameters.blocks() * parameters.block as u64);
+    let sparse = parameters.sparse.then_some(Required::SparseFiles);
+    Some([Required::FileOf(size)].into_iter().chain(sparse).collect())
+}
+
+/// The bytes on the device that a phase takes, all its files together; none where it is no such
+/// phase.
+pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
+    let found = Phase::find(&phase.kind)?;
+    let parameters = Parameters::read(found, &phase.parameters);
+    if found.on_data() {
+        let touched = parameters
+            .operations
+            .saturating_mul(parameters.block as u64);
+        return Some(Bytes(if parameters.sparse {
+            parameters.size.min(touched)
+        } else {
+            parameters.size
+        }));
+    }
+    // What a file takes beside its data: an inode, and its place in a directory; and a block for
+    // every directory.
+    let each = (parameters.bytes as u64).next_multiple_of(4096) + 1024;
+    let directories = match found {
+        Phase::Mkdir | Phase::Rmdir => parameters.files,
+        _ => parameters.files.div_ceil(parameters.files_per_dir),
+    };
+    Some(Bytes(
+        parameters.files.saturating_mul(each) + directories.saturating_mul(8192),
+    ))
+}
+
+#[cfg(test)]
+#[path = "op/tests.rs"]
+mod tests;

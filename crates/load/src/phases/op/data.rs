@@ -1,0 +1,258 @@
+//! Operations on one large file: block by block, or at offsets all over it.
+
+use super::pace::Pace;
+use super::workers::{Room, Work};
+use super::{HOME, Phase};
+use crate::engines::{BlockSource, Calls, DataFile, Engine, LargeFile};
+use crate::error::LoadError;
+use crate::phases::buffer::Buffer;
+use crate::phases::timeline::TimelineRecorder;
+use fsdyno_datasets::content::{BUFFER, Content, Stream};
+use fsdyno_datasets::seed::Seed;
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::units::Bytes;
+
+/// What a device may find or leave out again: each of these is different in what is written.
+const UNIQUE: usize = 4096;
+/// Offsets that are drawn.
+const SPOKES: usize = 8192;
+
+/// Offsets all over a file, drawn before the clock starts. After each turn of the wheel all of them
+/// are others, so that few drawn ones make as many as are wanted.
+#[derive(Debug, Default)]
+pub(super) struct Wheel {
+    spokes: Box<[u64]>,
+    blocks: u64,
+    /// How far the wheel is shifted, in blocks.
+    shift: u64,
+    at: usize,
+}
+
+impl Wheel {
+    /// Offsets in a file of so many blocks, for one worker.
+    pub fn drawn(blocks: u64, worker: usize) -> Self {
+        let seed = Seed::new(1).part("op").at(worker as u64);
+        Self {
+            spokes: (0..SPOKES as u64)
+                .map(|at| seed.at(at).below(blocks))
+                .collect(),
+            blocks,
+            shift: 0,
+            at: 0,
+        }
+    }
+
+    /// The next block.
+    #[inline]
+    pub fn next(&mut self) -> u64 {
+        let block = self.spokes[self.at] + self.shift;
+        self.at += 1;
+        if self.at == self.spokes.len() {
+            self.turn();
+        }
+        if block >= self.blocks {
+            block - self.blocks
+        } else {
+            block
+        }
+    }
+
+    #[cold]
+    fn turn(&mut self) {
+        self.at = 0;
+        // About the golden section of the file: turns fall between those before.
+        let golden = self.blocks / 1_000 * 618 + self.blocks % 1_000 * 618 / 1_000;
+        self.shift = (self.shift + (golden | 1)) % self.blocks;
+    }
+}
+
+/// A buffer of bytes that no compressor makes smaller.
+pub(super) fn noise(length: usize) -> Buffer {
+    let mut buffer = Buffer::filled(0xa5, length);
+    let mut pieces = vec![0; BUFFER];
+    let content = Content::Binary { percent: 100 };
+    let seed = Seed::new(1).part("op");
+    let mut stream = Stream::new(content, seed, length as u64, &mut pieces);
+    let mut at = 0;
+    while let Some(piece) = stream.next_piece() {
+        buffer[at..at + piece.len()].copy_from_slice(piece);
+        at += piece.len();
+    }
+    buffer
+}
+
+/// Makes a block one that was never written before: `author` tells phases and workers apart.
+#[inline]
+pub(super) fn stamp(block: &mut [u8], author: u64, number: u64) {
+    for (part, unique) in (0..).zip(block.chunks_exact_mut(UNIQUE)) {
+        unique[..8].copy_from_slice(&author.to_ne_bytes());
+        unique[8..16].copy_from_slice(&(number << 16 | part).to_ne_bytes());
+    }
+}
+
+/// Moves all blocks of one worker.
+pub(super) fn run<E: Engine>(
+    calls: &mut E::Calls,
+    work: Work<'_>,
+    room: &mut Room,
+) -> Result<Tally, LoadError> {
+    let Work {
+        phase, parameters, ..
+    } = work;
+    let work_dir = calls.open_ground(work.job.root)?;
+    let top = calls.open_dir(&work_dir, HOME)?;
+    let file = LargeFile {
+        directory: &top,
+        name: &room.large,
+        how: DataFile {
+            writes: phase.writes(),
+            // Workers that share a file find it made.
+            makes: phase == Phase::Write && !parameters.shared,
+            direct: parameters.direct,
+        },
+        size: parameters.blocks() * parameters.block as u64,
+        grows: phase == Phase::Write,
+        block: parameters.block,
+        random: phase.is_random(),
+    };
+    let (first, count) = stretch(work, room.number);
+    let mut blocks = Blocks {
+        block: parameters.block as u64,
+        author: phase.writes().then(|| author(phase, room.number)),
+        first,
+        count,
+        at: 0,
+        wheel: phase.is_random().then_some(&mut room.wheel),
+        pace: &mut room.pace,
+        timeline: &mut room.timeline,
+        stop: work.job.stop,
+    };
+    let moved = E::transfer(calls, &file, &mut room.buffer, &mut blocks)?;
+    for dir in [top, work_dir] {
+        calls.close_dir(dir);
+    }
+    Ok(Tally {
+        files: 1,
+        bytes: Bytes(moved.bytes),
+        calls: calls.calls() + moved.calls,
+        ..Tally::default()
+    })
+}
+
+/// The first block of a worker, and how many there are.
+fn stretch(work: Work<'_>, worker: usize) -> (u64, u64) {
+    let parameters = work.parameters;
+    let share = if work.phase.is_random() {
+        parameters.share(parameters.operations, worker)
+    } else if parameters.shared {
+        parameters.share(parameters.blocks(), worker)
+    } else {
+        0..parameters.blocks()
+    };
+    (share.start, share.end - share.start)
+}
+
+/// Distinguishes phases and workers in what they write.
+fn author(phase: Phase, worker: usize) -> u64 {
+    (phase as u64) << 32 | worker as u64
+}
+
+/// The blocks of one worker, each timed.
+struct Blocks<'a> {
+    block: u64,
+    /// What marks the blocks it writes; none where it reads.
+    author: Option<u64>,
+    first: u64,
+    count: u64,
+    at: u64,
+    /// Random offsets; none where blocks are in order.
+    wheel: Option<&'a mut Wheel>,
+    pace: &'a mut Pace,
+    timeline: &'a mut TimelineRecorder,
+    stop: &'a CancelToken,
+}
+
+impl Blocks<'_> {
+    #[inline]
+    fn check_cancelled(&self) -> Result<(), LoadError> {
+        if self.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        Ok(())
+    }
+}
+
+impl BlockSource for Blocks<'_> {
+    fn begin(&mut self) {
+        self.pace.begin(self.timeline);
+    }
+
+    #[inline]
+    fn next(&mut self, block: &mut [u8]) -> Option<u64> {
+        if self.at == self.count {
+            return None;
+        }
+        let number = match &mut self.wheel {
+            Some(wheel) => wheel.next(),
+            None => self.first + self.at,
+        };
+        if let Some(author) = self.author {
+            stamp(block, author, self.at);
+        }
+        self.at += 1;
+        Some(number * self.block)
+    }
+
+    #[inline]
+    fn ended(&mut self, bytes: usize) -> Result<(), LoadError> {
+        self.pace.next(self.timeline, bytes);
+        self.check_cancelled()
+    }
+
+    #[inline]
+    fn ended_in(&mut self, now: u64, took: u64, bytes: usize) -> Result<(), LoadError> {
+        self.timeline.ended(now, took, bytes as u64);
+        self.check_cancelled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn offsets_lie_all_over_the_file_however_many_are_wanted() {
+        for blocks in [1, 7, 1000, 1 << 28] {
+            let mut wheel = Wheel::drawn(blocks, 0);
+            let mut tenths = [0; 10];
+            let mut seen = HashSet::new();
+            for _ in 0..10 * SPOKES {
+                let block = wheel.next();
+                assert!(block < blocks);
+                seen.insert(block);
+                tenths[usize::try_from(block * 10 / blocks).unwrap()] += 1;
+            }
+            if blocks >= 1000 {
+                let least = *tenths.iter().min().unwrap();
+                assert!(least > SPOKES / 2, "{blocks}: {tenths:?}");
+            }
+            // Hardly any is drawn twice where there are many.
+            let most = usize::try_from(blocks).unwrap().min(10 * SPOKES);
+            assert!(seen.len() * 100 >= most * 99, "{blocks}: {}", seen.len());
+        }
+    }
+
+    #[test]
+    fn no_two_blocks_written_are_alike() {
+        let mut buffer = noise(3 * UNIQUE);
+        let mut seen = HashSet::new();
+        for number in 0..100 {
+            stamp(&mut buffer, 1, number);
+            for part in buffer.chunks(UNIQUE) {
+                assert!(seen.insert(part.to_vec()));
+            }
+        }
+    }
+}

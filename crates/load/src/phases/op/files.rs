@@ -1,0 +1,173 @@
+//! Operations on many files: each in the directory its number says, each timed.
+
+use super::names::{Directory, File};
+use super::workers::{Room, Work};
+use super::{HOME, Phase};
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use crate::phases::tally;
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+
+/// The rights files and directories are made with.
+const MODE: u32 = 0o600;
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// The letter that names of files begin with.
+pub(super) const FILE: u8 = b'f';
+/// What those of further names of files begin with.
+pub(super) const LINK: u8 = b'l';
+/// What those of directories made by a phase begin with.
+pub(super) const MADE: u8 = b'm';
+/// What those of files begin with while they have another name.
+const RENAMED: u8 = b'r';
+/// What those of the directories all of it lies in begin with.
+pub(super) const DIRECTORY: u8 = b'd';
+
+/// Does all operations of one worker.
+pub(super) fn run<C: Calls>(
+    calls: &mut C,
+    work: Work<'_>,
+    room: &mut Room,
+) -> Result<Tally, LoadError> {
+    let bytes = work.parameters.bytes;
+    match work.phase {
+        Phase::Create => over(calls, work, room, FILE, |calls, dir, names, buffer| {
+            let mut file = calls.create(dir, names.name(), MODE)?;
+            if bytes > 0 {
+                calls.write(&mut file, &buffer[..bytes])?;
+            }
+            calls.close(file)?;
+            Ok(bytes)
+        }),
+        Phase::Open => over(calls, work, room, FILE, |calls, dir, names, buffer| {
+            let mut file = calls.open(dir, names.name())?;
+            let read = calls.read(&mut file, buffer)?;
+            calls.close(file)?;
+            Ok(read)
+        }),
+        // The second operation on a file gives it its first name back.
+        Phase::Rename => over(calls, work, room, RENAMED, |calls, dir, names, _| {
+            calls.rename(dir, names.name(), names.other())?;
+            names.swap();
+            Ok(0)
+        }),
+        Phase::Link => over(calls, work, room, LINK, |calls, dir, names, _| {
+            calls.link((dir, names.name()), dir, names.other())?;
+            Ok(0)
+        }),
+        Phase::Unlink => over(calls, work, room, FILE, |calls, dir, names, _| {
+            calls.unlink(dir, names.name())?;
+            Ok(0)
+        }),
+        Phase::Mkdir => over(calls, work, room, MADE, |calls, dir, names, _| {
+            calls.make_dir(dir, names.other(), DIRECTORY_MODE)?;
+            Ok(0)
+        }),
+        Phase::Rmdir => over(calls, work, room, MADE, |calls, dir, names, _| {
+            calls.remove_dir(dir, names.other())?;
+            Ok(0)
+        }),
+        _ => over(calls, work, room, FILE, |calls, dir, names, _| {
+            calls.stat(&Target::Entry(dir, names.name()))?;
+            Ok(0)
+        }),
+    }
+}
+
+/// Removes the further names of files, before a phase that must not find them.
+pub(super) fn unlink_others<C: Calls>(
+    calls: &mut C,
+    work: Work<'_>,
+    room: &mut Room,
+    letter: u8,
+) -> Result<Tally, LoadError> {
+    over(calls, work, room, letter, |calls, dir, names, _| {
+        if letter == MADE {
+            calls.remove_dir(dir, names.other())?;
+        } else {
+            calls.unlink(dir, names.other())?;
+        }
+        Ok(0)
+    })
+}
+
+/// The two names of an operation.
+struct Names {
+    name: File,
+    other: File,
+}
+
+impl Names {
+    #[inline]
+    fn swap(&mut self) {
+        std::mem::swap(&mut self.name, &mut self.other);
+    }
+
+    #[inline]
+    fn name(&self) -> &CStr {
+        self.name.as_c()
+    }
+
+    #[inline]
+    fn other(&self) -> &CStr {
+        self.other.as_c()
+    }
+}
+
+/// Does an operation on each file of a worker, in the order of their numbers; it returns the bytes it
+/// moved. Where files are renamed there are two for each file. To open a directory belongs to no
+/// operation.
+#[inline]
+fn over<C: Calls>(
+    calls: &mut C,
+    work: Work<'_>,
+    room: &mut Room,
+    other: u8,
+    operation: impl Fn(&mut C, &C::Dir, &mut Names, &mut [u8]) -> Result<usize, LoadError>,
+) -> Result<Tally, LoadError> {
+    let parameters = work.parameters;
+    let share = parameters.share(parameters.files, room.number);
+    let work_dir = calls.open_ground(work.job.root)?;
+    let top = calls.open_dir(&work_dir, HOME)?;
+    let home = calls.open_dir(&top, &room.home)?;
+    let mut at = share.start;
+    let mut names = Names {
+        name: File::new(FILE, at),
+        other: File::new(other, at),
+    };
+    let two = other != FILE;
+    let each = if other == RENAMED { 2 } else { 1 };
+    let mut directory = Directory::new(DIRECTORY, at / parameters.files_per_dir);
+    let mut done = Tally::default();
+    room.pace.begin(&mut room.timeline);
+    while at < share.end {
+        let dir = calls.open_dir(&home, directory.as_c())?;
+        let end = share
+            .end
+            .min((at / parameters.files_per_dir + 1) * parameters.files_per_dir);
+        room.pace.resume(&mut room.timeline);
+        done.files += end - at;
+        while at < end {
+            for _ in 0..each {
+                let bytes = operation(calls, &dir, &mut names, &mut room.buffer)?;
+                done.bytes.0 += bytes as u64;
+                room.pace.next(&mut room.timeline, bytes);
+            }
+            names.name.next();
+            if two {
+                names.other.next();
+            }
+            at += 1;
+            if work.job.stop.requested() {
+                return Err(LoadError::Stopped);
+            }
+        }
+        calls.close_dir(dir);
+        directory.next();
+    }
+    for dir in [home, top, work_dir] {
+        calls.close_dir(dir);
+    }
+    Ok(tally(calls, done))
+}

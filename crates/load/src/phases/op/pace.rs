@@ -1,0 +1,92 @@
+//! When operations begin: each when the one before has ended, or each at its own moment, whatever
+//! became of those before. A latency counts from the moment an operation was due, so that one slow
+//! operation is seen in all that had to wait for it (Tene, "How NOT to Measure Latency", 2015).
+
+use crate::clock;
+use crate::phases::latency::Latencies;
+use crate::phases::timeline::TimelineRecorder;
+use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
+
+/// What is left to a sleep's own lateness: the rest of a wait is spent looking at the clock.
+const LATE: u64 = 60_000;
+
+/// The beginnings of operations.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Between two operations that are due, nanoseconds; 0 where none is.
+    interval: u64,
+    due: u64,
+}
+
+impl Pace {
+    /// The share of one of so many workers in a rate of operations a second.
+    pub fn new(rate: Option<u64>, workers: usize) -> Self {
+        let interval = rate.map_or(0, |rate| 1_000_000_000 * workers as u64 / rate);
+        Self { interval, due: 0 }
+    }
+
+    /// The first operation is due now.
+    pub fn begin(&mut self, timeline: &mut TimelineRecorder) {
+        timeline.resume();
+        self.due = timeline.latencies.began();
+    }
+
+    /// What was done since the last operation was none of it.
+    #[inline]
+    pub fn resume(&mut self, timeline: &mut TimelineRecorder) {
+        if self.interval == 0 {
+            timeline.resume();
+        }
+    }
+
+    /// An operation has ended that moved so many bytes; returns when the next is to begin.
+    #[inline]
+    pub fn next(&mut self, timeline: &mut TimelineRecorder, bytes: usize) {
+        timeline.next(bytes as u64);
+        if self.interval > 0 {
+            self.wait(&mut timeline.latencies);
+        }
+    }
+
+    fn wait(&mut self, latencies: &mut Latencies) {
+        self.due += self.interval;
+        let now = latencies.began();
+        if self.due > now + LATE {
+            let until = self.due - LATE;
+            #[expect(
+                clippy::cast_possible_wrap,
+                reason = "the clock began with the machine"
+            )]
+            let until = Timespec {
+                tv_sec: (until / 1_000_000_000) as i64,
+                tv_nsec: (until % 1_000_000_000) as i64,
+            };
+            // Woken too early by a signal: the loop below waits for the rest.
+            let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+        }
+        while clock::now() < self.due {
+            std::hint::spin_loop();
+        }
+        latencies.began_at(self.due);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_late_counts_from_when_it_was_due() {
+        let mut timeline = TimelineRecorder::new();
+        timeline.begin();
+        // Due a microsecond apart; the first takes five milliseconds, and all others wait for it.
+        let mut pace = Pace::new(Some(1_000_000), 1);
+        pace.begin(&mut timeline);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        for _ in 0..100 {
+            pace.next(&mut timeline, 0);
+        }
+        let median = &timeline.latencies.figures()[0];
+        assert!(median.value > 4_000_000.0, "{median:?}");
+    }
+}

@@ -1,0 +1,178 @@
+//! What a phase finds when it begins, made untimed: a phase that stands alone, or behind phases with
+//! other parameters, gets what the ones before it would have left.
+
+use super::files::{self, DIRECTORY, FILE, LINK, MADE};
+use super::names::{Directory, File};
+use super::workers::{Op, Work, home, large};
+use super::{HOME, Parameters, Phase};
+use crate::engines::sync::{SyncEngine, SystemCalls};
+use crate::error::LoadError;
+use crate::phases::Job;
+use crate::phases::ready::{below, told, unless_absent};
+use std::fs;
+use std::path::PathBuf;
+
+/// Makes what a phase finds.
+pub(crate) fn prepare(
+    phase: Phase,
+    parameters: &Parameters,
+    job: &Job<'_>,
+) -> Result<(), LoadError> {
+    let top = below(job.root, HOME);
+    told("mkdir", &top, fs::create_dir_all(&top))?;
+    let stand = Stand {
+        phase,
+        parameters,
+        job,
+        top,
+    };
+    if phase.on_data() {
+        stand.data()
+    } else {
+        stand.files()
+    }
+}
+
+/// What is to stand.
+struct Stand<'a> {
+    phase: Phase,
+    parameters: &'a Parameters,
+    job: &'a Job<'a>,
+    top: PathBuf,
+}
+
+impl Stand<'_> {
+    /// The workers that have a place of their own.
+    fn places(&self) -> usize {
+        if self.parameters.shared {
+            1
+        } else {
+            self.parameters.workers
+        }
+    }
+
+    /// Large files of the right size, or none before they are written.
+    fn data(&self) -> Result<(), LoadError> {
+        let size = self.parameters.blocks() * self.parameters.block as u64;
+        for worker in 0..self.places() {
+            let path = self.top.join(large(self.parameters, worker));
+            let stands = fs::metadata(&path).is_ok_and(|meta| meta.len() == size);
+            if self.phase == Phase::Write || !stands {
+                told("unlink", &path, unless_absent(fs::remove_file(&path)))?;
+                if self.parameters.shared || self.parameters.sparse {
+                    let file = told("create", &path, fs::File::create(&path))?;
+                    if self.parameters.sparse {
+                        told("ftruncate", &path, file.set_len(size))?;
+                    }
+                }
+            }
+        }
+        let first = self.top.join(large(self.parameters, 0));
+        let written = fs::metadata(&first).is_ok_and(|meta| meta.len() == size);
+        if self.phase == Phase::Write || written {
+            return Ok(());
+        }
+        let mut parameters = *self.parameters;
+        parameters.rate = None;
+        self.run(Phase::Write, parameters)
+    }
+
+    fn run(&self, phase: Phase, parameters: Parameters) -> Result<(), LoadError> {
+        let mut op = Op::new::<SyncEngine>(phase, parameters);
+        op.run::<SyncEngine>(&mut SystemCalls::default(), self.job)
+            .map(|_| ())
+    }
+
+    /// Empty directories before files are made; else all files, each with the names it is to have.
+    fn files(&self) -> Result<(), LoadError> {
+        let mut parameters = *self.parameters;
+        parameters.rate = None;
+        if self.phase == Phase::Create || !self.all_there(FILE) {
+            self.directories()?;
+            if self.phase == Phase::Create {
+                return Ok(());
+            }
+            self.run(Phase::Create, parameters)?;
+        }
+        if self.phase != Phase::Rmdir && self.some_there(MADE) {
+            self.clear(parameters, MADE)?;
+        } else if self.phase == Phase::Rmdir && !self.some_there(MADE) {
+            self.run(Phase::Mkdir, parameters)?;
+        }
+        if matches!(self.phase, Phase::Link | Phase::Unlink) && self.some_there(LINK) {
+            self.clear(parameters, LINK)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the names of one letter away again.
+    fn clear(&self, parameters: Parameters, letter: u8) -> Result<(), LoadError> {
+        let op = Op::new::<SyncEngine>(self.phase, parameters);
+        for mut room in op.into_rooms() {
+            let work = Work {
+                phase: self.phase,
+                parameters: &parameters,
+                job: self.job,
+            };
+            files::unlink_others(&mut SystemCalls::default(), work, &mut room, letter)?;
+        }
+        Ok(())
+    }
+
+    /// Where the file of this number has a name with this letter.
+    fn path(&self, letter: u8, worker: usize, number: u64) -> PathBuf {
+        let home = self.top.join(home(self.parameters, worker));
+        let directory = Directory::new(DIRECTORY, number / self.parameters.files_per_dir);
+        let name = File::new(letter, number);
+        below(&below(&home, directory.as_c()), name.as_c())
+    }
+
+    /// Whether the first and the last of each worker stand, and none behind the last of all.
+    fn all_there(&self, letter: u8) -> bool {
+        let parameters = self.parameters;
+        let size = parameters.bytes as u64;
+        let stands = |worker, number| {
+            let meta = fs::symlink_metadata(self.path(letter, worker, number));
+            meta.is_ok_and(|meta| meta.len() == size)
+        };
+        let each = (0..parameters.workers).all(|worker| {
+            let share = parameters.share(parameters.files, worker);
+            share.is_empty() || stands(worker, share.start) && stands(worker, share.end - 1)
+        });
+        let beyond = self.path(letter, parameters.workers - 1, parameters.files);
+        each && fs::symlink_metadata(beyond).is_err()
+    }
+
+    fn some_there(&self, letter: u8) -> bool {
+        fs::symlink_metadata(self.path(letter, 0, 0)).is_ok()
+    }
+
+    /// Nothing but empty directories.
+    fn directories(&self) -> Result<(), LoadError> {
+        for entry in told("open", &self.top, fs::read_dir(&self.top))? {
+            let path = told("read", &self.top, entry)?.path();
+            if path.is_dir() {
+                told("unlink", &path, fs::remove_dir_all(&path))?;
+            }
+        }
+        let parameters = self.parameters;
+        for worker in 0..parameters.workers {
+            let home = self.top.join(home(parameters, worker));
+            told("mkdir", &home, fs::create_dir_all(&home))?;
+            let share = parameters.share(parameters.files, worker);
+            if share.is_empty() {
+                continue;
+            }
+            let numbers =
+                share.start / parameters.files_per_dir..=(share.end - 1) / parameters.files_per_dir;
+            let mut name = Directory::new(DIRECTORY, *numbers.start());
+            for _ in numbers {
+                let path = below(&home, name.as_c());
+                // Two workers may share the one between them.
+                told("mkdir", &path, fs::create_dir_all(&path))?;
+                name.next();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,330 @@
+//! What the phases leave behind, and that the engine `null` does as much.
+
+use super::workers::{Done, Op};
+use super::{Parameters, Phase, prepare};
+use crate::engines::Engine;
+use crate::engines::mmap::MmapEngine;
+use crate::engines::null::{NullCalls, NullEngine};
+use crate::engines::sync::{SyncEngine, SystemCalls};
+use crate::engines::uring::{Ring, UringEngine};
+use crate::phases::Job;
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::sample::Tally;
+use fsdyno_model::units::Nanos;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+fn parameters(phase: Phase, pairs: &[(&str, &str)]) -> Parameters {
+    let given: BTreeMap<String, String> = pairs
+        .iter()
+        .map(|(name, value)| ((*name).into(), (*value).into()))
+        .collect();
+    Parameters::read(phase, &given)
+}
+
+fn run(home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
+    run_by::<SyncEngine>(home, phase, pairs)
+}
+
+fn run_by<E: Engine>(home: &Path, phase: Phase, pairs: &[(&str, &str)]) -> Tally {
+    let stop = CancelToken::new();
+    let job = Job::bare(home, &stop);
+    let parameters = parameters(phase, pairs);
+    prepare(phase, &parameters, &job).unwrap();
+    let mut op = Op::new::<E>(phase, parameters);
+    let mut calls = E::calls(op.facts());
+    op.run::<E>(&mut calls, &job).unwrap().tally
+}
+
+/// Whether this kernel lets us have a ring.
+fn rings() -> bool {
+    let file = tempfile::tempfile().unwrap();
+    let mut buffer = [0; 512];
+    Ring::new(&file.into(), &mut buffer, 512).is_ok()
+}
+
+/// All names below a directory but those of directories of the layout, sorted.
+fn names(home: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![home.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            }
+            if !name.starts_with(['d', 'w', 'o']) {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn with(letter: char, numbers: std::ops::Range<u64>) -> impl Iterator<Item = String> {
+    numbers.map(move |number| format!("{letter}{number:010}"))
+}
+
+#[test]
+fn each_phase_leaves_what_it_says_whatever_stood_before() {
+    let (one, shared) = (("workers", "1"), ("place", "shared"));
+    for pair in [one, ("workers", "3"), shared] {
+        let home = tempfile::tempdir().unwrap();
+        let given = [
+            ("files", "103"),
+            ("files-per-dir", "10"),
+            ("bytes", "5"),
+            pair,
+        ];
+        let also = if pair == shared {
+            ("workers", "4")
+        } else {
+            ("pin", "yes")
+        };
+        let given: Vec<_> = given.into_iter().chain([also]).collect();
+        // From nothing, each phase first makes what it needs.
+        for phase in Phase::ALL.into_iter().filter(|phase| !phase.on_data()) {
+            for _ in 0..2 {
+                let tally = run(home.path(), phase, &given);
+                assert_eq!(tally.files, 103, "{phase:?}");
+            }
+            let mut left: Vec<String> = with('f', 0..103).collect();
+            match phase {
+                Phase::Mkdir => left.extend(with('l', 0..103).chain(with('m', 0..103))),
+                Phase::Link | Phase::Rmdir => left.extend(with('l', 0..103)),
+                Phase::Unlink => left.clear(),
+                _ => {}
+            }
+            left.sort();
+            assert_eq!(names(home.path()), left, "{phase:?} {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn each_rename_is_an_operation_and_every_other_phase_has_one_for_each_file() {
+    let home = tempfile::tempdir().unwrap();
+    let stop = CancelToken::new();
+    let job = Job::bare(home.path(), &stop);
+    for phase in Phase::ALL.into_iter().filter(|phase| !phase.on_data()) {
+        let parameters = parameters(
+            phase,
+            &[("files", "103"), ("files-per-dir", "10"), ("workers", "2")],
+        );
+        prepare(phase, &parameters, &job).unwrap();
+        let mut op = Op::new::<SyncEngine>(phase, parameters);
+        let done = op
+            .run::<SyncEngine>(&mut SystemCalls::default(), &job)
+            .unwrap();
+        let rate = &done.figures[0];
+        assert_eq!(rate.unit, "1/s");
+        let operations = rate.value * done.returned.0 as f64 / 1e9;
+        let expected = if phase == Phase::Rename { 206.0 } else { 103.0 };
+        assert!(
+            (operations - expected).abs() < 0.5,
+            "{phase:?}: {operations}"
+        );
+    }
+}
+
+#[test]
+fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
+    let home = tempfile::tempdir().unwrap();
+    let stop = CancelToken::new();
+    let job = Job::bare(home.path(), &stop);
+    for workers in ["1", "3"] {
+        for phase in Phase::ALL {
+            let pairs = [
+                ("files", "103"),
+                ("files-per-dir", "10"),
+                ("size", "3000000"),
+                ("operations", "200"),
+                ("workers", workers),
+            ];
+            let done = ["thread", "process"].map(|what| {
+                let pairs: Vec<_> = pairs.into_iter().chain([("worker-type", what)]).collect();
+                let parameters = parameters(phase, &pairs);
+                prepare(phase, &parameters, &job).unwrap();
+                let mut op = Op::new::<SyncEngine>(phase, parameters);
+                op.run::<SyncEngine>(&mut SystemCalls::default(), &job)
+                    .unwrap()
+            });
+            let [threads, processes] = done;
+            assert_eq!(threads.tally, processes.tally, "{phase:?}");
+            let counts = |done: &Done| {
+                let whole = done.timeline.progress.as_ref().unwrap().whole();
+                (done.timeline.latencies[0].count, whole)
+            };
+            assert_eq!(counts(&threads), counts(&processes), "{phase:?}");
+            assert!(processes.returned.0 > 0);
+            assert_eq!(threads.used_apart, [Nanos(0); 2]);
+        }
+    }
+}
+
+#[test]
+fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
+    let home = tempfile::tempdir().unwrap();
+    let stop = CancelToken::new();
+    let job = Job::bare(home.path(), &stop);
+    let given = [
+        ("files", "10"),
+        ("workers", "2"),
+        ("worker-type", "process"),
+    ];
+    // Nothing was laid: there is no directory to make files in.
+    let mut op = Op::new::<SyncEngine>(Phase::Create, parameters(Phase::Create, &given));
+    let error = op
+        .run::<SyncEngine>(&mut SystemCalls::default(), &job)
+        .unwrap_err();
+    assert_eq!(error.errno(), Some(libc::ENOENT), "{error}");
+    assert!(error.to_string().contains("openat"), "{error}");
+}
+
+#[test]
+fn files_hold_what_they_are_told_to_and_are_made_anew_where_they_differ() {
+    let home = tempfile::tempdir().unwrap();
+    let given = [("files", "20"), ("files-per-dir", "7"), ("bytes", "1000")];
+    assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 20_000);
+    let given = [("files", "20"), ("files-per-dir", "7"), ("bytes", "10")];
+    assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 200);
+    let given = [("files", "10"), ("files-per-dir", "7"), ("bytes", "10")];
+    assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 100);
+    assert_eq!(names(home.path()).len(), 10);
+}
+
+#[test]
+fn large_files_are_written_and_read_whole_by_any_number_of_workers() {
+    large_files::<SyncEngine>();
+}
+
+#[test]
+fn through_a_ring_large_files_become_the_same() {
+    if rings() {
+        large_files::<UringEngine>();
+    } else {
+        println!("SKIP io_uring: through_a_ring_large_files_become_the_same");
+    }
+}
+
+#[test]
+fn as_memory_large_files_become_the_same() {
+    large_files::<MmapEngine>();
+}
+
+fn large_files<E: Engine>() {
+    for place in ["private", "shared"] {
+        for workers in ["1", "3"] {
+            let home = tempfile::tempdir().unwrap();
+            let given = [
+                ("size", "3145728"),
+                ("block", "65536"),
+                ("operations", "100"),
+                ("workers", workers),
+                ("place", place),
+                ("depth", "7"),
+            ];
+            for phase in Phase::ALL.into_iter().filter(|phase| phase.on_data()) {
+                let tally = run_by::<E>(home.path(), phase, &given);
+                let bytes = match phase {
+                    Phase::Write | Phase::Read => 3_145_728,
+                    _ => 100 * 65_536,
+                };
+                assert_eq!(tally.bytes.0, bytes, "{phase:?} {workers} {place}");
+            }
+            let op = home.path().join("op");
+            let files = fs::read_dir(op).unwrap().map(|entry| entry.unwrap().path());
+            let contents: Vec<Vec<u8>> = files.map(|file| fs::read(file).unwrap()).collect();
+            assert_eq!(contents.iter().map(Vec::len).sum::<usize>(), 3_145_728);
+            let blocks: std::collections::HashSet<&[u8]> =
+                contents.iter().flat_map(|file| file.chunks(4096)).collect();
+            let all = 3_145_728 / 4096;
+            assert_eq!(blocks.len(), all, "no two blocks are alike");
+        }
+    }
+}
+
+#[test]
+fn the_engine_null_does_as_many_operations() {
+    let stop = CancelToken::new();
+    let job = Job::bare(Path::new("/"), &stop);
+    for phase in Phase::ALL {
+        let given = [
+            ("files", "1000"),
+            ("size", "1048576"),
+            ("operations", "1000"),
+            ("workers", "2"),
+        ];
+        let mut op = Op::new::<NullEngine>(phase, parameters(phase, &given));
+        let done = op
+            .run::<NullEngine>(&mut NullCalls::new(op.facts()), &job)
+            .unwrap();
+        assert!(done.tally.calls >= 8, "{phase:?}");
+        assert!(done.figures.len() >= 6, "{phase:?}");
+    }
+}
+
+/// Where data lie in a file that is one hole for the rest.
+fn data_in(path: &Path) -> Vec<(u64, u64)> {
+    use rustix::fs::{SeekFrom, seek};
+    let file = fs::File::open(path).unwrap();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Ok(start) = seek(&file, SeekFrom::Data(at)) {
+        at = seek(&file, SeekFrom::Hole(start)).unwrap();
+        found.push((start, at));
+    }
+    found
+}
+
+#[test]
+fn random_offsets_in_a_file_of_a_tebibyte_are_right_on_every_engine() {
+    const SIZE: u64 = 1 << 40;
+    let (size, operations) = (SIZE.to_string(), 64);
+    let given = [
+        ("size", size.as_str()),
+        ("operations", "64"),
+        ("lay", "sparse"),
+        ("depth", "8"),
+    ];
+    let mut wheel = super::data::Wheel::drawn(SIZE / 4096, 0);
+    let mut offsets: Vec<u64> = (0..operations).map(|_| wheel.next() * 4096).collect();
+    assert!(offsets.iter().any(|at| *at > SIZE / 2));
+    offsets.sort_unstable();
+    tebibyte::<SyncEngine>(&offsets, &given);
+    tebibyte::<MmapEngine>(&offsets, &given);
+    if rings() {
+        tebibyte::<UringEngine>(&offsets, &given);
+    } else {
+        println!("SKIP io_uring: random_offsets_in_a_file_of_a_tebibyte_are_right_on_every_engine");
+    }
+}
+
+/// Writes and reads at these offsets in a sparse file of 1 TiB.
+fn tebibyte<E: Engine>(offsets: &[u64], given: &[(&str, &str)]) {
+    const SIZE: u64 = 1 << 40;
+    let engine = E::INFO.name;
+    let home = tempfile::tempdir().unwrap();
+    let file = tempfile::tempfile_in(home.path()).unwrap();
+    if file.set_len(SIZE).is_err() {
+        println!(
+            "SKIP files of 1 TiB: random_offsets_in_a_file_of_a_tebibyte_are_right_on_every_engine"
+        );
+        return;
+    }
+    run_by::<E>(home.path(), Phase::RandomWrite, given);
+    let path = home.path().join("op/large000");
+    assert_eq!(fs::metadata(&path).unwrap().len(), SIZE);
+    let data = data_in(&path);
+    // A file system may allocate more around each write, but nothing elsewhere.
+    let holds = |at: &u64| data.iter().any(|(start, end)| start <= at && at < end);
+    assert!(offsets.iter().all(holds), "{engine}: {data:?}");
+    let allocated: u64 = data.iter().map(|(start, end)| end - start).sum();
+    assert!(allocated <= 64 << 20, "{engine}: {data:?}");
+    let again = &given[..2];
+    let tally = run_by::<E>(home.path(), Phase::RandomRead, again);
+    assert_eq!(tally.bytes.0, offsets.len() as u64 * 4096, "{engine}");
+}

@@ -1,0 +1,428 @@
+//! One tree and several workers: each walks depth first as [`super::walk`] does, and hands a directory
+//! it meets to a worker who has nothing to do. A directory is left by who entered it, and only once all
+//! that was handed over from it has been left: times of directories are set, and directories removed,
+//! last.
+//!
+//! What waits to be taken is bounded, so that no list of the tree comes to stand in memory, and whoever
+//! waits for others takes from it meanwhile. Nobody waits for ever: what is waited for began after who
+//! waits for it, and what lies higher on a stack began after what lies below.
+
+mod pool;
+
+use super::barrier::run_threads;
+use super::timeline::TimelineRecorder;
+use super::walk::{Above, Trail, Visitor, begin_level, walk};
+use super::{Job, own_descriptors};
+use crate::engines::listing::{Entry, Listing};
+use crate::engines::meta::Kind;
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use fsdyno_model::cancel::CancelToken;
+use pool::{Errand, Left, Pool};
+use std::ffi::CStr;
+
+/// A visitor that can take over a directory in the middle of a tree.
+pub trait Shared<E: Calls>: Visitor<E> {
+    /// Comes to a directory somebody else has entered, by its path below the root of the walk: what is
+    /// kept of it while a directory in it is walked.
+    fn reach(&mut self, engine: &mut E, path: &[Box<CStr>]) -> Result<Self::Level, LoadError>;
+
+    /// What was handed over has been left.
+    fn release(&mut self, engine: &mut E, level: Self::Level) {
+        let _ = (engine, level);
+    }
+
+    /// A directory below this one was handed over.
+    fn handed(&mut self, level: &mut Self::Level) {
+        let _ = level;
+    }
+}
+
+/// A worker of a walk: its visitor, its buffers, and what it writes down of its files.
+#[derive(Debug)]
+pub struct Hand<'a, V> {
+    pub visitor: V,
+    pub trail: &'a mut Trail,
+    pub timeline: &'a mut TimelineRecorder,
+}
+
+/// Walks the tree `root` in `base` by so many hands; the calls made by all engines, this one too.
+///
+/// `base` was opened by this thread: each worker gets a table of descriptors of its own, and in it this
+/// one under the same number.
+pub fn walk_together<E, V>(
+    engine: &mut E,
+    base: &E::Dir,
+    root: &CStr,
+    stop: &CancelToken,
+    hands: &mut [Hand<'_, V>],
+) -> Result<u64, LoadError>
+where
+    E: Calls + Send,
+    V: Shared<E> + Send,
+{
+    if let [hand] = hands {
+        let own = (&mut *hand.trail, &mut *hand.timeline);
+        walk(engine, base, root, own, stop, &mut hand.visitor)?;
+        return Ok(engine.calls());
+    }
+    let pool = Pool::new(hands.len());
+    let number_them = |(number, hand)| (number, engine.another(), hand);
+    let mut workers: Vec<_> = hands.iter_mut().enumerate().map(number_them).collect();
+    let ends = run_threads(&mut workers, |(number, engine, hand)| {
+        // However it ends, the others are not left to wait.
+        let _end = pool.ender(*number == 0);
+        own_descriptors()?;
+        let mut worker = Worker {
+            engine,
+            visitor: &mut hand.visitor,
+            listings: hand.trail.listings(),
+            timeline: hand.timeline,
+            between: true,
+            pool: &pool,
+            base,
+            root,
+            stop,
+            open: Vec::with_capacity(64),
+        };
+        let end = worker.work(*number == 0);
+        if end.is_err() {
+            pool.end();
+        }
+        end
+    });
+    let mut stopped = false;
+    for end in ends {
+        match end {
+            // The others stop where one fails: its reason is the one to be told.
+            Err(LoadError::Stopped) => stopped = true,
+            end => end?,
+        }
+    }
+    if stopped {
+        return Err(LoadError::Stopped);
+    }
+    let calls = workers.iter().map(|(_, engine, _)| engine.calls());
+    Ok(engine.calls() + calls.sum::<u64>())
+}
+
+/// Walks the tree of a job by its hands.
+pub fn walk_ground_together<E, V>(
+    engine: &mut E,
+    job: &Job<'_>,
+    hands: &mut [Hand<'_, V>],
+) -> Result<u64, LoadError>
+where
+    E: Calls + Send,
+    V: Shared<E> + Send,
+{
+    let base = engine.open_ground(job.root)?;
+    let calls = walk_together(engine, &base, &job.source, job.stop, hands)?;
+    engine.close_dir(base);
+    Ok(calls + 1)
+}
+
+/// A directory being walked.
+struct Frame<D, L> {
+    dir: D,
+    level: L,
+    /// How deep it lies below the root of the walk.
+    depth: usize,
+    /// Whether all its entries were seen.
+    seen: bool,
+    /// What was handed over from it and is not left yet.
+    handed: Option<Left>,
+    /// What it was taken for, where somebody else met it.
+    taken: Option<Taken<D, L>>,
+}
+
+/// A directory that was taken over: the one above it, opened once more.
+struct Taken<D, L> {
+    errand: Errand,
+    above: D,
+    level: L,
+}
+
+/// One worker, with the directories it has under way: those of the errand it took last on top.
+struct Worker<'a, E: Calls, V: Shared<E>> {
+    engine: &'a mut E,
+    visitor: &'a mut V,
+    listings: &'a mut Vec<Listing>,
+    timeline: &'a mut TimelineRecorder,
+    /// Whether something else was done since the last file.
+    between: bool,
+    pool: &'a Pool,
+    base: &'a E::Dir,
+    root: &'a CStr,
+    stop: &'a CancelToken,
+    open: Vec<Frame<E::Dir, V::Level>>,
+}
+
+impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
+    fn work(&mut self, first: bool) -> Result<(), LoadError> {
+        if first {
+            let dir = self.engine.open_dir(self.base, self.root)?;
+            let above = Above {
+                dir: self.base,
+                level: None,
+            };
+            let level = self.visitor.enter(self.engine, &dir, above, self.root)?;
+            self.push(dir, level, 0, None);
+        }
+        loop {
+            let Some(frame) = self.open.last() else {
+                // The first has walked the whole tree when its stack is empty.
+                match if first { None } else { self.pool.take(None) } {
+                    Some(errand) => self.take_over(errand)?,
+                    None => return Ok(()),
+                }
+                continue;
+            };
+            if self.stop.requested() || self.pool.ended() {
+                return Err(LoadError::Stopped);
+            }
+            if !frame.seen {
+                self.step()?;
+                continue;
+            }
+            self.between = true;
+            let awaited = frame.handed.as_ref().filter(|left| left.some());
+            match awaited {
+                None => self.leave()?,
+                Some(left) => {
+                    if let Some(errand) = self.pool.take(Some(left)) {
+                        self.take_over(errand)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts a directory on the stack that was entered.
+    fn push(
+        &mut self,
+        dir: E::Dir,
+        level: V::Level,
+        depth: usize,
+        taken: Option<Taken<E::Dir, V::Level>>,
+    ) {
+        begin_level(self.listings, self.open.len(), V::AS_LISTED);
+        self.open.push(Frame {
+            dir,
+            level,
+            depth,
+            seen: false,
+            handed: None,
+            taken,
+        });
+    }
+
+    /// The next entry of the innermost directory.
+    fn step(&mut self) -> Result<(), LoadError> {
+        let top = self.open.len() - 1;
+        let frame = &mut self.open[top];
+        let Some(Entry { name, kind }) = self.listings[top].take() else {
+            self.between = true;
+            frame.seen = !self.engine.list(&mut frame.dir, &mut self.listings[top])?;
+            return Ok(());
+        };
+        let kind = match kind {
+            Some(kind) => kind,
+            // Some file systems do not tell in the directory what an entry is (readdir(3)).
+            None => self.engine.stat(&Target::Entry(&frame.dir, name))?.kind,
+        };
+        let Frame { dir, level, .. } = frame;
+        if kind != Kind::Directory {
+            if std::mem::take(&mut self.between) {
+                self.timeline.resume();
+            }
+            self.visitor.entry(self.engine, dir, level, name, kind)?;
+            self.timeline.follow(self.visitor.tally());
+            return Ok(());
+        }
+        self.between = true;
+        if self.pool.wants(frame.depth) {
+            self.hand_over(top);
+            return Ok(());
+        }
+        let below = self.engine.open_dir(dir, name)?;
+        let above = Above {
+            dir: &*dir,
+            level: Some(level),
+        };
+        let entered = self.visitor.enter(self.engine, &below, above, name)?;
+        let depth = frame.depth + 1;
+        self.push(below, entered, depth, None);
+        Ok(())
+    }
+
+    /// Offers the directory that was met last to whoever has nothing to do.
+    fn hand_over(&mut self, top: usize) {
+        let met = |at: usize| -> Box<CStr> {
+            let entry = self.listings[at].current();
+            entry.map_or_else(Box::default, |entry| entry.name.into())
+        };
+        let begins = self.open.iter().rposition(|frame| frame.taken.is_some());
+        let taken = begins.and_then(|at| self.open[at].taken.as_ref());
+        let mut above = Vec::with_capacity(self.open[top].depth);
+        if let Some(Taken { errand, .. }) = taken {
+            above.extend_from_slice(&errand.above);
+            above.push(errand.name.clone());
+        }
+        above.extend((begins.unwrap_or(0)..top).map(met));
+        let name = met(top);
+        let frame = &mut self.open[top];
+        self.visitor.handed(&mut frame.level);
+        let left = frame.handed.get_or_insert_default();
+        self.pool.give(Errand::new(above, name, left));
+    }
+
+    /// Enters a directory that somebody else met.
+    fn take_over(&mut self, errand: Errand) -> Result<(), LoadError> {
+        let mut above = self.engine.open_dir(self.base, self.root)?;
+        for name in &errand.above {
+            let below = self.engine.open_dir(&above, name)?;
+            self.engine.close_dir(std::mem::replace(&mut above, below));
+        }
+        let mut level = self.visitor.reach(self.engine, &errand.above)?;
+        let dir = self.engine.open_dir(&above, &errand.name)?;
+        let around = Above {
+            dir: &above,
+            level: Some(&mut level),
+        };
+        let entered = self
+            .visitor
+            .enter(self.engine, &dir, around, &errand.name)?;
+        let depth = errand.above.len() + 1;
+        let taken = Taken {
+            errand,
+            above,
+            level,
+        };
+        self.push(dir, entered, depth, Some(taken));
+        Ok(())
+    }
+
+    /// Leaves the innermost directory: all in it was visited, by whomever.
+    fn leave(&mut self) -> Result<(), LoadError> {
+        let Some(frame) = self.open.pop() else {
+            return Ok(());
+        };
+        let Frame {
+            dir,
+            level,
+            depth,
+            mut taken,
+            ..
+        } = frame;
+        let under = self.open.len();
+        let (above, name) = match (&mut taken, self.open.last_mut()) {
+            (Some(taken), _) => {
+                let above = Above {
+                    dir: &taken.above,
+                    level: Some(&mut taken.level),
+                };
+                (above, &*taken.errand.name)
+            }
+            (None, Some(frame)) => {
+                let above = Above {
+                    dir: &frame.dir,
+                    level: Some(&mut frame.level),
+                };
+                let met = self.listings[under - 1].current();
+                (above, met.map_or(self.root, |entry| entry.name))
+            }
+            (None, None) => {
+                let above = Above {
+                    dir: self.base,
+                    level: None,
+                };
+                (above, self.root)
+            }
+        };
+        let again = self.visitor.leave(self.engine, dir, level, above, name)?;
+        if let Some((dir, level)) = again {
+            self.push(dir, level, depth, taken);
+        } else if let Some(taken) = taken {
+            self.visitor.release(self.engine, taken.level);
+            self.engine.close_dir(taken.above);
+            self.pool.left(&taken.errand);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::null::{Facts, NullCalls};
+    use fsdyno_model::sample::Tally;
+
+    /// Panics at a file.
+    struct Panics {
+        left: u64,
+        tally: Tally,
+    }
+
+    impl Visitor<NullCalls> for Panics {
+        type Level = ();
+
+        fn enter(
+            &mut self,
+            _engine: &mut NullCalls,
+            _dir: &<NullCalls as Calls>::Dir,
+            _above: Above<'_, <NullCalls as Calls>::Dir, ()>,
+            _name: &CStr,
+        ) -> Result<(), LoadError> {
+            Ok(())
+        }
+
+        fn tally(&self) -> &Tally {
+            &self.tally
+        }
+
+        fn entry(
+            &mut self,
+            _engine: &mut NullCalls,
+            _dir: &<NullCalls as Calls>::Dir,
+            _level: &mut (),
+            _name: &CStr,
+            _kind: Kind,
+        ) -> Result<(), LoadError> {
+            self.left -= 1;
+            assert!(self.left > 0, "a file too many");
+            Ok(())
+        }
+    }
+
+    impl Shared<NullCalls> for Panics {
+        fn reach(&mut self, _engine: &mut NullCalls, _path: &[Box<CStr>]) -> Result<(), LoadError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn where_a_worker_panics_nobody_waits_for_it() {
+        let walked = std::panic::catch_unwind(|| {
+            let mut engine = NullCalls::new(Facts {
+                files: 10_000,
+                directories: 1_000,
+                bytes: 0,
+            });
+            let base = engine.open_ground("/".as_ref()).unwrap();
+            let mut rooms = [(); 3].map(|()| (Trail::default(), TimelineRecorder::new()));
+            let hands = rooms.iter_mut().enumerate();
+            let hands = hands.map(|(number, (trail, timeline))| Hand {
+                visitor: Panics {
+                    left: 100 + number as u64,
+                    tally: Tally::default(),
+                },
+                trail,
+                timeline,
+            });
+            let mut hands: Vec<_> = hands.collect();
+            let _ = walk_together(&mut engine, &base, c"tree", &CancelToken::new(), &mut hands);
+        });
+        assert!(walked.is_err());
+    }
+}

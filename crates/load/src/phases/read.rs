@@ -1,0 +1,135 @@
+//! `read`: reads every byte of every file of the newest tree.
+
+use super::parallel_walk::{Hand, Shared, walk_ground_together};
+use super::walk::{Above, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use crate::engines::Calls;
+use crate::engines::meta::Kind;
+use crate::error::LoadError;
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+
+/// The kind `read`.
+pub static KIND: PhaseKind = PhaseKind {
+    name: "read",
+    title: "reads every byte of every file of the newest tree",
+    needs: Needs::Tree,
+    parameters: PARAMETERS,
+    writes: false,
+    makes_tree: false,
+    removes_tree: false,
+    reads_data: true,
+    searches: false,
+};
+
+/// What the phase does, by the calls of one engine.
+pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
+    TreePhase {
+        kind: &KIND,
+        run,
+        tool,
+        method: |_| "openat, read".to_owned(),
+    }
+}
+
+fn tool(job: &Job<'_>) -> ToolRun {
+    // Not `tar cf /dev/null`: tar looks where it writes to, and then reads nothing.
+    ToolRun::new("find -type f -exec cat {} +", ["find"])
+        .arg(job.source_path())
+        .args(["-type", "f", "-exec", "cat", "--", "{}", "+"])
+}
+
+/// Reads every regular file it meets, a buffer at a time.
+pub(super) struct ReadAll<'a> {
+    buffer: &'a mut [u8],
+    stop: &'a CancelToken,
+    pub tally: Tally,
+}
+
+impl<'a> ReadAll<'a> {
+    pub fn new(buffer: &'a mut [u8], stop: &'a CancelToken) -> Self {
+        Self {
+            buffer,
+            stop,
+            tally: Tally::default(),
+        }
+    }
+}
+
+fn run<E: Calls + Send>(
+    engine: &mut E,
+    job: &Job<'_>,
+    rooms: &mut [Scratch],
+) -> Result<Tally, LoadError> {
+    let hands = rooms.iter_mut().map(
+        |Scratch {
+             data,
+             trail,
+             timeline,
+             ..
+         }| {
+            let visitor = ReadAll::new(data, job.stop);
+            Hand {
+                visitor,
+                trail,
+                timeline,
+            }
+        },
+    );
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_ground_together(engine, job, &mut hands)?;
+    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
+}
+
+impl<E: Calls> Visitor<E> for ReadAll<'_> {
+    type Level = ();
+
+    fn enter(
+        &mut self,
+        _engine: &mut E,
+        _dir: &E::Dir,
+        _above: Above<'_, E::Dir, ()>,
+        _name: &CStr,
+    ) -> Result<(), LoadError> {
+        self.tally.directories += 1;
+        Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        _level: &mut (),
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError> {
+        self.tally.files += 1;
+        if kind != Kind::File {
+            return Ok(());
+        }
+        let mut file = engine.open(dir, name)?;
+        loop {
+            let bytes = engine.read(&mut file, self.buffer)?;
+            self.tally.bytes.0 += bytes as u64;
+            // A regular file gives fewer bytes than asked for only at its end (read(2)).
+            if bytes < self.buffer.len() {
+                break;
+            }
+            if self.stop.requested() {
+                return Err(LoadError::Stopped);
+            }
+        }
+        engine.close(file)
+    }
+}
+
+impl<E: Calls> Shared<E> for ReadAll<'_> {
+    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! `stat-walk`: walks the newest tree and stats everything in it, following nothing.
+
+use super::parallel_walk::{Hand, Shared, walk_ground_together};
+use super::walk::{Above, Visitor};
+use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
+use crate::engines::meta::Kind;
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+
+/// The kind `stat-walk`.
+pub static KIND: PhaseKind = PhaseKind {
+    name: "stat-walk",
+    title: "walks the newest tree and stats everything",
+    needs: Needs::Tree,
+    parameters: PARAMETERS,
+    writes: false,
+    makes_tree: false,
+    removes_tree: false,
+    reads_data: false,
+    searches: false,
+};
+
+/// What the phase does, by the calls of one engine.
+pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
+    TreePhase {
+        kind: &KIND,
+        run,
+        tool,
+        method: |_| "getdents64, newfstatat".to_owned(),
+    }
+}
+
+fn tool(job: &Job<'_>) -> ToolRun {
+    // A test of the link count makes find stat everything, and nothing in a tree has no links.
+    ToolRun::new("find -links 0 (stats everything, prints nothing)", ["find"])
+        .arg(job.source_path())
+        .args(["-links", "0"])
+}
+
+struct StatAll {
+    tally: Tally,
+}
+
+fn run<E: Calls + Send>(
+    engine: &mut E,
+    job: &Job<'_>,
+    rooms: &mut [Scratch],
+) -> Result<Tally, LoadError> {
+    let hands = rooms.iter_mut().map(
+        |Scratch {
+             trail, timeline, ..
+         }| {
+            let tally = Tally::default();
+            let visitor = StatAll { tally };
+            Hand {
+                visitor,
+                trail,
+                timeline,
+            }
+        },
+    );
+    let mut hands: Vec<_> = hands.collect();
+    let calls = walk_ground_together(engine, job, &mut hands)?;
+    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
+}
+
+impl<E: Calls> Visitor<E> for StatAll {
+    type Level = ();
+
+    fn enter(
+        &mut self,
+        engine: &mut E,
+        _dir: &E::Dir,
+        above: Above<'_, E::Dir, ()>,
+        name: &CStr,
+    ) -> Result<(), LoadError> {
+        engine.stat(&Target::Entry(above.dir, name))?;
+        self.tally.directories += 1;
+        Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        _level: &mut (),
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError> {
+        let meta = engine.stat(&Target::Entry(dir, name))?;
+        self.tally.files += 1;
+        if kind == Kind::File {
+            self.tally.bytes.0 += meta.size;
+        }
+        Ok(())
+    }
+}
+
+impl<E: Calls> Shared<E> for StatAll {
+    fn reach(&mut self, _engine: &mut E, _path: &[Box<CStr>]) -> Result<(), LoadError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! `untar`: unpacks the archive into a new tree, as `tar -xpf` does as root: modes, owners, times
+//! of modification, links, holes and special files are kept. Absolute paths and `..` are refused,
+//! and no symbolic link is ever followed on the way to a member.
+
+mod fields;
+mod member;
+mod pax;
+mod place;
+mod stream;
+
+use super::{Job, Needs, PhaseKind, Scratch, ToolRun, TreePhase, tally};
+use crate::engines::meta::Kind;
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use fsdyno_model::sample::Tally;
+use member::{BLOCK, Broken, Member, Members};
+use place::Place;
+use std::ffi::CString;
+use std::path::Path;
+use stream::Stream;
+
+/// The kind `untar`.
+pub static KIND: PhaseKind = PhaseKind {
+    name: "untar",
+    title: "unpacks the archive into a new tree",
+    needs: Needs::Archive,
+    parameters: &[],
+    writes: true,
+    makes_tree: true,
+    removes_tree: false,
+    reads_data: false,
+    searches: false,
+};
+
+/// What the phase does, by the calls of one engine.
+pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
+    TreePhase {
+        kind: &KIND,
+        run,
+        tool,
+        method: |_| "read, write".to_owned(),
+    }
+}
+
+fn tool(job: &Job<'_>) -> ToolRun {
+    // Owners by number: names mean another number on another machine.
+    let mut run = ToolRun::new(
+        "tar --numeric-owner -xpf",
+        ["tar", "--numeric-owner", "-xpf"],
+    )
+    .arg(job.archive)
+    .arg("-C")
+    .arg(job.target_path());
+    run.makes = Some(job.target_path());
+    run
+}
+
+#[cold]
+fn broken_archive(job: &Job<'_>, broken: Broken) -> LoadError {
+    let archive = job.archive;
+    match broken {
+        // The reader of an archive fails once a stop is requested.
+        Broken::Read(_) if job.stop.requested() => LoadError::Stopped,
+        Broken::Read(source) => LoadError::io("read", archive, source),
+        Broken::Content(reason) => LoadError::Archive {
+            path: archive.to_owned(),
+            reason,
+        },
+    }
+}
+
+fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result<Tally, LoadError> {
+    // An archive is read in order: one does it.
+    let scratch = &mut rooms[0];
+    let base = engine.open_ground(job.root)?;
+    let source = engine.archive(job.archive, job.stop)?;
+    let mut stream = Stream::new(source, &mut scratch.data);
+    let (mut members, mut member) = (Members::default(), Member::new());
+    engine.make_dir(&base, &job.target, 0o777)?;
+    let root = engine.open_dir(&base, &job.target)?;
+    scratch.keeper.observe(engine, &root)?;
+    let mut place = Place::new(root, &mut scratch.keeper);
+    let mut done = Tally {
+        directories: 1,
+        ..Tally::default()
+    };
+    let refused = |broken| broken_archive(job, broken);
+    let timeline = &mut scratch.timeline;
+    while members.next(&mut stream, &mut member).map_err(refused)? {
+        if job.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        let stored = member.stored;
+        let Some(name) = place.go_to_parent(engine, job.archive, &member.path)? else {
+            place.root_is(member.meta);
+            timeline.resume();
+            continue;
+        };
+        match member.meta.kind {
+            Kind::Directory => {
+                done.directories += u64::from(place.directory(engine, &name, member.meta)?);
+                timeline.resume();
+            }
+            _ if member.hard_link => {
+                place.hard_link(engine, job.archive, &name, &member)?;
+                done.files += 1;
+            }
+            Kind::File => {
+                file(engine, job, &mut stream, &mut place, &name, &member)?;
+                done.files += 1;
+                done.bytes.0 += member.meta.size;
+            }
+            _ => {
+                place.odd(engine, &name, &member)?;
+                done.files += 1;
+            }
+        }
+        place.give_back(name);
+        // Kinds without data were told to store none.
+        let padding = stored.next_multiple_of(BLOCK) - stored;
+        stream
+            .skip(padding)
+            .map_err(|error| refused(error.into()))?;
+        timeline.follow(&done);
+    }
+    place.finish(engine)?;
+    engine.close_dir(base);
+    Ok(tally(engine, done))
+}
+
+/// Unpacks a regular file.
+fn file<E: Calls>(
+    engine: &mut E,
+    job: &Job<'_>,
+    stream: &mut Stream<'_>,
+    place: &mut Place<'_, E>,
+    name: &CString,
+    member: &Member,
+) -> Result<(), LoadError> {
+    let meta = place.keeper.without_foreign_owner(member.meta);
+    let creation = place.keeper.creation(&meta, 0);
+    let mut file = place.create(engine, name, creation.mode)?;
+    match &member.stretches {
+        None => pour(engine, job, stream, &mut file, member.stored)?,
+        Some(stretches) => {
+            let mut left = member.stored;
+            for &(offset, length) in stretches {
+                let Some(rest) = left.checked_sub(length) else {
+                    let reason = "has a map of holes that does not fit its data".to_owned();
+                    return Err(broken_archive(job, Broken::Content(reason)));
+                };
+                left = rest;
+                engine.seek(&mut file, offset)?;
+                pour(engine, job, stream, &mut file, length)?;
+            }
+            engine.set_size(&mut file, member.meta.size)?;
+            stream
+                .skip(left)
+                .map_err(|error| broken_archive(job, error.into()))?;
+        }
+    }
+    let made = Target::File(&file);
+    place.keeper.finish(engine, None, &made, &meta, creation)?;
+    engine.close(file)
+}
+
+/// Writes what comes next in the archive: a small file with one call.
+#[inline]
+fn pour<E: Calls>(
+    engine: &mut E,
+    job: &Job<'_>,
+    stream: &mut Stream<'_>,
+    file: &mut E::File,
+    mut length: u64,
+) -> Result<(), LoadError> {
+    while length > 0 {
+        let piece = usize::try_from(length).map_or(stream.room(), |left| left.min(stream.room()));
+        let data = stream
+            .take(piece)
+            .map_err(|error| broken_archive(job, error.into()))?;
+        engine.write(file, data)?;
+        length -= piece as u64;
+        if length > 0 && job.stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! Where members are put: the chain of open directories from the root of the new tree to the
+//! directory of the last member. A directory gets its mode and times when it is left, so that
+//! nothing but the chain is remembered.
+
+use super::Path;
+use super::member::Member;
+use crate::engines::meta::{Kind, Meta, Moment};
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use crate::phases::attributes::{Creation, Keeper};
+use std::ffi::{CStr, CString};
+
+/// A directory of the chain.
+struct Open<E: Calls> {
+    name: Vec<u8>,
+    dir: E::Dir,
+    /// What it shall be when it is left.
+    wanted: Wanted,
+}
+
+/// What is done when a directory is left.
+enum Wanted {
+    /// Nothing: the archive does not speak of it.
+    Nothing,
+    /// It was there before: its times are given back.
+    Times(Meta),
+    /// The archive describes it.
+    All(Meta, Creation),
+}
+
+/// The chain of open directories.
+pub(super) struct Place<'a, E: Calls> {
+    pub keeper: &'a mut Keeper,
+    /// The root, then one directory in the other; never empty.
+    root: Open<E>,
+    chain: Vec<Open<E>>,
+    /// Names whose room is used again.
+    spare: Vec<u8>,
+}
+
+/// The components of a member's path, none with a zero byte; those that lead out of the tree are
+/// refused.
+pub(super) fn parts(path: &[u8]) -> impl Iterator<Item = Result<&[u8], String>> {
+    let absolute = path.first() == Some(&b'/');
+    path.split(|byte| *byte == b'/')
+        .filter(|part| !part.is_empty() && *part != b".")
+        .map(move |part| {
+            if memchr::memchr(0, part).is_some() {
+                return Err("has a name with a zero byte".to_owned());
+            }
+            if absolute || part == b".." {
+                return Err(format!(
+                    "holds the path `{}`, which leads out of the tree; \
+                     pack it again with relative paths",
+                    String::from_utf8_lossy(path)
+                ));
+            }
+            Ok(part)
+        })
+}
+
+impl<'a, E: Calls> Place<'a, E> {
+    pub fn new(root: E::Dir, keeper: &'a mut Keeper) -> Self {
+        Self {
+            keeper,
+            root: Open {
+                name: Vec::new(),
+                dir: root,
+                wanted: Wanted::Nothing,
+            },
+            chain: Vec::with_capacity(64),
+            spare: Vec::with_capacity(256),
+        }
+    }
+
+    /// The directory the last member lies in.
+    fn here(&self) -> &E::Dir {
+        &self.chain.last().unwrap_or(&self.root).dir
+    }
+
+    /// The archive describes the root itself.
+    pub fn root_is(&mut self, meta: Meta) {
+        let meta = self.ours(meta);
+        let creation = Creation::inexact(0o700);
+        self.root.wanted = Wanted::All(meta, creation);
+    }
+
+    /// Without the right to give files away they stay ours, as with tar.
+    fn ours(&self, meta: Meta) -> Meta {
+        self.keeper.without_foreign_owner(meta)
+    }
+
+    /// Opens the directory of a member; its last name, or none where it is the root itself.
+    #[inline]
+    pub fn go_to_parent(
+        &mut self,
+        engine: &mut E,
+        archive: &Path,
+        path: &[u8],
+    ) -> Result<Option<CString>, LoadError> {
+        let refused = |reason| LoadError::Archive {
+            path: archive.to_owned(),
+            reason,
+        };
+        let mut depth = 0;
+        let mut on_chain = true;
+        let mut last: Option<&[u8]> = None;
+        for part in parts(path) {
+            let part = part.map_err(refused)?;
+            if let Some(directory) = last.replace(part) {
+                on_chain = on_chain
+                    && self
+                        .chain
+                        .get(depth)
+                        .is_some_and(|open| open.name == directory);
+                if !on_chain {
+                    self.leave_to(engine, depth)?;
+                    self.enter(engine, directory)?;
+                }
+                depth += 1;
+            }
+        }
+        self.leave_to(engine, depth)?;
+        let Some(name) = last else {
+            return Ok(None);
+        };
+        let mut room = std::mem::take(&mut self.spare);
+        room.extend_from_slice(name);
+        Ok(Some(CString::new(room).unwrap_or_default()))
+    }
+
+    /// Takes a name back, for its room.
+    #[inline]
+    pub fn give_back(&mut self, name: CString) {
+        self.spare = name.into_bytes();
+        self.spare.clear();
+    }
+
+    /// Opens a directory in the innermost one, and makes it where the archive forgot to.
+    fn enter(&mut self, engine: &mut E, name: &[u8]) -> Result<(), LoadError> {
+        let c_name = CString::new(name).unwrap_or_default();
+        let (dir, wanted) = match engine.open_dir(self.here(), &c_name) {
+            Ok(dir) => {
+                let meta = engine.stat(&Target::Directory(&dir))?;
+                (dir, Wanted::Times(meta))
+            }
+            Err(error) if error.errno() == Some(libc::ENOENT) => {
+                engine.make_dir(self.here(), &c_name, 0o777)?;
+                (engine.open_dir(self.here(), &c_name)?, Wanted::Nothing)
+            }
+            Err(error) => return Err(error),
+        };
+        self.chain.push(Open {
+            name: name.to_vec(),
+            dir,
+            wanted,
+        });
+        Ok(())
+    }
+
+    /// Leaves directories until the chain is as long as that.
+    #[inline]
+    fn leave_to(&mut self, engine: &mut E, depth: usize) -> Result<(), LoadError> {
+        while self.chain.len() > depth {
+            if let Some(open) = self.chain.pop() {
+                self.leave(engine, open)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, engine: &mut E, open: Open<E>) -> Result<(), LoadError> {
+        settle(engine, self.keeper, &open)?;
+        engine.close_dir(open.dir);
+        Ok(())
+    }
+
+    /// Leaves all directories, the root last.
+    pub fn finish(mut self, engine: &mut E) -> Result<(), LoadError> {
+        self.leave_to(engine, 0)?;
+        settle(engine, self.keeper, &self.root)?;
+        engine.close_dir(self.root.dir);
+        Ok(())
+    }
+
+    /// A directory the archive describes; whether it was made. It is opened at once: its files
+    /// follow, as a rule.
+    pub fn directory(
+        &mut self,
+        engine: &mut E,
+        name: &CStr,
+        meta: Meta,
+    ) -> Result<bool, LoadError> {
+        let meta = self.ours(meta);
+        let mut creation = self.keeper.creation(&meta, 0);
+        let made = match engine.make_dir(self.here(), name, creation.mode) {
+            Ok(()) => true,
+            Err(error) if error.errno() == Some(libc::EEXIST) => {
+                creation = Creation::inexact(creation.mode);
+                let there = engine.stat(&Target::Entry(self.here(), name))?;
+                if there.kind != Kind::Directory {
+                    engine.unlink(self.here(), name)?;
+                    engine.make_dir(self.here(), name, creation.mode)?;
+                }
+                there.kind != Kind::Directory
+            }
+            Err(error) => return Err(error),
+        };
+        let dir = engine.open_dir(self.here(), name)?;
+        self.chain.push(Open {
+            name: name.to_bytes().to_vec(),
+            dir,
+            wanted: Wanted::All(meta, creation),
+        });
+        Ok(made)
+    }
+
+    /// Makes a file; one of that name that came before gives way, as with tar.
+    #[inline]
+    pub fn create(&mut self, engine: &mut E, name: &CStr, mode: u32) -> Result<E::File, LoadError> {
+        self.instead(engine, name, |engine, here| engine.create(here, name, mode))
+    }
+
+    /// Another name of a member that came before.
+    #[cold]
+    pub fn hard_link(
+        &mut self,
+        engine: &mut E,
+        archive: &Path,
+        name: &CStr,
+        member: &Member,
+    ) -> Result<(), LoadError> {
+        let refused = |reason| LoadError::Archive {
+            path: archive.to_owned(),
+            reason,
+        };
+        // Opened part by part from the root: a symbolic link on the way is refused.
+        let mut at: Option<E::Dir> = None;
+        let mut last: Option<CString> = None;
+        for part in parts(&member.link) {
+            let part = CString::new(part.map_err(refused)?).unwrap_or_default();
+            if let Some(directory) = last.replace(part) {
+                let below = engine.open_dir(at.as_ref().unwrap_or(&self.root.dir), &directory)?;
+                if let Some(above) = at.replace(below) {
+                    engine.close_dir(above);
+                }
+            }
+        }
+        let first = last.unwrap_or_default();
+        let from = at.as_ref().unwrap_or(&self.root.dir);
+        self.instead(engine, name, |engine, here| {
+            engine.link((from, &first), here, name)
+        })?;
+        if let Some(at) = at {
+            engine.close_dir(at);
+        }
+        Ok(())
+    }
+
+    /// Symbolic links, pipes and device nodes.
+    #[cold]
+    pub fn odd(&mut self, engine: &mut E, name: &CStr, member: &Member) -> Result<(), LoadError> {
+        let meta = self.ours(member.meta);
+        let creation = self.keeper.creation(&meta, 0);
+        self.instead(engine, name, |engine, here| {
+            if meta.kind != Kind::Symlink {
+                return engine.make_node(here, name, meta.kind, creation.mode, meta.rdev);
+            }
+            let points_to = CString::new(&member.link[..]).unwrap_or_default();
+            engine.symlink(&points_to, here, name)
+        })?;
+        let here = &self.chain.last().unwrap_or(&self.root).dir;
+        let made = Target::Entry(here, name);
+        self.keeper.finish(engine, None, &made, &meta, creation)
+    }
+
+    /// Makes something; what has its name already is removed first.
+    #[inline]
+    fn instead<T>(
+        &self,
+        engine: &mut E,
+        name: &CStr,
+        mut make: impl FnMut(&mut E, &E::Dir) -> Result<T, LoadError>,
+    ) -> Result<T, LoadError> {
+        match make(engine, self.here()) {
+            Err(error) if error.errno() == Some(libc::EEXIST) => {
+                engine.unlink(self.here(), name)?;
+                make(engine, self.here())
+            }
+            result => result,
+        }
+    }
+}
+
+/// Gives a directory what it shall have when it is left.
+fn settle<E: Calls>(engine: &mut E, keeper: &mut Keeper, open: &Open<E>) -> Result<(), LoadError> {
+    let target = Target::Directory(&open.dir);
+    match &open.wanted {
+        Wanted::Nothing => Ok(()),
+        Wanted::Times(meta) => engine.set_times(&target, Moment::OMIT, meta.modified),
+        Wanted::All(meta, creation) => keeper.finish(engine, None, &target, meta, *creation),
+    }
+}

@@ -1,0 +1,280 @@
+//! The way through a tree: depth first, one open directory and one buffer of entries a level.
+//! What is done on the way is the visitor's affair.
+
+use super::Job;
+use super::timeline::TimelineRecorder;
+use crate::engines::listing::{Entry, Listing};
+use crate::engines::meta::Kind;
+use crate::engines::{Calls, Target};
+use crate::error::LoadError;
+use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::sample::Tally;
+use std::ffi::CStr;
+
+/// Buffers laid out beforehand: deeper trees are rare, and get theirs when they come.
+const LEVELS: usize = 12;
+
+/// The buffers of a walk, one a level, used again and again.
+#[derive(Debug)]
+pub struct Trail {
+    listings: Vec<Listing>,
+}
+
+impl Default for Trail {
+    fn default() -> Self {
+        let mut listings = Vec::with_capacity(4 * LEVELS);
+        listings.resize_with(LEVELS, Listing::default);
+        Self { listings }
+    }
+}
+
+impl Trail {
+    /// The buffers, one a level.
+    pub fn listings(&mut self) -> &mut Vec<Listing> {
+        &mut self.listings
+    }
+}
+
+/// The directory above an entry: its handle, and what the visitor keeps of it (none above the
+/// root of the walk).
+#[derive(Debug)]
+pub struct Above<'a, D, L> {
+    /// The open directory.
+    pub dir: &'a D,
+    /// What the visitor keeps of it.
+    pub level: Option<&'a mut L>,
+}
+
+/// How a directory was left: none, or the directory to be walked again.
+pub type Left<D, L> = Result<Option<(D, L)>, LoadError>;
+
+/// What is done on the way.
+pub trait Visitor<E: Calls> {
+    /// What is kept of each directory on the way down.
+    type Level;
+    /// Whether entries are visited as they are listed, instead of by the numbers of their inodes.
+    const AS_LISTED: bool = false;
+
+    /// A directory was opened: `name` in `above`.
+    fn enter(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        above: Above<'_, E::Dir, Self::Level>,
+        name: &CStr,
+    ) -> Result<Self::Level, LoadError>;
+
+    /// What was done so far.
+    fn tally(&self) -> &Tally;
+
+    /// Anything but a directory.
+    fn entry(
+        &mut self,
+        engine: &mut E,
+        dir: &E::Dir,
+        level: &mut Self::Level,
+        name: &CStr,
+        kind: Kind,
+    ) -> Result<(), LoadError>;
+
+    /// All entries of a directory were visited. It is the visitor's to close; given back, it is
+    /// walked again.
+    fn leave(
+        &mut self,
+        engine: &mut E,
+        dir: E::Dir,
+        level: Self::Level,
+        above: Above<'_, E::Dir, Self::Level>,
+        name: &CStr,
+    ) -> Left<E::Dir, Self::Level> {
+        let _ = (level, above, name);
+        engine.close_dir(dir);
+        Ok(None)
+    }
+}
+
+/// Walks the tree `root` on the ground of a job.
+pub fn walk_ground<E: Calls, V: Visitor<E>>(
+    engine: &mut E,
+    job: &Job<'_>,
+    root: &CStr,
+    (trail, timeline): (&mut Trail, &mut TimelineRecorder),
+    visitor: &mut V,
+) -> Result<(), LoadError> {
+    let base = engine.open_ground(job.root)?;
+    walk(engine, &base, root, (trail, timeline), job.stop, visitor)?;
+    engine.close_dir(base);
+    Ok(())
+}
+
+/// Walks the tree `root` in `base`. What directories take is in the time of no file: behind them the
+/// course goes on anew.
+pub fn walk<E: Calls, V: Visitor<E>>(
+    engine: &mut E,
+    base: &E::Dir,
+    root: &CStr,
+    (trail, timeline): (&mut Trail, &mut TimelineRecorder),
+    stop: &CancelToken,
+    visitor: &mut V,
+) -> Result<(), LoadError> {
+    let listings = &mut trail.listings;
+    let mut open: Vec<(E::Dir, V::Level)> = Vec::with_capacity(4 * LEVELS);
+    let dir = engine.open_dir(base, root)?;
+    let above = Above {
+        dir: base,
+        level: None,
+    };
+    let level = visitor.enter(engine, &dir, above, root)?;
+    begin_level(listings, 0, V::AS_LISTED);
+    open.push((dir, level));
+    let mut between = true;
+    while !open.is_empty() {
+        if stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        let depth = open.len() - 1;
+        let (dir, level) = &mut open[depth];
+        let Some(Entry { name, kind }) = listings[depth].take() else {
+            between = true;
+            if !engine.list(dir, &mut listings[depth])? {
+                leave(engine, base, root, listings, &mut open, visitor)?;
+            }
+            continue;
+        };
+        let kind = match kind {
+            Some(kind) => kind,
+            // Some file systems do not tell in the directory what an entry is (readdir(3)).
+            None => engine.stat(&Target::Entry(dir, name))?.kind,
+        };
+        if kind != Kind::Directory {
+            if between {
+                timeline.resume();
+                between = false;
+            }
+            visitor.entry(engine, dir, level, name, kind)?;
+            timeline.follow(visitor.tally());
+            continue;
+        }
+        between = true;
+        let below = engine.open_dir(dir, name)?;
+        let above = Above {
+            dir: &*dir,
+            level: Some(level),
+        };
+        let level = visitor.enter(engine, &below, above, name)?;
+        open.push((below, level));
+        begin_level(listings, depth + 1, V::AS_LISTED);
+    }
+    Ok(())
+}
+
+/// Begins a directory so many levels down, for which there may be no buffer yet.
+pub(super) fn begin_level(listings: &mut Vec<Listing>, at: usize, as_listed: bool) {
+    if listings.len() == at {
+        listings.push(Listing::default());
+    }
+    listings[at].begin(as_listed);
+}
+
+/// Leaves the innermost directory: all its entries were visited.
+fn leave<E: Calls, V: Visitor<E>>(
+    engine: &mut E,
+    base: &E::Dir,
+    root: &CStr,
+    listings: &mut Vec<Listing>,
+    open: &mut Vec<(E::Dir, V::Level)>,
+    visitor: &mut V,
+) -> Result<(), LoadError> {
+    let Some((dir, level)) = open.pop() else {
+        return Ok(());
+    };
+    let depth = open.len();
+    let name = match depth.checked_sub(1) {
+        Some(above) => listings[above].current().map_or(root, |entry| entry.name),
+        None => root,
+    };
+    let above = match open.last_mut() {
+        Some((dir, level)) => Above {
+            dir,
+            level: Some(level),
+        },
+        None => Above {
+            dir: base,
+            level: None,
+        },
+    };
+    if let Some(again) = visitor.leave(engine, dir, level, above, name)? {
+        open.push(again);
+        begin_level(listings, depth, V::AS_LISTED);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::null::{Facts, NullCalls};
+
+    /// Asks to stop at the tenth file.
+    struct Tenth {
+        seen: Tally,
+        stop: CancelToken,
+    }
+
+    impl<E: Calls> Visitor<E> for Tenth {
+        type Level = ();
+
+        fn enter(
+            &mut self,
+            _engine: &mut E,
+            _dir: &E::Dir,
+            _above: Above<'_, E::Dir, ()>,
+            _name: &CStr,
+        ) -> Result<(), LoadError> {
+            Ok(())
+        }
+
+        fn tally(&self) -> &Tally {
+            &self.seen
+        }
+
+        fn entry(
+            &mut self,
+            _engine: &mut E,
+            _dir: &E::Dir,
+            _level: &mut (),
+            _name: &CStr,
+            _kind: Kind,
+        ) -> Result<(), LoadError> {
+            self.seen.files += 1;
+            if self.seen.files == 10 {
+                self.stop.request();
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_walk_stops_in_the_middle_of_a_directory() {
+        let mut engine = NullCalls::new(Facts {
+            files: 1000,
+            directories: 1,
+            bytes: 0,
+        });
+        let base = engine.open_ground("/".as_ref()).unwrap();
+        let stop = CancelToken::new();
+        let mut tenth = Tenth {
+            seen: Tally::default(),
+            stop: stop.clone(),
+        };
+        let mut trail = Trail::default();
+        let mut timeline = TimelineRecorder::new();
+        timeline.begin();
+        let room = (&mut trail, &mut timeline);
+        let end = walk(&mut engine, &base, c"tree", room, &stop, &mut tenth);
+        assert!(matches!(end, Err(LoadError::Stopped)));
+        assert_eq!(tenth.seen.files, 10);
+        // Each file that was done is in the course.
+        assert_eq!(timeline.latencies.count(), 10);
+    }
+}

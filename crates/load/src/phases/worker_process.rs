@@ -1,0 +1,313 @@
+//! Workers apart from each other, each a process of its own: forked when everything is laid out for it,
+//! it works on a copy, and says through a pipe what came of it.
+//!
+//! Threads share one address space, and the kernel one lock around it; processes meet nowhere but in
+//! the file system.
+
+use crate::error::LoadError;
+use fsdyno_model::cancel::CancelToken;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getppid, kill_process,
+    set_parent_process_death_signal, waitid, waitpid,
+};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// How often a wish to stop is looked for.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// The exit status of a worker that panicked: what it wrote to its pipe is the message.
+const PANICKED: i32 = 101;
+
+/// In a worker, the descriptor of its pipe; elsewhere negative.
+static PIPE_OF_WORKER: AtomicI32 = AtomicI32::new(-1);
+
+/// Has a panic of a worker end it at once, with the message in its pipe.
+///
+/// Another thread may have held the lock of standard error when the worker was forked, or that of the
+/// unwinder: the usual hook would wait for ever. To be called before the fork, since a hook is
+/// installed under a lock too.
+fn panic_through_pipe() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let pipe = PIPE_OF_WORKER.load(Ordering::Relaxed);
+            if pipe < 0 {
+                return before(info);
+            }
+            let message = info.to_string();
+            // SAFETY: a worker holds its pipe until it ends.
+            let pipe = unsafe { BorrowedFd::borrow_raw(pipe) };
+            let mut rest = message.as_bytes();
+            while let Ok(count) = rustix::io::retry_on_intr(|| rustix::io::write(pipe, rest)) {
+                rest = rest.get(count..).unwrap_or_default();
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            // SAFETY: nothing of ours is to be undone here: it is the parent's.
+            unsafe { libc::_exit(PANICKED) }
+        }));
+    });
+}
+
+fn refused<E: Into<io::Error>>(call: &'static str) -> impl Fn(E) -> LoadError {
+    move |source| LoadError::io(call, "(a worker)", source.into())
+}
+
+/// Does one piece of work with each of these, all at the same time, each in a process of its own; what
+/// each said at its end, in their order.
+pub(super) fn run_processes<W>(
+    workers: &mut [W],
+    stop: &CancelToken,
+    work: impl Fn(&mut W) -> Vec<u8>,
+) -> Result<Vec<Vec<u8>>, LoadError> {
+    let mut all = Vec::with_capacity(workers.len());
+    for worker in workers {
+        all.push(Worker::fork(|| work(worker))?);
+    }
+    while all.iter().any(|worker| worker.pipe.is_some()) {
+        if stop.requested() {
+            return Err(LoadError::Stopped);
+        }
+        listen(&mut all)?;
+    }
+    Ok(all
+        .iter_mut()
+        .map(|worker| std::mem::take(&mut worker.said))
+        .collect())
+}
+
+/// Hears what is said within a tick.
+fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
+    let mut talking: Vec<&mut Worker> = all
+        .iter_mut()
+        .filter(|worker| worker.pipe.is_some())
+        .collect();
+    let pipes = talking.iter().filter_map(|worker| worker.pipe.as_ref());
+    let mut polled: Vec<PollFd<'_>> = pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+    match poll(&mut polled, Some(&TICK)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(refused("poll")(error)),
+    }
+    let heard: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
+    let mut said = talking.iter_mut().zip(heard).filter(|(_, heard)| *heard);
+    said.try_for_each(|(worker, _)| worker.hear())
+}
+
+/// A worker, which dies with us, and when nobody waits for it any more.
+struct Worker {
+    pid: Pid,
+    /// None once it has said everything.
+    pipe: Option<PipeReader>,
+    said: Vec<u8>,
+}
+
+impl Worker {
+    fn fork(work: impl FnOnce() -> Vec<u8>) -> Result<Self, LoadError> {
+        panic_through_pipe();
+        let (ours, theirs) = io::pipe().map_err(refused("pipe2"))?;
+        let parent = getpid();
+        // SAFETY: the child goes on with a copy of this thread alone, and ends in here. Of the locks
+        // that other threads may have held it takes none but that of the allocator, which the C
+        // library leaves free in it (`fork(2)`, `malloc(3)`); a panic goes by the hook above.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            drop(ours);
+            live(parent, theirs, work);
+        }
+        let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+            return Err(refused("fork")(io::Error::last_os_error()));
+        };
+        Ok(Self {
+            pid,
+            pipe: Some(ours),
+            said: Vec::new(),
+        })
+    }
+
+    /// Reads what there is; a worker that ends without a result has failed.
+    fn hear(&mut self) -> Result<(), LoadError> {
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(());
+        };
+        let mut part = [0; 16 * 1024];
+        match pipe.read(&mut part) {
+            Ok(0) => self.pipe = None,
+            Ok(count) => self.said.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(refused("read")(error)),
+        }
+        if self.pipe.is_some() {
+            return Ok(());
+        }
+        let reason = match self.exit_status().map_err(refused("waitpid"))? {
+            Some(PANICKED) => {
+                let message = String::from_utf8_lossy(&self.said);
+                format!("a worker process panicked: {}", message.trim())
+            }
+            Some(0) if !self.said.is_empty() => return Ok(()),
+            Some(status) => format!("a worker process ended with status {status} and no result"),
+            None => "a worker process was killed by a signal".to_owned(),
+        };
+        let errno = None;
+        Err(LoadError::Worker { reason, errno })
+    }
+
+    /// Waits for its end, which follows that of its pipe; none where a signal ended it. It remains to
+    /// be reaped by `drop`.
+    fn exit_status(&self) -> Result<Option<i32>, Errno> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let end = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.pid), options))?;
+        Ok(end.and_then(|end| end.exit_status()))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Whoever has ended keeps its number until it is waited for.
+        let _ = kill_process(self.pid, Signal::KILL);
+        while let Err(Errno::INTR) = waitpid(Some(self.pid), WaitOptions::empty()) {}
+    }
+}
+
+/// The whole life of a worker.
+fn live(parent: Pid, mut pipe: PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! {
+    PIPE_OF_WORKER.store(pipe.as_raw_fd(), Ordering::Relaxed);
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // It may have died before that.
+    if getppid() == Some(parent)
+        && let Ok(said) = catch_unwind(AssertUnwindSafe(work))
+    {
+        // Who does not hear it has gone.
+        let _ = pipe.write_all(&said);
+    }
+    // SAFETY: nothing of ours is to be undone here: it is the parent's.
+    unsafe { libc::_exit(0) }
+}
+
+/// A value that all processes see which are forked later. It must be nothing but atomics: each of them
+/// has it under the same address.
+pub(super) struct InCommon<T> {
+    place: NonNull<T>,
+}
+
+impl<T: Sync> InCommon<T> {
+    pub fn new(value: T) -> Result<Self, LoadError> {
+        let (size, both) = (size_of::<T>(), ProtFlags::READ | ProtFlags::WRITE);
+        // SAFETY: a new mapping, which touches no other memory.
+        let place = unsafe { mm::mmap_anonymous(ptr::null_mut(), size, both, MapFlags::SHARED) };
+        let place = place.map_err(refused("mmap"))?.cast::<T>();
+        // No mapping lies at zero.
+        let place = NonNull::new(place).ok_or_else(|| refused("mmap")(Errno::NOMEM))?;
+        // SAFETY: the mapping is large enough, aligned to a page, and nobody else's.
+        unsafe { place.write(value) };
+        Ok(Self { place })
+    }
+}
+
+impl<T: Sync> Deref for InCommon<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: it was written when it was made, and is mapped as long as we live.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl<T> Drop for InCommon<T> {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, of which no reference is left.
+        let _ = unsafe { mm::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn each_is_a_process_of_its_own_and_all_see_what_is_in_common() {
+        let sum = InCommon::new(AtomicU64::new(0)).unwrap();
+        let mut own = [1, 2, 3];
+        let said = run_processes(&mut own, &CancelToken::new(), |number| {
+            *number *= 10;
+            sum.fetch_add(*number, Ordering::SeqCst);
+            // More than a pipe holds.
+            let mut said = vec![u8::try_from(*number).unwrap(); 100_000];
+            said.extend(getpid().as_raw_nonzero().get().to_le_bytes());
+            said
+        });
+        let said = said.unwrap();
+        assert_eq!(sum.load(Ordering::SeqCst), 60);
+        assert_eq!(own, [1, 2, 3], "what each changes is a copy");
+        let mut processes: Vec<&[u8]> = said.iter().map(|said| &said[100_000..]).collect();
+        assert!(
+            said.iter()
+                .zip([10, 20, 30])
+                .all(|(said, of)| said[..100_000].iter().all(|b| *b == of))
+        );
+        processes.sort_unstable();
+        processes.dedup();
+        assert_eq!(processes.len(), 3);
+    }
+
+    #[test]
+    fn whoever_dies_is_told_and_the_others_end_with_it() {
+        let mut workers = [0, 1];
+        let end = run_processes(&mut workers, &CancelToken::new(), |number| {
+            if *number == 1 {
+                let _ = kill_process(getpid(), Signal::KILL);
+            }
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            Vec::new()
+        });
+        assert!(matches!(end, Err(LoadError::Worker { .. })), "{end:?}");
+    }
+
+    #[test]
+    fn a_panic_is_reported_though_another_thread_holds_standard_error() {
+        let (locked, wait_for_lock) = std::sync::mpsc::channel();
+        let (done, wait_until_done) = std::sync::mpsc::channel::<()>();
+        let holder = std::thread::spawn(move || {
+            let _lock = io::stderr().lock();
+            locked.send(()).unwrap();
+            let _ = wait_until_done.recv();
+        });
+        wait_for_lock.recv().unwrap();
+        let mut workers = [0, 1];
+        let end = run_processes(&mut workers, &CancelToken::new(), |number| {
+            assert_ne!(*number, 1, "the second worker fails");
+            b"done".to_vec()
+        });
+        drop(done);
+        holder.join().unwrap();
+        let reason = end.unwrap_err().to_string();
+        assert!(reason.contains("the second worker fails"), "{reason}");
+        assert!(reason.contains(file!()), "{reason}");
+    }
+
+    #[test]
+    fn a_wish_to_stop_ends_them() {
+        let stop = CancelToken::new();
+        stop.request();
+        let end = run_processes(&mut [()], &stop, |()| {
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            Vec::new()
+        });
+        assert!(matches!(end, Err(LoadError::Stopped)), "{end:?}");
+    }
+}

@@ -1,0 +1,432 @@
+//! `bonnie++`: its figures from the line of comma-separated values it prints (version 1.98 of
+//! that form, `bon_csv2txt(1)`). A `+++++`, which stands for a phase too short for its clock, is
+//! left out and said, never a figure.
+
+use super::printed::decimal;
+use super::{Commands, Program, Task, Told, VERSION_FORM};
+use crate::error::LoadError;
+use crate::error::Unread;
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::ToolRun;
+use fsdyno_model::sample::{Better, Figure};
+use fsdyno_model::units::Bytes;
+use fsdyno_model::warning::{Warning, WarningKind};
+use fsdyno_model::{Form, Given, Parameter};
+use std::collections::BTreeMap;
+
+/// What it is called.
+const NAME: &str = "bonnie++";
+/// The version of the form that is understood, and its number of fields.
+const FORM: (&str, usize) = ("1.98", 50);
+/// What stands where a phase was too short.
+const SHORT: &str = "+++++";
+/// What stands there for its share of the processor.
+const SHORT_SHARE: &str = "+++";
+
+/// The program.
+pub static BONNIE: Program = Program {
+    kind: PhaseKind::standalone(
+        NAME,
+        "the packaged bonnie++: one large file, then many small ones",
+        &[
+            Parameter {
+                name: "size",
+                about: "the size of the large file, in whole MiB",
+                form: Form::Size,
+                given: Given::Scaled(1 << 30, 16 << 20),
+            },
+            Parameter {
+                name: "part",
+                about: "all, chunks (the large file, not byte by byte) or files (the small ones)",
+                form: Form::OneOf(&["all", "chunks", "files"]),
+                given: Given::Fixed("all"),
+            },
+            Parameter {
+                name: "files",
+                about: "how many small files, in units of 1024; 0 leaves them out",
+                form: Form::Number(0, 100_000),
+                given: Given::Fixed("16"),
+            },
+            Parameter {
+                name: "min",
+                about: "bytes of the smallest of them",
+                form: Form::Number(0, 1 << 30),
+                given: Given::Fixed("0"),
+            },
+            Parameter {
+                name: "max",
+                about: "bytes of the largest of them",
+                form: Form::Number(0, 1 << 30),
+                given: Given::Fixed("0"),
+            },
+            Parameter {
+                name: "directories",
+                about: "how many directories they lie in",
+                form: Form::Number(1, 10_000),
+                given: Given::Fixed("1"),
+            },
+            Parameter {
+                name: "made",
+                about: "files, hard-links or symlinks (which it finds again in 1 directory only)",
+                form: Form::OneOf(&["files", "hard-links", "symlinks"]),
+                given: Given::Fixed("files"),
+            },
+        ],
+    ),
+    executable: Some((NAME, "bonnie++")),
+    version: &["dpkg-query", "--show", VERSION_FORM, NAME],
+    commands,
+    read: |text, _| read(text),
+    in_words,
+    data,
+};
+
+fn mebibytes(parameters: &BTreeMap<String, String>) -> Option<u64> {
+    let size: u64 = parameters.get("size")?.parse().ok()?;
+    Some(size.div_ceil(1 << 20))
+}
+
+/// What of its work is asked for.
+struct Asked {
+    /// The large file, MiB; 0 leaves it out.
+    mebibytes: u64,
+    /// The small files, in units of 1024; 0 leaves them out.
+    files: u64,
+    /// Without what goes byte by byte.
+    fast: bool,
+}
+
+/// Reads it from what a plan gives, which was checked there.
+fn asked(parameters: &BTreeMap<String, String>) -> Option<Asked> {
+    let part = parameters.get("part").map(String::as_str);
+    let files = parameters.get("files")?.parse().ok()?;
+    let mebibytes = mebibytes(parameters)?;
+    Some(Asked {
+        mebibytes: if part == Some("files") { 0 } else { mebibytes },
+        files: if part == Some("chunks") { 0 } else { files },
+        fast: part == Some("chunks"),
+    })
+}
+
+fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
+    let asked = asked(parameters)?;
+    // Each of the small files may take a block, whatever its size.
+    let max = parameters.get("max").and_then(|max| max.parse().ok());
+    let each = max.unwrap_or(0_u64).next_multiple_of(4096).max(4096);
+    let small = asked.files.saturating_mul(1024).saturating_mul(each);
+    Some(Bytes((asked.mebibytes << 20).saturating_add(small)))
+}
+
+fn in_words(task: &Task<'_>) -> String {
+    let Some(asked) = asked(task.parameters) else {
+        return NAME.to_owned();
+    };
+    let fast = if asked.fast { " -f" } else { "" };
+    let mut words = vec![format!("{NAME}{fast}")];
+    if asked.mebibytes > 0 {
+        words.push(format!("{} MiB", asked.mebibytes));
+    }
+    if asked.files > 0 {
+        let made = task.get("made").unwrap_or("files").replace('-', " ");
+        words.push(format!("{} x 1024 {made}", asked.files));
+    }
+    words.join(", ")
+}
+
+fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
+    let asked = asked(task.parameters).unwrap_or(Asked {
+        mebibytes: 16,
+        files: 0,
+        fast: false,
+    });
+    // -r 0: it would refuse a file smaller than memory; that is warned of instead.
+    let mut timed = ToolRun::new("", [NAME, "-q", "-r", "0", "-m", "fsdyno"]);
+    if rustix::process::geteuid().is_root() {
+        // As root it asks to be told as whom to work, and nobody else may say root.
+        timed = timed.args(["-u", "root"]);
+    }
+    if asked.fast {
+        timed = timed.arg("-f");
+    }
+    let mut timed = timed
+        .arg("-s")
+        .arg(format!("{}M", asked.mebibytes))
+        .arg("-n")
+        .arg(files(task, asked.files)?)
+        .arg("-d")
+        .arg(task.directory);
+    timed.current_dir = Some(task.directory.to_owned());
+    Ok(Commands {
+        before: Vec::new(),
+        timed,
+    })
+}
+
+/// The many files as it is told of them: `NUMBER[:MAX:MIN:DIRECTORIES]`, where -1 bytes are hard
+/// links and -2 symbolic ones.
+fn files(task: &Task<'_>, number: u64) -> Result<String, LoadError> {
+    let of = |name, given| task.get(name).unwrap_or(given);
+    let refused = |reason: &str| {
+        Err(LoadError::Parameters {
+            kind: NAME,
+            reason: reason.to_owned(),
+        })
+    };
+    if number == 0 {
+        return Ok(number.to_string());
+    }
+    let (min, max) = (of("min", "0"), of("max", "0"));
+    let directories = of("directories", "1");
+    let (max, min) = match of("made", "files") {
+        "hard-links" => ("-1", "0"),
+        // It looks for what they point to in another directory.
+        "symlinks" if directories != "1" => {
+            return refused("it does not find symlinks again in several directories: set 1");
+        }
+        "symlinks" => ("-2", "0"),
+        _ if min.parse::<u64>().ok() > max.parse().ok() => {
+            return refused("min is above max: set both");
+        }
+        _ => (max, min),
+    };
+    Ok(format!("{number}:{max}:{min}:{directories}"))
+}
+
+/// The rates: place, name, unit.
+const RATES: [(usize, &str, &str); 12] = [
+    (9, "char write", "KiB/s"),
+    (11, "block write", "KiB/s"),
+    (13, "rewrite", "KiB/s"),
+    (15, "char read", "KiB/s"),
+    (17, "block read", "KiB/s"),
+    (19, "seeks", "1/s"),
+    (26, "sequential create", "1/s"),
+    (28, "sequential stat", "1/s"),
+    (30, "sequential delete", "1/s"),
+    (32, "random create", "1/s"),
+    (34, "random stat", "1/s"),
+    (36, "random delete", "1/s"),
+];
+/// Where the longest latency of the first of them stands; the others follow.
+const LATENCIES: usize = 38;
+
+fn missing(what: impl Into<String>) -> Unread {
+    Unread {
+        program: NAME,
+        missing: what.into(),
+    }
+}
+
+fn read(text: &str) -> Result<Told, Unread> {
+    let start = format!("{},", FORM.0);
+    let line = text
+        .split_inclusive('\n')
+        .find(|line| line.starts_with(&start))
+        .ok_or_else(|| missing(format!("no line of form {} is in it", FORM.0)))?;
+    let Some(line) = line.strip_suffix('\n') else {
+        return Err(missing("its line is cut off"));
+    };
+    let fields: Vec<&str> = line.split(',').collect();
+    if fields.len() != FORM.1 {
+        return Err(missing(format!("{} fields, not {}", fields.len(), FORM.1)));
+    }
+    let mut told = Told::default();
+    let mut short = Vec::new();
+    for (number, (place, name, unit)) in RATES.into_iter().enumerate() {
+        let mut add = |name: String, value, unit: &str, better| {
+            told.figures.push(Figure::new(name, value, unit, better));
+        };
+        match fields[place] {
+            // It was not asked for.
+            "" => continue,
+            SHORT => short.push(name),
+            rate => {
+                let value =
+                    number_of(rate).ok_or_else(|| missing(format!("{name} is `{rate}`")))?;
+                add(name.to_owned(), value, unit, Better::Higher);
+                // Behind each rate, `+++` where it means nothing.
+                match fields[place + 1] {
+                    "" | SHORT_SHARE => {}
+                    share => {
+                        let share = decimal(share)
+                            .ok_or_else(|| missing(format!("the cpu of {name} is `{share}`")))?;
+                        add(format!("{name} cpu"), share, "%", Better::Lower);
+                    }
+                }
+            }
+        }
+        match fields[LATENCIES + number] {
+            "" | SHORT => {}
+            time => {
+                let value = microseconds(time)
+                    .ok_or_else(|| missing(format!("the latency of {name} is `{time}`")))?;
+                add(format!("{name} latency max"), value, "us", Better::Lower);
+            }
+        }
+    }
+    if told.figures.is_empty() && short.is_empty() {
+        return Err(missing("all of its figures are empty"));
+    }
+    told.warnings.extend((!short.is_empty()).then(|| {
+        Warning::new(
+            WarningKind::TooShort,
+            format!(
+                "bonnie++ gave no figure, but {SHORT}, of {}",
+                short.join(", ")
+            ),
+            "these took less than half a second: raise size and files",
+        )
+    }));
+    Ok(told)
+}
+
+fn number_of(text: &str) -> Option<f64> {
+    decimal(text).filter(|number| *number > 0.0)
+}
+
+/// A time as it writes it: `116ms`, `16061us`, `2s`.
+fn microseconds(text: &str) -> Option<f64> {
+    let (number, factor) = if let Some(number) = text.strip_suffix("us") {
+        (number, 1.0)
+    } else if let Some(number) = text.strip_suffix("ms") {
+        (number, 1e3)
+    } else {
+        (text.strip_suffix('s')?, 1e6)
+    };
+    Some(number_of(number)? * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outputs::{self, seen};
+    use super::*;
+    use std::path::Path;
+
+    const REAL: &str = include_str!("../../tests/outputs/bonnie-short.csv");
+    const FILES: &str = include_str!("../../tests/outputs/bonnie-files.csv");
+    const HARD_LINKS: &str = include_str!("../../tests/outputs/bonnie-hard-links.csv");
+    const SYMLINKS: &str = include_str!("../../tests/outputs/bonnie-symlinks.csv");
+
+    #[test]
+    fn a_real_output_is_read_and_what_was_too_short_is_no_figure() {
+        let told = read(REAL).unwrap();
+        assert_eq!(seen(&told, "char write"), Some(566.0));
+        assert_eq!(seen(&told, "char write latency max"), Some(116_000.0));
+        assert_eq!(seen(&told, "random create"), Some(1461.0));
+        assert_eq!(seen(&told, "random delete latency max"), Some(10_647.0));
+        assert_eq!(seen(&told, "block write"), None);
+        assert_eq!(seen(&told, "random create cpu"), Some(41.0));
+        assert_eq!(told.figures.len(), 4 + 4 + 12);
+        assert!(
+            told.warnings[0]
+                .message
+                .contains("block write, rewrite, block read")
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_no_number_is_named() {
+        for (from, to, says) in [
+            (",566,", ",5x6,", "char write is `5x6`"),
+            (",116ms,", ",116h,", "latency of char write"),
+            ("1.98,", "3.00,", "form 1.98"),
+            (",8192,", ",8192,,", "51 fields"),
+        ] {
+            let error = read(&REAL.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(NAME) && error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_its_work_is_asked_for_by_sizes_of_nothing() {
+        for (part, expected) in [
+            ("all", (32, 3, false)),
+            ("chunks", (32, 0, true)),
+            ("files", (0, 3, false)),
+        ] {
+            let given = [("part", part), ("size", "33554432"), ("files", "3")];
+            let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let asked = asked(&BTreeMap::from(given)).unwrap();
+            assert_eq!((asked.mebibytes, asked.files, asked.fast), expected);
+        }
+    }
+
+    #[test]
+    fn rates_and_latencies_of_files_and_links_stand_in_their_columns() {
+        let files = read(FILES).unwrap();
+        for (name, value) in [
+            ("sequential create", 1419.0),
+            ("sequential create latency max", 32_459.0),
+            ("sequential stat latency max", 4405.0),
+            ("sequential delete", 408.0),
+            ("sequential delete latency max", 48_027.0),
+            ("random create", 1208.0),
+            ("random create latency max", 21_032.0),
+            ("random delete", 558.0),
+            ("random delete latency max", 50_192.0),
+            ("seeks latency max", 22_246.0),
+        ] {
+            assert_eq!(seen(&files, name), Some(value), "{name}");
+        }
+        let links = read(HARD_LINKS).unwrap();
+        assert_eq!(seen(&links, "sequential create"), Some(26_177.0));
+        assert_eq!(seen(&links, "sequential delete"), Some(27_804.0));
+        assert_eq!(seen(&links, "random delete latency max"), Some(8158.0));
+        // It was not asked for bytes one by one.
+        assert_eq!(seen(&links, "char write latency max"), None);
+        let symlinks = read(SYMLINKS).unwrap();
+        assert_eq!(seen(&symlinks, "sequential create"), Some(4450.0));
+        assert_eq!(seen(&symlinks, "random stat latency max"), Some(4059.0));
+    }
+
+    #[test]
+    fn cut_off_or_broken_outputs_give_no_figure() {
+        for text in [REAL, FILES, HARD_LINKS, SYMLINKS] {
+            outputs::cut_off_it_gives_an_error(&BONNIE, text, text.len());
+            outputs::broken_it_gives_no_other_figure(&BONNIE, text);
+        }
+    }
+
+    #[test]
+    fn files_are_told_as_it_is_told_of_them() {
+        let told = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            let parameters = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let parameters: BTreeMap<String, String> = parameters.collect();
+            let number = parameters["files"].parse().unwrap();
+            let task = Task {
+                directory: Path::new("/"),
+                tree: None,
+                parameters: &parameters,
+            };
+            files(&task, number)
+        };
+        let many = ("files", "16");
+        for (pairs, line) in [
+            (&[("files", "0"), ("max", "9")][..], "0"),
+            (&[many], "16:0:0:1"),
+            (
+                &[many, ("min", "9"), ("max", "10"), ("directories", "3")],
+                "16:10:9:3",
+            ),
+            (
+                &[many, ("made", "hard-links"), ("directories", "4")],
+                "16:-1:0:4",
+            ),
+            (&[many, ("made", "symlinks")], "16:-2:0:1"),
+        ] {
+            assert_eq!(told(pairs).unwrap(), line);
+        }
+        for pairs in [
+            &[many, ("min", "9"), ("max", "8")][..],
+            &[many, ("made", "symlinks"), ("directories", "2")],
+        ] {
+            assert!(
+                told(pairs)
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with("bonnie++: ")
+            );
+        }
+    }
+}

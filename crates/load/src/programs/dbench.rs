@@ -1,0 +1,277 @@
+//! `dbench`: what a file server sees of its clients, replayed for a fixed time. Its figures are
+//! the table of operations and the line of throughput at the end of what it prints.
+
+use super::printed::{decimal, whole};
+use super::{Commands, Program, Task, Told, VERSION_FORM};
+use crate::error::Unread;
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::ToolRun;
+use fsdyno_model::sample::{Better, Figure};
+use fsdyno_model::units::Bytes;
+use fsdyno_model::warning::{Warning, WarningKind};
+use fsdyno_model::{Form, Given, Parameter};
+use std::collections::BTreeMap;
+
+/// What it is called.
+const NAME: &str = "dbench";
+/// The most that stands of one client of the packaged load, with room to spare: 22.5 MiB seen.
+const CLIENT: u64 = 24 << 20;
+/// The options that are there or not, by parameter.
+const SWITCHES: [(&str, &str); 4] = [
+    ("sync", "--sync"),
+    ("sync-dir", "--sync-dir"),
+    ("fsync", "--fsync"),
+    ("xattr", "--xattr"),
+];
+
+const fn switch(name: &'static str, about: &'static str) -> Parameter {
+    Parameter {
+        name,
+        about,
+        form: Form::Number(0, 1),
+        given: Given::Fixed("0"),
+    }
+}
+
+/// The program.
+pub static DBENCH: Program = Program {
+    kind: PhaseKind::standalone(
+        NAME,
+        "dbench: clients of a file server, for a fixed time",
+        &[
+            Parameter {
+                name: "clients",
+                about: "how many work at once",
+                form: Form::Number(1, 10_000),
+                given: Given::Fixed("4"),
+            },
+            Parameter {
+                name: "time",
+                about: "seconds, a fifth of them to warm up",
+                form: Form::Number(2, 1_000_000),
+                given: Given::Fixed("30"),
+            },
+            Parameter {
+                name: "loadfile",
+                about: "a load of yours in place of the packaged client.txt",
+                form: Form::File,
+                given: Given::Absent,
+            },
+            switch("sync", "1: opens with O_SYNC"),
+            switch("sync-dir", "1: changes of directories are synced"),
+            switch("fsync", "1: each write is synced"),
+            switch("xattr", "1: keeps DOS attributes in extended attributes"),
+        ],
+    ),
+    executable: Some((NAME, "dbench")),
+    version: &["dpkg-query", "--show", VERSION_FORM, NAME],
+    commands: |task| Ok(commands(task)),
+    read: |text, _| read(text),
+    in_words: |task| {
+        let of = |name| task.get(name).unwrap_or_default();
+        format!(
+            "dbench, {} clients, {} s given: compare its throughput",
+            of("clients"),
+            of("time")
+        )
+    },
+    data,
+};
+
+fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
+    if parameters.contains_key("loadfile") {
+        return None;
+    }
+    let clients: u64 = parameters.get("clients")?.parse().ok()?;
+    Some(Bytes(clients.saturating_mul(CLIENT)))
+}
+
+fn commands(task: &Task<'_>) -> Commands {
+    let mut timed = ToolRun::new("", [NAME, "-D", "."])
+        .arg("-t")
+        .arg(task.get("time").unwrap_or("30"));
+    if let Some(file) = task.get("loadfile") {
+        timed = timed.arg("-c").arg(file);
+    }
+    for (name, option) in SWITCHES {
+        if task.get(name) == Some("1") {
+            timed = timed.arg(option);
+        }
+    }
+    timed = timed.arg(task.get("clients").unwrap_or("1"));
+    timed.current_dir = Some(task.directory.to_owned());
+    Commands {
+        before: Vec::new(),
+        timed,
+    }
+}
+
+fn missing(what: impl Into<String>) -> Unread {
+    Unread {
+        program: NAME,
+        missing: what.into(),
+    }
+}
+
+fn read(text: &str) -> Result<Told, Unread> {
+    let mut lines = text.split_inclusive('\n');
+    let head = ["Operation", "Count", "AvgLat", "MaxLat"];
+    if !lines.any(|line| line.split_whitespace().eq(head)) {
+        return Err(missing("there is no table of operations"));
+    }
+    if !lines.next().is_some_and(|line| is_rule(line.trim())) {
+        return Err(missing("nothing underlines the head of its table"));
+    }
+    let mut operations = Vec::new();
+    loop {
+        let line = lines
+            .next()
+            .ok_or_else(|| missing("its table is cut off"))?;
+        if line == "\n" {
+            break;
+        }
+        operation(line, &mut operations)
+            .ok_or_else(|| missing(format!("`{}` is no operation", line.trim())))?;
+    }
+    if operations.is_empty() {
+        return Err(missing("its table has no operation"));
+    }
+    let line = lines
+        .next()
+        .and_then(|line| line.strip_suffix('\n'))
+        .ok_or_else(|| missing("the line of its throughput is cut off"))?;
+    let (rate, latency) = throughput(line)
+        .ok_or_else(|| missing(format!("`{line}` is not the line of its throughput")))?;
+    let mut told = Told::default();
+    if rate > 0.0 {
+        told.figures = vec![
+            Figure::new("throughput", rate, "MB/s", Better::Higher),
+            Figure::new("latency max", latency, "us", Better::Lower),
+        ];
+    } else {
+        told.warnings.push(Warning::new(
+            WarningKind::TooShort,
+            "dbench told no throughput: it was still warming up".to_owned(),
+            "raise its time",
+        ));
+    }
+    told.figures.extend(operations);
+    Ok(told)
+}
+
+fn is_rule(line: &str) -> bool {
+    !line.is_empty() && line.bytes().all(|byte| byte == b'-')
+}
+
+/// `WriteX 1648 0.053 27.084`: how many there were, and their latencies in milliseconds.
+fn operation(line: &str, into: &mut Vec<Figure>) -> Option<()> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [name, count, average, most] = words[..] else {
+        return None;
+    };
+    let count = whole(count).filter(|count| *count > 0)?;
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "2^53 operations take ages")]
+    let count = count as f64;
+    into.push(Figure::new(name, count, "operations", Better::Higher));
+    for (what, value) in [("mean", average), ("max", most)] {
+        let name = format!("{name} latency {what}");
+        into.push(Figure::new(name, microseconds(value)?, "us", Better::Lower));
+    }
+    Some(())
+}
+
+/// Milliseconds with three places are whole microseconds.
+fn microseconds(milliseconds: &str) -> Option<f64> {
+    Some((decimal(milliseconds)? * 1000.0).round())
+}
+
+/// `Throughput 30.5803 MB/sec  2 clients  2 procs  max_latency=671.762 ms`, with what was synced
+/// in parentheses.
+fn throughput(line: &str) -> Option<(f64, f64)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [
+        "Throughput",
+        rate,
+        "MB/sec",
+        ..,
+        _,
+        "clients",
+        _,
+        "procs",
+        latency,
+        "ms",
+    ] = words[..]
+    else {
+        return None;
+    };
+    Some((
+        decimal(rate)?,
+        microseconds(latency.strip_prefix("max_latency=")?)?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outputs::{self, seen};
+    use super::*;
+    use std::path::Path;
+
+    const REAL: &str = include_str!("../../tests/outputs/dbench-2-clients.txt");
+    const SYNC: &str = include_str!("../../tests/outputs/dbench-sync.txt");
+    const SHORT: &str = include_str!("../../tests/outputs/dbench-too-short.txt");
+
+    #[test]
+    fn a_real_output_gives_throughput_and_the_table_of_operations() {
+        let told = read(REAL).unwrap();
+        assert_eq!(told.figures.len(), 2 + 16 * 3);
+        assert_eq!(seen(&told, "throughput"), Some(30.5803));
+        assert_eq!(seen(&told, "latency max"), Some(671_762.0));
+        assert_eq!(seen(&told, "Flush"), Some(128.0));
+        assert_eq!(seen(&told, "Flush latency mean"), Some(27_452.0));
+        assert_eq!(seen(&told, "Unlink latency max"), Some(579_119.0));
+        assert!(told.warnings.is_empty());
+        let synced = read(SYNC).unwrap();
+        assert_eq!(seen(&synced, "throughput"), Some(101.147));
+        assert_eq!(synced.figures.len(), 2 + 14 * 3);
+    }
+
+    #[test]
+    fn a_run_that_ends_while_it_warms_up_has_no_throughput() {
+        let told = read(SHORT).unwrap();
+        assert_eq!(seen(&told, "throughput"), None);
+        assert_eq!(seen(&told, "latency max"), None);
+        assert_eq!(told.warnings[0].kind, WarningKind::TooShort);
+    }
+
+    #[test]
+    fn cut_off_or_broken_outputs_give_no_figure() {
+        for text in [REAL, SYNC, SHORT] {
+            outputs::cut_off_it_gives_an_error(&DBENCH, text, text.len());
+            outputs::broken_it_gives_no_other_figure(&DBENCH, text);
+        }
+    }
+
+    #[test]
+    fn it_is_told_what_it_was_given() {
+        let pairs = [
+            ("clients", "8"),
+            ("time", "5"),
+            ("sync", "1"),
+            ("fsync", "0"),
+        ];
+        let parameters = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let parameters = BTreeMap::from(parameters);
+        let task = Task {
+            directory: Path::new("/mnt/d"),
+            tree: None,
+            parameters: &parameters,
+        };
+        let timed = commands(&task).timed;
+        assert_eq!(timed.argv, ["dbench", "-D", ".", "-t", "5", "--sync", "8"]);
+        assert_eq!(timed.current_dir.as_deref(), Some(task.directory));
+        assert_eq!(data(&parameters), Some(Bytes(192 << 20)));
+    }
+}

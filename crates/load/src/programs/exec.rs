@@ -1,0 +1,103 @@
+//! `exec`: any command of the user's, through `sh -c`, in the directory on the contender.
+
+use super::shell::quoted;
+use super::{Commands, Program, Task, Told};
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::ToolRun;
+use fsdyno_model::{Form, Given, Parameter};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Any command of the user's.
+pub static EXEC: Program = Program {
+    kind: PhaseKind::standalone(
+        "exec",
+        "any command of yours, through sh -c: --exec 'make -j2'",
+        &[
+            Parameter {
+                name: "command",
+                about: "what is timed; {dir} is the directory on the contender, {tree} the newest tree",
+                form: Form::Text,
+                given: Given::Required,
+            },
+            Parameter {
+                name: "prepare",
+                about: "what is done before, untimed",
+                form: Form::Text,
+                given: Given::Absent,
+            },
+        ],
+    ),
+    executable: None,
+    version: &[],
+    commands: |task| Ok(commands(task)),
+    read: |_, _| Ok(Told::default()),
+    in_words,
+    data: |_| None,
+};
+
+fn commands(task: &Task<'_>) -> Commands {
+    let shell = |text: &str| through_shell(text, task);
+    Commands {
+        before: task.get("prepare").map(shell).into_iter().collect(),
+        timed: shell(task.get("command").unwrap_or_default()),
+    }
+}
+
+fn through_shell(text: &str, task: &Task<'_>) -> ToolRun {
+    let text = filled_in(text, task.directory, task.tree);
+    let mut run = ToolRun::new("", ["sh", "-c"]).arg(text);
+    run.current_dir = Some(task.directory.to_owned());
+    run.user_environment = true;
+    run
+}
+
+/// Puts the quoted paths in the places of `{dir}` and `{tree}`. A `${dir}` is a variable of the
+/// shell's, and stays one.
+fn filled_in(text: &str, directory: &Path, tree: Option<&Path>) -> OsString {
+    let mut filled = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some(byte) = rest.first() {
+        let place = [("{dir}", Some(directory)), ("{tree}", tree)]
+            .into_iter()
+            .find_map(|(name, path)| Some((rest.strip_prefix(name.as_bytes())?, path?)));
+        match place {
+            Some((after, path)) if filled.last() != Some(&b'$') => {
+                filled.extend_from_slice(quoted(path.as_os_str()).as_bytes());
+                rest = after;
+            }
+            _ => {
+                filled.push(*byte);
+                rest = &rest[1..];
+            }
+        }
+    }
+    OsString::from_vec(filled)
+}
+
+/// The command in a line, as reports show it.
+fn in_words(task: &Task<'_>) -> String {
+    let text = task.get("command").unwrap_or_default();
+    format!("sh -c {}", quoted(OsStr::new(text)).to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_in_and_variables_of_the_shell_stay() {
+        let tree = Path::new("/m nt/it's");
+        let fill = |text| filled_in(text, Path::new("/mnt/ground"), Some(tree));
+        assert_eq!(
+            fill("tar xf x -C {dir} && ls {tree}/src ${dir} {dirs} {"),
+            "tar xf x -C /mnt/ground && ls '/m nt/it'\\''s'/src ${dir} {dirs} {"
+        );
+        let odd = OsStr::from_bytes(b"/mnt/\xff");
+        assert_eq!(
+            filled_in("ls {dir}", Path::new(odd), None).as_bytes(),
+            b"ls '/mnt/\xff'"
+        );
+    }
+}

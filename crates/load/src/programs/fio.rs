@@ -1,0 +1,314 @@
+//! `fio`: its figures from `--output-format=json`, latencies with their percentiles.
+
+use super::{Commands, Program, Task, Told};
+use crate::error::LoadError;
+use crate::error::Unread;
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::ToolRun;
+use fsdyno_model::sample::{Better, Figure};
+use fsdyno_model::units::Bytes;
+use fsdyno_model::{Form, Given, Parameter};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What it is called.
+const NAME: &str = "fio";
+
+/// The program.
+pub static FIO: Program = Program {
+    kind: PhaseKind::standalone(
+        NAME,
+        "fio: a job of ours, or a job file of yours (job)",
+        &[
+            Parameter {
+                name: "job",
+                about: "a job file of yours; then all else here is left out",
+                form: Form::File,
+                given: Given::Absent,
+            },
+            Parameter {
+                name: "rw",
+                about: "read, write, randread, randwrite, rw or randrw",
+                form: Form::OneOf(&["read", "write", "randread", "randwrite", "rw", "randrw"]),
+                given: Given::Fixed("randrw"),
+            },
+            Parameter {
+                name: "size",
+                about: "the size of the file of each job",
+                form: Form::Size,
+                given: Given::Scaled(256 << 20, 1 << 20),
+            },
+            Parameter {
+                name: "bs",
+                about: "the size of a request",
+                form: Form::Size,
+                given: Given::Fixed("4096"),
+            },
+            Parameter {
+                name: "jobs",
+                about: "how many work at once",
+                form: Form::Number(1, 1024),
+                given: Given::Fixed("1"),
+            },
+            Parameter {
+                name: "direct",
+                about: "1: past the page cache",
+                form: Form::Number(0, 1),
+                given: Given::Fixed("0"),
+            },
+            Parameter {
+                name: "seed",
+                about: "of its random numbers",
+                form: Form::Number(1, u32::MAX as u64),
+                given: Given::Fixed("1"),
+            },
+        ],
+    ),
+    executable: Some((NAME, "fio")),
+    version: &[NAME, "--version"],
+    commands,
+    read,
+    in_words,
+    data,
+};
+
+fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
+    if parameters.contains_key("job") {
+        return None;
+    }
+    let number = |name: &str| parameters.get(name)?.parse::<u64>().ok();
+    Some(Bytes(number("size")?.saturating_mul(number("jobs")?)))
+}
+
+fn in_words(task: &Task<'_>) -> String {
+    match task.get("job") {
+        Some(job) => format!("fio, job {job}"),
+        None => format!(
+            "fio, {} of {} B, {} jobs",
+            task.get("rw").unwrap_or_default(),
+            task.get("bs").unwrap_or_default(),
+            task.get("jobs").unwrap_or_default()
+        ),
+    }
+}
+
+fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
+    let run = ToolRun::new("", [NAME, "--output-format=json", "--group_reporting"])
+        .args(["--percentile_list=50:90:99:99.9"]);
+    let mut before = Vec::new();
+    let mut timed = if let Some(job) = task.get("job") {
+        stays_in_place(Path::new(job))?;
+        run.arg(job)
+    } else {
+        let option = |key: &str, name: &str| format!("--{key}={}", task.get(name).unwrap_or("1"));
+        let all = |run: ToolRun| {
+            run.args(["--name=job", "--ioengine=psync", "--allow_file_create=1"])
+                .arg(option("rw", "rw"))
+                .arg(option("size", "size"))
+                .arg(option("bs", "bs"))
+                .arg(option("numjobs", "jobs"))
+                .arg(option("direct", "direct"))
+                .arg(option("randseed", "seed"))
+        };
+        if !task.get("rw").unwrap_or_default().ends_with("write") {
+            // The files that are read from are laid before, so that they can be made cold.
+            let mut laid = all(ToolRun::new("", [NAME])).arg("--create_only=1");
+            laid.current_dir = Some(task.directory.to_owned());
+            before.push(laid);
+        }
+        // What was made cold stays as it is: fio would drop caches of its own accord.
+        all(run).args(["--invalidate=0", "--end_fsync=1"])
+    };
+    timed.current_dir = Some(task.directory.to_owned());
+    Ok(Commands { before, timed })
+}
+
+/// Refuses a job file that would leave the directory on the contender.
+fn stays_in_place(job: &Path) -> Result<(), LoadError> {
+    let text =
+        fsdyno_files::input::read_text(job).map_err(|source| LoadError::io("read", job, source))?;
+    for line in text.lines().map(str::trim) {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let (key, value) = (key.trim(), value.trim());
+        let leaves = match key {
+            "directory" => true,
+            "filename" => value.starts_with('/') || value.contains(":/") || value.contains(".."),
+            _ => false,
+        };
+        if leaves {
+            return Err(LoadError::Parameters {
+                kind: NAME,
+                reason: format!(
+                    "{}: `{line}` leads away from the contender; leave it out, for fio is started \
+                     in the directory on the contender",
+                    job.display()
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn missing(what: impl Into<String>) -> Unread {
+    Unread {
+        program: NAME,
+        missing: what.into(),
+    }
+}
+
+fn read(text: &str, _: &Task<'_>) -> Result<Told, Unread> {
+    // Notes for people may stand before the document.
+    let start = text
+        .find('{')
+        .ok_or_else(|| missing("there is no JSON in it"))?;
+    let document: Value = serde_json::from_str(text[start..].trim_end())
+        .map_err(|error| missing(format!("its JSON is broken: {error}")))?;
+    let jobs = document["jobs"]
+        .as_array()
+        .filter(|jobs| !jobs.is_empty())
+        .ok_or_else(|| missing("it has no `jobs`"))?;
+    let mut told = Told::default();
+    for job in jobs {
+        let name = job["jobname"]
+            .as_str()
+            .ok_or_else(|| missing("a job has no `jobname`"))?;
+        if job["error"].as_i64() != Some(0) {
+            return Err(missing(format!(
+                "job {name} ended with error {}",
+                job["error"]
+            )));
+        }
+        let prefix = if jobs.len() > 1 {
+            format!("{name} ")
+        } else {
+            String::new()
+        };
+        for direction in ["read", "write"] {
+            figures(&mut told.figures, &prefix, direction, &job[direction])?;
+        }
+    }
+    if told.figures.is_empty() {
+        return Err(missing("no job read or wrote anything"));
+    }
+    Ok(told)
+}
+
+/// The figures of one direction; none where nothing went that way.
+fn figures(
+    into: &mut Vec<Figure>,
+    prefix: &str,
+    direction: &str,
+    of: &Value,
+) -> Result<(), Unread> {
+    let number = |value: &Value, name: &str| {
+        value
+            .as_f64()
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| missing(format!("{prefix}{direction} has no `{name}`")))
+    };
+    if number(&of["total_ios"], "total_ios")? == 0.0 {
+        return Ok(());
+    }
+    let mut add = |name: String, value: f64, unit: &str, better| {
+        into.push(Figure::new(
+            format!("{prefix}{direction}{name}"),
+            value,
+            unit,
+            better,
+        ));
+    };
+    let rate = number(&of["bw_bytes"], "bw_bytes")? / 1024.0;
+    add(String::new(), rate, "KiB/s", Better::Higher);
+    let requests = number(&of["iops"], "iops")?;
+    add(" requests".to_owned(), requests, "1/s", Better::Higher);
+    for (key, shown) in [
+        ("50.000000", "p50"),
+        ("90.000000", "p90"),
+        ("99.000000", "p99"),
+        ("99.900000", "p99.9"),
+    ] {
+        let value = &of["clat_ns"]["percentile"][key];
+        let latency = number(value, &format!("clat_ns percentile {key}"))?;
+        add(
+            format!(" latency {shown}"),
+            latency / 1000.0,
+            "us",
+            Better::Lower,
+        );
+    }
+    let most = number(&of["clat_ns"]["max"], "clat_ns max")?;
+    add(
+        " latency max".to_owned(),
+        most / 1000.0,
+        "us",
+        Better::Lower,
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outputs;
+    use super::*;
+
+    const REAL: &str = include_str!("../../tests/outputs/fio-randrw.json");
+
+    fn parse(text: &str) -> Result<Told, Unread> {
+        outputs::told(&FIO, text)
+    }
+
+    #[test]
+    fn a_real_output_gives_rates_and_percentiles_of_both_directions() {
+        let figures = parse(REAL).unwrap().figures;
+        let names: Vec<_> = figures.iter().map(|figure| figure.name.as_str()).collect();
+        assert_eq!(names.len(), 14, "{names:?}");
+        let of = |name: &str| figures.iter().find(|figure| figure.name == name).unwrap();
+        let rate = of("read");
+        assert_eq!((rate.unit.as_str(), rate.better), ("KiB/s", Better::Higher));
+        assert!((rate.value - 34_625_488.0 / 1024.0).abs() < 1e-6);
+        let slow = of("write latency p99.9");
+        assert!((slow.value - 10.56).abs() < 1e-9 && slow.better == Better::Lower);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        for (from, to, says) in [
+            ("\"total_ios\" : 1454", "\"x\" : 1", "`total_ios`"),
+            (
+                "\"99.900000\" : 12517376",
+                "\"x\" : 1",
+                "percentile 99.900000",
+            ),
+            ("\"error\" : 0", "\"error\" : 28", "error 28"),
+            ("\"jobs\"", "\"x\"", "`jobs`"),
+        ] {
+            assert!(REAL.contains(from), "{from}");
+            let error = parse(&REAL.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains("fio") && error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_leads_away_from_the_contender_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let job = place.path().join("a.fio");
+        for (line, fine) in [
+            ("directory=/mnt", false),
+            ("filename=/dev/sda", false),
+            ("filename=a:/b", false),
+            ("filename=../b", false),
+            ("filename=a", true),
+            ("rw=read", true),
+        ] {
+            std::fs::write(&job, format!("[x]\n{line}\n")).unwrap();
+            assert_eq!(stays_in_place(&job).is_ok(), fine, "{line}");
+        }
+    }
+
+    #[test]
+    fn cut_off_or_broken_outputs_give_no_figure() {
+        outputs::cut_off_it_gives_an_error(&FIO, REAL, REAL.trim_end().len());
+        outputs::broken_it_gives_no_other_figure(&FIO, REAL);
+    }
+}

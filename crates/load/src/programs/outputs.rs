@@ -1,0 +1,58 @@
+//! What every parser is held to, on outputs that the programs really printed: cut off anywhere
+//! they give an error, and a broken byte never makes another figure. Only tests use it.
+
+use super::{Program, Task, Told};
+use crate::error::Unread;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a program tells by an output.
+pub(super) fn told(program: &Program, text: &str) -> Result<Told, Unread> {
+    let parameters = BTreeMap::new();
+    let task = Task {
+        directory: Path::new("/"),
+        tree: None,
+        parameters: &parameters,
+    };
+    (program.read)(text, &task)
+}
+
+/// The value of one figure.
+pub(super) fn seen(told: &Told, name: &str) -> Option<f64> {
+    let figure = told.figures.iter().find(|figure| figure.name == name)?;
+    Some(figure.value)
+}
+
+/// Cuts an output off at every byte, up to where it is complete.
+pub(super) fn cut_off_it_gives_an_error(program: &Program, text: &str, complete: usize) {
+    assert!(told(program, &text[..complete]).is_ok());
+    for cut in places(&text[..complete]) {
+        let error = told(program, &text[..cut]).expect_err(&text[..cut]);
+        assert_eq!(error.program, executable(program));
+    }
+}
+
+/// Breaks an output at every byte: what is told stays the same, or there is an error.
+pub(super) fn broken_it_gives_no_other_figure(program: &Program, text: &str) {
+    let whole = told(program, text).unwrap();
+    for place in places(text) {
+        let broken = [&text[..place], "?", &text[place + 1..]].concat();
+        match told(program, &broken) {
+            Ok(same) => assert_eq!(same, whole, "{broken}"),
+            Err(error) => assert_eq!(error.program, executable(program)),
+        }
+    }
+}
+
+/// Every byte of an output; of a long one, which repeats itself, every so many, and all at its end.
+fn places(text: &str) -> impl Iterator<Item = usize> {
+    const END: usize = 1024;
+    assert!(text.is_ascii());
+    let step = 1 + text.len() / 512;
+    let end = text.len().saturating_sub(END);
+    (0..end).step_by(step).chain(end..text.len())
+}
+
+fn executable(program: &Program) -> &'static str {
+    program.executable.unwrap().0
+}

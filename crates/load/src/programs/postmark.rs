@@ -1,0 +1,205 @@
+//! `postmark`: the small files of a mail server. It takes its commands on standard input, and its
+//! figures are those of its verbose report.
+//!
+//! It ends with status 0 whatever happens, so what it says on standard error is a failure; a
+//! refused write it does not even say.
+
+mod report;
+
+use super::printed::whole;
+use super::{Commands, Program, Task, VERSION_FORM};
+use crate::error::LoadError;
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::ToolRun;
+use fsdyno_model::units::Bytes;
+use fsdyno_model::{Form, Given, Parameter};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What it is called.
+const NAME: &str = "postmark";
+
+/// The program.
+pub static POSTMARK: Program = Program {
+    kind: PhaseKind::standalone(
+        NAME,
+        "postmark: small files as of a mail server",
+        &[
+            Parameter {
+                name: "number",
+                about: "files that stand at once",
+                form: Form::Number(1, 10_000_000),
+                given: Given::Scaled(20_000, 1),
+            },
+            Parameter {
+                name: "transactions",
+                about: "how many: of each, one half reads or appends, the other creates or deletes",
+                form: Form::Number(1, 1_000_000_000),
+                given: Given::Scaled(250_000, 1),
+            },
+            Parameter {
+                name: "size-low",
+                about: "bytes of the smallest file",
+                form: Form::Number(1, 1 << 30),
+                given: Given::Fixed("500"),
+            },
+            Parameter {
+                name: "size-high",
+                about: "bytes of the largest file",
+                form: Form::Number(1, 1 << 30),
+                given: Given::Fixed("9770"),
+            },
+            Parameter {
+                name: "subdirectories",
+                about: "directories the files lie in; 0: all in one",
+                form: Form::Number(0, 1_000_000),
+                given: Given::Fixed("0"),
+            },
+            Parameter {
+                name: "read",
+                about: "bytes of one read",
+                form: Form::Number(1, 1 << 30),
+                given: Given::Fixed("512"),
+            },
+            Parameter {
+                name: "write",
+                about: "bytes of one write",
+                form: Form::Number(1, 1 << 30),
+                given: Given::Fixed("512"),
+            },
+            Parameter {
+                name: "buffering",
+                about: "true: through the C library's buffers",
+                form: Form::OneOf(&["true", "false"]),
+                given: Given::Fixed("true"),
+            },
+            Parameter {
+                name: "bias-read",
+                about: "tenths of reads, against appends",
+                form: Form::Number(0, 10),
+                given: Given::Fixed("5"),
+            },
+            Parameter {
+                name: "bias-create",
+                about: "tenths of creations, against deletions",
+                form: Form::Number(0, 10),
+                given: Given::Fixed("5"),
+            },
+            Parameter {
+                name: "seed",
+                about: "of its random numbers",
+                form: Form::Number(1, i32::MAX as u64),
+                given: Given::Fixed("42"),
+            },
+        ],
+    ),
+    executable: Some((NAME, "postmark")),
+    version: &["dpkg-query", "--show", VERSION_FORM, NAME],
+    commands,
+    read: |text, _| report::read(text),
+    in_words: |task| {
+        let of = |name| task.get(name).unwrap_or_default();
+        format!(
+            "postmark, {} files, {} transactions",
+            of("number"),
+            of("transactions")
+        )
+    },
+    data,
+};
+
+/// The files it begins with, as large as they may be, and what is created beyond that.
+fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
+    let of = |name: &str| parameters.get(name)?.parse::<u64>().ok();
+    let more = (2 * of("bias-create")?).saturating_sub(10);
+    let more = of("transactions")?.saturating_mul(more) / 10;
+    // Appending goes on up to the largest size; a file takes its blocks and its name.
+    let each = of("size-high")?.next_multiple_of(4096) + 1024;
+    Some(Bytes(
+        of("number")?.saturating_add(more).saturating_mul(each),
+    ))
+}
+
+fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
+    let number = |name: &str| task.get(name).and_then(whole).unwrap_or_default();
+    if number("size-low") > number("size-high") {
+        return Err(LoadError::Parameters {
+            kind: NAME,
+            reason: "size-low is above size-high: set both".to_owned(),
+        });
+    }
+    let mut timed = ToolRun::new("", [NAME]);
+    timed.input = Some(input(task).into_bytes());
+    timed.fails_on_stderr = true;
+    timed.current_dir = Some(task.directory.to_owned());
+    Ok(Commands {
+        before: Vec::new(),
+        timed,
+    })
+}
+
+fn input(task: &Task<'_>) -> String {
+    let of = |name| task.get(name).unwrap_or_default();
+    let mut text = String::from("set location .\n");
+    for (command, value) in [
+        ("number", of("number").to_owned()),
+        ("transactions", of("transactions").to_owned()),
+        ("size", format!("{} {}", of("size-low"), of("size-high"))),
+        ("subdirectories", of("subdirectories").to_owned()),
+        ("read", of("read").to_owned()),
+        ("write", of("write").to_owned()),
+        ("buffering", of("buffering").to_owned()),
+        ("bias read", of("bias-read").to_owned()),
+        ("bias create", of("bias-create").to_owned()),
+        ("seed", of("seed").to_owned()),
+    ] {
+        // No subdirectories are what it does by itself, and a number it refuses.
+        if (command, value.as_str()) != ("subdirectories", "0") {
+            let _ = writeln!(text, "set {command} {value}");
+        }
+    }
+    // What it shows of its settings is kept with what it prints.
+    text.push_str("set report verbose\nshow\nrun\nquit\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn it_is_told_what_it_was_given() {
+        let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+        for one in POSTMARK.kind.parameters {
+            let value = match one.given {
+                Given::Fixed(text) => text.to_owned(),
+                _ => "100".to_owned(),
+            };
+            parameters.insert(one.name.to_owned(), value);
+        }
+        let said = |parameters: &BTreeMap<String, String>| {
+            let task = Task {
+                directory: Path::new("/mnt/d"),
+                tree: None,
+                parameters,
+            };
+            let timed = commands(&task)?.timed;
+            Ok(String::from_utf8(timed.input.unwrap()).unwrap())
+        };
+        let text: Result<String, LoadError> = said(&parameters);
+        let text = text.unwrap();
+        assert!(text.contains("set size 500 9770\nset read 512\n"), "{text}");
+        assert!(!text.contains("subdirectories"), "{text}");
+        assert!(text.ends_with("set seed 42\nset report verbose\nshow\nrun\nquit\n"));
+        parameters.insert("subdirectories".into(), "3".into());
+        assert!(
+            said(&parameters)
+                .unwrap()
+                .contains("set subdirectories 3\n")
+        );
+        parameters.insert("size-low".into(), "9771".into());
+        let refused = said(&parameters).unwrap_err().to_string();
+        assert!(refused.contains("postmark: size-low"), "{refused}");
+    }
+}

@@ -1,0 +1,287 @@
+//! What postmark prints at its end, read line by line.
+//!
+//! It counts whole seconds, and says 1 where there was none: a rate is computed anew from the count
+//! and the seconds behind it, and left out where these are too few.
+
+use super::NAME;
+use crate::programs::printed::{decimal, places, whole};
+use crate::programs::{Told, Unread};
+use fsdyno_model::sample::{Better, Figure};
+use fsdyno_model::warning::{Warning, WarningKind};
+
+/// With fewer seconds, a rate may be wrong by more than a quarter: it is left out.
+const LEAST_SECONDS: u64 = 5;
+/// With fewer seconds, how wrong a rate may be is said.
+const EXACT_SECONDS: u64 = 20;
+
+fn missing(what: impl Into<String>) -> Unread {
+    Unread {
+        program: NAME,
+        missing: what.into(),
+    }
+}
+
+/// The report, line by line, from the line `Time:` on.
+struct Report<'a> {
+    lines: std::str::Split<'a, char>,
+}
+
+impl<'a> Report<'a> {
+    /// What stands in the places of a pattern that the next line must fit.
+    fn places(&mut self, pattern: &str) -> Result<Vec<&'a str>, Unread> {
+        let wanted = || pattern.trim().replace("{}", "..");
+        let line = self.lines.next();
+        let line = line.ok_or_else(|| missing(format!("it ends before `{}`", wanted())))?;
+        places(line, pattern)
+            .ok_or_else(|| missing(format!("`{}` is not `{}`", line.trim(), wanted())))
+    }
+
+    fn wholes<const N: usize>(&mut self, pattern: &str) -> Result<[u64; N], Unread> {
+        let found = self.places(pattern)?;
+        let numbers: Option<Vec<u64>> = found.iter().map(|text| whole(text)).collect();
+        numbers
+            .and_then(|numbers| numbers.try_into().ok())
+            .ok_or_else(|| missing(format!("no numbers are in {found:?}")))
+    }
+
+    /// A count, and its seconds as the rate tells them.
+    fn counted(&mut self, what: &str) -> Result<(u64, Option<u64>), Unread> {
+        let [count, rate] = self.wholes(&format!("\t{what} ({{}} per second)"))?;
+        Ok((count, seconds(count, rate)))
+    }
+
+    /// Bytes: `164.37 megabytes read (1.34 megabytes per second)`.
+    fn bytes(&mut self, verb: &str) -> Result<f64, Unread> {
+        let found = self.places(&format!("\t{{}} {{}} {verb} ({{}} {{}} per second)"))?;
+        let bytes = match found[..] {
+            [number, unit, rate, unit_of_rate] => decimal(rate)
+                .and_then(|_| factor(unit_of_rate))
+                .and_then(|_| Some(decimal(number)? * factor(unit)?)),
+            _ => None,
+        };
+        bytes.ok_or_else(|| missing(format!("`{}` are no bytes", found.join(" "))))
+    }
+}
+
+fn factor(unit: &str) -> Option<f64> {
+    match unit {
+        "bytes" => Some(1.0),
+        "kilobytes" => Some(1024.0),
+        "megabytes" => Some(1_048_576.0),
+        "gigabytes" => Some(1_073_741_824.0),
+        "terabytes" => Some(1_099_511_627_776.0),
+        _ => None,
+    }
+}
+
+/// The whole seconds behind a rate that is rounded down; none where several would give it.
+fn seconds(count: u64, rate: u64) -> Option<u64> {
+    let most = count.checked_div(rate)?;
+    let fits = |seconds: u64| seconds > 0 && count / seconds == rate;
+    (fits(most) && !fits(most - 1)).then_some(most)
+}
+
+/// What is told, and what is not.
+#[derive(Default)]
+struct Rates {
+    told: Told,
+    short: Vec<&'static str>,
+    /// Those told, with fewer seconds than make them exact; the fewest.
+    rough: Option<u64>,
+}
+
+impl Rates {
+    /// Adds a rate of something; nothing where none of it was done.
+    fn add(&mut self, name: &'static str, unit: &str, amount: f64, seconds: Option<u64>) {
+        if amount <= 0.0 {
+            return;
+        }
+        match seconds.filter(|seconds| *seconds >= LEAST_SECONDS) {
+            None => self.short.push(name),
+            Some(seconds) => {
+                if seconds < EXACT_SECONDS {
+                    self.rough = Some(self.rough.unwrap_or(seconds).min(seconds));
+                }
+                #[expect(clippy::cast_precision_loss, reason = "2^53 seconds are ages")]
+                let rate = amount / seconds as f64;
+                self.told
+                    .figures
+                    .push(Figure::new(name, rate, unit, Better::Higher));
+            }
+        }
+    }
+
+    fn told(mut self) -> Told {
+        let advice = "raise number and transactions";
+        if !self.short.is_empty() {
+            self.told.warnings.push(Warning::new(
+                WarningKind::TooShort,
+                format!(
+                    "postmark counts whole seconds, and there were fewer than {LEAST_SECONDS} for {}",
+                    self.short.join(", ")
+                ),
+                format!("no figure is told of these: {advice}"),
+            ));
+        }
+        if let Some(seconds) = self.rough {
+            self.told.warnings.push(Warning::new(
+                WarningKind::Imprecise,
+                format!("postmark counts whole seconds: {seconds} of them may be one more or less"),
+                format!(
+                    "its figures are wrong by up to {} %: {advice}",
+                    100 / (seconds - 1)
+                ),
+            ));
+        }
+        self.told
+    }
+}
+
+pub(super) fn read(text: &str) -> Result<Told, Unread> {
+    let at = text
+        .find("\nTime:\n")
+        .ok_or_else(|| missing("there is no report in it"))?;
+    let mut report = Report {
+        lines: text[at + 1..].split('\n'),
+    };
+    report.places("Time:")?;
+    let [total] = report.wholes("\t{} seconds total")?;
+    let pattern = "\t{} seconds of transactions ({} per second)";
+    let [transacting, rate] = report.wholes(pattern)?;
+    report.places("")?;
+    report.places("Files:")?;
+    let created = report.counted("{} created")?;
+    let created_alone = report.counted("\tCreation alone: {} files")?;
+    let created_mixed = report.counted("\tMixed with transactions: {} files")?;
+    let read = report.counted("{} read")?;
+    let appended = report.counted("{} appended")?;
+    let deleted = report.counted("{} deleted")?;
+    let deleted_alone = report.counted("\tDeletion alone: {} files")?;
+    let deleted_mixed = report.counted("\tMixed with transactions: {} files")?;
+    report.places("")?;
+    report.places("Data:")?;
+    let (bytes_read, bytes_written) = (report.bytes("read")?, report.bytes("written")?);
+    report.places("pm>")?;
+    for (all, alone, mixed) in [
+        (created, created_alone, created_mixed),
+        (deleted, deleted_alone, deleted_mixed),
+    ] {
+        if all.0 != alone.0 + mixed.0 {
+            return Err(missing(format!(
+                "{} and {} files are not {}",
+                alone.0, mixed.0, all.0
+            )));
+        }
+    }
+    if total < transacting || created.0 == 0 {
+        return Err(missing("its report contradicts itself"));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "2^53 files take ages")]
+    let amount = |count: u64| count as f64;
+    let (all, within) = (Some(total), Some(transacting));
+    let mut rates = Rates::default();
+    rates.add(
+        "transactions",
+        "1/s",
+        // Rounded down once, and by less than one a second.
+        amount(rate * transacting),
+        within,
+    );
+    for (name, count, seconds) in [
+        ("created", created.0, all),
+        ("created alone", created_alone.0, created_alone.1),
+        ("created in transactions", created_mixed.0, within),
+        ("read", read.0, within),
+        ("appended", appended.0, within),
+        ("deleted", deleted.0, all),
+        ("deleted alone", deleted_alone.0, deleted_alone.1),
+        ("deleted in transactions", deleted_mixed.0, within),
+    ] {
+        rates.add(name, "files/s", amount(count), seconds);
+    }
+    rates.add("data read", "KiB/s", bytes_read / 1024.0, all);
+    rates.add("data written", "KiB/s", bytes_written / 1024.0, all);
+    Ok(rates.told())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::POSTMARK;
+    use super::*;
+    use crate::programs::outputs::{self, seen};
+
+    const REAL: &str = include_str!("../../../tests/outputs/postmark.txt");
+    const SHORT: &str = include_str!("../../../tests/outputs/postmark-too-short.txt");
+    /// With its settings shown before.
+    const SHOWN: &str = include_str!("../../../tests/outputs/postmark-subdirectories.txt");
+
+    #[test]
+    fn a_real_output_gives_rates_over_the_seconds_behind_them() {
+        let told = read(REAL).unwrap();
+        assert_eq!(seen(&told, "transactions"), Some(2608.0));
+        assert_eq!(seen(&told, "created"), Some(70_018.0 / 123.0));
+        assert_eq!(seen(&told, "deleted alone"), Some(40_036.0 / 96.0));
+        assert_eq!(seen(&told, "read"), Some(29_919.0 / 23.0));
+        assert_eq!(seen(&told, "data written"), Some(399.90 * 1024.0 / 123.0));
+        // 40,000 files in 4 seconds.
+        assert_eq!(seen(&told, "created alone"), None);
+        assert!(told.warnings[0].message.ends_with("for created alone"));
+        assert_eq!((told.figures.len(), told.warnings.len()), (10, 1));
+    }
+
+    #[test]
+    fn what_took_no_time_it_could_count_is_left_out_and_said() {
+        let told = read(SHORT).unwrap();
+        assert!(told.figures.is_empty());
+        let message = &told.warnings[0].message;
+        assert!(message.contains("transactions, created,"), "{message}");
+        // Nothing was appended: that is not too short.
+        assert!(!message.contains("appended"), "{message}");
+    }
+
+    #[test]
+    fn few_seconds_are_said_with_what_they_mean() {
+        // The same work, done in 6 seconds instead of 23.
+        let text = REAL
+            .replace(
+                "\t23 seconds of transactions (2608 ",
+                "\t6 seconds of transactions (10000 ",
+            )
+            .replace("1305 per", "5003 per")
+            .replace("1303 per", "4997 per");
+        let told = read(&text).unwrap();
+        assert_eq!(seen(&told, "transactions"), Some(10_000.0));
+        let rough = &told.warnings[1];
+        assert_eq!(rough.kind, WarningKind::Imprecise);
+        assert!(rough.advice.contains("up to 20 %"), "{}", rough.advice);
+    }
+
+    #[test]
+    fn seconds_are_found_from_a_count_and_its_rate_or_not_at_all() {
+        for (count, rate, found) in [
+            (40_036, 417, Some(96)),
+            (500, 500, Some(1)),
+            (10, 2, None),
+            (5, 0, None),
+            (0, 0, None),
+            (7, 8, None),
+        ] {
+            assert_eq!(seconds(count, rate), found, "{count} at {rate}");
+        }
+    }
+
+    #[test]
+    fn cut_off_or_broken_outputs_give_no_figure() {
+        for text in [REAL, SHORT, SHOWN] {
+            outputs::cut_off_it_gives_an_error(&POSTMARK, text, text.len());
+            outputs::broken_it_gives_no_other_figure(&POSTMARK, text);
+        }
+        let wrong = REAL.replace("alone: 40000 files", "alone: 40001 files");
+        assert!(
+            read(&wrong)
+                .unwrap_err()
+                .to_string()
+                .contains("are not 70018")
+        );
+    }
+}

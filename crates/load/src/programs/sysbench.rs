@@ -1,0 +1,401 @@
+//! `sysbench fileio`: requests at a set of files, which are laid untimed. Its figures are its
+//! rates, and the shares of its latencies from the histogram it prints: what it calls percentile is
+//! a single one, in hundredths of a millisecond.
+//!
+//! Its files are not cleaned up: they go with the contender, and until then their fragments can be
+//! counted.
+
+use super::printed::{decimal, places, whole};
+use super::{Commands, Program, Task, Told};
+use crate::error::Unread;
+use crate::phase_kind::PhaseKind;
+use crate::tool_run::ToolRun;
+use fsdyno_model::sample::{Better, Figure};
+use fsdyno_model::units::Bytes;
+use fsdyno_model::{Form, Given, Parameter};
+
+/// What it is called.
+const NAME: &str = "sysbench";
+
+/// A parameter that is written as its option is.
+const fn option(
+    name: &'static str,
+    about: &'static str,
+    form: Form,
+    given: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        about,
+        form,
+        given: Given::Fixed(given),
+    }
+}
+
+/// The program.
+pub static SYSBENCH: Program = Program {
+    kind: PhaseKind::standalone(
+        "sysbench-fileio",
+        "sysbench fileio: requests at files it laid before",
+        &[
+            option(
+                "file-test-mode",
+                "seqwr, seqrewr, seqrd, rndrd, rndwr or rndrw",
+                Form::OneOf(&["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"]),
+                "rndrw",
+            ),
+            Parameter {
+                name: "file-total-size",
+                about: "the size of all files together",
+                form: Form::Size,
+                given: Given::Scaled(1 << 30, 16 << 20),
+            },
+            option(
+                "file-num",
+                "how many files",
+                Form::Number(1, 1_000_000),
+                "128",
+            ),
+            option(
+                "file-block-size",
+                "the size of a request",
+                Form::Size,
+                "16384",
+            ),
+            option(
+                "threads",
+                "how many work at once",
+                Form::Number(1, 10_000),
+                "1",
+            ),
+            option("time", "seconds", Form::Number(1, 1_000_000), "10"),
+            option(
+                "events",
+                "how many requests; then the time is left out. 0: as many as come",
+                Form::Number(0, u32::MAX as u64),
+                "0",
+            ),
+            option(
+                "file-io-mode",
+                "sync, async or mmap",
+                Form::OneOf(&["sync", "async", "mmap"]),
+                "sync",
+            ),
+            option(
+                "file-extra-flags",
+                "none, or files are opened sync, dsync or direct",
+                Form::OneOf(&["none", "sync", "dsync", "direct"]),
+                "none",
+            ),
+            option(
+                "file-fsync-freq",
+                "synced after so many requests; 0: not at all",
+                Form::Number(0, u32::MAX as u64),
+                "100",
+            ),
+            option(
+                "file-fsync-all",
+                "on: synced after each write",
+                Form::OneOf(&["on", "off"]),
+                "off",
+            ),
+            option(
+                "file-fsync-end",
+                "on: synced at the end",
+                Form::OneOf(&["on", "off"]),
+                "on",
+            ),
+            option(
+                "file-fsync-mode",
+                "fsync or fdatasync",
+                Form::OneOf(&["fsync", "fdatasync"]),
+                "fsync",
+            ),
+            option(
+                "rand-type",
+                "where requests go: special (its own default: three quarters to a hundredth), \
+                 uniform, gaussian or pareto",
+                Form::OneOf(&["special", "uniform", "gaussian", "pareto"]),
+                "special",
+            ),
+            option(
+                "rand-seed",
+                "of its random numbers",
+                Form::Number(1, i32::MAX as u64),
+                "1",
+            ),
+        ],
+    ),
+    executable: Some((NAME, "sysbench")),
+    version: &[NAME, "--version"],
+    commands: |task| Ok(commands(task)),
+    read: |text, _| read(text),
+    in_words,
+    data: |parameters| {
+        let size = parameters.get("file-total-size")?;
+        Some(Bytes(size.parse().ok()?))
+    },
+};
+
+fn in_words(task: &Task<'_>) -> String {
+    let of = |name| task.get(name).unwrap_or_default();
+    let until = match of("events") {
+        "" | "0" => format!("{} s given: compare its rates", of("time")),
+        events => format!("{events} requests"),
+    };
+    format!(
+        "sysbench fileio, {} of {} B, {} threads, {until}",
+        of("file-test-mode"),
+        of("file-block-size"),
+        of("threads")
+    )
+}
+
+fn commands(task: &Task<'_>) -> Commands {
+    let command = |verb: &str| {
+        let mut run = ToolRun::new("", [NAME, "fileio"]);
+        let mut add = |name: &str, value: &str| run.argv.push(format!("--{name}={value}").into());
+        let by_events = task.get("events").is_some_and(|events| events != "0");
+        for one in SYSBENCH.kind.parameters {
+            match (one.name, task.get(one.name)) {
+                (_, None) | ("file-extra-flags", Some("none")) => {}
+                ("time", _) if by_events => add("time", "0"),
+                (name, Some(value)) => add(name, value),
+            }
+        }
+        if verb == "run" {
+            // Without one it makes no histogram.
+            add("percentile", "99");
+            add("histogram", "on");
+        }
+        run.argv.push(verb.into());
+        run.current_dir = Some(task.directory.to_owned());
+        run
+    };
+    Commands {
+        before: vec![command("prepare")],
+        timed: command("run"),
+    }
+}
+
+fn missing(what: impl Into<String>) -> Unread {
+    Unread {
+        program: NAME,
+        missing: what.into(),
+    }
+}
+
+/// The lines of the report, each looked for behind the one before.
+struct Report<'a> {
+    lines: std::str::SplitInclusive<'a, char>,
+}
+
+impl Report<'_> {
+    /// The numbers in the places of the next line that fits a pattern, blanks aside.
+    fn decimals(&mut self, pattern: &str) -> Result<Vec<f64>, Unread> {
+        let cut = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.join(" ")
+        };
+        self.lines
+            .find_map(|line| {
+                let line = cut(line.strip_suffix('\n')?);
+                let found = places(&line, pattern)?;
+                found.into_iter().map(decimal).collect()
+            })
+            .ok_or_else(|| missing(format!("it has no line `{}`", pattern.replace("{}", ".."))))
+    }
+
+    fn decimal(&mut self, pattern: &str) -> Result<f64, Unread> {
+        Ok(self.decimals(pattern)?[0])
+    }
+}
+
+/// How often which latency was seen: milliseconds, requests.
+type Histogram = Vec<(f64, u64)>;
+
+/// The rows of the histogram: `0.001 |****   149`.
+fn histogram(text: &str) -> Result<Histogram, Unread> {
+    let mut rows: Histogram = Vec::new();
+    for line in text.lines() {
+        let Some((latency, bar)) = line.split_once('|') else {
+            continue;
+        };
+        let row = || {
+            let count = bar.split_whitespace().next_back()?;
+            Some((decimal(latency.trim())?, whole(count)?))
+        };
+        let row = row().ok_or_else(|| missing(format!("`{line}` is no row of its histogram")))?;
+        if rows.last().is_some_and(|before| before.0 > row.0) {
+            return Err(missing(format!(
+                "the row `{line}` of its histogram is out of order"
+            )));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// The latency that a share of all requests did not exceed.
+fn at_share(rows: &Histogram, share: f64) -> Option<f64> {
+    let all: u64 = rows.iter().map(|row| row.1).sum();
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a count of requests"
+    )]
+    let wanted = (all as f64 * share).ceil() as u64;
+    let mut seen = 0;
+    rows.iter()
+        .find(|row| {
+            seen += row.1;
+            seen >= wanted
+        })
+        .map(|row| row.0)
+}
+
+fn read(text: &str) -> Result<Told, Unread> {
+    let (before, figures) = text
+        .split_once("\nFile operations:\n")
+        .ok_or_else(|| missing("there is no report in it"))?;
+    let rows = histogram(before)?;
+    let mut report = Report {
+        lines: figures.split_inclusive('\n'),
+    };
+    let mut told = Told::default();
+    for (pattern, name, unit) in [
+        ("reads/s: {}", "reads", "1/s"),
+        ("writes/s: {}", "writes", "1/s"),
+        ("fsyncs/s: {}", "fsyncs", "1/s"),
+        ("read, MiB/s: {}", "read", "MiB/s"),
+        ("written, MiB/s: {}", "written", "MiB/s"),
+    ] {
+        let rate = report.decimal(pattern)?;
+        // Nothing of that kind was asked for.
+        if rate > 0.0 {
+            told.figures
+                .push(Figure::new(name, rate, unit, Better::Higher));
+        }
+    }
+    report.decimal("total time: {}s")?;
+    let events = report.decimal("total number of events: {}")?;
+    let (most, sum) = (report.decimal("max: {}")?, report.decimal("sum: {}")?);
+    report.decimals("execution time (avg/stddev): {}/{}")?;
+    #[expect(clippy::cast_precision_loss, reason = "2^53 requests take ages")]
+    let counted = rows.iter().map(|row| row.1).sum::<u64>() as f64;
+    if told.figures.is_empty() || events <= 0.0 {
+        return Err(missing("it did nothing"));
+    }
+    if (counted - events).abs() >= 0.5 {
+        return Err(missing(format!(
+            "its histogram holds {counted} requests, not {events}"
+        )));
+    }
+    let mut add = |name: &str, milliseconds: f64| {
+        let name = format!("latency {name}");
+        let value = milliseconds * 1000.0;
+        told.figures
+            .push(Figure::new(name, value, "us", Better::Lower));
+    };
+    add("mean", sum / events);
+    for (name, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)] {
+        let latency = at_share(&rows, share).ok_or_else(|| missing("its histogram is empty"))?;
+        add(name, latency);
+    }
+    add("max", most);
+    Ok(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outputs::{self, seen};
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    const MIXED: &str = include_str!("../../tests/outputs/sysbench-rndrw.txt");
+    const WRITTEN: &str = include_str!("../../tests/outputs/sysbench-seqwr.txt");
+    const READ: &str = include_str!("../../tests/outputs/sysbench-rndrd.txt");
+
+    #[test]
+    fn a_real_output_gives_rates_and_shares_of_latencies() {
+        let told = read(MIXED).unwrap();
+        assert_eq!(told.figures.len(), 5 + 6);
+        assert_eq!(seen(&told, "reads"), Some(27_442.60));
+        assert_eq!(seen(&told, "fsyncs"), Some(1832.27));
+        assert_eq!(seen(&told, "written"), Some(285.86));
+        let mean = seen(&told, "latency mean").unwrap();
+        assert!((mean - 3_959_000.0 / 95_221.0).abs() < 1e-6, "{mean}");
+        assert_eq!(seen(&told, "latency max"), Some(285_290.0));
+        // It said itself, asked for one: `99th percentile: 0.54` milliseconds.
+        let share = seen(&told, "latency p99").unwrap();
+        assert!((share - 540.0).abs() < 10.0, "{share}");
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_no_figure() {
+        let written = read(WRITTEN).unwrap();
+        assert_eq!(seen(&written, "writes"), Some(48_475.22));
+        assert_eq!(
+            (seen(&written, "reads"), seen(&written, "read")),
+            (None, None)
+        );
+        let only_read = read(READ).unwrap();
+        assert_eq!(seen(&only_read, "fsyncs"), None);
+        assert_eq!(only_read.figures.len(), 2 + 6);
+    }
+
+    #[test]
+    fn shares_are_those_that_were_not_exceeded() {
+        let rows = vec![(1.0, 50), (2.0, 40), (3.0, 9), (9.0, 1)];
+        for (share, latency) in [(0.5, 1.0), (0.51, 2.0), (0.9, 2.0), (0.99, 3.0), (1.0, 9.0)] {
+            assert_eq!(at_share(&rows, share), Some(latency), "{share}");
+        }
+        assert_eq!(at_share(&Vec::new(), 0.5), None);
+    }
+
+    #[test]
+    fn cut_off_or_broken_outputs_give_no_figure() {
+        for text in [MIXED, WRITTEN, READ] {
+            outputs::cut_off_it_gives_an_error(&SYSBENCH, text, text.trim_end().len() + 1);
+            outputs::broken_it_gives_no_other_figure(&SYSBENCH, text);
+        }
+        let nothing = WRITTEN
+            .replace("48475.22", "0.00")
+            .replace("1942.50", "0.00");
+        let nothing = nothing.replace("757.43", "0.00");
+        assert!(
+            read(&nothing)
+                .unwrap_err()
+                .to_string()
+                .contains("did nothing")
+        );
+    }
+
+    #[test]
+    fn it_is_told_what_it_was_given() {
+        let pairs = [
+            ("file-test-mode", "seqrd"),
+            ("file-total-size", "1048576"),
+            ("file-extra-flags", "none"),
+            ("time", "10"),
+            ("events", "300"),
+        ];
+        let parameters = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let parameters = BTreeMap::from(parameters);
+        let task = Task {
+            directory: Path::new("/mnt/d"),
+            tree: None,
+            parameters: &parameters,
+        };
+        let commands = commands(&task);
+        let line = |run: &ToolRun| run.argv.join(std::ffi::OsStr::new(" "));
+        let given = "sysbench fileio --file-test-mode=seqrd --file-total-size=1048576 --time=0 --events=300";
+        assert_eq!(line(&commands.before[0]), *format!("{given} prepare"));
+        assert_eq!(
+            line(&commands.timed),
+            *format!("{given} --percentile=99 --histogram=on run")
+        );
+    }
+}
