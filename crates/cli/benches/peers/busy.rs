@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-/// What is noise enough to be told beside a figure.
+/// The share of other programs from which on a figure is marked.
 pub const NOISY: f64 = 0.05;
 
 /// A look at the machine, from which on is counted.
@@ -35,7 +35,7 @@ impl Watched {
     }
 }
 
-/// User time of all programs, and what a host took away, seconds.
+/// User time of all programs, and what a host took away (steal), seconds.
 fn machine() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     let line = text.lines().next()?;

@@ -1,8 +1,8 @@
-//! fsdyno beside the floor in C and beside the programs that a user would take instead: the same work
+//! fsdyno compared with the C baseline and with programs that a user could use instead: the same work
 //! by both, in alternating pairs, on file systems made for it. Writes `BENCHMARKS.md`.
 //!
-//! What is done is said in `works`, how it is taken in `contest` and `took`, where in `work_dir`, how
-//! much memory it takes in `memory`, and what becomes of it in `told`. Started by `./x bench`.
+//! `works` has the work, `pairing` and `measure` how it is timed, `work_dir` where, `memory` how
+//! much memory it takes in `memory`, and the results in `summary`. Started by `./x bench`.
 
 mod busy;
 mod measure;
@@ -17,7 +17,7 @@ mod works;
 use fsdyno_model::CancelToken;
 use measure::Runner;
 use names::Names;
-use options::Asked;
+use options::Options;
 use pairing::{Duel, Figures, Length, Side};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ use work_dir::WorkDir;
 use works::{Other, Work};
 
 fn main() -> ExitCode {
-    let asked = match Asked::read(std::env::args().skip(1)) {
-        Ok(Some(asked)) => asked,
+    let options = match Options::read(std::env::args().skip(1)) {
+        Ok(Some(options)) => options,
         Ok(None) => {
             // Who reads may have gone.
             let _ = writeln!(std::io::stdout(), "{}", options::USAGE);
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match bench(&asked) {
+    match bench(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("bench: {reason}");
@@ -64,18 +64,20 @@ impl Purse {
     }
 }
 
-fn bench(asked: &Asked) -> Result<(), String> {
+fn bench(options: &Options) -> Result<(), String> {
     let stop = CancelToken::new();
     fsdyno_host::signals::install(&stop).map_err(|error| error.to_string())?;
-    // Cargo starts a bench in its crate; paths are meant from where `x` lies.
+    // Cargo starts a bench in its crate; paths are relative to the directory of `x`.
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     std::env::set_current_dir(root).map_err(|error| format!("{root}: {error}"))?;
     let home = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let floor = build_floor(home.path())?;
+    let baseline = build_baseline(home.path())?;
     let runner = Runner::new(&stop);
-    let wanted: Vec<&Work> = works::all().filter(|work| asked.wants(work.name)).collect();
+    let wanted: Vec<&Work> = works::all()
+        .filter(|work| options.selects(work.name))
+        .collect();
     let rows: usize = wanted.iter().map(|work| work.others.len()).sum();
-    let weighs = asked.wants(memory::NAME);
+    let weighs = options.selects(memory::NAME);
     if wanted.is_empty() && !weighs {
         return Err(format!(
             "--only names no row; there are:\n{}",
@@ -83,16 +85,16 @@ fn bench(asked: &Asked) -> Result<(), String> {
         ));
     }
     let mut purse = Purse {
-        until: Instant::now() + asked.scale.time,
-        rows: rows * asked.filesystems.len(),
+        until: Instant::now() + options.scale.time,
+        rows: rows * options.filesystems.len(),
     };
-    let mut pages = summary::Pages::begin(asked);
+    let mut pages = summary::Pages::begin(options);
     let mut end = Ok(());
-    for name in &asked.filesystems {
+    for name in &options.filesystems {
         let Err(reason) = on(
             name,
-            asked,
-            (&floor, home.path()),
+            options,
+            (&baseline, home.path()),
             &mut purse,
             &runner,
             &mut pages,
@@ -105,78 +107,78 @@ fn bench(asked: &Asked) -> Result<(), String> {
         }
         eprintln!("{name}: {reason}");
         pages.missing(name, &reason);
-        pages.write(&asked.output)?;
+        pages.write(&options.output)?;
     }
     if let Err(reason) = &end {
         pages.stopped(reason);
     }
-    pages.write(&asked.output)?;
-    eprintln!("written: {}", asked.output.display());
+    pages.write(&options.output)?;
+    eprintln!("written: {}", options.output.display());
     end
 }
 
-/// All works on one file system. What was done before it failed stands in the pages.
+/// Runs all works on one file system. Results before a failure are kept in the pages.
 fn on(
     name: &str,
-    asked: &Asked,
-    (floor, home): (&Path, &Path),
+    options: &Options,
+    (baseline, home): (&Path, &Path),
     purse: &mut Purse,
     runner: &Runner,
     pages: &mut summary::Pages,
 ) -> Result<(), String> {
-    let mut work_dir = WorkDir::make(name, &[], &asked.base, runner.stop())?;
+    let mut work_dir = WorkDir::make(name, &[], &options.base, runner.stop())?;
     let mut names = Names {
-        scale: asked.scale,
+        scale: options.scale,
         filesystem: name.to_owned(),
         work_dir: work_dir.path().to_owned(),
         scratch: work_dir.scratch().to_owned(),
-        base: asked.base.clone(),
+        base: options.base.clone(),
         home: home.to_owned(),
-        floor: floor.to_owned(),
+        baseline: baseline.to_owned(),
         mkfs: work_dir::mkfs(name, &work_dir.scratch().join("other.img"))?,
-        peers: asked.peers.clone(),
+        peers: options.peers.clone(),
     };
-    // What lies there whole: laid by a work that only looked at it.
-    let mut lies = None;
-    for work in works::all().filter(|work| asked.wants(work.name)) {
-        let laid = if lies == Some(work.lay) {
+    // The setup that is present and unchanged, because the last work only read it.
+    let mut present = None;
+    for work in works::all().filter(|work| options.selects(work.name)) {
+        let prepared = if present == Some(work.setup) {
             Ok(())
         } else {
             let cleared = runner.shell(&names.fill(works::CLEAR));
-            cleared.and_then(|()| runner.shell(&names.fill(work.lay)))
+            cleared.and_then(|()| runner.shell(&names.fill(work.setup)))
         };
-        lies = (laid.is_ok() && work.before.is_empty()).then_some(work.lay);
-        let ended = compare(work, &laid, &names, purse, runner, |other, figures| {
+        present = (prepared.is_ok() && work.before.is_empty()).then_some(work.setup);
+        let ended = compare(work, &prepared, &names, purse, runner, |other, figures| {
             pages.add(work, name, other, figures);
         });
-        // What is done so far is kept, whatever comes.
-        pages.write(&asked.output)?;
+        // Keeps the results so far.
+        pages.write(&options.output)?;
         ended?;
     }
     let in_memory = !work_dir.on_a_device();
     work_dir.give_back()?;
     drop(work_dir);
-    if in_memory && asked.wants(memory::NAME) {
+    if in_memory && options.selects(memory::NAME) {
         // Of its inodes there are else a few million.
-        let mut work_dir = WorkDir::make(name, &["nr_inodes=0"], &asked.base, runner.stop())?;
+        let mut work_dir = WorkDir::make(name, &["nr_inodes=0"], &options.base, runner.stop())?;
         work_dir.path().clone_into(&mut names.work_dir);
         let weighed = memory::weigh(&names, runner, |row| pages.weighs(row));
-        pages.write(&asked.output)?;
+        pages.write(&options.output)?;
         weighed?;
         work_dir.give_back()?;
     }
     Ok(())
 }
 
-/// All comparisons of one work on one file system, each told as it ends. What cannot be compared is
-/// told with its reason; only a wish to stop ends all.
+/// Runs all comparisons of one work on one file system and reports each. One that cannot be made is
+/// reported with its reason; only an interrupt ends all.
 fn compare(
     work: &'static Work,
-    laid: &Result<(), String>,
+    prepared: &Result<(), String>,
     names: &Names,
     purse: &mut Purse,
     runner: &Runner,
-    mut tell: impl FnMut(&'static Other, Result<Figures, String>),
+    mut report: impl FnMut(&'static Other, Result<Figures, String>),
 ) -> Result<(), String> {
     for other in work.others {
         let time = purse.share();
@@ -184,7 +186,7 @@ fn compare(
             continue;
         };
         let theirs = &duel.theirs.command;
-        let figures = match laid {
+        let figures = match prepared {
             Err(reason) => Err(reason.clone()),
             Ok(()) if !measure::there(theirs) => {
                 let program = theirs.split(' ').next().unwrap_or_default();
@@ -203,14 +205,14 @@ fn compare(
             "{:<8} {:<38} {:<16} {line}",
             names.filesystem, work.name, other.name
         );
-        tell(other, figures);
+        report(other, figures);
     }
     Ok(())
 }
 
-/// The two commands, with all names filled in; none where there is nothing to be held beside.
+/// The two commands, with all names filled in; none if there is no other program.
 fn duel(work: &Work, other: &Other, names: &Names) -> Option<Duel> {
-    // What has no mkfs is not made anew.
+    // A file system without mkfs has no fresh cycle.
     if other.command.contains("{mkfs}") && names.mkfs.is_empty() {
         return None;
     }
@@ -228,18 +230,18 @@ fn duel(work: &Work, other: &Other, names: &Names) -> Option<Duel> {
     })
 }
 
-/// Compiles the floor as a user would.
-fn build_floor(into: &Path) -> Result<PathBuf, String> {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/floor.c");
-    let floor = into.join("floor");
+/// Compiles the C baseline as a user would.
+fn build_baseline(into: &Path) -> Result<PathBuf, String> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/baseline.c");
+    let baseline = into.join("baseline");
     let status = Command::new("cc")
         .args(["-O2", "-o"])
-        .arg(&floor)
+        .arg(&baseline)
         .arg(source)
         .status()
         .map_err(|error| format!("cc {source}: {error}"))?;
     if !status.success() {
         return Err(format!("cc {source}: {status}"));
     }
-    Ok(floor)
+    Ok(baseline)
 }

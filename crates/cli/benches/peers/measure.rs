@@ -1,4 +1,4 @@
-//! Runs a command and takes what it took: the processor time of the whole process and its wall time, or
+//! Runs a command and measures the processor time of the whole process and its wall time, or
 //! what the program's own clocks say of its operations. A wish to stop ends what runs.
 
 use fsdyno_model::CancelToken;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// What one run took: seconds, and the most memory at a time, bytes.
+/// The figures of one run: seconds, and peak memory in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Took {
+pub struct Measured {
     pub wall: f64,
     pub cpu: f64,
     pub peak: f64,
@@ -85,8 +85,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs a command to its end, and takes what it took: all processes it waited for included.
-    pub fn timed(&self, command: &str, by: By) -> Result<Took, String> {
+    /// Runs a command to its end and measures it, with all processes it waited for.
+    pub fn timed(&self, command: &str, by: By) -> Result<Measured, String> {
         self.unless_stopped()?;
         let failed = |error: std::io::Error| format!("{command}: {error}");
         let words = argv(command);
@@ -105,8 +105,8 @@ impl Runner {
         }
         let started = Instant::now();
         let child = process.spawn().map_err(failed)?;
-        let (status, mut took) = self.wait(&child).map_err(failed)?;
-        took.wall = started.elapsed().as_secs_f64();
+        let (status, mut measured) = self.wait(&child).map_err(failed)?;
+        measured.wall = started.elapsed().as_secs_f64();
         self.unless_stopped()?;
         // Of those that search, 1 says that nothing was found.
         let searches = words[0].ends_with("grep") || words[0] == "rg";
@@ -117,10 +117,10 @@ impl Runner {
             let mut text = String::new();
             figures.rewind().map_err(failed)?;
             figures.read_to_string(&mut text).map_err(failed)?;
-            (took.wall, took.cpu) = own_clocks(&text)
-                .ok_or_else(|| format!("{command}: tells no figures: {}", first_words(&text)))?;
+            (measured.wall, measured.cpu) = own_clocks(&text)
+                .ok_or_else(|| format!("{command}: prints no figures: {}", first_words(&text)))?;
         }
-        Ok(took)
+        Ok(measured)
     }
 
     /// Runs lines of a shell, untimed.
@@ -147,8 +147,8 @@ impl Runner {
         Err(format!("`{lines}`: {status}: {}", last_line(&mut said)))
     }
 
-    /// Waits for a child: how it ended, and what it and all it waited for took.
-    fn wait(&self, child: &Child) -> std::io::Result<(ExitStatus, Took)> {
+    /// Waits for a child: its status, and the figures of it and all it waited for.
+    fn wait(&self, child: &Child) -> std::io::Result<(ExitStatus, Measured)> {
         let id = child.id().cast_signed();
         self.running.store(id, Ordering::Release);
         let mut status = 0;
@@ -171,13 +171,13 @@ impl Runner {
             return Err(std::io::Error::last_os_error());
         }
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-        let took = Took {
+        let measured = Measured {
             wall: 0.0,
             cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime),
             // Told in KiB (getrusage(2)).
             peak: usage.ru_maxrss as f64 * 1024.0,
         };
-        Ok((ExitStatus::from_raw(status), took))
+        Ok((ExitStatus::from_raw(status), measured))
     }
 }
 
@@ -187,7 +187,7 @@ pub fn there(command: &str) -> bool {
     !program.is_empty() && fsdyno_host::probe::program(program).is_some()
 }
 
-/// A command in words; what stands in single quotes is one of them.
+/// The words of a command; text in single quotes is one word.
 fn argv(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (at, part) in command.split('\'').enumerate() {
@@ -203,12 +203,12 @@ fn argv(command: &str) -> Vec<String> {
 /// The wall and processor time of all operations, seconds, from what fsdyno or fio print as JSON.
 fn own_clocks(text: &str) -> Option<(f64, f64)> {
     let at = text.find('{')?;
-    let told: serde_json::Value = serde_json::from_str(&text[at..]).ok()?;
-    if let Some(returned) = told.get("return_ns") {
-        let cpu = told.get("user_ns")?.as_f64()? + told.get("system_ns")?.as_f64()?;
+    let printed: serde_json::Value = serde_json::from_str(&text[at..]).ok()?;
+    if let Some(returned) = printed.get("return_ns") {
+        let cpu = printed.get("user_ns")?.as_f64()? + printed.get("system_ns")?.as_f64()?;
         return Some((returned.as_f64()? / 1e9, cpu / 1e9));
     }
-    let job = told.get("jobs")?.get(0)?;
+    let job = printed.get("jobs")?.get(0)?;
     // Milliseconds, and percents of them (fio(1), JSON output).
     let runtime = job.get("job_runtime")?.as_f64()? / 1e3;
     let busy = job.get("usr_cpu")?.as_f64()? + job.get("sys_cpu")?.as_f64()?;

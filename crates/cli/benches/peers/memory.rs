@@ -1,5 +1,5 @@
 //! How much memory a program takes for a million files, and for ten: the most at a time, of the whole
-//! program, as the kernel tells it at its end.
+//! program, as the kernel reports it at its end.
 
 use crate::measure::{self, By, Runner};
 use crate::names::Names;
@@ -9,7 +9,7 @@ pub const NAME: &str = "memory";
 /// No more than so much, and no more at ten million files than at one.
 pub const GOAL: f64 = 64.0 * 1024.0 * 1024.0;
 
-/// What one program took for so many files.
+/// The memory of one program for a number of files.
 #[derive(Debug)]
 pub struct Weighed {
     pub name: &'static str,
@@ -46,7 +46,7 @@ const OTHERS: &[(&str, &str)] = &[("bonnie++", "bonnie++ -q -u root -d {d} -s 0 
 /// What the kernel takes for a file in memory, bytes: an inode and an entry, and room to spare.
 const FILE: u64 = 1600;
 
-/// Weighs all, each told as it ends.
+/// Measures all and reports each as it ends.
 pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> Result<(), String> {
     let mut weigh = |name, command: &'static str, ours, files: u64| -> Result<(), String> {
         let filled = command
@@ -60,7 +60,9 @@ pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> R
                 (files * FILE) >> 20
             ))
         } else if measure::there(&filled) {
-            runner.timed(&filled, By::Process).map(|took| took.peak)
+            runner
+                .timed(&filled, By::Process)
+                .map(|measured| measured.peak)
         } else {
             Err("not on this machine".to_owned())
         };
@@ -93,7 +95,7 @@ pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> R
     Ok(())
 }
 
-/// Memory that can be had, bytes; none where nobody tells.
+/// Available memory in bytes, if known.
 fn available() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text

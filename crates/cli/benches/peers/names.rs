@@ -1,4 +1,4 @@
-//! What stands for the words in braces of a command.
+//! The values of the names in braces of a command.
 
 use crate::options::Scale;
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ pub struct Names {
     pub filesystem: String,
     /// Where it is mounted.
     pub work_dir: PathBuf,
-    /// A directory beside it.
+    /// A directory next to it.
     pub scratch: PathBuf,
     /// Where images lie.
     pub base: PathBuf,
     /// A directory on the disk that goes away.
     pub home: PathBuf,
-    pub floor: PathBuf,
+    pub baseline: PathBuf,
     /// What makes such a file system anew; empty where nothing does.
     pub mkfs: String,
     /// Peers that cargo installed, by name.
@@ -39,7 +39,7 @@ impl Names {
         [
             ("{mkfs}", self.mkfs.clone()),
             ("{fsdyno}", env!("CARGO_BIN_EXE_fsdyno").to_owned()),
-            ("{floor}", shown(&self.floor)),
+            ("{baseline}", shown(&self.baseline)),
             ("{cpz}", peer("cpz")),
             ("{rmz}", peer("rmz")),
             ("{xcp}", peer("xcp")),

@@ -1,4 +1,4 @@
-//! What was asked for, and how much is done of it.
+//! The options of the bench, and how much work it does.
 
 use crate::{memory, works};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub struct Scale {
     pub files: u64,
     /// The size of large files.
     pub megabytes: u64,
-    /// Operations all over one.
+    /// Operations at random offsets of one.
     pub operations: u64,
     /// Of the dataset of trees; of those that are only read, four times as much.
     pub tree: f64,
@@ -47,9 +47,9 @@ const QUICK: Scale = Scale {
     weighed: &[1_000_000],
 };
 
-/// What was asked for.
+/// The options of a bench.
 #[derive(Debug)]
-pub struct Asked {
+pub struct Options {
     pub scale: Scale,
     pub filesystems: Vec<String>,
     /// Parts of the names of works; all where none is named.
@@ -63,18 +63,18 @@ pub struct Asked {
 
 pub const USAGE: &str = "usage: ./x bench [--quick] [--fs LIST] [--only ROWS] [--pairs N] [--minutes N] [--in DIR] [--output FILE]
 
-Holds fsdyno beside a floor in C and beside other programs that do the same work, in alternating pairs,
-as root, and writes the tables to BENCHMARKS.md: about 30 minutes, with --quick about 8. A wish to stop
-(Ctrl-C) is heard at once; what is done is written, and all that was made is undone.
+Compares fsdyno with a C baseline and with other programs that do the same work, in alternating pairs, as
+root, and writes the tables to BENCHMARKS.md. It takes about 30 minutes, with --quick about 8. Ctrl-C writes
+the results so far and removes everything that was created.
 
-  --quick      less of everything; the start of programs weighs more in it
+  --quick      less work; the start of programs has more weight
   --fs LIST    file systems, separated by commas [default: tmpfs,ext4,xfs,btrfs]
-  --only ROWS  rows whose names have one of these words in them, separated by semicolons or commas
-               (`--only list` tells them)
-  --pairs N    alternating pairs of each comparison at most [default: 15, --quick 9]
-  --minutes N  the time for all comparisons [default: 21, --quick 7]; each takes 6 pairs at least
-  --in DIR     where image files lie [default: /dev/shm, so that no device dominates]
-  --output F   where the tables go [default: BENCHMARKS.md]";
+  --only ROWS  rows whose names contain one of these words, separated by semicolons or commas
+               (`--only list` prints them)
+  --pairs N    maximum of alternating pairs of each comparison [default: 15, --quick 9]
+  --minutes N  time for all comparisons, each of at least 6 pairs [default: 21, --quick 7]
+  --in DIR     directory of image files [default: /dev/shm, so that no device dominates]
+  --output F   file of the tables [default: BENCHMARKS.md]";
 
 /// The names of all rows, one a line.
 pub fn rows() -> String {
@@ -91,10 +91,10 @@ fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| format!("`{text}` is no number"))
 }
 
-impl Asked {
-    /// Reads the arguments; none where help was asked for. `cargo bench` adds `--bench`.
+impl Options {
+    /// Reads the arguments; none if help was printed. `cargo bench` adds `--bench`.
     pub fn read(mut words: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
-        let mut asked = Self {
+        let mut options = Self {
             scale: FULL,
             filesystems: list("tmpfs,ext4,xfs,btrfs"),
             only: Vec::new(),
@@ -107,35 +107,35 @@ impl Asked {
             let mut value = || words.next().ok_or_else(|| format!("{word} what?\n{USAGE}"));
             match word.as_str() {
                 "--bench" => {}
-                "--quick" => asked.scale = QUICK,
+                "--quick" => options.scale = QUICK,
                 "--pairs" => pairs = Some(number::<usize>(&value()?)?.max(1)),
                 "--minutes" => {
                     let minutes: f64 = number(&value()?)?;
                     time = Some(Duration::from_secs_f64(60.0 * minutes.clamp(0.0, 1e6)));
                 }
-                "--fs" => asked.filesystems = list(&value()?),
+                "--fs" => options.filesystems = list(&value()?),
                 "--only" => {
                     let value = value()?;
                     if value == "list" {
                         return Err(format!("the rows are:\n{}", rows()));
                     }
                     let by = if value.contains(';') { ';' } else { ',' };
-                    asked.only = value.split(by).map(|word| word.trim().to_owned()).collect();
+                    options.only = value.split(by).map(|word| word.trim().to_owned()).collect();
                 }
-                "--peers" => asked.peers = peers(&value()?),
-                "--in" => asked.base = value()?.into(),
-                "--output" => asked.output = value()?.into(),
+                "--peers" => options.peers = peers(&value()?),
+                "--in" => options.base = value()?.into(),
+                "--output" => options.output = value()?.into(),
                 "--help" | "-h" => return Ok(None),
                 _ => return Err(format!("what is `{word}`?\n{USAGE}")),
             }
         }
-        asked.scale.pairs = pairs.unwrap_or(asked.scale.pairs);
-        asked.scale.time = time.unwrap_or(asked.scale.time);
-        Ok(Some(asked))
+        options.scale.pairs = pairs.unwrap_or(options.scale.pairs);
+        options.scale.time = time.unwrap_or(options.scale.time);
+        Ok(Some(options))
     }
 
     /// Whether a row of that name is wanted.
-    pub fn wants(&self, name: &str) -> bool {
+    pub fn selects(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
     }
 }

@@ -1,8 +1,8 @@
 //! Two commands that do the same work, in alternating pairs: who begins alternates as well. How one is
-//! run and timed is the affair of `took`.
+//! run and timed is in `measure`.
 
 use crate::busy::Watched;
-use crate::measure::{self, Took};
+use crate::measure::{self, Measured};
 use fsdyno_stats::{PairedRatio, ratio_paired};
 use std::time::{Duration, Instant};
 
@@ -35,31 +35,32 @@ pub struct Length {
     pub time: Duration,
 }
 
-/// What all runs took.
+/// The figures of all runs.
 #[derive(Debug, Default)]
 pub struct Figures {
-    pub ours: Vec<Took>,
-    pub theirs: Vec<Took>,
+    pub ours: Vec<Measured>,
+    pub theirs: Vec<Measured>,
     /// The share of the machine that others had meanwhile.
     pub others: f64,
 }
 
 impl Figures {
     /// Ours to theirs, pair by pair.
-    pub fn ratio(&self, of: fn(&Took) -> f64) -> Option<PairedRatio> {
-        let list = |runs: &[Took]| -> Vec<(u32, f64)> { (0..).zip(runs.iter().map(of)).collect() };
+    pub fn ratio(&self, of: fn(&Measured) -> f64) -> Option<PairedRatio> {
+        let list =
+            |runs: &[Measured]| -> Vec<(u32, f64)> { (0..).zip(runs.iter().map(of)).collect() };
         ratio_paired(&list(&self.ours), &list(&self.theirs))
     }
 
     /// By how much ours is more than theirs, in the median of the pairs.
-    pub fn more(&self, of: fn(&Took) -> f64) -> f64 {
+    pub fn more(&self, of: fn(&Measured) -> f64) -> f64 {
         let pairs = self.ours.iter().zip(&self.theirs);
         median(pairs.map(|(ours, theirs)| of(ours) - of(theirs)))
     }
 
     /// In a line, for the screen.
     pub fn line(&self) -> String {
-        let told = |of| match self.ratio(of) {
+        let shown = |of| match self.ratio(of) {
             Some(ratio) => format!(
                 "{:.3} ({:.3} to {:.3})",
                 ratio.middle, ratio.low, ratio.high
@@ -68,8 +69,8 @@ impl Figures {
         };
         format!(
             "cpu {}, wall {}; {} pairs, others {:.0} %",
-            told(|took| took.cpu),
-            told(|took| took.wall),
+            shown(|measured| measured.cpu),
+            shown(|measured| measured.wall),
             self.ours.len(),
             100.0 * self.others
         )
@@ -113,18 +114,18 @@ impl Duel {
         Ok(figures)
     }
 
-    fn turn(&self, side: &Side, runner: &measure::Runner) -> Result<Took, String> {
-        let mut least = Took::default();
+    fn turn(&self, side: &Side, runner: &measure::Runner) -> Result<Measured, String> {
+        let mut least = Measured::default();
         if let Some(less) = &side.less {
             runner.shell(&self.before)?;
             least = runner.timed(less, self.by)?;
         }
         runner.shell(&self.before)?;
-        let took = runner.timed(&side.command, self.by)?;
-        Ok(Took {
-            wall: took.wall - least.wall,
-            cpu: took.cpu - least.cpu,
-            peak: took.peak,
+        let measured = runner.timed(&side.command, self.by)?;
+        Ok(Measured {
+            wall: measured.wall - least.wall,
+            cpu: measured.cpu - least.cpu,
+            peak: measured.peak,
         })
     }
 }

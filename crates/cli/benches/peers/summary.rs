@@ -1,10 +1,10 @@
-//! The page: tables of what came out, with commands and versions. No figure in it is typed.
+//! The page: tables of results, with commands and versions. No figure in it is typed.
 
 mod machine;
 mod row;
 
 use crate::memory::{self, Weighed};
-use crate::options::{Asked, Scale};
+use crate::options::{Options, Scale};
 use crate::pairing::Figures;
 use crate::works::{self, Other, Work};
 use row::Row;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Everything that came out so far.
+/// All results so far.
 pub struct Pages {
     scale: Scale,
     rows: Vec<(&'static Work, Vec<Row>)>,
@@ -26,41 +26,39 @@ pub struct Pages {
 
 const HEAD: &str = "# Benchmarks
 
-fsdyno beside a floor in C ([benches/floor.c](benches/floor.c): the same system calls and nothing else),
-and beside programs that a user would take instead. Written by `./x bench`, no figure by hand; a peer's
-win is printed like ours.
+fsdyno compared with a C baseline ([benches/baseline.c](benches/baseline.c): the same system calls and nothing else)
+and with other programs that do the same work. `./x bench` writes this page; no figure is typed. A comparison that
+fsdyno loses is printed like any other.
 
 How to read it:
 
-- A ratio is ours to theirs, below 1 where fsdyno takes less: the middle of the ratios of alternating pairs
-  (Hodges and Lehmann's), and the interval it lies in at 95 % or more (none with fewer than 6 pairs).
-- CPU is user and system time of the whole process and of all it waited for, its start and end included;
-  seconds are medians of one run. Where `own clocks` stands, both programs tell themselves how long their
-  operations took: their start is left out.
-- fsdyno keeps the latency of each operation meanwhile in works of single operations; the floor does not.
-- A goal says what is to be reached; **bold** is what misses it, with by how much. An interval that lies
-  on both sides of a goal has not decided.
-- `others` is the share of the machine that other programs had meanwhile, or its host; from 5 % on it is
-  marked, and ratios of wall time then say little.
-- File systems are made anew with their defaults, on an image in memory behind a loop device, so that no
-  device dominates. Everything is in the cache where nothing else is said.
+- A ratio is fsdyno's time divided by the other program's. Below 1, fsdyno needs less. It is the Hodges-Lehmann estimate
+  of alternating pairs, with its 95 % interval (from 6 pairs on).
+- CPU is user and system time of the whole process and its children, start and end included. Seconds are medians of
+  one run. `own clocks`: both programs time their operations themselves, without their start.
+- In works of single operations, fsdyno also records the latency of each operation. The C baseline does not.
+- A goal is an upper limit. **Bold** goals are missed. If the interval contains the goal, the result is inconclusive.
+- `others` is the share of the machine used by other programs or the host. From 5 % on it is marked: wall-time ratios
+  are then unreliable.
+- File systems are new, with their defaults, on an image in memory behind a loop device, so that no device dominates.
+  Unless stated otherwise, all files are in the cache.
 ";
 
 impl Pages {
     /// Nothing yet.
-    pub fn begin(asked: &Asked) -> Self {
+    pub fn begin(options: &Options) -> Self {
         Self {
-            scale: asked.scale,
+            scale: options.scale,
             rows: Vec::new(),
             weighed: Vec::new(),
             missing: Vec::new(),
             stopped: None,
             machine: machine::machine(),
-            versions: machine::versions(asked),
+            versions: machine::versions(options),
         }
     }
 
-    /// Adds what came out of a comparison.
+    /// Adds the result of a comparison.
     pub fn add(
         &mut self,
         work: &'static Work,
@@ -80,7 +78,7 @@ impl Pages {
         }
     }
 
-    /// Adds what a program took of memory.
+    /// Adds the memory of a program.
     pub fn weighs(&mut self, weighed: Weighed) {
         self.weighed.push(weighed);
     }
@@ -95,16 +93,16 @@ impl Pages {
         self.stopped = Some(reason.to_owned());
     }
 
-    /// Writes the page anew, beside the old one and then into its place.
+    /// Writes the page to a new file and renames it into place.
     pub fn write(&self, path: &Path) -> Result<(), String> {
-        let told = |error: std::io::Error| format!("{}: {error}", path.display());
-        let aside = path.with_extension("new");
-        let written = std::fs::write(&aside, self.page());
+        let message = |error: std::io::Error| format!("{}: {error}", path.display());
+        let new = path.with_extension("new");
+        let written = std::fs::write(&new, self.page());
         written
-            .and_then(|()| std::fs::rename(&aside, path))
+            .and_then(|()| std::fs::rename(&new, path))
             .map_err(|error| {
-                let _ = std::fs::remove_file(&aside);
-                told(error)
+                let _ = std::fs::remove_file(&new);
+                message(error)
             })
     }
 
@@ -122,7 +120,7 @@ impl Pages {
         let _ = write!(
             page,
             "- The {name} bench: at most {pairs} pairs; {files} files, {megabytes} MiB, {operations} \
-             operations all over a file; the tree is the dataset `portage` at scale {tree}.\n\n{}\n",
+             operations at random offsets of a file; the tree is the dataset `portage` at scale {tree}.\n\n{}\n",
             self.machine
         );
         if let Some(reason) = &self.stopped {
@@ -149,7 +147,7 @@ impl Pages {
             }
         }
         self.memory(&mut page);
-        let _ = write!(page, "\n## Not held beside\n\n");
+        let _ = write!(page, "\n## Not compared\n\n");
         for (who, why) in works::LEFT_OUT {
             let _ = writeln!(page, "- {who}: {why}");
         }
@@ -160,12 +158,12 @@ impl Pages {
         page
     }
 
-    /// What did not reach its goal, and by how much; and what was not measured.
+    /// The missed goals, by how much, and what was not measured.
     fn goals(&self, page: &mut String) {
         let (mut all, mut missed, mut unknown) = (0, Vec::new(), Vec::new());
         for (work, row) in self.each() {
             let place = format!(
-                "{}, {}, beside {}",
+                "{}, {}, compared with {}",
                 work.name, row.filesystem, row.other.name
             );
             if let Err(reason) = &row.figures {
@@ -212,9 +210,9 @@ impl Pages {
         }
         let _ = write!(
             page,
-            "\n## {}\n\nThe most memory at a time of the whole program, as the kernel tells it at its end; \
-             the files lie in memory, in directories of 10,000.\n\n\
-             | program | files | most memory | goal |\n|---|---|---|---|\n",
+            "\n## {}\n\nPeak resident memory of the whole process, as the kernel reports it. \
+             The files are in memory, in directories of 10,000.\n\n\
+             | program | files | peak memory | goal |\n|---|---|---|---|\n",
             memory::NAME
         );
         for Weighed {
@@ -225,7 +223,7 @@ impl Pages {
             ..
         } in &self.weighed
         {
-            let told = match peak {
+            let shown = match peak {
                 Ok(peak) => format!("{:.1} MB", peak / 1e6),
                 Err(reason) => one_line(reason),
             };
@@ -234,7 +232,7 @@ impl Pages {
                 (true, _) => "below 64 MiB",
                 (false, _) => "",
             };
-            let _ = writeln!(page, "| {name} | {files} | {told} | {goal} |");
+            let _ = writeln!(page, "| {name} | {files} | {shown} | {goal} |");
         }
         page.push('\n');
         let commands: BTreeMap<_, _> = self
@@ -267,11 +265,11 @@ fn commands(work: &Work, rows: &[Row]) -> BTreeMap<String, &'static str> {
         let name = format!("{}{}", other.name, row::clocks(other));
         commands.insert(name.clone(), other.command);
         match other.ours {
-            Some(ours) => commands.insert(format!("fsdyno, beside {name}"), ours),
+            Some(ours) => commands.insert(format!("fsdyno, compared with {name}"), ours),
             None => commands.insert("fsdyno".to_owned(), work.ours),
         };
         if let Some(less) = other.less {
-            commands.insert("fsdyno, taken off".to_owned(), less);
+            commands.insert("fsdyno, subtracted".to_owned(), less);
         }
     }
     commands

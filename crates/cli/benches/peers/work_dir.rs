@@ -1,5 +1,5 @@
 //! The file systems the duels are fought on: made anew by their recipes on image files, each a guard
-//! that stands in the journal before it exists.
+//! that is in the journal before it exists.
 
 use fsdyno_host::command;
 use fsdyno_host::image::{Image, Scratch};
@@ -25,11 +25,11 @@ pub struct WorkDir {
     device: Option<Loop>,
     _image: Option<Image>,
     target: PathBuf,
-    beside: PathBuf,
+    scratch: PathBuf,
     _scratch: Scratch,
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -48,23 +48,23 @@ impl WorkDir {
             ..plain(name)
         };
         enough_space(base)?;
-        let journal = Journal::open(&journals()?).map_err(told)?;
+        let journal = Journal::open(&journals()?).map_err(message)?;
         let stem = journal.path().file_stem().unwrap_or_default();
         let path = base.join(format!("fsdyno-{}-bench", stem.to_string_lossy()));
-        let scratch = Scratch::create(&path, &journal).map_err(told)?;
+        let scratch = Scratch::create(&path, &journal).map_err(message)?;
         let target = path.join("mnt");
-        std::fs::create_dir(&target).map_err(told)?;
+        std::fs::create_dir(&target).map_err(message)?;
         let (mut image, mut device, mut devices) = (None, None, Vec::new());
         if recipe.kind() == FilesystemKind::Block {
             let file = path.join("disk0.img");
-            image = Some(Image::create(&file, SIZE, &journal).map_err(told)?);
-            let attached = Loop::attach(&file, &journal).map_err(told)?;
+            image = Some(Image::create(&file, SIZE, &journal).map_err(message)?);
+            let attached = Loop::attach(&file, &journal).map_err(message)?;
             devices.push(attached.device().display().to_string());
             device = Some(attached);
         }
         for step in recipe.make_for(&contender, &devices, &target) {
             let argv = step.argv();
-            let finished = command::run(&argv, stop).map_err(told)?;
+            let finished = command::run(&argv, stop).map_err(message)?;
             if !finished.success() {
                 return Err(finished.failure(&argv));
             }
@@ -80,14 +80,15 @@ impl WorkDir {
             else {
                 return Err(format!("{name} is not mounted by one call"));
             };
-            mounted = Some(mounts::mount(fstype, source, target, options, &journal).map_err(told)?);
+            mounted =
+                Some(mounts::mount(fstype, source, target, options, &journal).map_err(message)?);
         }
         Ok(Self {
             mounted,
             device,
             _image: image,
             target,
-            beside: path,
+            scratch: path,
             _scratch: scratch,
         })
     }
@@ -97,12 +98,12 @@ impl WorkDir {
         &self.target
     }
 
-    /// A directory of ours beside it.
+    /// A directory of ours next to it.
     pub fn scratch(&self) -> &Path {
-        &self.beside
+        &self.scratch
     }
 
-    /// Whether it stands on a device, rather than in memory alone.
+    /// Whether it is on a device, not only in memory.
     pub fn on_a_device(&self) -> bool {
         self.device.is_some()
     }
@@ -110,10 +111,10 @@ impl WorkDir {
     /// Gives everything back, and says what could not be.
     pub fn give_back(&mut self) -> Result<(), String> {
         if let Some(mounted) = self.mounted.take() {
-            mounted.unmount().map_err(told)?;
+            mounted.unmount().map_err(message)?;
         }
         if let Some(device) = self.device.take() {
-            device.detach().map_err(told)?;
+            device.detach().map_err(message)?;
         }
         Ok(())
     }
@@ -139,7 +140,7 @@ fn plain(name: &str) -> Contender {
 
 /// Where `fsdyno clean` looks.
 fn journals() -> Result<PathBuf, String> {
-    let places = fsdyno_files::places::of_effective_user().map_err(told)?;
+    let places = fsdyno_files::places::of_effective_user().map_err(message)?;
     Ok(places.state.join("fsdyno").join("journal"))
 }
 

@@ -1,11 +1,11 @@
-//! What the figures were taken on and with: the machine, and versions of programs as they tell them.
+//! Provenance of the figures: the machine, and the versions that programs print.
 
-use crate::options::Asked;
+use crate::options::Options;
 use crate::work_dir;
 use std::path::Path;
 use std::process::Command;
 
-/// Programs, by the words that make them tell their version.
+/// Programs, with the arguments that print their version.
 const VERSIONS: &[&[&str]] = &[
     &["cp", "--version"],
     &["tar", "--version"],
@@ -22,11 +22,11 @@ const VERSIONS: &[&[&str]] = &[
     &["rustc", "--version"],
 ];
 
-/// The first line that each says of itself; that of what makes these file systems, too.
-pub(super) fn versions(asked: &Asked) -> Vec<String> {
-    let Asked {
+/// The version lines of all programs, mkfs included.
+pub(super) fn versions(options: &Options) -> Vec<String> {
+    let Options {
         filesystems, peers, ..
-    } = asked;
+    } = options;
     let ours = [env!("CARGO_BIN_EXE_fsdyno"), "--version"];
     let made = filesystems.iter().filter_map(|name| {
         let command = work_dir::mkfs(name, Path::new("image")).ok()?;
@@ -42,19 +42,19 @@ pub(super) fn versions(asked: &Asked) -> Vec<String> {
     all.collect()
 }
 
-/// The first line a program says of itself.
+/// The version line of a program.
 fn first_line(words: &[&str]) -> Option<String> {
     let output = Command::new(words[0]).args(&words[1..]).output().ok()?;
-    let said = if output.stdout.is_empty() {
+    let printed = if output.stdout.is_empty() {
         output.stderr
     } else {
         output.stdout
     };
-    let text = String::from_utf8_lossy(&said).into_owned();
-    // Some tell it at the end of how they are to be used.
-    let told = |line: &&str| line.contains(|letter: char| letter.is_ascii_digit());
+    let text = String::from_utf8_lossy(&printed).into_owned();
+    // Some print it at the end of their usage.
+    let has_digit = |line: &&str| line.contains(|letter: char| letter.is_ascii_digit());
     let line = text.lines().find(|line| line.starts_with("Version"));
-    let line = line.or_else(|| text.lines().find(told))?.trim();
+    let line = line.or_else(|| text.lines().find(has_digit))?.trim();
     let program = words[0].rsplit('/').next().unwrap_or_default();
     let named = line.to_lowercase().contains(&program.to_lowercase());
     Some(if named {

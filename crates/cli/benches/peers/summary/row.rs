@@ -1,8 +1,8 @@
-//! One comparison as a line of a table, and whether it reaches its goals.
+//! One comparison as a row of a table, and whether it reaches its goals.
 
 use super::one_line;
 use crate::busy::NOISY;
-use crate::measure::{By, Took};
+use crate::measure::{By, Measured};
 use crate::pairing::{Figures, median};
 use crate::works::{Goal, Most, Of, Other};
 use fsdyno_stats::PairedRatio;
@@ -21,18 +21,18 @@ pub(super) struct Judged {
 }
 
 /// The head of a table.
-pub(super) const TITLE: &str = "| file system | beside | CPU ratio | wall ratio | goal | CPU s, ours and theirs | wall s | pairs | others |\n\
+pub(super) const TITLE: &str = "| file system | compared with | CPU ratio | wall ratio | goal | CPU s, ours and theirs | wall s | pairs | others |\n\
      |---|---|---|---|---|---|---|---|---|\n";
 
-fn cpu(took: &Took) -> f64 {
-    took.cpu
+fn cpu(measured: &Measured) -> f64 {
+    measured.cpu
 }
 
-fn wall(took: &Took) -> f64 {
-    took.wall
+fn wall(measured: &Measured) -> f64 {
+    measured.wall
 }
 
-fn figure(of: Of) -> (fn(&Took) -> f64, &'static str) {
+fn figure(of: Of) -> (fn(&Measured) -> f64, &'static str) {
     match of {
         Of::Cpu => (cpu, "CPU"),
         Of::Wall => (wall, "wall"),
@@ -61,7 +61,7 @@ impl Row {
                 return format!("| {filesystem} | {} | {reason} | | | | | | |\n", other.name);
             }
         };
-        let seconds = |of: fn(&Took) -> f64| {
+        let seconds = |of: fn(&Measured) -> f64| {
             let (ours, theirs) = (figures.ours.iter().map(of), figures.theirs.iter().map(of));
             format!("{:.4}, {:.4}", median(ours), median(theirs))
         };
@@ -117,7 +117,7 @@ fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
         Most::Ratio(most) => {
             let ratio = figures.ratio(of)?;
             let decided = match ratio.interval {
-                Some(interval) if interval.low <= most => " (the interval holds the goal)",
+                Some(interval) if interval.low <= most => " (the interval contains the goal)",
                 _ => "",
             };
             Judged {

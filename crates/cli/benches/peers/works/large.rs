@@ -1,4 +1,4 @@
-//! One large file, in order and all over.
+//! One large file, with sequential and random access.
 
 use super::{Work, by_own_clocks, cpu, other, wall};
 
@@ -9,15 +9,15 @@ const LARGE: &str = "mkdir -p {d}/op; {fsdyno} phase op-write --in {d} --set siz
 
 pub(super) static WORKS: &[Work] = &[
     Work {
-        name: "write in order",
+        name: "sequential write",
         about: "one file in calls of 128 KiB, and fsync",
-        lay: "",
+        setup: "",
         before: "rm -rf {d}/op {d}/large {d}/fio.*; sync -f {d}",
         ours: "{fsdyno} phase op-write --in {d} --set size={mib}M --until return",
         others: &[
             other(
-                "floor",
-                "{floor} seq-write {d}/large {mib}M 128K",
+                "C baseline",
+                "{baseline} seq-write {d}/large {mib}M 128K",
                 &[cpu(1.03)],
             ),
             other(
@@ -42,15 +42,15 @@ pub(super) static WORKS: &[Work] = &[
         ],
     },
     Work {
-        name: "read in order",
+        name: "sequential read",
         about: "one file in the cache, in calls of 128 KiB",
-        lay: LARGE,
+        setup: LARGE,
         before: "",
         ours: "{fsdyno} phase op-read --in {d} --set size={mib}M",
         others: &[
             other(
-                "floor",
-                "{floor} seq-read {d}/large {mib}M 128K",
+                "C baseline",
+                "{baseline} seq-read {d}/large {mib}M 128K",
                 &[cpu(1.03)],
             ),
             by_own_clocks(
@@ -68,15 +68,15 @@ pub(super) static WORKS: &[Work] = &[
         ],
     },
     Work {
-        name: "read all over, cached",
+        name: "random read, cached",
         about: "4 KiB at random offsets of one file in the cache",
-        lay: LARGE,
+        setup: LARGE,
         before: "",
         ours: "{fsdyno} phase op-random-read --in {d} --set size={mib}M --set operations={ops}",
         others: &[
             other(
-                "floor",
-                "{floor} random-read {d}/large {ops} 4K cached",
+                "C baseline",
+                "{baseline} random-read {d}/large {ops} 4K cached",
                 &[cpu(1.08)],
             ),
             other(
@@ -101,10 +101,10 @@ pub(super) static WORKS: &[Work] = &[
         ],
     },
     Work {
-        name: "read all over, direct, one under way",
+        name: "random read, direct, queue depth 1",
         about: "4 KiB at random offsets past the cache, one after the other, through a ring; a loop device answers \
                 by a thread of the kernel, and on few processors the time is mostly that to wake it",
-        lay: LARGE,
+        setup: LARGE,
         before: "",
         ours: "{fsdyno} phase op-random-read --in {d} --engine uring --set size={mib}M \
                --set operations={few} --set cache=direct --set depth=1 --json",
@@ -119,9 +119,9 @@ pub(super) static WORKS: &[Work] = &[
         )],
     },
     Work {
-        name: "read all over, direct, 32 under way",
+        name: "random read, direct, queue depth 32",
         about: "4 KiB at random offsets past the cache, through a ring",
-        lay: LARGE,
+        setup: LARGE,
         before: "",
         ours: "{fsdyno} phase op-random-read --in {d} --engine uring --set size={mib}M \
                --set operations={ops} --set cache=direct --set depth=32 --json",
@@ -136,14 +136,14 @@ pub(super) static WORKS: &[Work] = &[
         )],
     },
     Work {
-        name: "write all over, cached",
+        name: "random write, cached",
         about: "4 KiB at random offsets of one file in the cache, and fsync",
-        lay: LARGE,
+        setup: LARGE,
         before: "sync -f {d}",
         ours: "{fsdyno} phase op-random-write --in {d} --set size={mib}M --set operations={ops} --until return",
         others: &[other(
-            "floor",
-            "{floor} random-write {d}/large {ops} 4K cached",
+            "C baseline",
+            "{baseline} random-write {d}/large {ops} 4K cached",
             &[cpu(1.08)],
         )],
     },

@@ -3,123 +3,123 @@
 use super::{Goal, Other, Work, cpu, other};
 
 const NO_FILES: &str = "rm -rf {d}/op; sync -f {d}";
-const MANY: &str = "{floor} create {d} {n} 100 0; sync -f {d}";
-const AS_FLOOR: &[Goal] = &[cpu(1.05)];
+const MANY: &str = "{baseline} create {d} {n} 100 0; sync -f {d}";
+const AS_BASELINE: &[Goal] = &[cpu(1.05)];
 
-const fn floor(command: &'static str) -> Other {
-    other("floor", command, AS_FLOOR)
+const fn baseline(command: &'static str) -> Other {
+    other("C baseline", command, AS_BASELINE)
 }
 
 pub(super) static WORKS: &[Work] = &[
     Work {
         name: "create, tree",
         about: "empty files, 100 in a directory",
-        lay: "",
+        setup: "",
         before: NO_FILES,
         ours: "{fsdyno} phase op-create --in {d} --set files={n} --until return",
-        others: &[floor("{floor} create {d} {n} 100 0")],
+        others: &[baseline("{baseline} create {d} {n} 100 0")],
     },
     Work {
         name: "create, one directory",
         about: "empty files, all in one directory",
-        lay: "",
+        setup: "",
         before: NO_FILES,
         ours: "{fsdyno} phase op-create --in {d} --set files={n} --set each={n} --until return",
-        others: &[floor("{floor} create {d} {n} {n} 0")],
+        others: &[baseline("{baseline} create {d} {n} {n} 0")],
     },
     Work {
         name: "small-file write",
-        about: "files of 2 KiB made and written, 100 in a directory",
-        lay: "",
+        about: "files of 2 KiB created and written, 100 in a directory",
+        setup: "",
         before: NO_FILES,
         ours: "{fsdyno} phase op-create --in {d} --set files={n} --set bytes=2048 --until return",
-        others: &[floor("{floor} create {d} {n} 100 2048")],
+        others: &[baseline("{baseline} create {d} {n} 100 2048")],
     },
     Work {
         name: "stat, tree",
-        about: "files looked at in the order of their names, 100 in a directory",
-        lay: "{floor} create {d} {many} 100 0; sync -f {d}",
+        about: "stat of files in the order of their names, 100 in a directory",
+        setup: "{baseline} create {d} {many} 100 0; sync -f {d}",
         before: "",
         ours: "{fsdyno} phase op-stat --in {d} --set files={many}",
         others: &[other(
-            "floor",
-            "{floor} stat {d} {many} 100 0",
+            "C baseline",
+            "{baseline} stat {d} {many} 100 0",
             &[cpu(1.08)],
         )],
     },
     Work {
         name: "stat, one directory",
-        about: "files looked at in the order of their names, all in one directory",
-        lay: "{floor} create {d} {many} {many} 0; sync -f {d}",
+        about: "stat of files in the order of their names, all in one directory",
+        setup: "{baseline} create {d} {many} {many} 0; sync -f {d}",
         before: "",
         ours: "{fsdyno} phase op-stat --in {d} --set files={many} --set each={many}",
         others: &[other(
-            "floor",
-            "{floor} stat {d} {many} {many} 0",
+            "C baseline",
+            "{baseline} stat {d} {many} {many} 0",
             &[cpu(1.08)],
         )],
     },
     Work {
         name: "open, read, close",
         about: "files of 2 KiB opened, read and closed",
-        lay: "{floor} create {d} {many} 100 2048; sync -f {d}",
+        setup: "{baseline} create {d} {many} 100 2048; sync -f {d}",
         before: "",
         ours: "{fsdyno} phase op-open --in {d} --set files={many} --set bytes=2048",
-        others: &[floor("{floor} open {d} {many} 100 2048")],
+        others: &[baseline("{baseline} open {d} {many} 100 2048")],
     },
     Work {
         name: "rename",
-        about: "files given another name, and their old one again",
-        lay: MANY,
+        about: "files renamed, and renamed back",
+        setup: MANY,
         before: "sync -f {d}",
         ours: "{fsdyno} phase op-rename --in {d} --set files={n} --until return",
-        others: &[floor("{floor} rename {d} {n} 100 0")],
+        others: &[baseline("{baseline} rename {d} {n} 100 0")],
     },
     Work {
         name: "link",
-        about: "files given a second name",
-        lay: "{floor} create {d} {n} 100 0; {floor} link {d} {n} 100 0",
-        before: "{floor} unlink-links {d} {n} 100 0; sync -f {d}",
+        about: "hard links to files",
+        setup: "{baseline} create {d} {n} 100 0; {baseline} link {d} {n} 100 0",
+        before: "{baseline} unlink-links {d} {n} 100 0; sync -f {d}",
         ours: "{fsdyno} phase op-link --in {d} --set files={n} --until return",
-        others: &[floor("{floor} link {d} {n} 100 0")],
+        others: &[baseline("{baseline} link {d} {n} 100 0")],
     },
     Work {
         name: "mkdir",
-        about: "directories made, 100 in a directory",
-        lay: "{floor} create {d} {n} 100 0; {floor} mkdir {d} {n} 100 0",
-        before: "{floor} rmdir {d} {n} 100 0; sync -f {d}",
+        about: "directories created, 100 in a directory",
+        setup: "{baseline} create {d} {n} 100 0; {baseline} mkdir {d} {n} 100 0",
+        before: "{baseline} rmdir {d} {n} 100 0; sync -f {d}",
         ours: "{fsdyno} phase op-mkdir --in {d} --set files={n} --until return",
-        others: &[floor("{floor} mkdir {d} {n} 100 0")],
+        others: &[baseline("{baseline} mkdir {d} {n} 100 0")],
     },
     Work {
         name: "rmdir",
         about: "empty directories removed",
-        lay: MANY,
-        before: "{floor} mkdir {d} {n} 100 0; sync -f {d}",
+        setup: MANY,
+        before: "{baseline} mkdir {d} {n} 100 0; sync -f {d}",
         ours: "{fsdyno} phase op-rmdir --in {d} --set files={n} --until return",
-        others: &[floor("{floor} rmdir {d} {n} 100 0")],
+        others: &[baseline("{baseline} rmdir {d} {n} 100 0")],
     },
     Work {
         name: "unlink, tree",
         about: "empty files unlinked in the order of their names, 100 in a directory",
-        lay: "",
-        before: "rm -rf {d}/op; {floor} create {d} {n} 100 0; sync -f {d}",
+        setup: "",
+        before: "rm -rf {d}/op; {baseline} create {d} {n} 100 0; sync -f {d}",
         ours: "{fsdyno} phase op-unlink --in {d} --set files={n} --until return",
-        others: &[floor("{floor} unlink {d} {n} 100 0")],
+        others: &[baseline("{baseline} unlink {d} {n} 100 0")],
     },
     Work {
         name: "unlink, one directory",
         about: "empty files unlinked in the order of their names, all in one directory",
-        lay: "",
-        before: "rm -rf {d}/op; {floor} create {d} {n} {n} 0; sync -f {d}",
+        setup: "",
+        before: "rm -rf {d}/op; {baseline} create {d} {n} {n} 0; sync -f {d}",
         ours: "{fsdyno} phase op-unlink --in {d} --set files={n} --set each={n} --until return",
-        others: &[floor("{floor} unlink {d} {n} {n} 0")],
+        others: &[baseline("{baseline} unlink {d} {n} {n} 0")],
     },
     Work {
         name: "six file phases",
         about: "create, stat and delete in one directory, twice, each in a process and made durable \
                 (bonnie++ in one process, the second time in another order)",
-        lay: "",
+        setup: "",
         before: "find {d} -mindepth 1 -maxdepth 1 -exec rm -rf {} + ; sync -f {d}",
         ours: "sh -c 'n=$(({k} * 1024)); for turn in 1 2; do for p in create stat unlink; do \
                {fsdyno} phase op-$p --in {d} --set files=$n --set each=$n; done; done'",

@@ -1,11 +1,11 @@
-//! The works, as data: how each is laid out, and who does it by which command.
+//! The works, as data: how each is prepared, and which programs do it by which commands.
 //!
 //! Words in braces: `{d}` is the file system, `{n}` so many files, `{many}` three times
 //! as many, `{k}` as many in units of 1024,
-//! `{mib}` the size of large files, `{ops}` operations all over one, `{few}` a sixteenth of them, `{opskib}`
+//! `{mib}` the size of large files, `{ops}` operations at random offsets of one, `{few}` a sixteenth of them, `{opskib}`
 //! and `{fewkib}` their bytes in KiB, `{tree}`
 //! the scale of the tree, `{fs}` the name of the file system, `{mkfs}` what makes one on `{image}`,
-//! `{base}` where images lie, `{store}` a store of runs that goes away.
+//! `{base}` the directory of images, `{store}` a temporary store of runs.
 
 mod large;
 mod many;
@@ -19,31 +19,31 @@ use crate::measure::By;
 pub struct Work {
     pub name: &'static str,
     pub about: &'static str,
-    /// What is laid once, by lines of a shell.
-    pub lay: &'static str,
-    /// What is done untimed before each run.
+    /// Prepares the work once: lines of a shell.
+    pub setup: &'static str,
+    /// Runs untimed before each run.
     pub before: &'static str,
     /// What fsdyno runs.
     pub ours: &'static str,
     pub others: &'static [Other],
 }
 
-/// Somebody else who does the same.
+/// Another program that does the same work.
 #[derive(Debug)]
 pub struct Other {
     pub name: &'static str,
     pub command: &'static str,
-    /// What fsdyno runs against this one, where it is something else.
+    /// What fsdyno runs for this comparison, if it differs.
     pub ours: Option<&'static str>,
-    /// What fsdyno runs as well and is taken off.
+    /// What fsdyno also runs, and whose time is subtracted.
     pub less: Option<&'static str>,
-    /// So many pairs at most, where each takes long.
+    /// The maximum of pairs, if one takes long.
     pub pairs: usize,
     pub by: By,
     pub goals: &'static [Goal],
 }
 
-/// What is to be reached.
+/// An upper limit that fsdyno should reach.
 #[derive(Debug, Clone, Copy)]
 pub struct Goal {
     pub of: Of,
@@ -57,16 +57,16 @@ pub enum Of {
     Wall,
 }
 
-/// How much it may be.
+/// The limit.
 #[derive(Debug, Clone, Copy)]
 pub enum Most {
-    /// So much of the other's.
+    /// A share of the other's.
     Ratio(f64),
-    /// So many seconds more than the other's.
+    /// Seconds more than the other's.
     More(f64),
 }
 
-/// Of processor time, so much of the other's.
+/// A limit of processor time, as a share of the other's.
 const fn cpu(most: f64) -> Goal {
     Goal {
         of: Of::Cpu,
@@ -74,7 +74,7 @@ const fn cpu(most: f64) -> Goal {
     }
 }
 
-/// Of wall time, so much of the other's.
+/// A limit of wall time, as a share of the other's.
 const fn wall(most: f64) -> Goal {
     Goal {
         of: Of::Wall,
@@ -94,7 +94,7 @@ const fn other(name: &'static str, command: &'static str, goals: &'static [Goal]
     }
 }
 
-/// One that tells by its own clocks how long its operations took; so does fsdyno, by this command.
+/// A program that times its operations itself. `ours` makes fsdyno do the same.
 const fn by_own_clocks(
     name: &'static str,
     command: &'static str,
@@ -108,7 +108,7 @@ const fn by_own_clocks(
     }
 }
 
-/// Before each work: nothing is left of the one before.
+/// Removes what the previous work left.
 pub const CLEAR: &str = "find {d} -mindepth 1 -maxdepth 1 -exec rm -rf {} + ; sync -f {d}";
 
 /// All works, in the order of the page.
@@ -117,11 +117,11 @@ pub fn all() -> impl Iterator<Item = &'static Work> {
     lists.into_iter().flatten()
 }
 
-/// Who is not held beside fsdyno, and why.
+/// Programs that are not compared, and why.
 pub const LEFT_OUT: &[(&str, &str)] = &[
     (
         "dbench",
-        "it plays a file of recorded calls, of many kinds mixed and with pauses of its own; fsdyno runs \
+        "it replays a mix of recorded calls with pauses; fsdyno runs \
          it as a workload, and has no other phase that does the same",
     ),
     (
@@ -130,6 +130,6 @@ pub const LEFT_OUT: &[(&str, &str)] = &[
     ),
     (
         "GNU cp, rsync and GNU rm with two workers",
-        "they have one; with two, fsdyno is held beside the one they have",
+        "they have one worker; fsdyno with two workers is compared with it",
     ),
 ];

@@ -1,4 +1,4 @@
-//! What the programs take beside their work: to start, and to make a file system anew.
+//! The cost of the programs around their work: starting, and making a file system.
 
 use super::{Goal, Most, Of, Other, Work, other, wall};
 
@@ -12,12 +12,16 @@ const fn more(seconds: f64) -> Goal {
 pub(super) static WORKS: &[Work] = &[
     Work {
         name: "start to first operation",
-        about: "one file made, by a program that is started for it",
-        lay: "",
+        about: "one file created by a new process",
+        setup: "",
         before: "rm -rf {d}/op {d}/fio; mkdir {d}/fio",
         ours: "{fsdyno} phase op-create --in {d} --set files=1 --until return",
         others: &[
-            other("floor", "{floor} create {d} 1 100 0", &[more(0.005)]),
+            other(
+                "C baseline",
+                "{baseline} create {d} 1 100 0",
+                &[more(0.005)],
+            ),
             other(
                 "fio",
                 "fio --name=fio --directory={d}/fio --ioengine=filecreate --fallocate=none --nrfiles=1 \
@@ -31,7 +35,7 @@ pub(super) static WORKS: &[Work] = &[
         about: "a file system made, mounted, its one cell measured, and all undone, as a repeat more takes \
                 in a run, beside mkfs alone; in it are the waits until the device stands still, which \
                 are meant",
-        lay: "",
+        setup: "",
         before: "rm -f {store}* {image}",
         ours: "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --phases op-create --set op-create.files=1 \
                --repeats 2",

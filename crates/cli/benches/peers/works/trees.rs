@@ -13,11 +13,15 @@ pub(super) static WORKS: &[Work] = &[
         name: "copy",
         about: "a tree of small text files, with its metadata, by reading and writing (cpz and xcp keep \
                 none; cpz has a worker for each processor)",
-        lay: TREE,
+        setup: TREE,
         before: NO_COPY,
         ours: "{fsdyno} phase copy --in {d} --until return",
         others: &[
-            other("floor", "{floor} copy {d}/source {d}/target", &[cpu(1.05)]),
+            other(
+                "C baseline",
+                "{baseline} copy {d}/source {d}/target",
+                &[cpu(1.05)],
+            ),
             other(
                 "GNU cp",
                 "cp -a --reflink=never {d}/source {d}/target",
@@ -35,7 +39,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "copy, two workers",
         about: "the same by two workers",
-        lay: TREE,
+        setup: TREE,
         before: NO_COPY,
         ours: "{fsdyno} phase copy --in {d} --set workers=2 --until return",
         others: &[
@@ -56,14 +60,14 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "untar",
         about: "a plain archive of the tree unpacked, with its metadata",
-        lay: "{fsdyno} make portage --in {d} --scale {tree}; tar -cf {d}/tree.tar --format=ustar -C {d}/source .; \
+        setup: "{fsdyno} make portage --in {d} --scale {tree}; tar -cf {d}/tree.tar --format=ustar -C {d}/source .; \
               rm -rf {d}/source; sync -f {d}",
         before: "rm -rf {d}/untar-1 {d}/target; sync -f {d}",
         ours: "{fsdyno} phase untar --in {d} --until return",
         others: &[
             other(
-                "floor",
-                "{floor} untar {d}/tree.tar {d}/target",
+                "C baseline",
+                "{baseline} untar {d}/tree.tar {d}/target",
                 &[cpu(1.10)],
             ),
             other(
@@ -81,11 +85,11 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "delete",
         about: "the tree removed (rmz has a worker for each processor)",
-        lay: TREE,
+        setup: TREE,
         before: COPY,
         ours: "{fsdyno} phase delete --in {d} --until return",
         others: &[
-            other("floor", "{floor} delete {d}/copy-1", &[cpu(1.02)]),
+            other("C baseline", "{baseline} delete {d}/copy-1", &[cpu(1.02)]),
             other("GNU rm", "rm -rf {d}/copy-1", &[cpu(0.97)]),
             other("rmz", "{rmz} {d}/copy-1", &[]),
         ],
@@ -93,7 +97,7 @@ pub(super) static WORKS: &[Work] = &[
     Work {
         name: "delete, two workers",
         about: "the same by two workers",
-        lay: TREE,
+        setup: TREE,
         before: COPY,
         ours: "{fsdyno} phase delete --in {d} --set workers=2 --until return",
         others: &[
@@ -103,12 +107,12 @@ pub(super) static WORKS: &[Work] = &[
     },
     Work {
         name: "read a tree",
-        about: "every file of the tree in the cache read",
-        lay: READ,
+        about: "every file of the cached tree read",
+        setup: READ,
         before: "",
         ours: "{fsdyno} phase read --in {d}",
         others: &[
-            other("floor", "{floor} read {d}/source", &[cpu(1.05)]),
+            other("C baseline", "{baseline} read {d}/source", &[cpu(1.05)]),
             other(
                 "find and cat",
                 "find {d}/source -type f -exec cat {} +",
@@ -118,8 +122,8 @@ pub(super) static WORKS: &[Work] = &[
     },
     Work {
         name: "grep, expression",
-        about: "a simple expression sought in the tree in the cache",
-        lay: READ,
+        about: "a simple expression searched in the cached tree",
+        setup: READ,
         before: "",
         ours: "{fsdyno} phase grep --in {d} --pattern '[Ll]ibtool'",
         others: &[
@@ -137,8 +141,8 @@ pub(super) static WORKS: &[Work] = &[
     },
     Work {
         name: "grep, fixed string",
-        about: "a word sought in the tree in the cache",
-        lay: READ,
+        about: "a word searched in the cached tree",
+        setup: READ,
         before: "",
         ours: "{fsdyno} phase grep --in {d} --pattern libtool",
         others: &[
@@ -152,8 +156,8 @@ pub(super) static WORKS: &[Work] = &[
     },
     Work {
         name: "grep, two workers",
-        about: "the expression and the word sought by two workers",
-        lay: READ,
+        about: "the expression and the word searched by two workers",
+        setup: READ,
         before: "",
         ours: "{fsdyno} phase grep --in {d} --set workers=2 --pattern '[Ll]ibtool'",
         others: &[
@@ -174,12 +178,12 @@ pub(super) static WORKS: &[Work] = &[
     },
     Work {
         name: "walk and stat",
-        about: "everything in the tree in the cache looked at",
-        lay: READ,
+        about: "stat of every entry of the cached tree",
+        setup: READ,
         before: "",
         ours: "{fsdyno} phase stat-walk --in {d}",
         others: &[
-            other("floor", "{floor} walk {d}/source", &[cpu(1.05)]),
+            other("C baseline", "{baseline} walk {d}/source", &[cpu(1.05)]),
             other("GNU find", "find {d}/source -size +1000000k", &[cpu(0.95)]),
             other(
                 "fd, one thread",

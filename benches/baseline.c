@@ -1,7 +1,7 @@
-/* The floor: what the kernel itself takes for each kind of work, by plain system calls relative to
- * open directories, one after the other. No clock is read, no latency kept, no name formatted, no
- * memory asked for on the way. The engine `sync` of fsdyno does the same work on files of the same
- * names; how it compares is the affair of who runs both. A refused call ends it, named. */
+/* The C baseline: the time that the kernel needs for each kind of work, with plain system calls
+ * relative to open directories, one after the other. It reads no clock, records no latency, formats
+ * no names and allocates no memory in the loop. The engine `sync` of fsdyno does the same work on
+ * files of the same names. A system call that fails ends the program with its name. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static char listings[DEPTH][LISTING] __attribute__((aligned(8)));
 static char attributes[64 * 1024];
 
 static void die(const char *call) {
-  fprintf(stderr, "floor: %s: %s\n", call, strerror(errno));
+  fprintf(stderr, "baseline: %s: %s\n", call, strerror(errno));
   exit(1);
 }
 
@@ -370,10 +370,10 @@ int main(int argc, char **argv) {
   else if (argc == 6 && !strcmp(argv[1], "random-read"))
     all_over(0, argv[2], number(argv[3]), block_size(argv[4]), *argv[5] == 'd');
   else {
-    fputs("usage: floor create|stat|open|rename|link|unlink|mkdir|rmdir|unlink-links DIR FILES EACH BYTES\n"
-          "       floor copy FROM TO | untar ARCHIVE TO | delete|read|walk TREE\n"
-          "       floor seq-write|seq-read FILE SIZE BLOCK\n"
-          "       floor random-write|random-read FILE COUNT BLOCK direct|cached\n", stderr);
+    fputs("usage: baseline create|stat|open|rename|link|unlink|mkdir|rmdir|unlink-links DIR FILES EACH BYTES\n"
+          "       baseline copy FROM TO | untar ARCHIVE TO | delete|read|walk TREE\n"
+          "       baseline seq-write|seq-read FILE SIZE BLOCK\n"
+          "       baseline random-write|random-read FILE COUNT BLOCK direct|cached\n", stderr);
     return 2;
   }
   return 0;
