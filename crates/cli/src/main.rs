@@ -83,7 +83,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Lab(args) => commands::lab::lab(&args.command),
         Command::Disk(args) => commands::disk::disk(&args.command),
         Command::Man => commands::complete::man(),
-        Command::Schema { name } => output::bytes(name.text.as_bytes()).map(|()| Code::Ok),
+        Command::Schema { name } => output::bytes(name.text().as_bytes()).map(|()| Code::Ok),
         Command::Guest { words } => commands::guest::guest(words),
     }
 }

@@ -1,6 +1,7 @@
 //! What a file system can store and do, and which phases of a plan it cannot run for want of it.
 
 use crate::units::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -166,7 +167,7 @@ impl fmt::Display for Required {
 }
 
 /// A phase that a contender does not run, because its file system cannot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SkippedPhase {
     /// The label of the contender.
     pub contender: String,

@@ -3,11 +3,12 @@
 use crate::sample::Sample;
 use crate::units::Nanos;
 use crate::warning::Warning;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What is executed, recorded and resumed as a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Cell {
     /// Its place in the order of execution, from 0; names it within its run.
     pub index: u32,
@@ -20,7 +21,7 @@ pub struct Cell {
 }
 
 /// How a cell ended. It is never silently absent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Outcome {
     /// All phases ran.
@@ -39,7 +40,8 @@ pub enum Outcome {
 }
 
 /// What went wrong in a cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[schemars(inline)]
 pub struct Failure {
     /// At which stage.
     pub stage: Stage,
@@ -50,7 +52,7 @@ pub struct Failure {
 }
 
 /// The stages of a cell, in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "stage", content = "phase")]
 pub enum Stage {
     /// Image files, loop devices, directories.
@@ -97,7 +99,7 @@ impl fmt::Display for Stage {
 }
 
 /// A cell with all that happened in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CellRecord {
     /// Which cell.
     pub cell: Cell,
@@ -118,7 +120,7 @@ pub struct CellRecord {
 }
 
 /// One command, or one system call with the command that does the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CommandRecord {
     /// The stage it belongs to.
     pub stage: Stage,
@@ -137,7 +139,7 @@ pub struct CommandRecord {
 }
 
 /// Options in force, as a source tells them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Effective {
     /// Where it was read: `mountinfo`, `xfs_info` ...
     pub source: String,

@@ -17,12 +17,13 @@
 
 use crate::lab::LabChoice;
 use crate::state::InitialState;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
 /// One competitor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Contender {
     /// What tables call it: short, and unique in its plan.
     pub label: String,
@@ -54,7 +55,7 @@ fn no_handicap(permille: &u32) -> bool {
 }
 
 /// A layout and its number of devices.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LayoutChoice {
     /// The name of the layout.
     pub name: String,
@@ -72,7 +73,7 @@ impl Default for LayoutChoice {
 }
 
 /// What a file system needs to come to life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilesystemKind {
     /// It is made on block devices and mounted.

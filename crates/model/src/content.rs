@@ -1,11 +1,12 @@
 //! What the user's datasets held when a plan was made. It is part of the plan, and so of its hash.
 
 use crate::units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The content of one dataset: its size in words that a person can check, and its digest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DatasetContent {
     /// Everything that is no directory: files, links, special files. 1 for an archive.
     pub files: u64,

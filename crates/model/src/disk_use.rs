@@ -4,13 +4,14 @@
 
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
 /// Where in a phase a workload stands; told to the recorders of its disks in one sequence with
 /// the requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
     /// The clock starts.
@@ -22,7 +23,7 @@ pub enum Point {
 }
 
 /// A point of a phase, as the workload tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Mark {
     /// The place of the phase in its workload, from 0.
     pub phase: u32,
@@ -62,7 +63,7 @@ impl fmt::Display for Mark {
 }
 
 /// What one disk of a contender did for one phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DiskFigures {
     /// The disk, by its place among those of the contender, from 0.
     pub disk: u32,
@@ -81,7 +82,7 @@ impl DiskFigures {
 
 /// What a disk did in a stretch of time. Requests are counted when they complete, seeks when
 /// they are submitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DiskUse {
     /// Reads.
     pub reads: Tallied,
@@ -113,7 +114,7 @@ pub struct DiskUse {
 }
 
 /// Requests of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Tallied {
     /// How many completed.
     pub requests: u64,
@@ -124,7 +125,7 @@ pub struct Tallied {
 }
 
 /// Where time went, in nanoseconds by cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Causes {
     /// Waiting for other requests.
     #[serde(rename = "queue_ns")]
@@ -154,7 +155,7 @@ pub struct Causes {
 
 /// What a device did, whoever waited for it: counted from when it was switched on, or within a
 /// stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
     /// Moves of the arm to another cylinder.
     pub seeks: u64,

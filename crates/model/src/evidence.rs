@@ -1,10 +1,11 @@
 //! Cache states, and the evidence that a phase really began in the state asked for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The state of the caches when a phase begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheState {
     /// Nothing of the dataset is in memory, and that is proven.
@@ -44,7 +45,7 @@ impl fmt::Display for CacheState {
 }
 
 /// What is known of the caches at the start of a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CacheEvidence {
     /// The state asked for.
     pub asked: CacheState,

@@ -1,13 +1,16 @@
 //! Where a cell runs: on this kernel, in a guest that has one of its own, or on another machine.
 
 use crate::units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A lab. As text, it is its name; another machine is named after it: `ssh:USER@HOST`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(into = "String", try_from = "String")]
 pub enum LabChoice {
     /// This machine and its kernel.
@@ -104,7 +107,7 @@ impl fmt::Display for LabChoice {
 }
 
 /// The kernel of guests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelChoice {
     /// That of the distribution's package.
@@ -138,7 +141,7 @@ impl fmt::Display for KernelChoice {
 }
 
 /// The size of a guest, and its kernel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct GuestSize {
     /// Its memory.
     pub memory: Bytes,

@@ -1,12 +1,13 @@
 //! The disk in software on which contenders live, as a plan names it, and where it is recorded.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A model disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ModelDisk {
     /// The name of its profile.
     pub profile: String,
@@ -21,7 +22,7 @@ pub struct ModelDisk {
 }
 
 /// The time of a run on model disks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskTime {
     /// It goes on only with the disks and the wishes of a guest.
@@ -71,7 +72,7 @@ impl FromStr for DiskTime {
 }
 
 /// The whole record of each disk, request by request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DiskRecord {
     /// Where it lies: a file for each cell and disk.
     pub directory: PathBuf,

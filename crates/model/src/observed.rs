@@ -2,10 +2,11 @@
 //! helps to explain it. It is not part of the work, and no figure is corrected by it.
 
 use crate::units::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Readings around a phase. What has no source here is none, and [`Observed::unobserved`] tells why.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Observed {
     /// The time between the two readings: a little more than that of the phase.
     pub over_ns: Nanos,
@@ -31,7 +32,7 @@ pub struct Observed {
 }
 
 /// The speed of all processors at both readings, as the kernel tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Frequency {
     /// Of the slowest, kHz.
     pub least_khz: u64,
@@ -43,7 +44,7 @@ pub struct Frequency {
 
 /// For how long tasks of the whole machine stood waiting (`Documentation/accounting/psi.rst`):
 /// some of them, or all that were not idle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Pressure {
     /// Some, for a processor.
     pub cpu_some_ns: Nanos,
@@ -97,7 +98,7 @@ impl Pressure {
 
 /// Requests at other block devices of the machine, and at those that hold the image files of the
 /// contender beyond its own.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct OtherIo {
     /// Completed by devices that are neither the contender's nor below it.
     pub requests: u64,
@@ -114,7 +115,7 @@ pub struct OtherIo {
 
 /// Requests of the contender that are metadata or forced, as its file system marked them when it
 /// asked for them (tracepoint `block_bio_queue`), before any were merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Traced {
     /// Reads of metadata.
     pub metadata_reads: u64,

@@ -8,13 +8,14 @@ use crate::lab::{GuestSize, LabChoice};
 use crate::model_disk::{DiskRecord, ModelDisk};
 use crate::names::short_hash;
 use crate::units::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 /// Everything that determines a run but the machine it runs on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a thing done or not, in any combination"
@@ -95,7 +96,7 @@ pub struct Plan {
 }
 
 /// How long contenders are measured on whose place is not known yet.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Adaptive {
     /// How narrow the interval of a ratio need not become any narrower: 0.01 is 1 % either way.
     pub precision: f64,
@@ -104,7 +105,7 @@ pub struct Adaptive {
 }
 
 /// What can be another one in every block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vary {
     /// The seed of datasets: each block has the next one.
@@ -228,7 +229,7 @@ impl Plan {
 }
 
 /// An ordered list of phases over a dataset.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Workload {
     /// Unique in its plan.
     pub name: String,
@@ -239,7 +240,7 @@ pub struct Workload {
 }
 
 /// One phase to be measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PhasePlan {
     /// What it is called: unique in its workload.
     pub label: String,
@@ -259,7 +260,7 @@ pub struct PhasePlan {
 }
 
 /// The files a workload works on.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "name")]
 pub enum DatasetChoice {
     /// Generated from the seed: `portage`, `music`, `iso` ...
@@ -309,7 +310,7 @@ impl fmt::Display for DatasetChoice {
 }
 
 /// Where the blocks of contenders live.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "on")]
 pub enum DeviceChoice {
     /// Sparse image files that fsdyno makes: on loop devices with direct I/O, or, in a guest, as
@@ -330,7 +331,7 @@ pub enum DeviceChoice {
 }
 
 /// How a copy moves data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyMethod {
     /// `read` into memory, `write` from it.

@@ -4,11 +4,12 @@
 
 use crate::step::shell_line;
 use crate::units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Devices held by programs under a name that nothing else has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Pool {
     /// The file system whose recipe gave the commands. Empty in stores of version 0.1.
     #[serde(default)]
@@ -22,7 +23,7 @@ pub struct Pool {
 }
 
 /// A daemon without which the programs of a file system do nothing, unless the kernel has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Daemon {
     /// What loads the module of a kernel that does its work, where the kernel has one.
     pub load: Vec<String>,

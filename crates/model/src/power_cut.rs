@@ -1,13 +1,16 @@
 //! A plug that was pulled: what a file system made of it.
 
 use crate::units::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 /// How something acknowledged was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
     /// The file is gone.
@@ -45,7 +48,7 @@ impl fmt::Display for Loss {
 }
 
 /// What became of what was acknowledged.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Judgement {
     /// Files that were looked at: those that stand, and those that were removed.
     pub files: u64,
@@ -64,7 +67,7 @@ impl Judgement {
 }
 
 /// How a file system came back.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Recovery {
     /// From the wish to mount it to its being mounted: what its own programs do before each mount
     /// after a crash, and the repair where there was one, included.
@@ -104,7 +107,7 @@ impl Recovery {
 }
 
 /// What a model disk lost with its power, and what it had been asked for until then.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CacheLoss {
     /// Writes that it had acknowledged and that are gone.
     pub lost: u64,
@@ -122,7 +125,7 @@ pub struct CacheLoss {
 }
 
 /// One plug pulled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PowerCut {
     /// The contender, by its label.
     pub contender: String,

@@ -1,9 +1,10 @@
 //! Where figures come from: the machine, its kernel and its programs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The machine a run was made on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Provenance {
     /// The version of fsdyno.
     pub fsdyno: String,
@@ -36,7 +37,7 @@ pub struct Provenance {
 }
 
 /// What is known of a block device.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// Its kernel name (`sda`, `loop0`).
     pub name: String,

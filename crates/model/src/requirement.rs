@@ -1,10 +1,11 @@
 //! What must be there for something to work, as values: the host probes them, `doctor` and
 //! `list` show them, a cell is skipped by them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that must be there.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Requirement {
     /// What is needed.
     pub need: Need,
@@ -13,7 +14,9 @@ pub struct Requirement {
 }
 
 /// The kinds of things that can be needed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
     /// Being root (or the capabilities to mount).
@@ -45,7 +48,7 @@ pub enum Need {
 }
 
 /// Whether something works here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Availability {
     /// It does.

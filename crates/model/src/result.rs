@@ -6,13 +6,15 @@ use crate::names::short_hash;
 use crate::plan::Plan;
 use crate::provenance::Provenance;
 use crate::sample::Sample;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One run, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ResultSet {
     /// The version of this structure, as JSON carries it.
+    #[schemars(extend("const" = ResultSet::SCHEMA))]
     pub schema: u32,
     /// Identity, plan and provenance.
     pub run: RunInfo,
@@ -21,7 +23,7 @@ pub struct ResultSet {
 }
 
 /// A run without its cells.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Its name: date and time (UTC), suite, and a number where that is taken (`20261121-1730-quick-2`).
     pub id: String,
@@ -42,7 +44,7 @@ pub struct RunInfo {
 }
 
 /// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// All cells of the plan are recorded.

@@ -7,10 +7,11 @@ use crate::timeline::{LatencyDistribution, Progress};
 use crate::units::{Bytes, Nanos};
 use crate::waits::Waits;
 use crate::warning::Warning;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One phase, measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Sample {
     /// The place of the phase in its workload, from 0.
     pub phase: u32,
@@ -63,7 +64,7 @@ pub struct Sample {
 }
 
 /// What a phase did, counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Tally {
     /// Files, links and special files handled.
     pub files: u64,
@@ -89,7 +90,7 @@ impl Tally {
 }
 
 /// Processor time of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CpuUse {
     /// User time of the workers until return (`getrusage`).
     pub user_ns: Nanos,
@@ -105,7 +106,7 @@ pub struct CpuUse {
 ///
 /// For a phase that only reads it runs until an untimed `syncfs` after it, so that the time stamps
 /// it left dirty are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DeviceUse {
     /// Read requests completed.
     pub reads: u64,
@@ -129,7 +130,7 @@ pub struct DeviceUse {
 }
 
 /// How the regular files of a contender lie on its devices, counted untimed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Fragmentation {
     /// Files smaller than this are left out, bytes.
     pub floor: Bytes,
@@ -167,7 +168,7 @@ impl Fragmentation {
 }
 
 /// One figure that a program reported of itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Figure {
     /// What it is of, unique in its sample: `write`, `seeks`, `read latency p99`.
     pub name: String,
@@ -192,7 +193,7 @@ impl Figure {
 }
 
 /// Which of two figures wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
     /// The larger one: a rate.

@@ -7,13 +7,15 @@ use crate::model_disk::ModelDisk;
 use crate::power_cut::PowerCut;
 use crate::provenance::Provenance;
 use crate::result::StopReason;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// One series, whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Series {
     /// The version of this structure, as JSON carries it.
+    #[schemars(extend("const" = Series::SCHEMA))]
     pub schema: u32,
     /// What was to be done, and where.
     pub info: SeriesInfo,
@@ -22,7 +24,7 @@ pub struct Series {
 }
 
 /// A series without its cuts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SeriesInfo {
     /// Its name, as that of a run.
     pub id: String,

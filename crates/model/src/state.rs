@@ -4,12 +4,13 @@
 //! `free = f_bavail` of statfs(2), it is `used / (used + free)`. What a file system keeps back for
 //! the superuser is in neither, so that 100 % is where a plain user can write no more.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The state of a file system before its workload.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct InitialState {
     /// Its utilisation, in tenths of a percent.
     pub fill_permille: Option<u32>,

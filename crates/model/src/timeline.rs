@@ -1,11 +1,12 @@
 //! What a phase did within its time: how long its single operations took, and what was done when.
 
 use crate::units::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How long the operations of one kind took, each by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct LatencyDistribution {
     /// What one operation is: `file`, `create`, `read`.
     pub operation: String,
@@ -23,7 +24,7 @@ pub struct LatencyDistribution {
 }
 
 /// What was done when, in equal slices of the time until return, the first from its start.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Progress {
     /// How long each slice is; the last ends where the work had returned, or before.
     pub slice_ns: Nanos,
@@ -32,7 +33,7 @@ pub struct Progress {
 }
 
 /// What was ended in one slice of the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Slice {
     /// Operations that ended in it.
     pub operations: u64,

@@ -1,5 +1,6 @@
 //! Quantities with their units: [`Bytes`] and [`Nanos`], how they are typed and shown.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -8,18 +9,42 @@ use std::str::FromStr;
 ///
 /// Typed as `4096`, `64K`, `2.7G`, `4KiB` (powers of 1024) or `600MB` (powers of 1000).
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    JsonSchema,
+    Serialize,
+    Deserialize,
 )]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Bytes(pub u64);
 
 /// A duration in nanoseconds.
 ///
 /// Typed as `90`, `90s`, `15m`, `2h`, `500ms` (a bare number is seconds).
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    JsonSchema,
+    Serialize,
+    Deserialize,
 )]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Nanos(pub u64);
 
 /// A text that is no quantity.

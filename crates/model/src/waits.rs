@@ -1,12 +1,13 @@
 //! How long requests to devices took, by their kind: what somebody, or nobody, waited for.
 
 use crate::units::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Add;
 
 /// The time of all requests of each kind, from when they were asked for until they were done. Many
 /// are under way at once, so that it may be more than has passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Waits {
     /// Of reads.
     #[serde(rename = "reads_ns")]

@@ -1,10 +1,11 @@
 //! Doubt, spoken: what a reader must know of a figure, each with advice.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One doubt about a sample, a cell or a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Warning {
     /// Which kind of doubt.
     pub kind: WarningKind,
@@ -15,7 +16,9 @@ pub struct Warning {
 }
 
 /// The kinds of doubt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarningKind {
     /// The phase was too short for its clock or for the scheduler.

@@ -1,38 +1,60 @@
-//! What the program prints as JSON, described: a JSON Schema (draft 2020-12) each, kept as data.
+//! JSON Schemas (draft 2020-12) of what the program prints as JSON, generated from the printed types.
 //!
-//! They are open: a later version may have properties more. What a property means changes only with
-//! the number of the version that stands in `schema`.
+//! Schemas are open: a later version of the program may add properties. The number in `schema`
+//! is raised when a property is removed, or changes its type or its meaning.
 
-/// A schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use crate::compare::Comparisons;
+use crate::why::Why;
+use fsdyno_model::{PowerCut, ResultSet, Series};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use std::fmt;
+
+/// What holds for all schemas.
+const CONVENTIONS: &str = "Times are nanoseconds and sizes are bytes, as whole numbers. Later \
+    versions may add properties; the number of the version is raised when one is removed, or \
+    changes its type or meaning.";
+
+/// The schema of one kind of output.
+#[derive(Clone, Copy)]
 pub struct Schema {
-    /// What is typed.
+    /// The name that the command line takes.
     pub name: &'static str,
-    /// Its text.
-    pub text: &'static str,
+    title: &'static str,
+    printed_by: &'static str,
+    generate: fn(SchemaGenerator) -> schemars::Schema,
 }
 
-/// All of them.
+/// All schemas.
 pub const ALL: [Schema; 5] = [
     Schema {
         name: "report",
-        text: include_str!("../data/schemas/report.json"),
+        title: "A run",
+        printed_by: "`fsdyno report --format json` and `fsdyno run --json`",
+        generate: SchemaGenerator::into_root_schema_for::<ResultSet>,
     },
     Schema {
         name: "series",
-        text: include_str!("../data/schemas/series.json"),
+        title: "A series of crash tests",
+        printed_by: "`fsdyno report --format json` of a series",
+        generate: SchemaGenerator::into_root_schema_for::<Series>,
     },
     Schema {
         name: "why",
-        text: include_str!("../data/schemas/why.json"),
+        title: "The difference between two contenders",
+        printed_by: "`fsdyno why --json`",
+        generate: SchemaGenerator::into_root_schema_for::<Why>,
     },
     Schema {
         name: "compare",
-        text: include_str!("../data/schemas/compare.json"),
+        title: "Runs compared with the first of them",
+        printed_by: "`fsdyno compare --json`",
+        generate: SchemaGenerator::into_root_schema_for::<Comparisons>,
     },
     Schema {
         name: "crash",
-        text: include_str!("../data/schemas/crash.json"),
+        title: "Power cuts in the order they were made",
+        printed_by: "`fsdyno crash --json`",
+        generate: SchemaGenerator::into_root_schema_for::<Vec<PowerCut>>,
     },
 ];
 
@@ -40,4 +62,28 @@ pub const ALL: [Schema; 5] = [
 pub fn find(name: &str) -> Option<Schema> {
     let name = if name == "plug" { "crash" } else { name };
     ALL.into_iter().find(|schema| schema.name == name)
+}
+
+impl Schema {
+    /// The schema as a value.
+    pub fn value(&self) -> serde_json::Value {
+        // A field that is always printed is required, also where a reader has a default for it.
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let mut schema = (self.generate)(settings.into_generator());
+        schema.insert("title".to_owned(), self.title.into());
+        let description = format!("The output of {}. {CONVENTIONS}", self.printed_by);
+        schema.insert("description".to_owned(), description.into());
+        schema.into()
+    }
+
+    /// The schema as JSON text, indented, with a newline at its end.
+    pub fn text(&self) -> String {
+        format!("{:#}\n", self.value())
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.name).finish()
+    }
 }

@@ -6,7 +6,7 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_model::ResultSet;
-use fsdyno_report::compare::{Checked, Holds, RunComparison, Threshold, check};
+use fsdyno_report::compare::{Checked, Comparisons, Holds, RunComparison, Threshold, check};
 use fsdyno_report::formats::compare as formats;
 use fsdyno_store::Store;
 use std::path::Path;
@@ -60,11 +60,9 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     let checked: Vec<Vec<Checked<'_>>> =
         checked.collect::<Result<_, _>>().map_err(CliError::usage)?;
     if args.json {
-        let with = all.iter().zip(&checked).map(|(across, checked)| {
-            let told = checked.iter().map(formats::threshold).collect();
-            (across.clone(), told)
-        });
-        output::json(&formats::json(&with.collect::<Vec<_>>()))?;
+        let all = all.iter().cloned().zip(&checked);
+        let all = all.map(|(run, checked)| (run, checked.iter().map(Into::into).collect()));
+        output::json(&Comparisons::of(&all.collect::<Vec<_>>()))?;
     } else {
         let texts = all.iter().zip(&checked);
         let texts = texts.map(|(across, checked)| formats::terminal(across, checked));

@@ -3,11 +3,12 @@
 
 use crate::terms;
 use fsdyno_model::{DeviceChoice, Plan, Provenance, ResultSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// One thing that two runs do not have in common.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Difference {
     /// What it is.
     pub what: &'static str,

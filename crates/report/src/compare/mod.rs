@@ -4,9 +4,13 @@
 //! is told ([`mod@differences`]).
 
 pub mod differences;
+mod json;
 pub mod thresholds;
 
 pub use differences::{Difference, differences};
+pub use json::{
+    CheckedThreshold, ComparedRun, ComparedTime, Comparisons, Measure, RunVerdict, ThresholdResult,
+};
 pub use thresholds::{Checked, Holds, Threshold, ThresholdError, check};
 
 use crate::terms;

@@ -1,9 +1,8 @@
-//! Runs beside each other: for a terminal, and as JSON.
+//! The comparison of runs, for a terminal.
 
 use crate::compare::{Checked, Holds, Line, RunComparison};
 use crate::terms::{self, Scale};
 use fsdyno_stats::Verdict;
-use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// Columns of the names of phases where the others need what is left of 80.
@@ -131,61 +130,4 @@ fn thresholds(text: &mut String, checked: &[Checked<'_>]) {
             one.line.contender,
         );
     }
-}
-
-/// Runs beside the first, as JSON.
-pub fn json(all: &[(RunComparison, Vec<(String, Value)>)]) -> Value {
-    let runs = all.iter().map(|(across, checked)| {
-        let lines: Vec<Value> = across.lines.iter().map(of_line).collect();
-        let checked = checked.iter().map(|(_, value)| value.clone());
-        json!({
-            "base": across.base,
-            "run": across.run,
-            "margin": across.margin,
-            "differences": across.differences,
-            "lines": lines,
-            "thresholds": checked.collect::<Vec<_>>(),
-        })
-    });
-    json!({ "schema": 2, "compared": runs.collect::<Vec<_>>() })
-}
-
-/// A threshold held against a line, as JSON, with its text.
-pub fn threshold(one: &Checked<'_>) -> (String, Value) {
-    let holds = match one.holds {
-        Holds::Yes => "kept",
-        Holds::No => "beyond",
-        Holds::Open => "inconclusive",
-    };
-    let value = json!({
-        "threshold": one.threshold.to_string(),
-        "contender": one.line.contender,
-        "workload": one.line.workload,
-        "phase": one.line.phase,
-        "measure": one.line.measure(),
-        "holds": holds,
-    });
-    (one.threshold.to_string(), value)
-}
-
-fn of_line(line: &Line) -> Value {
-    let verdict = line.verdict.map(|verdict| match verdict {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::Indistinguishable => "equivalent",
-        Verdict::Open => "inconclusive",
-    });
-    let interval = line.ratio.and_then(|ratio| ratio.interval);
-    json!({
-        "contender": line.contender,
-        "workload": line.workload,
-        "phase": line.phase,
-        "measure": line.measure(),
-        "base_ns": line.base,
-        "run_ns": line.times,
-        "ratio": line.ratio.map(|ratio| ratio.middle),
-        "ratio_low": interval.map(|of| of.low),
-        "ratio_high": interval.map(|of| of.high),
-        "verdict": verdict,
-    })
 }

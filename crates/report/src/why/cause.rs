@@ -7,6 +7,7 @@ use super::rows::{Asked, fragments};
 use crate::table::costs::grouped;
 use crate::terms;
 use fsdyno_model::{Bytes, Contender, Nanos, Sample};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// From which share of the difference a part carries it.
@@ -19,7 +20,7 @@ const MORE: f64 = 1.25;
 const LOADED: f64 = 0.05;
 
 /// What a difference may be carried by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// Workers compute in their own code.

@@ -16,6 +16,7 @@ use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};
 use fsdyno_stats::Verdict;
 use parts::{Anatomy, Source};
 use rows::Row;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What one who asks for advice is told: of the slower and the faster of two contenders, what the
@@ -23,9 +24,10 @@ use serde::Serialize;
 pub type Advice<'a> = &'a dyn Fn([&Contender; 2], Cause) -> Option<String>;
 
 /// Two contenders of a run, compared part by part.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct Why {
     /// The version of this structure.
+    #[schemars(extend("const" = Why::SCHEMA))]
     pub schema: u32,
     /// The run.
     pub run: String,
@@ -42,7 +44,7 @@ pub struct Why {
 }
 
 /// One phase.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct PhaseWhy {
     /// The workload and the phase, as a heading.
     pub phase: String,

@@ -6,10 +6,11 @@
 //! neither is the rest. `docs/why.md` has the formulas.
 
 use fsdyno_model::{Nanos, Observed, Sample, Traced, Waits};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Where time may have gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// Workers ran their own code.
@@ -67,7 +68,7 @@ impl Part {
 }
 
 /// Who told of the devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The recorder of model disks: exact.
@@ -79,7 +80,7 @@ pub enum Source {
 }
 
 /// What is known of the time of one sample.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Anatomy {
     /// The time of the phase: until it was durable where it writes, else until it had returned.
     pub whole_ns: u64,

@@ -6,13 +6,14 @@ use crate::table::costs::grouped;
 use crate::terms;
 use fsdyno_model::disk_use::Causes;
 use fsdyno_model::{Bytes, Nanos, Observed, Pressure, Sample, Traced, Waits};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The name of the row of fragments.
 pub const FRAGMENTS: &str = "extents per file";
 
 /// One figure of both; none where it is not known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Row {
     /// What it is.
     pub name: &'static str,

@@ -5,7 +5,7 @@ use crate::{text, wide};
 use fsdyno_model::ResultSet;
 use fsdyno_report::Format;
 use fsdyno_report::compare::Holds::{No, Open, Yes};
-use fsdyno_report::compare::{Holds, RunComparison, Threshold, check, differences};
+use fsdyno_report::compare::{Comparisons, Holds, RunComparison, Threshold, check, differences};
 use fsdyno_report::formats::compare;
 
 fn run(id: &str, times: &[&[u64]]) -> ResultSet {
@@ -42,8 +42,9 @@ fn runs_beside_each_other_look_like_this() {
         "{shown}"
     );
     insta::assert_snapshot!("across_terminal", shown);
-    let told = checked.iter().map(compare::threshold).collect();
-    let json = serde_json::to_string_pretty(&compare::json(&[(beside.clone(), told)])).unwrap();
+    let checked = checked.iter().map(Into::into).collect();
+    let printed = Comparisons::of(&[(beside.clone(), checked)]);
+    let json = serde_json::to_string_pretty(&printed).unwrap();
     insta::assert_snapshot!("across_json", json);
 }
 

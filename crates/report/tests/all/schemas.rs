@@ -1,4 +1,4 @@
-//! What is printed as JSON, held against the schemas that are published for it.
+//! Printed JSON is valid by its schema, and a published schema stays compatible.
 
 use crate::fixture::{self, empty, many, mixed_labs, repeated, single};
 use crate::{text, wide};
@@ -6,26 +6,27 @@ use fsdyno_model::{
     CacheLoss, Contender, Judgement, Loss, ModelDisk, Nanos, PowerCut, Recovery, ResultSet, Series,
     SeriesInfo, Vary,
 };
-use fsdyno_report::compare::{RunComparison, check};
-use fsdyno_report::formats::compare;
+use fsdyno_report::compare::{Comparisons, RunComparison, check};
 use fsdyno_report::why::Why;
 use fsdyno_report::{Format, render_why, schemas};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
 
-/// What is wrong with a value, as the schema of that name says; each of its properties must stand
-/// there as well.
-fn wrong(name: &str, value: &Value) -> Vec<String> {
-    let text = schemas::find(name).unwrap().text;
-    let mut schema: Value = serde_json::from_str(text).unwrap();
+/// The violations of the schema of that name, with properties that it does not list.
+fn violations(name: &str, value: &Value) -> Vec<String> {
+    let text = schemas::find(name).unwrap().text();
+    let mut schema: Value = serde_json::from_str(&text).unwrap();
     jsonschema::meta::validate(&schema).unwrap();
     close(&mut schema);
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors = validator.iter_errors(value);
-    let told = errors.map(|e| format!("{name}{}: {e}", e.instance_path()));
-    told.map(|text| text.chars().take(400).collect()).collect()
+    let lines = errors.map(|e| format!("{name}{}: {e}", e.instance_path()));
+    lines.map(|text| text.chars().take(400).collect()).collect()
 }
 
-/// Published schemas are open; a property that is missing in one is seen by closing it.
+/// Forbids properties that an open schema does not list.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -44,10 +45,14 @@ fn of_run(set: &ResultSet) -> Value {
     serde_json::from_str(&text(set, Format::Json, &wide(80))).unwrap()
 }
 
-const NOTHING: Vec<String> = Vec::new();
+fn to_value(printed: &impl serde::Serialize) -> Value {
+    serde_json::to_value(printed).unwrap()
+}
+
+const NONE: Vec<String> = Vec::new();
 
 #[test]
-fn every_run_is_what_its_schema_says_to_the_last_property() {
+fn every_property_of_a_printed_run_is_in_its_schema() {
     let mut varied = fixture::run();
     varied.run.plan.vary = Some(Vary::DatasetSeed);
     varied.run.plan.cell_budget = Some(Nanos(1));
@@ -75,15 +80,15 @@ fn every_run_is_what_its_schema_says_to_the_last_property() {
         mixed_labs(),
         varied,
     ] {
-        assert_eq!(wrong("report", &of_run(&set)), NOTHING);
+        assert_eq!(violations("report", &of_run(&set)), NONE);
     }
 }
 
 #[test]
-fn what_is_no_run_is_seen() {
+fn a_damaged_run_violates_the_schema() {
     let good = of_run(&fixture::run());
     let damages: [fn(&mut Value); 5] = [
-        |run| run["schema"] = json!(1),
+        |run| run["schema"] = json!(3),
         |run| run["run"]["id"] = json!(7),
         |run| drop(run["run"]["plan"].as_object_mut().unwrap().remove("seed")),
         |run| run["cells"][0]["outcome"]["outcome"] = json!("perhaps"),
@@ -92,12 +97,12 @@ fn what_is_no_run_is_seen() {
     for damage in damages {
         let mut bad = good.clone();
         damage(&mut bad);
-        assert_ne!(wrong("report", &bad), NOTHING);
+        assert_ne!(violations("report", &bad), NONE);
     }
 }
 
 #[test]
-fn why_and_compare_print_what_their_schemas_say() {
+fn why_and_compare_are_valid_by_their_schemas() {
     let mut set = fixture::run();
     let labels: Vec<String> = set
         .run
@@ -109,22 +114,28 @@ fn why_and_compare_print_what_their_schemas_say() {
     let why = Why::of(&set, [&labels[0], &labels[1]], None, &|_, _| None).unwrap();
     let json = render_why(&why, Format::Json, &wide(80)).unwrap();
     let json: Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(wrong("why", &json), NOTHING);
+    assert_eq!(violations("why", &json), NONE);
     let was = set.clone();
     set.run.id = "another".into();
     set.run.plan.seed += 1;
-    let beside = RunComparison::of(&was, &set, 0.02);
+    let comparison = RunComparison::of(&was, &set, 0.02);
     let thresholds = ["*.return > 0.9", "*.durable > 1.5"].map(|t| t.parse().unwrap());
-    let checked = check(&beside, &thresholds).unwrap();
-    let told = checked.iter().map(compare::threshold).collect();
-    let mut beside = beside.clone();
-    beside.differences = fsdyno_report::compare::differences(&was, &set);
-    assert!(!beside.differences.is_empty() && !beside.lines.is_empty());
-    assert_eq!(wrong("compare", &compare::json(&[(beside, told)])), NOTHING);
+    let checked = check(&comparison, &thresholds).unwrap();
+    let checked = checked.iter().map(Into::into).collect();
+    let mut comparison = comparison.clone();
+    comparison.differences = fsdyno_report::compare::differences(&was, &set);
+    assert!(!comparison.differences.is_empty() && !comparison.lines.is_empty());
+    assert_eq!(
+        violations(
+            "compare",
+            &to_value(&Comparisons::of(&[(comparison, checked)]))
+        ),
+        NONE
+    );
 }
 
 #[test]
-fn cuts_are_what_their_schemas_say() {
+fn crash_tests_are_valid_by_their_schemas() {
     let judgement = Judgement {
         files: 3,
         lost: [(Loss::Missing, 1)].into(),
@@ -151,10 +162,7 @@ fn cuts_are_what_their_schemas_say() {
         ..cut.clone()
     };
     let cuts = vec![cut, whole];
-    assert_eq!(
-        wrong("crash", &serde_json::to_value(&cuts).unwrap()),
-        NOTHING
-    );
+    assert_eq!(violations("crash", &to_value(&cuts)), NONE);
     let run = fixture::run().run;
     let series = Series {
         schema: Series::SCHEMA,
@@ -174,8 +182,118 @@ fn cuts_are_what_their_schemas_say() {
         },
         cuts,
     };
-    assert_eq!(
-        wrong("series", &serde_json::to_value(&series).unwrap()),
-        NOTHING
-    );
+    assert_eq!(violations("series", &to_value(&series)), NONE);
+}
+
+/// Where the properties of the published schema of that name are listed.
+fn published(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/all/published/{name}.txt"))
+}
+
+/// The lines of a schema: every path with its types and constants. `?` marks a property that may be
+/// absent, `[]` the elements of an array, and `{}` the values of a map. Names of types are left out.
+fn lines(schema: &Value) -> BTreeSet<String> {
+    let mut lines = BTreeSet::new();
+    describe("", schema, &schema["$defs"], &mut lines);
+    lines
+}
+
+fn describe(place: &str, schema: &Value, types: &Value, lines: &mut BTreeSet<String>) {
+    let list = |key: &str| schema[key].as_array().into_iter().flatten();
+    let mut line = |text: &str| {
+        lines.insert(format!("{place}: {text}"));
+    };
+    if schema["const"] != Value::Null {
+        return line(&schema["const"].to_string());
+    }
+    if schema["enum"].is_array() {
+        return list("enum").for_each(|value| line(&value.to_string()));
+    }
+    let named = [&schema["type"]].into_iter().chain(list("type"));
+    for name in named.filter_map(Value::as_str) {
+        if !["object", "array"].contains(&name) {
+            line(name);
+        }
+    }
+    if let Some(name) = schema["$ref"].as_str() {
+        let name = name.rsplit('/').next().unwrap();
+        describe(place, &types[name], types, lines);
+    }
+    let required: Vec<&str> = list("required").filter_map(Value::as_str).collect();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let mark = if required.contains(&name.as_str()) {
+            ""
+        } else {
+            "?"
+        };
+        describe(&format!("{place}.{name}{mark}"), property, types, lines);
+    }
+    for variant in list("oneOf").chain(list("anyOf")) {
+        let properties = variant["properties"].as_object().into_iter().flatten();
+        let mut tags = properties.filter_map(|(_, one)| one["const"].as_str());
+        let tag = tags
+            .next()
+            .map(|tag| format!("({tag})"))
+            .unwrap_or_default();
+        describe(&format!("{place}{tag}"), variant, types, lines);
+    }
+    for (index, part) in list("prefixItems").enumerate() {
+        describe(&format!("{place}[{index}]"), part, types, lines);
+    }
+    for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        if schema[key].is_object() {
+            describe(&format!("{place}{mark}"), &schema[key], types, lines);
+        }
+    }
+}
+
+/// Whether a line of a later version keeps the promise of an earlier one. A property that could be
+/// absent may become one that is always present.
+fn keeps(earlier: &str, later: &str) -> bool {
+    let mut rest = later.chars().peekable();
+    let same = earlier
+        .chars()
+        .all(|c| rest.next_if_eq(&c).is_some() || c == '?');
+    same && rest.next().is_none()
+}
+
+#[test]
+fn published_schemas_stay_compatible() {
+    let update = std::env::var_os("FSDYNO_UPDATE_SCHEMAS").is_some();
+    for schema in schemas::ALL {
+        let (name, path) = (schema.name, published(schema.name));
+        let now = lines(&schema.value());
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let then: BTreeSet<String> = text.lines().map(str::to_owned).collect();
+        let is_version = |line: &&String| line.starts_with(".schema: ");
+        let raised = then.iter().find(is_version) != now.iter().find(is_version);
+        let kept = |line: &str| now.contains(line) || now.iter().any(|one| keeps(line, one));
+        let lost: Vec<&String> = then.iter().filter(|line| !kept(line)).collect();
+        assert!(
+            lost.is_empty() || raised,
+            "the schema `{name}` has lost what its readers rely on: {lost:#?}\n\
+             Keep it (a serde rename, a field that is printed as before), or raise the number \
+             SCHEMA of the printed type and name the change in CHANGELOG.md. Power cuts have no \
+             number: there, delete the list and record it again"
+        );
+        if now != then && update {
+            let text = Vec::from_iter(now).join("\n") + "\n";
+            fs::write(&path, text).unwrap();
+            continue;
+        }
+        let added: Vec<&String> = now.difference(&then).collect();
+        assert!(
+            now == then,
+            "the schema `{name}` has new lines: {added:#?}\n\
+             Record them: FSDYNO_UPDATE_SCHEMAS=1 cargo test -p fsdyno-report --test all schemas"
+        );
+    }
+}
+
+#[test]
+fn a_removed_property_breaks_compatibility_and_a_required_one_does_not() {
+    assert!(keeps(".run.stop?: string", ".run.stop: string"));
+    assert!(!keeps(".run.stop: string", ".run.stop?: string"));
+    assert!(!keeps(".run.stop?: string", ".run.stop: integer"));
+    assert!(!keeps(".run.stop?: string", ".run.stopped: string"));
 }

@@ -1,0 +1,181 @@
+//! The JSON of `fsdyno compare --json`.
+
+use super::{Checked, Difference, Holds, Line, RunComparison};
+use fsdyno_stats::Verdict;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Runs compared with the first of them.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Comparisons {
+    /// The version of this structure.
+    #[schemars(extend("const" = Comparisons::SCHEMA))]
+    pub schema: u32,
+    /// Each run, compared with the first.
+    pub compared: Vec<ComparedRun>,
+}
+
+/// One run, compared with the first.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ComparedRun {
+    /// The id of the first run.
+    pub base: String,
+    /// The id of the other run.
+    pub run: String,
+    /// The smallest difference that matters: 0.02 is 2 %.
+    pub margin: f64,
+    /// What differs between the runs.
+    pub differences: Vec<Difference>,
+    /// Each time of a phase of a contender that both runs have.
+    pub lines: Vec<ComparedTime>,
+    /// Each threshold of `--fail-if`, checked against a line.
+    pub thresholds: Vec<CheckedThreshold>,
+}
+
+/// One time of one phase of one contender, in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ComparedTime {
+    /// The contender.
+    pub contender: String,
+    /// The workload.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// Which time it is.
+    pub measure: Measure,
+    /// The times of the first run by repeat, nanoseconds.
+    pub base_ns: Vec<f64>,
+    /// The times of the other run by repeat, nanoseconds.
+    pub run_ns: Vec<f64>,
+    /// The ratio of the other run to the first; null without times.
+    pub ratio: Option<f64>,
+    /// The lower end of its confidence interval (at least 95 %); null with too few repeats.
+    pub ratio_low: Option<f64>,
+    /// The upper end of that interval.
+    pub ratio_high: Option<f64>,
+    /// The verdict on the other run; null with too few repeats.
+    pub verdict: Option<RunVerdict>,
+}
+
+/// A threshold, checked against one time of one phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CheckedThreshold {
+    /// The threshold as typed.
+    pub threshold: String,
+    /// The contender.
+    pub contender: String,
+    /// The workload.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// Which time it is.
+    pub measure: Measure,
+    /// The result.
+    pub holds: ThresholdResult,
+}
+
+/// A time of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Until the work had returned.
+    Return,
+    /// Until it was durable.
+    Durable,
+}
+
+/// How a run compares with the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunVerdict {
+    /// Faster by more than the margin.
+    Faster,
+    /// Slower by more than the margin.
+    Slower,
+    /// The difference is within the margin.
+    Equivalent,
+    /// More repeats are needed.
+    Inconclusive,
+}
+
+/// Whether a threshold is exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdResult {
+    /// The ratio does not exceed it.
+    Kept,
+    /// The ratio exceeds it, and that is significant.
+    Beyond,
+    /// The ratio exceeds it, and that is not significant.
+    Inconclusive,
+}
+
+impl Comparisons {
+    /// The version of the structure that this program writes.
+    pub const SCHEMA: u32 = 2;
+
+    /// Runs, each compared with the first, with its checked thresholds.
+    pub fn of(all: &[(RunComparison, Vec<CheckedThreshold>)]) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            compared: all.iter().map(compared_run).collect(),
+        }
+    }
+}
+
+fn compared_run((one, thresholds): &(RunComparison, Vec<CheckedThreshold>)) -> ComparedRun {
+    ComparedRun {
+        base: one.base.clone(),
+        run: one.run.clone(),
+        margin: one.margin,
+        differences: one.differences.clone(),
+        lines: one.lines.iter().map(compared_time).collect(),
+        thresholds: thresholds.clone(),
+    }
+}
+
+fn compared_time(line: &Line) -> ComparedTime {
+    let interval = line.ratio.and_then(|ratio| ratio.interval);
+    ComparedTime {
+        contender: line.contender.clone(),
+        workload: line.workload.clone(),
+        phase: line.phase.clone(),
+        measure: measure(line),
+        base_ns: line.base.clone(),
+        run_ns: line.times.clone(),
+        ratio: line.ratio.map(|ratio| ratio.middle),
+        ratio_low: interval.map(|interval| interval.low),
+        ratio_high: interval.map(|interval| interval.high),
+        verdict: line.verdict.map(|verdict| match verdict {
+            Verdict::Faster => RunVerdict::Faster,
+            Verdict::Slower => RunVerdict::Slower,
+            Verdict::Indistinguishable => RunVerdict::Equivalent,
+            Verdict::Open => RunVerdict::Inconclusive,
+        }),
+    }
+}
+
+fn measure(line: &Line) -> Measure {
+    if line.durable {
+        Measure::Durable
+    } else {
+        Measure::Return
+    }
+}
+
+impl From<&Checked<'_>> for CheckedThreshold {
+    fn from(checked: &Checked<'_>) -> Self {
+        Self {
+            threshold: checked.threshold.to_string(),
+            contender: checked.line.contender.clone(),
+            workload: checked.line.workload.clone(),
+            phase: checked.line.phase.clone(),
+            measure: measure(checked.line),
+            holds: match checked.holds {
+                Holds::Yes => ThresholdResult::Kept,
+                Holds::No => ThresholdResult::Beyond,
+                Holds::Open => ThresholdResult::Inconclusive,
+            },
+        }
+    }
+}
