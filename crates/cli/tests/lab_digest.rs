@@ -1,7 +1,8 @@
-//! The digest of a small cell in virtual time, kept for the kernels it is known for: what changes it
-//! unmeant is seen, on whatever machine. `digests.json` beside this file names the build of the lab
-//! kernel (what `identity.json` beside it says) and the program that made the file system; another
-//! of either has another digest, and is skipped by name with the digest it had, to be added.
+//! The digest of a small cell in virtual time is that which `digests.json` records, on any machine.
+//! An unintended change of it fails here.
+//!
+//! A digest belongs to one build of the lab kernel (its `identity.json`) and one version of mkfs.
+//! `./x digests` records the digests of the kernel that is built here (CONTRIBUTING.md).
 
 mod support;
 
@@ -11,14 +12,17 @@ use std::path::Path;
 use std::process::Command;
 use support::{Home, have, lab_kernel};
 
-/// What is known: a list of objects of [`KEYS`] and `digest`.
-const KNOWN: &str = include_str!("digests.json");
+/// The recorded digests: a list of objects of [`KEYS`] and `digest`.
+const RECORDED: &str = include_str!("digests.json");
 
-/// What a digest depends on beside the cell and the disk.
+/// What to do about a digest that is missing: `record` writes it, `require` makes it a failure.
+const MODE: &str = "FSDYNO_DIGESTS";
+
+/// What a digest depends on, beside the cell and the disk.
 const KEYS: [&str; 5] = ["source", "fragment", "compiler", "program", "filesystem"];
 
-/// The file systems, and what makes them: such as had the same digest by other builds of fsdyno. Those
-/// that draw random numbers had not: likely for a kernel mixes in where interrupts find the program.
+/// The file systems, and the programs that make them. These have the same digest with other builds of
+/// fsdyno. File systems that draw random numbers do not.
 const CELLS: [(&str, &str); 2] = [
     ("xfs", "mkfs.xfs"),           // example
     ("reiserfs", "mkfs.reiserfs"), // example
@@ -39,13 +43,13 @@ fn digest(kernel: &Path, fs: &str) -> String {
     digest.to_owned()
 }
 
-/// What the kernel was built from; nothing where it was not built here.
+/// What the kernel was built from; none where it was not built here.
 fn identity(kernel: &Path) -> Option<Value> {
     let text = fs::read(kernel.parent()?.join("identity.json")).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// The first line that a program says of its version, on either output.
+/// The first line that a program prints about its version.
 fn version(program: &str) -> String {
     let said = Command::new(program).arg("-V").output().unwrap();
     let all = [said.stdout, said.stderr].concat();
@@ -53,37 +57,64 @@ fn version(program: &str) -> String {
     all.lines().next().unwrap_or_default().to_owned()
 }
 
+/// Writes digests of this build in place of those of the same file system. Those of other kernel
+/// config fragments go: no kernel that is built from here has them.
+fn record(recorded: &[Value], seen: Vec<Value>) {
+    let same = |one: &Value, other: &Value| KEYS.iter().all(|key| one[key] == other[key]);
+    let kept = recorded.iter().filter(|one| {
+        let replaced = seen.iter().any(|new| same(new, one));
+        !replaced && seen.iter().any(|new| new["fragment"] == one["fragment"])
+    });
+    let all: Vec<Value> = kept.cloned().chain(seen.iter().cloned()).collect();
+    let mut text = serde_json::to_string_pretty(&all).unwrap();
+    text.push('\n');
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/digests.json");
+    fs::write(file, text).unwrap();
+}
+
 #[test]
-fn a_small_cell_has_the_digest_that_is_kept_for_its_kernel() {
-    let test = "a_small_cell_has_the_digest_that_is_kept_for_its_kernel";
+fn a_small_cell_has_the_digest_that_is_recorded_for_its_kernel() {
+    let test = "a_small_cell_has_the_digest_that_is_recorded_for_its_kernel";
     let programs = CELLS.map(|(_, program)| program);
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;
     };
-    let Some(mut key) = identity(&kernel) else {
+    let Some(key) = identity(&kernel) else {
         println!("SKIP lab kernel with its identity.json: {test}");
         return;
     };
-    let known: Vec<Value> = serde_json::from_str(KNOWN).unwrap();
+    let mode = std::env::var(MODE).unwrap_or_default();
+    let recorded: Vec<Value> = serde_json::from_str(RECORDED).unwrap();
+    let mut seen = Vec::new();
     for (fs, program) in CELLS {
-        key["program"] = version(program).into();
-        key["filesystem"] = fs.into();
-        let digest = digest(&kernel, fs);
-        let same = |one: &&Value| KEYS.iter().all(|name| one[name] == key[name]);
-        let kept = known.iter().find(same);
         let mut line = serde_json::Map::new();
         for name in KEYS {
             line.insert(name.to_owned(), key[name].clone());
         }
-        line.insert("digest".to_owned(), digest.clone().into());
+        line.insert("program".to_owned(), version(program).into());
+        line.insert("filesystem".to_owned(), fs.into());
+        line.insert("digest".to_owned(), digest(&kernel, fs).into());
         let line = Value::Object(line);
-        match kept {
-            Some(kept) => assert_eq!(
-                kept["digest"], digest,
-                "{fs}: the same kernel has another digest; if that was meant (the disk, the cell or \
-                 what a guest is told has changed), this is its line in digests.json: {line}"
-            ),
-            None => println!("SKIP digest kept for {fs} on this kernel: {test}, which saw {line}"),
+        seen.push(line.clone());
+        if mode == "record" {
+            continue;
         }
+        let same = |one: &&Value| KEYS.iter().all(|name| one[name] == line[name]);
+        let of_fragment = |one: &Value| one["fragment"] == line["fragment"];
+        match recorded.iter().find(same) {
+            Some(one) => assert_eq!(
+                one["digest"], line["digest"],
+                "{fs}: the same kernel has another digest. Where that is intended (the disk, the cell \
+                 or the guest's environment has changed), record it: ./x digests"
+            ),
+            // Other options than those that were recorded: the change must not pass unseen.
+            None if mode == "require" || !recorded.iter().any(of_fragment) => panic!(
+                "{fs}: no digest is recorded for this kernel; record it: ./x digests: {line}"
+            ),
+            None => println!("SKIP digest recorded for {fs} on this kernel: {test}: {line}"),
+        }
+    }
+    if mode == "record" {
+        record(&recorded, seen);
     }
 }

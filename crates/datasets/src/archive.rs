@@ -94,8 +94,9 @@ impl Dataset for Archive {
                 // As `mkdir` leaves it, should the archive have no member for it.
                 rustix::fs::fchmod(&root, rustix::fs::Mode::from_raw_mode(0o755))
                     .map_err(|errno| DatasetError::io("set the mode of", &to, errno))?;
-                unpack(&self.path, &to, &root, stop)?;
+                let warnings = unpack(&self.path, &to, &root, work_dir.stores, stop)?;
                 work_dir.trees.push(to);
+                return Ok(warnings);
             }
         }
         Ok(Vec::new())

@@ -3,6 +3,7 @@
 use super::*;
 use crate::packed;
 use crate::trees::{Options, compare, compare_archive, compare_archive_with};
+use fsdyno_model::{Capabilities, NameRule};
 use std::os::unix::fs::symlink;
 use std::process::Command;
 use tar::{Builder, EntryType, Header};
@@ -99,7 +100,7 @@ fn unpacking_alone_never_leaves_its_place() {
         let to = place.path().join(number.to_string());
         let root = make_root(&to).unwrap();
         // The check at opening is left out: the second line of defence must hold alone.
-        let _ = unpack(&archive, &to, &root, &CancelToken::new());
+        let _ = unpack(&archive, &to, &root, Capabilities::ALL, &CancelToken::new());
         let secret = std::fs::read_to_string(place.path().join("secret")).unwrap();
         assert_eq!(secret, "untouched");
         assert!(!to.join("h").exists());
@@ -479,4 +480,49 @@ fn a_stop_is_noticed_while_an_archive_is_read() {
     std::fs::write(&path, first).unwrap();
     let opened = Archive::open(&path, None, &stop).unwrap_err();
     assert!(matches!(opened, DatasetError::Stopped), "{opened}");
+}
+
+#[test]
+fn members_that_a_file_system_cannot_store_are_left_out_and_counted() {
+    use EntryType::{Link, Regular, Symlink};
+    let place = tempfile::tempdir().unwrap();
+    let archive = place.path().join("a.tar");
+    let members = [
+        (Regular, "file", "data"),
+        (Symlink, "link", "file"),
+        (Link, "hard", "file"),
+        (Regular, "a:b/below", "data"),
+    ];
+    std::fs::write(&archive, archive_of(&members)).unwrap();
+    let dataset = Archive::open(&archive, None, &CancelToken::new()).unwrap();
+    let mut work_dir = WorkDir::new(place.path());
+    work_dir.stores = Capabilities {
+        hard_links: false,
+        symlinks: false,
+        names: NameRule::WINDOWS,
+        ..Capabilities::ALL
+    };
+    let stop = CancelToken::new();
+    let warnings = dataset.lay(&mut work_dir, Form::Tree, &stop).unwrap();
+    assert!(
+        warnings[0].message.starts_with("3 entries were left out"),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings[0].message.ends_with("link, a symbolic link"),
+        "{warnings:?}"
+    );
+    let tree = work_dir.newest().unwrap();
+    let names: Vec<_> = std::fs::read_dir(tree).unwrap().flatten().collect();
+    assert_eq!(
+        (names.len(), names[0].file_name().to_str()),
+        (1, Some("file"))
+    );
+    let on = |stores| crate::trees::compare_archive_on(&archive, tree, stores, &stop).unwrap();
+    assert!(
+        on(work_dir.stores).equal(),
+        "{:?}",
+        on(work_dir.stores).differences
+    );
+    assert_eq!(on(Capabilities::ALL).total, 3);
 }

@@ -1,6 +1,7 @@
 //! Mode, owner, dates and extended attributes of an entry, and how a new one gets them.
 
 use crate::entry::{self, Xattr};
+use fsdyno_model::Capabilities;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{self, AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
@@ -47,6 +48,7 @@ impl Attributes {
         &self,
         directory: BorrowedFd<'_>,
         name: &CStr,
+        stores: &Capabilities,
         lost: &mut Lost,
     ) -> Result<(), (&'static str, Errno)> {
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
@@ -70,7 +72,7 @@ impl Attributes {
             }
         }
         lost.xattrs += u64::from(!all_set);
-        if self.kind != FileType::Symlink {
+        if self.kind != FileType::Symlink && stores.owners {
             // A set-user-ID program must not become one of somebody else, as with `cp -a`.
             let mode = if kept_owner {
                 self.mode

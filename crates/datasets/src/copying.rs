@@ -6,7 +6,7 @@ use crate::DatasetError;
 use crate::attributes::{Attributes, Lost};
 use crate::entry;
 use crate::survey::is_sparse;
-use fsdyno_model::CancelToken;
+use fsdyno_model::{CancelToken, Capabilities, EntryKind, LeftOut};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -48,6 +48,10 @@ pub struct Copier<'s> {
     stop: &'s CancelToken,
     /// What could not be kept.
     pub lost: Lost,
+    /// What the file system of the copy can store.
+    pub stores: Capabilities,
+    /// What it cannot store.
+    pub left_out: LeftOut,
 }
 
 impl<'s> Copier<'s> {
@@ -63,6 +67,8 @@ impl<'s> Copier<'s> {
             buffer: vec![0; PIECE].into(),
             stop,
             lost: Lost::default(),
+            stores: Capabilities::ALL,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -105,6 +111,23 @@ impl<'s> Copier<'s> {
         let stat =
             entry::stat(from, name).map_err(|errno| self.failed(("examine", Side::From, errno)))?;
         let kind = entry::kind(&stat);
+        let further =
+            kind != FileType::Directory && self.links.contains_key(&(stat.st_dev, stat.st_ino));
+        let wanted = match kind {
+            _ if further => EntryKind::HardLink,
+            FileType::RegularFile => EntryKind::File(entry::size(&stat)),
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => EntryKind::Symlink,
+            _ => EntryKind::Special,
+        };
+        let mut can = self.stores.stores(wanted, name.to_bytes());
+        if self.stores.case_folding && fs::statat(to, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            can = Err("an entry with the name of another in other case");
+        }
+        if let Err(what) = can {
+            self.left_out.add(|| self.at.display().to_string(), what);
+            return Ok(());
+        }
         if kind == FileType::Directory {
             self.below(from, to, name, &stat)?;
         } else {
@@ -116,7 +139,7 @@ impl<'s> Copier<'s> {
         }
         let attributes = Attributes::of(&stat, from, name)
             .map_err(|errno| self.failed(("read the attributes of", Side::From, errno)))?;
-        let applied = attributes.apply(to, name, &mut self.lost);
+        let applied = attributes.apply(to, name, &self.stores, &mut self.lost);
         applied.map_err(|(doing, errno)| self.failed((doing, Side::To, errno)))
     }
 

@@ -5,6 +5,7 @@
 //! unless it is asked for them.
 
 use crate::entry::DEEPEST;
+use fsdyno_model::EntryKind;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
@@ -58,6 +59,19 @@ pub enum MemberKind {
         /// Its major and minor number.
         number: (u32, u32),
     },
+}
+
+impl MemberKind {
+    /// What has to be stored for it.
+    pub fn entry(&self) -> EntryKind {
+        match self {
+            Self::File { size, .. } => EntryKind::File(*size),
+            Self::Directory => EntryKind::Directory,
+            Self::Symlink(_) => EntryKind::Symlink,
+            Self::HardLink(_) => EntryKind::HardLink,
+            Self::Fifo | Self::Device { .. } => EntryKind::Special,
+        }
+    }
 }
 
 /// A member that cannot be taken.

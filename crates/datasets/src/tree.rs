@@ -75,16 +75,20 @@ impl Dataset for Tree {
         let copy_root = directory
             .try_clone()
             .map_err(|error| DatasetError::io("open", &to, error))?;
+        let stores = work_dir.stores;
         let mut copier = Copier::new(&self.root, stat.st_dev, &to, copy_root, stop);
+        copier.stores = stores;
         copier.directory(from.as_fd(), directory.as_fd())?;
-        let mut lost = copier.lost;
+        let (mut lost, left_out) = (copier.lost, copier.left_out);
         let attributes = Attributes::of(&stat, from.as_fd(), c".")
             .map_err(|errno| DatasetError::io("read the attributes of", &self.root, errno))?;
         attributes
-            .apply(directory.as_fd(), c".", &mut lost)
+            .apply(directory.as_fd(), c".", &stores, &mut lost)
             .map_err(|(doing, errno)| DatasetError::io(doing, &to, errno))?;
         work_dir.trees.push(to);
-        Ok(self.warnings(lost))
+        let mut warnings = self.warnings(lost);
+        warnings.extend(left_out.warning());
+        Ok(warnings)
     }
 }
 

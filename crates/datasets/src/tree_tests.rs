@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::trees::{Comparison, compare};
+use fsdyno_model::{Bytes, Capabilities};
 use std::ffi::{CString, OsStr};
 use std::fs as files;
 use std::io::{Seek, SeekFrom, Write};
@@ -249,4 +250,44 @@ fn another_file_system_is_left_out_by_name() {
             .any(|warning| warning.message.contains("/dev/")),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn entries_that_a_file_system_cannot_store_are_left_out_and_counted() {
+    let place = tempfile::tempdir().unwrap();
+    let (from, work) = (place.path().join("from"), place.path().join("work"));
+    for directory in [&from, &work] {
+        files::create_dir(directory).unwrap();
+    }
+    files::write(from.join("file"), "data").unwrap();
+    files::write(from.join("large"), [0; 200]).unwrap();
+    files::hard_link(from.join("file"), from.join("hard")).unwrap();
+    std::os::unix::fs::symlink("file", from.join("link")).unwrap();
+    files::create_dir(from.join("Name")).unwrap();
+    files::write(from.join("Name/below"), "").unwrap();
+    let dataset = Tree::open(&from, &CancelToken::new()).unwrap();
+    let mut work_dir = WorkDir::new(&work);
+    work_dir.stores = Capabilities {
+        hard_links: false,
+        symlinks: false,
+        owners: false,
+        largest_file: Some(Bytes(100)),
+        case_folding: true,
+        ..Capabilities::ALL
+    };
+    let stop = CancelToken::new();
+    let warnings = dataset.lay(&mut work_dir, Form::Tree, &stop).unwrap();
+    assert!(
+        warnings[0].message.starts_with("3 entries were left out"),
+        "{warnings:?}"
+    );
+    let tree = work_dir.newest().unwrap();
+    let mut names: Vec<_> = files::read_dir(tree)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    // Of the two names of one file the first that is met stays.
+    assert_eq!((names.len(), &*names[0]), (2, "Name"));
+    assert!(tree.join("Name/below").exists());
 }

@@ -5,7 +5,7 @@ use crate::attributes::{Attributes, Lost};
 use crate::entry;
 use crate::member::{Member, MemberKind};
 use crate::{DatasetError, packed};
-use fsdyno_model::CancelToken;
+use fsdyno_model::{CancelToken, Capabilities, LeftOut, Warning};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Timespec};
 use rustix::io::Errno;
@@ -22,14 +22,18 @@ pub fn unpack(
     archive: &Path,
     to: &Path,
     root: &OwnedFd,
+    stores: Capabilities,
     stop: &CancelToken,
-) -> Result<(), DatasetError> {
+) -> Result<Vec<Warning>, DatasetError> {
     let mut unpacker = Unpacker {
         to,
         root,
         parent: None,
         directories: Vec::new(),
         buffer: vec![0; 1 << 20].into(),
+        stores,
+        lost: Lost::default(),
+        left_out: LeftOut::default(),
         stop,
     };
     packed::each_member(archive, u64::MAX, stop, |member, entry| {
@@ -60,11 +64,19 @@ struct Unpacker<'a> {
     /// Directories get their mode and dates when all is in them.
     directories: Vec<(Vec<u8>, Attributes)>,
     buffer: Box<[u8]>,
+    stores: Capabilities,
+    lost: Lost,
+    left_out: LeftOut,
     stop: &'a CancelToken,
 }
 
 impl Unpacker<'_> {
     fn member(&mut self, member: Member, data: &mut impl Read) -> Result<(), Failure> {
+        if let Err(what) = self.stores.stores(member.kind.entry(), &member.path) {
+            let path = || member.shown_path().display().to_string();
+            self.left_out.add(path, what);
+            return Ok(());
+        }
         let here = self.to.join(OsStr::from_bytes(&member.path));
         let attributes = attributes(&member);
         if member.kind == MemberKind::Directory {
@@ -85,7 +97,8 @@ impl Unpacker<'_> {
                 .apply(
                     parent.as_fd(),
                     name_of(name).as_c_str(),
-                    &mut Lost::default(),
+                    &self.stores,
+                    &mut self.lost,
                 )
                 .map_err(|(doing, errno)| failed(doing, &here, errno))?;
         }
@@ -205,7 +218,7 @@ impl Unpacker<'_> {
     }
 
     /// Gives directories their attributes, innermost first.
-    fn finish(mut self) -> Result<(), DatasetError> {
+    fn finish(mut self) -> Result<Vec<Warning>, DatasetError> {
         let directories = std::mem::take(&mut self.directories);
         for (path, attributes) in directories.into_iter().rev() {
             let here = self.to.join(OsStr::from_bytes(&path));
@@ -213,10 +226,10 @@ impl Unpacker<'_> {
                 .walk(&path, false)
                 .map_err(|errno| DatasetError::io("open", &here, errno))?;
             attributes
-                .apply(directory.as_fd(), c".", &mut Lost::default())
+                .apply(directory.as_fd(), c".", &self.stores, &mut self.lost)
                 .map_err(|(doing, errno)| DatasetError::io(doing, &here, errno))?;
         }
-        Ok(())
+        Ok(self.left_out.warning().into_iter().collect())
     }
 }
 

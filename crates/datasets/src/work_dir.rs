@@ -1,5 +1,6 @@
 //! The directory that a cell works in: its archive, and the trees that exist there.
 
+use fsdyno_model::Capabilities;
 use std::path::PathBuf;
 
 /// The name of the tree that a dataset is created as.
@@ -17,6 +18,8 @@ pub struct WorkDir {
     pub archive: Option<PathBuf>,
     /// The trees, oldest first. Each is a directory directly below `root`.
     pub trees: Vec<PathBuf>,
+    /// What its file system can store. The rest of a dataset is left out.
+    pub stores: Capabilities,
     /// How many trees were made so far: the number of the next one follows from it.
     pub made: u32,
 }
@@ -28,6 +31,7 @@ impl WorkDir {
             root: root.into(),
             archive: None,
             trees: Vec::new(),
+            stores: Capabilities::ALL,
             made: 0,
         }
     }

@@ -1,6 +1,7 @@
 //! One phase, ready to run: its names are resolved, and nothing is opened yet.
 
 use fsdyno_model::cancel::CancelToken;
+use fsdyno_model::capability::Capabilities;
 use fsdyno_model::plan::CopyMethod;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -24,6 +25,8 @@ pub(crate) struct Job<'a> {
     pub workers: usize,
     /// Whether the clock is read for each file, in phases that can do without.
     pub each_file: bool,
+    /// What the file system can store.
+    pub stores: Capabilities,
     pub stop: &'a CancelToken,
 }
 
@@ -39,6 +42,7 @@ impl<'a> Job<'a> {
             pattern: None,
             workers: 1,
             each_file: false,
+            stores: Capabilities::ALL,
             stop,
         }
     }

@@ -1,11 +1,13 @@
 //! What a file system can store and do, and which phases of a plan it cannot run for want of it.
 
 use crate::units::{Bytes, Nanos};
+use crate::warning::{Warning, WarningKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a file system can store and do: by its format, and by its driver in Linux 6.12.
+/// What a file system can store and do, by its format and its driver in Linux 6.12, made and mounted
+/// with the default options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -97,6 +99,85 @@ impl Capabilities {
             }
             _ => format!("{name} has no {required}"),
         })
+    }
+}
+
+/// A kind of entry of a directory, with what decides whether a file system can store it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file of this size.
+    File(u64),
+    /// A directory.
+    Directory,
+    /// A further name of a file.
+    HardLink,
+    /// A symbolic link.
+    Symlink,
+    /// A FIFO, a socket or a device node.
+    Special,
+}
+
+impl Capabilities {
+    /// Whether an entry can be stored under this path or name; if not, what it is.
+    pub fn stores(&self, kind: EntryKind, path: &[u8]) -> Result<(), &'static str> {
+        let (can, what) = match kind {
+            EntryKind::File(size) => {
+                let fits = self.largest_file.is_none_or(|largest| size <= largest.0);
+                (fits, "a file that is too large")
+            }
+            EntryKind::Directory => (true, "a directory"),
+            EntryKind::HardLink => (self.hard_links, "a hard link"),
+            EntryKind::Symlink => (self.symlinks, "a symbolic link"),
+            EntryKind::Special => (self.special_files, "a special file"),
+        };
+        if !can {
+            return Err(what);
+        }
+        let mut names = path.split(|byte| *byte == b'/');
+        let allowed = |name: &[u8]| matches!(name, b"" | b".") || self.names.allows(name);
+        if self.names.unicode && !names.all(allowed) {
+            return Err("an entry with a name that it does not allow");
+        }
+        Ok(())
+    }
+
+    /// Whether two times of last modification (seconds and nanoseconds) are the same to within the
+    /// resolution of the file system.
+    pub fn same_time(&self, one: (i64, u32), other: (i64, u32)) -> bool {
+        let nanos =
+            |(seconds, nanos): (i64, u32)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        let apart = (nanos(one) - nanos(other)).unsigned_abs();
+        apart < u128::from(self.mtime_resolution.0)
+    }
+}
+
+/// Entries of a dataset that a file system cannot store, and that were left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    count: u64,
+    first: Option<(String, &'static str)>,
+}
+
+impl LeftOut {
+    /// Adds an entry: its path, and what it is.
+    pub fn add(&mut self, path: impl FnOnce() -> String, what: &'static str) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| (path(), what));
+    }
+
+    /// What the report says of them; none where nothing was left out.
+    pub fn warning(&self) -> Option<Warning> {
+        let (path, what) = self.first.as_ref()?;
+        Some(Warning::new(
+            WarningKind::Entry,
+            format!(
+                "{} entries were left out, because the file system cannot store them; the first is \
+                 {path}, {what}",
+                self.count
+            ),
+            "its trees are smaller than those of other contenders: leave such entries out of the \
+             dataset for equal work",
+        ))
     }
 }
 
@@ -202,6 +283,32 @@ mod tests {
             reason.contains("4.00 GiB") && reason.contains("5.00 GiB"),
             "{reason}"
         );
+    }
+
+    #[test]
+    fn entries_that_cannot_be_stored_are_named_with_their_kind() {
+        let fat = Capabilities {
+            symlinks: false,
+            largest_file: Some(Bytes(100)),
+            names: NameRule::WINDOWS,
+            ..Capabilities::ALL
+        };
+        assert_eq!(fat.stores(EntryKind::File(100), b"./a/b/"), Ok(()));
+        assert_eq!(fat.stores(EntryKind::Special, b"a"), Ok(()));
+        for (kind, path) in [
+            (EntryKind::File(101), &b"a"[..]),
+            (EntryKind::Symlink, b"a"),
+            (EntryKind::Directory, b"a:/b"),
+        ] {
+            assert!(fat.stores(kind, path).is_err(), "{kind:?}");
+            assert_eq!(Capabilities::ALL.stores(kind, path), Ok(()));
+        }
+        let mut left_out = LeftOut::default();
+        assert_eq!(left_out.warning(), None);
+        left_out.add(|| "a/link".to_owned(), "a symbolic link");
+        left_out.add(|| "b".to_owned(), "a hard link");
+        let message = left_out.warning().unwrap().message;
+        assert!(message.starts_with("2 entries") && message.contains("a/link, a symbolic link"));
     }
 
     #[test]

@@ -39,7 +39,9 @@ pub mod waits;
 pub mod warning;
 
 pub use cancel::CancelToken;
-pub use capability::{Capabilities, Consistency, NameRule, Required, SkippedPhase};
+pub use capability::{
+    Capabilities, Consistency, EntryKind, LeftOut, NameRule, Required, SkippedPhase,
+};
 pub use cell::{Cell, CellRecord, CommandRecord, Effective, Failure, Outcome, Stage};
 pub use contender::{Contender, FilesystemKind, GrammarError, LayoutChoice};
 pub use content::DatasetContent;

@@ -14,7 +14,7 @@ use crate::entry;
 use crate::member::{Member, MemberKind};
 use crate::packed;
 use crate::scan::{parents, path_hash};
-use fsdyno_model::CancelToken;
+use fsdyno_model::{CancelToken, Capabilities};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -33,8 +33,19 @@ pub fn compare_archive(
     tree: &Path,
     stop: &CancelToken,
 ) -> Result<Comparison, TreeError> {
+    compare_archive_on(archive, tree, Capabilities::ALL, stop)
+}
+
+/// The same on a file system that stores only this: what it cannot store is not compared.
+pub fn compare_archive_on(
+    archive: &Path,
+    tree: &Path,
+    stores: Capabilities,
+    stop: &CancelToken,
+) -> Result<Comparison, TreeError> {
     let options = Options {
         directory_times: false,
+        stores,
         ..Options::default()
     };
     compare_archive_with(archive, tree, options, stop)
@@ -98,6 +109,14 @@ impl Comparer<'_> {
     }
 
     fn member(&mut self, member: &Member, data: &mut impl Read) -> Result<(), TreeError> {
+        if self
+            .options
+            .stores
+            .stores(member.kind.entry(), &member.path)
+            .is_err()
+        {
+            return Ok(());
+        }
         let path = member.shown_path();
         self.implied
             .extend(parents(&member.path).map(|(_, hash)| hash));
@@ -189,13 +208,15 @@ impl Comparer<'_> {
     fn attributes(&mut self, member: &Member, path: &Path, stat: &Stat) {
         let compared = if self.as_root { 0o7777 } else { 0o700 };
         let (one, other) = (member.mode & compared, stat.st_mode & compared);
-        if one != other && !matches!(member.kind, MemberKind::Symlink(_)) {
+        let stores = self.options.stores;
+        if stores.owners && one != other && !matches!(member.kind, MemberKind::Symlink(_)) {
             self.found
                 .differ(path, format!("mode {one:04o} against {other:04o}"));
         }
         let by_number = matches!(member.owner_name.as_slice(), b"" | b"root");
         let owner = (member.owner, member.group);
-        if self.options.owners && self.as_root && by_number && owner != (stat.st_uid, stat.st_gid) {
+        let owners = self.options.owners && stores.owners && self.as_root && by_number;
+        if owners && owner != (stat.st_uid, stat.st_gid) {
             let what = format!(
                 "owner {}:{} against {}:{}",
                 owner.0, owner.1, stat.st_uid, stat.st_gid
@@ -204,7 +225,7 @@ impl Comparer<'_> {
         }
         let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
         let timed = self.options.directory_times || member.kind != MemberKind::Directory;
-        if timed && member.modified != (stat.st_mtime, nanos) {
+        if timed && !stores.same_time(member.modified, (stat.st_mtime, nanos)) {
             let (one, other) = (member.modified, (stat.st_mtime, nanos));
             let what = format!(
                 "changed at {}.{:09} against {}.{:09}",

@@ -3,7 +3,7 @@
 
 use super::{Comparison, TreeError};
 use crate::entry::{self, DEEPEST};
-use fsdyno_model::CancelToken;
+use fsdyno_model::{CancelToken, Capabilities};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -25,6 +25,8 @@ pub struct Options {
     pub owners: bool,
     /// Extended attributes.
     pub xattrs: bool,
+    /// What the file system can store; the rest is not compared with an archive.
+    pub stores: Capabilities,
 }
 
 impl Default for Options {
@@ -33,6 +35,7 @@ impl Default for Options {
             directory_times: true,
             owners: true,
             xattrs: true,
+            stores: Capabilities::ALL,
         }
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn run<E: Engine>(
         pattern: request.phase.pattern.as_deref(),
         workers: workers::<E>(kind, request.phase)?,
         each_file: request.each_file,
+        stores: work_dir.stores,
         ..job::<E>(kind, work_dir, made.as_ref(), request.stop)?
     };
     let phase = find::<E::Calls>(kind)?;

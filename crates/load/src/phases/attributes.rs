@@ -4,6 +4,7 @@
 use crate::engines::meta::{Kind, Meta};
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
+use fsdyno_model::capability::Capabilities;
 use fsdyno_model::warning::{Warning, WarningKind};
 use std::ffi::CStr;
 
@@ -18,6 +19,8 @@ pub struct Keeper {
     umask: u32,
     /// Files we make do not get our group, or get more than the mode we ask for: set everything.
     inherits: bool,
+    /// Whether the file system stores owners and permissions.
+    owners: bool,
     /// A file system that knows no extended attributes.
     without: Option<u64>,
     names: Box<[u8]>,
@@ -49,6 +52,7 @@ impl Default for Keeper {
             gid: rustix::process::getegid().as_raw(),
             umask: umask(),
             inherits: false,
+            owners: true,
             without: None,
             names: vec![1; ATTRIBUTE_SPACE].into_boxed_slice(),
             value: vec![1; ATTRIBUTE_SPACE].into_boxed_slice(),
@@ -72,6 +76,14 @@ fn umask() -> u32 {
 }
 
 impl Keeper {
+    /// One for a file system that can store this.
+    pub fn on(stores: &Capabilities) -> Self {
+        Self {
+            owners: stores.owners,
+            ..Self::default()
+        }
+    }
+
     /// Looks at the first directory we made: whether its group is ours.
     pub fn observe<E: Calls>(&mut self, engine: &mut E, dir: &E::Dir) -> Result<(), LoadError> {
         let meta = engine.stat(&Target::Directory(dir))?;
@@ -169,6 +181,7 @@ impl Keeper {
         engine.set_times(to, meta.accessed, meta.modified)?;
         let mut mode = meta.mode;
         if (meta.uid != self.uid || meta.gid != self.gid || self.inherits)
+            && self.owners
             && !self.own(engine, to, meta)?
         {
             // As cp does: what runs with the rights of its owner must not change hands so.
@@ -179,7 +192,7 @@ impl Keeper {
         {
             self.copy_attributes(engine, from, to, listed)?;
         }
-        if !creation.exact && meta.kind != Kind::Symlink {
+        if !creation.exact && meta.kind != Kind::Symlink && self.owners {
             engine.set_mode(to, mode)?;
         }
         Ok(())

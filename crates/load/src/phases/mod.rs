@@ -33,6 +33,7 @@ use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use attributes::Keeper;
 use fsdyno_model::Needs;
+use fsdyno_model::capability::LeftOut;
 use fsdyno_model::sample::Tally;
 use fsdyno_model::warning::Warning;
 use fsdyno_model::{Form, Given, Parameter};
@@ -81,6 +82,7 @@ pub(crate) struct Scratch {
     pub search: Option<grep::Search>,
     pub trail: Trail,
     pub keeper: Keeper,
+    pub left_out: LeftOut,
     pub timeline: TimelineRecorder,
 }
 
@@ -108,7 +110,8 @@ impl Scratch {
             search,
             symlink: vec![1; libc::PATH_MAX as usize + 1].into_boxed_slice(),
             trail: Trail::default(),
-            keeper: Keeper::default(),
+            keeper: Keeper::on(&job.stores),
+            left_out: LeftOut::default(),
             timeline: TimelineRecorder::new(),
         })
     }
@@ -130,7 +133,9 @@ impl Scratch {
 
     /// Doubts that came up during the phase, of all workers.
     pub fn warnings(all: &[Self]) -> Vec<Warning> {
-        Keeper::warnings(all.iter().map(|scratch| &scratch.keeper))
+        let mut warnings = Keeper::warnings(all.iter().map(|scratch| &scratch.keeper));
+        warnings.extend(all.iter().filter_map(|scratch| scratch.left_out.warning()));
+        warnings
     }
 }
 

@@ -12,6 +12,7 @@ use super::{Job, Needs, PhaseKind, Scratch, ToolRun, TreePhase, tally};
 use crate::engines::meta::Kind;
 use crate::engines::{Calls, Target};
 use crate::error::LoadError;
+use fsdyno_model::capability::EntryKind;
 use fsdyno_model::sample::Tally;
 use member::{BLOCK, Broken, Member, Members};
 use place::Place;
@@ -91,6 +92,13 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
             return Err(LoadError::Stopped);
         }
         let stored = member.stored;
+        if let Err(what) = job.stores.stores(entry_kind(&member), &member.path) {
+            let path = || String::from_utf8_lossy(&member.path).into_owned();
+            scratch.left_out.add(path, what);
+            let data = stored.next_multiple_of(BLOCK);
+            stream.skip(data).map_err(|error| refused(error.into()))?;
+            continue;
+        }
         let Some(name) = place.go_to_parent(engine, job.archive, &member.path)? else {
             place.root_is(member.meta);
             timeline.resume();
@@ -126,6 +134,17 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
     place.finish(engine)?;
     engine.close_dir(base);
     Ok(tally(engine, done))
+}
+
+/// What has to be stored for a member.
+fn entry_kind(member: &Member) -> EntryKind {
+    match member.meta.kind {
+        Kind::Directory => EntryKind::Directory,
+        _ if member.hard_link => EntryKind::HardLink,
+        Kind::File => EntryKind::File(member.meta.size),
+        Kind::Symlink => EntryKind::Symlink,
+        _ => EntryKind::Special,
+    }
 }
 
 /// Unpacks a regular file.

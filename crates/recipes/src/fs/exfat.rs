@@ -25,7 +25,6 @@ pub static EXFAT: Plain = Plain {
     grammar: &MKFS,
     options: OPTIONS,
     smallest: Bytes(4 << 20),
-    describe: &["dump.exfat"],
     check: Some((&["fsck.exfat", "-n"], &[0])),
     // 1 means that errors were corrected (fsck.exfat(8)).
     check_at_boot: Some((&["fsck.exfat", "-p"], &[0, 1])),

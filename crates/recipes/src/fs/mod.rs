@@ -44,7 +44,7 @@ pub trait Filesystem: Sync {
     /// What it needs to come to life.
     fn kind(&self) -> FilesystemKind;
 
-    /// What it can store and do, by its format and its driver in Linux.
+    /// What it can store and do, by its format and its driver in Linux, with the default options.
     fn capabilities(&self) -> Capabilities;
 
     /// What must be there, each with what it unlocks.

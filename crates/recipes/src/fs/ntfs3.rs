@@ -11,6 +11,8 @@ pub static NTFS3: Plain = Plain {
     title: "NTFS of Windows, by the kernel's driver: extents, metadata journal",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
+        // Only with the mount option `sparse`.
+        sparse_files: false,
         // 2^32 clusters of 4 KiB (the kernel's `NTFS3_64BIT_CLUSTER`).
         largest_file: Some(Bytes(16 << 40)),
         names: NameRule::UNICODE,

@@ -1,7 +1,9 @@
 //! File systems of the plainest kind, which are all but data: on one device, made by a program that
 //! takes options and then the device, mounted under their own names.
 
-use super::{Check, Filesystem, block_requirements, make_first, mount_first, on_first};
+use super::{
+    Check, Filesystem, block_requirements, make_first, mount_first, on_directory, on_first,
+};
 use crate::mkfs_options::MkfsGrammar;
 use fsdyno_model::{Bytes, Capabilities, Contender, FilesystemKind, Requirement, Step};
 use std::path::Path;
@@ -27,7 +29,7 @@ pub struct Plain {
     pub foreign: &'static [&'static str],
     /// The smallest device it can be made on.
     pub smallest: Bytes,
-    /// What tells how it was made, while it is mounted.
+    /// The program that prints how it was made, while it is mounted; if none, `stat -f` does.
     pub describe: &'static [&'static str],
     /// What checks it, without writing.
     pub check: Option<OnDevice>,
@@ -125,10 +127,13 @@ impl Filesystem for Plain {
         &self,
         _contender: &Contender,
         devices: &[String],
-        _target: &Path,
+        target: &Path,
     ) -> Vec<(String, Step)> {
-        let source = self.describe[0].to_owned();
-        vec![(source, on_first(self.describe, devices))]
+        let step = match self.describe.first() {
+            Some(source) => Some(((*source).to_owned(), on_first(self.describe, devices))),
+            None => on_directory("stat", &["stat", "-f"], target),
+        };
+        step.into_iter().collect()
     }
 
     fn check(&self, _contender: &Contender, devices: &[String]) -> Option<Check> {

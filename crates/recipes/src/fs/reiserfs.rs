@@ -10,6 +10,8 @@ pub static REISERFS: Plain = Plain {
     title: "balanced tree of everything, tails of files packed, metadata journal",
     capabilities: Capabilities {
         consistency: Consistency::Journal,
+        // Only with the mount option `user_xattr`.
+        xattrs: false,
         mtime_resolution: Nanos(1_000_000_000),
         ..Capabilities::ALL
     },

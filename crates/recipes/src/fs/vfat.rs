@@ -21,13 +21,11 @@ pub static VFAT: Plain = Plain {
         names: NameRule::WINDOWS,
         mtime_resolution: Nanos(2_000_000_000),
     },
-    // `-I`: on a whole device, without a partition.
-    mkfs: &["mkfs.vfat", "-I"],
+    // `-I`: on a whole device, without a partition. `-v`: it prints the geometry, which is stored.
+    mkfs: &["mkfs.vfat", "-I", "-v"],
     grammar: &MKFS,
     options: OPTIONS,
     smallest: Bytes(1 << 20),
-    // `-n` changes nothing; `-v` prints the boot sector. While it is mounted it is marked as in use.
-    describe: &["fsck.vfat", "-n", "-v"],
     check: Some((&["fsck.vfat", "-n"], &[0])),
     // 1 means that errors were corrected (fsck.fat(8)).
     check_at_boot: Some((&["fsck.vfat", "-a"], &[0, 1])),

@@ -330,6 +330,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
     fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
         let root = job.ground_root(self.base, &self.tag);
         self.work_dir = WorkDir::new(&root);
+        self.work_dir.stores = job.recipe.capabilities();
         let step = Step::MakeDirectory { path: root.clone() };
         if let Some(directory) = &job.contender.directory {
             self.watched = counters::block_names_under(directory);
