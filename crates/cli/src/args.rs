@@ -1,11 +1,11 @@
 //! The command line: one definition for parsing, `--help`, completions and the man page.
 
 use crate::exit::CliError;
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use fsdyno_host::guard::Consent;
-use fsdyno_model::{CopyMethod, Fill, KernelChoice, LabChoice, NoLab};
-use std::ffi::OsString;
+use fsdyno_model::{CopyMethod, Fill, LabChoice, NoLab};
+use fsdyno_run::RunOptions;
+pub use fsdyno_run::options::kernel;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -34,6 +34,16 @@ pub struct Cli {
 
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The command line, with the default of each setting in its help.
+pub fn command() -> clap::Command {
+    Cli::command().mut_subcommand("run", |run| run.mut_args(RunOptions::with_default))
+}
+
+/// Parses the arguments of this process.
+pub fn parse() -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&command().try_get_matches()?)
 }
 
 #[derive(Debug, Subcommand)]
@@ -82,8 +92,8 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the man page
-    Man,
+    /// Print the man pages, or write them into a directory
+    Man(ManArgs),
     /// Print the JSON Schema of what a command prints as JSON
     Schema {
         /// report (of a run), series (of crash tests), why, compare or crash
@@ -112,6 +122,16 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<std::ffi::OsString>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write a page of each command into this directory
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long, requires = "dir")]
+    pub force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -307,23 +327,6 @@ pub fn guest_lab(text: &str) -> Result<LabChoice, String> {
     lab.is_guest().then_some(lab).ok_or(refused)
 }
 
-/// A kernel as typed; a path is one from the current directory, and need not be UTF-8.
-pub fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
-    OsStringValueParser::new().try_map(|text: OsString| {
-        let choice = text.to_str().map_or_else(
-            || Some(KernelChoice::File(PathBuf::from(&text))),
-            KernelChoice::from_text,
-        );
-        match choice {
-            Some(KernelChoice::File(path)) => std::path::absolute(path)
-                .map(KernelChoice::File)
-                .map_err(|error| error.to_string()),
-            Some(choice) => Ok(choice),
-            None => Err("the kernels are packaged, lab, or a path, as ./linux".to_owned()),
-        }
-    })
-}
-
 pub fn percent(text: &str) -> Result<f64, String> {
     fsdyno_model::units::percent(text).map_err(|error| error.to_string())
 }
@@ -347,11 +350,10 @@ pub fn report_format(text: &str) -> Result<fsdyno_report::Format, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

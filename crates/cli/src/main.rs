@@ -8,10 +8,11 @@ mod commands;
 mod exit;
 mod output;
 mod places;
+#[cfg(test)]
+mod reference;
 mod screen;
 
 use args::{Cli, Command};
-use clap::Parser;
 use exit::{CliError, Code};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     fsdyno_host::command::this_is_fsdyno();
     output::filter_panics();
-    let mut cli = match Cli::try_parse() {
+    let mut cli = match args::parse() {
         Ok(cli) => cli,
         // Help and version cite nothing of others, so that they may be coloured.
         Err(usage) if usage.exit_code() == 0 => usage.exit(),
@@ -82,7 +83,7 @@ fn dispatch(cli: &Cli) -> Result<Code, CliError> {
         Command::Ufs(args) => commands::ufs::ufs(&args.command),
         Command::Lab(args) => commands::lab::lab(&args.command),
         Command::Disk(args) => commands::disk::disk(&args.command),
-        Command::Man => commands::complete::man(),
+        Command::Man(args) => commands::complete::man(args),
         Command::Schema { name } => output::bytes(name.text().as_bytes()).map(|()| Code::Ok),
         Command::Guest { words } => commands::guest::guest(words),
     }

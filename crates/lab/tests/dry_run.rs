@@ -3,8 +3,8 @@
 use fsdyno_lab::{Preflight, script};
 use fsdyno_model::CancelToken;
 use fsdyno_model::{
-    Bytes, CacheState, Cell, Contender, CopyMethod, DatasetChoice, DeviceChoice, InitialState,
-    PhasePlan, Plan, Vary, Workload,
+    Bytes, CacheState, Cell, Contender, DatasetChoice, DeviceChoice, InitialState, PhasePlan, Plan,
+    Vary, Workload,
 };
 
 fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
@@ -22,10 +22,7 @@ fn phases(kinds: &[&str]) -> Vec<PhasePlan> {
 fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
     let contender = Contender::parse(contender, &fsdyno_recipes::kind_of).unwrap();
     Plan {
-        skipped: Vec::new(),
-        schema: Plan::SCHEMA,
         name: "test".into(),
-        seed: 1,
         scale: 0.01,
         contenders: vec![contender],
         workloads: vec![Workload {
@@ -33,28 +30,11 @@ fn plan(contender: &str, kinds: &[&str], size: Option<Bytes>) -> Plan {
             dataset: DatasetChoice::Generated("ports".into()),
             phases: phases(kinds),
         }],
-        repeats: 1,
-        budget: None,
-        vary: None,
-        cell_budget: None,
         device: DeviceChoice::Loop {
             size,
             directory: "/var/tmp".into(),
         },
-        work_dir: None,
-        engine: "sync".into(),
-        copy_method: CopyMethod::ReadWrite,
-        verify: false,
-        check: true,
-        fragments: false,
-        trace: false,
-        adaptive: None,
-        margin: fsdyno_model::Plan::MARGIN,
-        fragments_floor: Bytes(0),
-        guest: None,
-        disk: None,
-        disk_trace: None,
-        contents: std::collections::BTreeMap::new(),
+        ..Plan::new(Vec::new(), Vec::new())
     }
 }
 

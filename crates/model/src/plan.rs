@@ -139,8 +139,40 @@ fn is_usual_margin(margin: &f64) -> bool {
 }
 
 impl Plan {
-    /// The margin where nobody says.
+    /// The default margin.
     pub const MARGIN: f64 = 0.02;
+
+    /// A plan with the defaults of all settings.
+    pub fn new(contenders: Vec<Contender>, workloads: Vec<Workload>) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            name: String::new(),
+            seed: 1,
+            vary: None,
+            scale: 1.0,
+            contenders,
+            workloads,
+            skipped: Vec::new(),
+            repeats: 1,
+            adaptive: None,
+            margin: Self::MARGIN,
+            budget: None,
+            cell_budget: None,
+            device: DeviceChoice::None,
+            work_dir: None,
+            engine: "sync".to_owned(),
+            copy_method: CopyMethod::default(),
+            verify: false,
+            check: true,
+            fragments: false,
+            trace: false,
+            fragments_floor: Bytes(0),
+            guest: None,
+            disk: None,
+            disk_trace: None,
+            contents: BTreeMap::new(),
+        }
+    }
 
     /// The most blocks there can be.
     pub fn most_repeats(&self) -> u32 {

@@ -249,8 +249,7 @@ mod tests {
     use super::*;
     use crate::cell::Cell;
     use crate::contender::Contender;
-    use crate::plan::{CopyMethod, DeviceChoice};
-    use crate::units::{Bytes, Nanos};
+    use crate::units::Nanos;
 
     fn record(index: u32, contender: u32, guest: Option<&str>) -> CellRecord {
         let effective = guest.map(|text| Effective {
@@ -280,32 +279,10 @@ mod tests {
             ..Contender::plain(&format!("c{at}"))
         };
         let plan = Plan {
-            skipped: Vec::new(),
-            schema: Plan::SCHEMA,
             name: "test".into(),
-            seed: 1,
-            scale: 1.0,
             contenders: labs.iter().enumerate().map(contender).collect(),
-            workloads: Vec::new(),
-            repeats: 1,
-            budget: None,
-            vary: None,
-            cell_budget: None,
-            device: DeviceChoice::None,
-            work_dir: None,
-            engine: "sync".into(),
-            copy_method: CopyMethod::default(),
-            verify: false,
             check: false,
-            fragments: false,
-            trace: false,
-            adaptive: None,
-            margin: Plan::MARGIN,
-            fragments_floor: Bytes(0),
-            guest: None,
-            disk: None,
-            disk_trace: None,
-            contents: std::collections::BTreeMap::new(),
+            ..Plan::new(Vec::new(), Vec::new())
         };
         ResultSet {
             schema: ResultSet::SCHEMA,

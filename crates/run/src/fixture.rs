@@ -1,8 +1,6 @@
 //! A small plan for the tests of this crate.
 
-use fsdyno_model::{
-    CacheState, Contender, CopyMethod, DatasetChoice, DeviceChoice, PhasePlan, Plan, Workload,
-};
+use fsdyno_model::{CacheState, Contender, DatasetChoice, PhasePlan, Plan, Workload};
 
 /// A plan of so many contenders, workloads and repeats.
 pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
@@ -22,31 +20,12 @@ pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
         }],
     };
     Plan {
-        skipped: Vec::new(),
-        schema: Plan::SCHEMA,
         name: "test".into(),
-        seed: 1,
         scale: 0.01,
-        contenders: (0..contenders).map(contender).collect(),
-        workloads: (0..workloads).map(workload).collect(),
         repeats,
-        budget: None,
-        vary: None,
-        cell_budget: None,
-        device: DeviceChoice::None,
-        work_dir: None,
-        engine: "sync".into(),
-        copy_method: CopyMethod::ReadWrite,
-        verify: false,
-        check: true,
-        fragments: false,
-        trace: false,
-        adaptive: None,
-        margin: Plan::MARGIN,
-        fragments_floor: fsdyno_model::Bytes(0),
-        guest: None,
-        disk: None,
-        disk_trace: None,
-        contents: std::collections::BTreeMap::new(),
+        ..Plan::new(
+            (0..contenders).map(contender).collect(),
+            (0..workloads).map(workload).collect(),
+        )
     }
 }

@@ -6,8 +6,12 @@ pub mod conductor;
 pub mod fuzz;
 pub mod judging;
 mod open;
+pub mod options;
 pub mod resolve;
 pub mod schedule;
+mod settings;
+
+pub use options::RunOptions;
 
 #[cfg(test)]
 mod fixture;

@@ -1,42 +1,74 @@
-//! `completions` and `man`: both from the one definition of the command line.
+//! `completions` and `man`: both from the definition of the command line.
 
-use crate::args::Cli;
+use crate::args::{self, ManArgs};
 use crate::exit::{CliError, Code};
 use crate::output;
-use clap::CommandFactory;
+use clap::Command;
+use clap_mangen::Man;
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Code, CliError> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "fsdyno", &mut text);
+    clap_complete::generate(shell, &mut args::command(), "fsdyno", &mut text);
     output::bytes(&text)?;
     Ok(Code::Ok)
 }
 
-pub fn man() -> Result<Code, CliError> {
-    let mut text = Vec::new();
-    let mut command = Cli::command();
+pub fn man(args: &ManArgs) -> Result<Code, CliError> {
+    let mut command = args::command().disable_help_subcommand(true);
     command.build();
-    // All commands are sections of this one page; a list of them would point at pages of their
-    // own, which there are not.
-    let page = clap_mangen::Man::new(command.clone());
-    page.render_title(&mut text)?;
-    page.render_name_section(&mut text)?;
-    page.render_synopsis_section(&mut text)?;
-    page.render_description_section(&mut text)?;
-    page.render_options_section(&mut text)?;
-    for sub in command
-        .get_subcommands()
-        .filter(|sub| sub.get_name() != "help")
-    {
-        let page = clap_mangen::Man::new(sub.clone());
-        text.extend(format!(".SH \"COMMAND {}\"\n", sub.get_name().to_uppercase()).into_bytes());
-        page.render_description_section(&mut text)?;
-        page.render_options_section(&mut text)?;
-        if sub.get_after_help().is_some() {
-            page.render_extra_section(&mut text)?;
+    let mut pages = Vec::new();
+    render_pages(&command, &mut pages)?;
+    for (file, text) in &pages {
+        match &args.dir {
+            Some(directory) => {
+                output::save(&directory.join(file), text, output::existing(args.force))?;
+            }
+            None => output::bytes(text)?,
         }
     }
-    page.render_extra_section(&mut text)?;
-    output::bytes(&text)?;
     Ok(Code::Ok)
+}
+
+/// Renders the page of a command and those of its visible subcommands, each with its file name.
+/// Hidden commands and flags are on none.
+fn render_pages(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
+    let page = Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    pages.push((page.get_filename(), text));
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        render_pages(sub, pages)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_visible_command_has_a_page_and_hidden_ones_are_on_none() {
+        let mut command = args::command().disable_help_subcommand(true);
+        command.build();
+        let mut pages = Vec::new();
+        render_pages(&command, &mut pages).unwrap();
+        let files: Vec<&str> = pages.iter().map(|(file, _)| file.as_str()).collect();
+        for file in ["fsdyno.1", "fsdyno-run.1", "fsdyno-ufs-make.1"] {
+            assert!(files.contains(&file), "{file} is not in {files:?}");
+        }
+        let hidden: Vec<String> = command
+            .get_subcommands()
+            .filter(|sub| sub.is_hide_set())
+            .map(|sub| format!("fsdyno-{}.1", sub.get_name()))
+            .collect();
+        assert!(!hidden.is_empty());
+        for file in &hidden {
+            assert!(!files.contains(&file.as_str()), "{file}");
+        }
+        let main = String::from_utf8(pages[0].1.clone()).unwrap();
+        assert!(
+            main.contains("fsdyno\\-run(1)") && !main.contains("guest(1)"),
+            "{main}"
+        );
+    }
 }

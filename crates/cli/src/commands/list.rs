@@ -151,10 +151,12 @@ fn suites() -> Result<Vec<Item>, CliError> {
     let catalogue = catalogue();
     let item = |suite: &Suite| {
         let file = suite.read(&catalogue).map_err(CliError::failure)?;
-        Ok(
-            Item::new(suite.name, file.title.unwrap_or_default(), Vec::new())
-                .from(file.about.unwrap_or_default()),
+        Ok(Item::new(
+            suite.name,
+            file.options.title.unwrap_or_default(),
+            Vec::new(),
         )
+        .from(file.options.about.unwrap_or_default()))
     };
     suite::ALL.iter().map(item).collect()
 }

@@ -238,7 +238,7 @@ mod tests {
                 let alike = phases.filter(|phase| line.is_of(phase)).count();
                 assert_eq!(alike, 1, "{}: {}", table.name, line.label);
                 if let Today::FragmentsPerFile { above } = line.today {
-                    assert_eq!(suite.fragments, Some(Counting::Above(Bytes(above))));
+                    assert_eq!(suite.options.fragments, Some(Counting::Above(Bytes(above))));
                 }
             }
         }
@@ -261,7 +261,7 @@ mod tests {
     fn every_suite_that_repeats_a_publication_names_a_table() {
         let mut named = 0;
         for suite in suite::ALL {
-            let source = suite.read(&catalogue()).unwrap().source;
+            let source = suite.read(&catalogue()).unwrap().options.source;
             for name in source.iter().flat_map(|names| names.split(", ")) {
                 assert!(published::find(name).is_some(), "{}: {name}", suite.name);
                 named += 1;

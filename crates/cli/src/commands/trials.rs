@@ -13,9 +13,10 @@ use fsdyno_model::{
     CancelToken, CellRecord, Event, Outcome, Plan, Provenance, ResultSet, RunInfo, SkippedPhase,
     StopReason,
 };
+use fsdyno_run::RunOptions;
 use fsdyno_run::conductor::{conduct, unix_now};
 use fsdyno_run::judging::rule;
-use fsdyno_run::resolve::{Request, resolve};
+use fsdyno_run::resolve::resolve;
 use fsdyno_stats::{Verdict, judge_table, proportion_interval, reached};
 use serde::Serialize;
 use std::convert::Infallible;
@@ -120,22 +121,22 @@ fn words(told: Told) -> &'static str {
 
 /// The plan of an experiment, with one contender.
 fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
-    let workloads = match &args.phases[..] {
+    let phases = match &args.phases[..] {
         [] => vec!["copy".to_owned()],
         named => named.to_vec(),
     };
-    let request = Request {
-        fs: vec![args.fs.clone()],
+    let options = RunOptions {
+        contenders: vec![args.fs.as_str().into()],
         dataset: Some("portage".to_owned()),
-        workloads,
+        phases,
         scale: Some(args.scale.unwrap_or(SCALE)),
         max_repeats: Some(args.max_repeats.unwrap_or(MOST)),
         precision: args.precision,
         margin: args.margin,
         check: Some(false),
-        ..Request::default()
+        ..RunOptions::default()
     };
-    resolve(&request, &catalogue_here()).map_err(begin::plan_trouble)
+    resolve(&options, &catalogue_here()).map_err(begin::plan_trouble)
 }
 
 /// Has the contender of a plan compete against itself, made slower by so much.

@@ -85,7 +85,7 @@ impl Catalogue {
     }
 
     /// The engine of that name.
-    pub(super) fn engine(&self, name: &str) -> Result<String, ConfigError> {
+    pub(crate) fn engine(&self, name: &str) -> Result<String, ConfigError> {
         if self.engines.contains(&name) {
             return Ok(name.to_owned());
         }

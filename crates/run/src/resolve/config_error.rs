@@ -40,7 +40,7 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// A name of nothing, with those near to it.
-    pub(super) fn unknown<'a>(
+    pub(crate) fn unknown<'a>(
         what: &'static str,
         name: &str,
         known: impl Iterator<Item = &'a str> + Clone,
@@ -64,7 +64,7 @@ impl ConfigError {
     }
 
     /// A complaint in words.
-    pub(super) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(crate) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Wrong {
             message: message.into(),
             help: Some(help.into()),

@@ -1,7 +1,7 @@
 //! Contenders: read, judged by the recipes, and told apart.
 
 use super::config_error::ConfigError;
-use super::entry::ContenderTable;
+use super::entry::{ContenderEntry, ContenderTable, ShortOr};
 use super::labs;
 use super::planfile::named;
 use super::states;
@@ -34,23 +34,35 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// A contender in long form. Without a label it is called by its short form.
-    pub fn table(&self, table: ContenderTable) -> Result<ContenderSpec, ConfigError> {
+    /// Contenders of the command line.
+    pub fn entries(&self, entries: &[ContenderEntry]) -> Result<Vec<ContenderSpec>, ConfigError> {
+        let mut all = Vec::new();
+        for ContenderEntry(entry) in entries {
+            match entry.get_ref() {
+                ShortOr::Short(text) => all.extend(self.list(text)?),
+                ShortOr::Long(table) => all.push(self.table(table)?),
+            }
+        }
+        Ok(all)
+    }
+
+    /// A contender in long form. Its default label is its short form.
+    pub fn table(&self, table: &ContenderTable) -> Result<ContenderSpec, ConfigError> {
         let mut contender = Contender::plain(table.filesystem.get_ref());
-        contender.mkfs = table.mkfs;
-        contender.mount = table.mount;
+        contender.mkfs.clone_from(&table.mkfs);
+        contender.mount.clone_from(&table.mount);
         contender.layout = LayoutChoice {
-            name: table.layout.unwrap_or_else(|| LayoutChoice::default().name),
+            name: (table.layout.clone()).unwrap_or_else(|| LayoutChoice::default().name),
             devices: table.devices.unwrap_or(1),
         };
-        contender.directory = table.directory.map(PathBuf::from);
+        contender.directory = table.directory.as_deref().map(PathBuf::from);
         let lab = table.lab.as_ref().map(|lab| labs::lab(lab.get_ref()));
         let typed = self.judged(contender, lab.transpose()?)?;
         let fill = table.fill.as_deref().map(states::fill).transpose()?;
         let state = states::state(fill, table.age.unwrap_or(0))?;
         let mut contender = states::in_state(typed.contender, state)?;
-        if let Some(label) = table.label {
-            contender.label = named("contender", &label)?;
+        if let Some(label) = &table.label {
+            contender.label = named("contender", label)?;
         }
         Ok(ContenderSpec { contender, ..typed })
     }
@@ -96,7 +108,7 @@ impl Judge<'_> {
 fn of_nothing(name: &str) -> ConfigError {
     let split = name.split_once('/');
     match split.filter(|(_, rest)| recipes::kind_of(rest).is_some()) {
-        Some((lab, _)) => labs::no_lab(lab),
+        Some((lab, _)) => ConfigError::unknown("lab", lab, LabChoice::FORMS.into_iter()),
         None => ConfigError::unknown("file system", name, recipes::names().into_iter()),
     }
 }
@@ -108,7 +120,7 @@ pub fn absolute(base: &Path, path: &Path) -> PathBuf {
 }
 
 /// Whether every contender has a label of its own; else the place of the second of two.
-pub fn told_apart(contenders: &[ContenderSpec]) -> Result<(), (usize, ConfigError)> {
+pub fn have_own_labels(contenders: &[ContenderSpec]) -> Result<(), (usize, ConfigError)> {
     let label = |typed: &ContenderSpec| typed.contender.label.clone();
     for (place, typed) in contenders.iter().enumerate() {
         let mut before = contenders[..place].iter();

@@ -1,35 +1,35 @@
-//! Of which files fragments are counted: `true`, `false` or `{ above = "16K" }` in a plan file, and
-//! what follows from it for the plan. Counting itself lives in `load`.
+//! Which files have their extents counted: `true`, `false` or `{ above = "16K" }` in a plan file.
 
-use super::config_error::ConfigError;
+use crate::settings::{text, typed};
 use fsdyno_model::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use std::borrow::Cow;
 use std::fmt;
 
-/// Of which files fragments are counted.
+/// Which files have their extents counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Counting {
-    /// Of none.
+    /// None.
     #[default]
     None,
-    /// Of every file, however small.
+    /// All.
     All,
-    /// Of files larger than this.
+    /// Those larger than this.
     Above(Bytes),
 }
 
 impl Counting {
-    /// What a plan file says.
-    pub(super) fn written(text: &CountingText) -> Result<Self, ConfigError> {
-        Ok(match text {
-            CountingText::Whether(false) => Self::None,
-            CountingText::Whether(true) => Self::All,
-            CountingText::Large(large) => Self::Above(large.above.parse()?),
-        })
+    /// Reads `all` or a size.
+    pub(crate) fn typed(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Self::All),
+            size => typed::<Bytes>(size).map(Self::Above),
+        }
     }
 
-    /// Whether any are counted.
+    /// Whether extents of any file are counted.
     pub fn is_counted(self) -> bool {
         self != Self::None
     }
@@ -43,40 +43,52 @@ impl Counting {
     }
 }
 
-/// The same as it stands in a plan file.
-#[derive(Debug)]
-pub(super) enum CountingText {
-    Whether(bool),
-    Large(LargeTable),
-}
-
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LargeTable {
-    above: String,
+struct LargeFiles {
+    #[serde(deserialize_with = "text")]
+    above: Option<Bytes>,
 }
 
-// Written out rather than derived as `untagged`, which could only say that no form fits.
-impl<'de> Deserialize<'de> for CountingText {
+// Not derived as `untagged`, whose error would not say which form is wrong.
+impl<'de> Deserialize<'de> for Counting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+        struct Forms;
 
-        impl<'de> Visitor<'de> for Either {
-            type Value = CountingText;
+        impl<'de> Visitor<'de> for Forms {
+            type Value = Counting;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("true, false, or a size that files are above: { above = \"16K\" }")
             }
 
-            fn visit_bool<E: Error>(self, whether: bool) -> Result<Self::Value, E> {
-                Ok(CountingText::Whether(whether))
+            fn visit_bool<E: Error>(self, all: bool) -> Result<Self::Value, E> {
+                Ok(if all { Counting::All } else { Counting::None })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                LargeTable::deserialize(MapAccessDeserializer::new(map)).map(CountingText::Large)
+                let large = LargeFiles::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Counting::Above(large.above.unwrap_or_default()))
             }
         }
 
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(Forms)
+    }
+}
+
+impl JsonSchema for Counting {
+    fn schema_name() -> Cow<'static, str> {
+        "Counting".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "boolean" },
+            { "type": "object", "properties": { "above": { "type": "string" } } },
+        ] })
     }
 }

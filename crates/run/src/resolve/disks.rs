@@ -42,15 +42,8 @@ pub fn with_faults(
     }
 }
 
-/// The time of that name.
-pub fn time(name: &str) -> Result<DiskTime, ConfigError> {
-    let names = DiskTime::ALL.into_iter().map(DiskTime::name);
-    name.parse()
-        .map_err(|_| ConfigError::unknown("time", name, names))
-}
-
 /// The disk in the time that was asked for, or else in virtual time where all contenders are in
-/// guests that can live in it. A complaint comes with the argument that it is of.
+/// guests that can live in it. An error has the name of its setting.
 ///
 /// A plan has one time: figures of the two are not compared with each other.
 pub fn in_time(
@@ -63,7 +56,7 @@ pub fn in_time(
         return match asked {
             None => Ok(None),
             Some(time) => wrong(
-                "--time",
+                "time",
                 format!("{time} time is one of model disks"),
                 "name one with --disk (fsdyno disk list), or leave out the time",
             ),
@@ -74,7 +67,7 @@ pub fn in_time(
             "a model disk is one of this machine, and `{}` is not",
             far.label
         );
-        return wrong("--disk", what, "leave out the lab, or the disk");
+        return wrong("disk", what, "leave out the lab, or the disk");
     }
     if let Some(directory) = contenders.iter().find(|one| one.directory.is_some()) {
         let what = format!(
@@ -82,7 +75,7 @@ pub fn in_time(
             directory.label
         );
         return wrong(
-            "--disk",
+            "disk",
             what,
             "name file systems with --fs, or leave out the disk",
         );
@@ -94,7 +87,7 @@ pub fn in_time(
                 "only guests of User-mode Linux live in virtual time, and `{}` runs in the lab `{}`",
                 still.label, still.lab
             );
-            return wrong("--time", what, "take --time real, or --lab uml");
+            return wrong("time", what, "take --time real, or --lab uml");
         }
         (Some(time), _) => time,
         (None, None) => DiskTime::Virtual,

@@ -1,95 +1,93 @@
-//! The keys of a plan file as they stand in its text, each with its place. What they mean is
-//! judged in `planfile`.
+//! The tables of a plan file, with the place of each key. `planfile` checks what they mean.
 
-use super::counting::CountingText;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use toml::Spanned;
 
-/// A plan file, or a suite.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PlanText {
-    pub name: Option<Spanned<String>>,
-    pub title: Option<String>,
-    pub about: Option<String>,
-    pub source: Option<String>,
-    pub repeats: Option<Spanned<u32>>,
-    pub max_repeats: Option<Spanned<u32>>,
-    pub precision: Option<Spanned<String>>,
-    pub margin: Option<Spanned<String>>,
-    pub budget: Option<Spanned<String>>,
-    pub cell_budget: Option<Spanned<String>>,
-    pub seed: Option<u64>,
-    pub vary: Option<Spanned<String>>,
-    pub scale: Option<Spanned<f64>>,
-    pub engine: Option<Spanned<String>>,
-    pub copy_method: Option<Spanned<String>>,
-    pub device: Option<Spanned<String>>,
-    pub verify: Option<bool>,
-    pub check: Option<bool>,
-    pub fragments: Option<Spanned<CountingText>>,
-    pub trace: Option<bool>,
-    pub lab: Option<Spanned<String>>,
-    pub disk: Option<Spanned<String>>,
-    #[serde(alias = "disk_record")]
-    pub disk_trace: Option<String>,
-    pub disk_payloads: Option<bool>,
-    pub disk_faults: Option<Spanned<String>>,
-    pub time: Option<Spanned<String>>,
-    pub guest_memory: Option<Spanned<String>>,
-    pub guest_processors: Option<Spanned<u32>>,
-    pub guest_kernel: Option<Spanned<String>>,
-    #[serde(default)]
-    pub fill: Vec<Spanned<String>>,
-    #[serde(default)]
-    pub age: Vec<u32>,
-    #[serde(default)]
-    pub workers: Vec<u32>,
-    #[serde(default)]
-    pub contenders: Vec<Spanned<ShortOr<ContenderTable>>>,
-    #[serde(default)]
-    pub workload: Vec<Spanned<WorkloadTable>>,
+/// A contender in short form (a string) or in long form (a table).
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ContenderEntry(
+    #[schemars(with = "ShortOr<ContenderTable>")] pub(crate) Spanned<ShortOr<ContenderTable>>,
+);
+
+impl From<&str> for ContenderEntry {
+    fn from(text: &str) -> Self {
+        Self(Spanned::new(0..0, ShortOr::Short(text.to_owned())))
+    }
 }
 
-/// A contender in its long form.
-#[derive(Debug, serde::Deserialize)]
+impl From<String> for ContenderEntry {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+/// A contender in long form.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContenderTable {
+    /// File system (`fsdyno list filesystems`)
+    #[schemars(with = "String")]
     pub filesystem: Spanned<String>,
+    /// Name in reports; default: the short form
     pub label: Option<String>,
+    /// Arguments of mkfs
     #[serde(default)]
     pub mkfs: Vec<String>,
+    /// Mount options
     #[serde(default)]
     pub mount: Vec<String>,
+    /// Layout (`fsdyno list layouts`); default: single
     pub layout: Option<String>,
+    /// Number of devices; default: 1
     pub devices: Option<u32>,
+    /// Directory, for the file system `dir`
     pub directory: Option<String>,
+    /// Fill before the workload, as in the key `fill`
     pub fill: Option<String>,
+    /// Age before the workload, as in the key `age`
     pub age: Option<u32>,
+    /// Lab of this contender; default: the key `lab`
+    #[schemars(with = "Option<String>")]
     pub lab: Option<Spanned<String>>,
 }
 
 /// A workload.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadTable {
+    /// Name, unique in the plan
+    #[schemars(with = "String")]
     pub name: Spanned<String>,
-    /// None where its phases make what they work on.
+    /// Dataset: a name, `tree:DIR`, `tar:FILE` or `file:FILE`; none where phases need none
+    #[schemars(with = "Option<String>")]
     pub dataset: Option<Spanned<String>>,
+    /// Phases in order: `KIND`, `KIND CACHE`, `KIND CACHE PATTERN`, or a table
+    #[schemars(with = "Vec<ShortOr<PhaseTable>>")]
     pub phases: Spanned<Vec<Spanned<ShortOr<PhaseTable>>>>,
 }
 
-/// A phase in its long form.
-#[derive(Debug)]
+/// A phase in long form; other keys are parameters of its kind.
+#[derive(Debug, Clone, PartialEq, JsonSchema)]
 pub struct PhaseTable {
+    /// Kind of phase (`fsdyno list phases`)
+    #[schemars(with = "String")]
     pub kind: Spanned<String>,
+    /// State of the caches at the start: cold, warm or as-is; default: cold
+    #[schemars(with = "Option<String>")]
     pub cache: Option<Spanned<String>>,
+    /// Name in reports; default: the kind
     pub label: Option<String>,
+    /// Regular expression of a grep phase
     pub pattern: Option<String>,
-    /// Every other key, which is a parameter of its kind or nothing.
+    /// Parameters of the kind (`fsdyno list phases --long`).
+    #[schemars(skip)]
     pub parameters: Vec<(Spanned<String>, Spanned<toml::Value>)>,
 }
 
@@ -132,7 +130,7 @@ impl<'de> Deserialize<'de> for PhaseTable {
 }
 
 /// A string in short form, or a table in long form.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ShortOr<T> {
     /// The short form.
     Short(String),
@@ -163,5 +161,19 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShortOr<T> {
         }
 
         deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for ShortOr<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("ShortOr{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "string" }, generator.subschema_for::<T>()] })
     }
 }

@@ -1,6 +1,7 @@
 //! Why no plan could be made: always something the user wrote, and where.
 
 use super::config_error::ConfigError;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ pub enum ResolveError {
     #[error("{argument}: {config_error}{}", help_in_brackets(config_error.help().as_deref()))]
     Argument {
         /// The argument, as it is typed (`--fs`).
-        argument: &'static str,
+        argument: Cow<'static, str>,
         /// What is wrong with it.
         #[source]
         config_error: ConfigError,
@@ -32,9 +33,12 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// An argument and what is wrong with it, for `map_err`.
-    pub fn argument<E: Into<ConfigError>>(argument: &'static str) -> impl Fn(E) -> Self {
+    pub fn argument<E: Into<ConfigError>>(
+        argument: impl Into<Cow<'static, str>>,
+    ) -> impl Fn(E) -> Self {
+        let argument = argument.into();
         move |error| Self::Argument {
-            argument,
+            argument: argument.clone(),
             config_error: error.into(),
         }
     }

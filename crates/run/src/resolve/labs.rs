@@ -4,64 +4,23 @@
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
 use super::place::Place;
+use crate::options::RunOptions;
+use crate::settings::FromText;
 use fsdyno_model::typed::in_lab;
-use fsdyno_model::{
-    Bytes, Contender, ContenderSpec, FilesystemKind, GuestSize, KernelChoice, LabChoice,
-};
+use fsdyno_model::{Contender, ContenderSpec, FilesystemKind, GuestSize, KernelChoice, LabChoice};
 use fsdyno_recipes as recipes;
 use std::path::Path;
 
-/// What was said of labs for a whole plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
-    /// The lab of contenders that name none.
-    pub lab: Option<LabChoice>,
-    /// The memory of a guest.
-    pub memory: Option<Bytes>,
-    /// The processors of a guest.
-    pub processors: Option<u32>,
-    /// The kernel of a guest.
-    pub kernel: Option<KernelChoice>,
-}
-
 /// The lab of that name.
 pub fn lab(name: &str) -> Result<LabChoice, ConfigError> {
-    name.parse().map_err(|_| no_lab(name))
+    LabChoice::from_text(name)
 }
 
-/// What is wrong with a name of no lab.
-pub fn no_lab(name: &str) -> ConfigError {
-    ConfigError::unknown("lab", name, LabChoice::FORMS.into_iter())
-}
-
-/// The memory of a guest, where a kernel starts in it.
-pub fn memory(size: Bytes) -> Result<Bytes, ConfigError> {
-    if size >= GuestSize::LEAST {
-        return Ok(size);
-    }
-    Err(ConfigError::wrong(
-        format!("a guest does not start in {size}"),
-        format!("the least is {}", GuestSize::LEAST),
-    ))
-}
-
-/// The processors of a guest.
-pub fn processors(n: u32) -> Result<u32, ConfigError> {
-    if n > 0 {
-        return Ok(n);
-    }
-    Err(ConfigError::wrong("a guest has a processor", "1 or more"))
-}
-
-/// The kernel of a guest; a path is seen from `base`.
-pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, ConfigError> {
-    match KernelChoice::from_text(text) {
-        Some(KernelChoice::File(path)) => Ok(KernelChoice::File(base.join(path))),
-        Some(choice) => Ok(choice),
-        None => Err(ConfigError::wrong(
-            format!("there is no kernel `{text}` for guests"),
-            "packaged, lab (the one `fsdyno lab setup` builds), or the path of one, as ./linux",
-        )),
+/// A guest kernel; its path is relative to `base`.
+pub fn kernel_from(kernel: KernelChoice, base: &Path) -> KernelChoice {
+    match kernel {
+        KernelChoice::File(path) => KernelChoice::File(base.join(path)),
+        kernel => kernel,
     }
 }
 
@@ -71,14 +30,14 @@ pub fn kernel(text: &str, base: &Path) -> Result<KernelChoice, ConfigError> {
 /// nobody gets them apart without having asked.
 pub fn assign(
     typed: Vec<ContenderSpec>,
-    mut said: Said,
+    settings: &RunOptions,
     place: Option<&Place>,
+    on_disks: bool,
     catalogue: &Catalogue,
 ) -> Result<(Vec<Contender>, Option<GuestSize>), ConfigError> {
-    let others = said
-        .lab
-        .take()
-        .unwrap_or_else(|| fitting(&typed, place, catalogue));
+    let named = settings.lab.clone();
+    let others = named.or_else(|| on_disks.then_some(LabChoice::Uml));
+    let others = others.unwrap_or_else(|| fitting(&typed, place, catalogue));
     let mut contenders = Vec::new();
     for ContenderSpec { contender, lab } in typed {
         let lab = lab.unwrap_or_else(|| others.clone());
@@ -89,7 +48,7 @@ pub fn assign(
     }
     one_machine(&contenders, place)?;
     once_in_each(&contenders)?;
-    let guest = guest(&contenders, said, catalogue)?;
+    let guest = guest(&contenders, settings, catalogue)?;
     Ok((contenders, guest))
 }
 
@@ -159,17 +118,13 @@ fn once_in_each(contenders: &[Contender]) -> Result<(), ConfigError> {
 /// The size of guests, where there are any.
 fn guest(
     contenders: &[Contender],
-    said: Said,
+    settings: &RunOptions,
     catalogue: &Catalogue,
 ) -> Result<Option<GuestSize>, ConfigError> {
     let any = |test: fn(&LabChoice) -> bool| contenders.iter().any(|one| test(&one.lab));
     let (guests, uml) = (any(LabChoice::is_guest), any(|lab| *lab == LabChoice::Uml));
-    let Said {
-        memory,
-        processors,
-        kernel,
-        ..
-    } = said;
+    let (memory, processors) = (settings.guest_memory, settings.guest_processors);
+    let kernel = settings.guest_kernel.clone();
     if memory.is_some() && !guests {
         return Err(ConfigError::wrong(
             "nothing of this plan runs in a guest, so that no memory can be given to one",

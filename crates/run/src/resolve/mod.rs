@@ -1,9 +1,9 @@
-//! From what was asked to a plan in which nothing is left open.
+//! From settings to a plan that leaves nothing open.
 //!
-//! Three layers speak: the arguments ([`Request`]), a plan file, and a suite ([`suite`]), which is
-//! a plan file that came with the program. Arguments override the plan file, which overrides the
-//! suite. Everything a plan names is known and sound when [`resolve`] returns it, and every path
-//! in it is absolute. Nothing is probed here: whether a device exists is the host's to say.
+//! There are three layers of settings: the command line, a plan file, and a suite ([`suite`]), which
+//! is a plan file that is part of the program. A setting has the value of the first layer that sets
+//! it, or its default. [`resolve`] checks every name and makes every path absolute. It probes
+//! nothing: whether a device exists is found out by the host.
 
 mod catalogue;
 mod config_error;
@@ -11,16 +11,17 @@ mod contenders;
 mod counting;
 mod disks;
 mod elsewhere;
-mod entry;
+pub(crate) mod entry;
 mod error;
 mod labs;
+mod layers;
 mod length;
 mod parameters;
 mod phases;
 mod place;
 mod planfile;
-mod request;
-mod states;
+mod resolver;
+pub(crate) mod states;
 pub mod suite;
 mod work;
 mod workers;
@@ -29,8 +30,10 @@ pub use catalogue::{Catalogue, DatasetEntry, DatasetForm, KindEntry};
 pub use config_error::ConfigError;
 pub use contenders::Judge;
 pub use counting::Counting;
+pub use entry::ContenderEntry;
 pub use error::{PlanFileError, ResolveError};
 pub use parameters::{engine_of, parameters_of};
 pub use planfile::PlanFile;
-pub use request::{Request, resolve};
+pub(crate) use planfile::named;
+pub use resolver::resolve;
 pub use suite::Suite;

@@ -32,9 +32,9 @@ pub(super) fn known(name: &str, kind: Result<&KindEntry, ConfigError>) -> Result
 }
 
 /// A value of a plan file as text.
-pub(super) fn text_of(value: toml::Value) -> Result<String, ConfigError> {
+pub(super) fn text_of(value: &toml::Value) -> Result<String, ConfigError> {
     match value {
-        toml::Value::String(text) => Ok(text),
+        toml::Value::String(text) => Ok(text.clone()),
         toml::Value::Integer(number) => Ok(number.to_string()),
         toml::Value::Float(number) => Ok(number.to_string()),
         toml::Value::Boolean(truth) => Ok(truth.to_string()),
@@ -126,7 +126,7 @@ pub(super) fn needs(kind: &KindEntry, given: &BTreeMap<String, String>) -> Needs
 
 /// Puts in what nobody said: a plan leaves nothing open. What grows with the scale is said at
 /// scale 1, by the kind as by a plan file.
-pub(super) fn fill_in(
+pub(super) fn set_defaults(
     workloads: &mut [Workload],
     scale: f64,
     catalogue: &Catalogue,

@@ -170,7 +170,7 @@ pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, ConfigErro
 /// place of the phase that does not.
 ///
 /// A dataset that comes as an archive is laid as one where a phase needs it, else as a tree.
-pub fn find_their_ground(
+pub fn check_inputs(
     drafts: &[Draft],
     form: DatasetForm,
     catalogue: &Catalogue,

@@ -47,14 +47,18 @@ impl Place {
         ))
     }
 
-    /// The place with its directories made absolute.
-    pub fn seen_from(self, base: &Path) -> Self {
-        match self {
+    /// The place of the setting `device`, with directories relative to `base`; none where it is not
+    /// set.
+    pub fn of(device: &[String], base: &Path) -> Result<Option<Self>, ConfigError> {
+        if device.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(match Self::parse(&device.join(","))? {
             Self::Directories(paths) => {
                 Self::Directories(paths.iter().map(|path| absolute(base, path)).collect())
             }
             place => place,
-        }
+        }))
     }
 }
 

@@ -18,7 +18,7 @@ pub fn state(fill: Option<Fill>, age: u32) -> Result<InitialState, ConfigError> 
 
 /// Each contender in each state, told by its label; those that have a state of their own stay
 /// as they are.
-pub fn multiply(
+pub fn for_each_state(
     contenders: Vec<ContenderSpec>,
     fills: &[Fill],
     ages: &[u32],

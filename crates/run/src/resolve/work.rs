@@ -6,7 +6,7 @@ use super::error::ResolveError;
 use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;
-use super::request::Request;
+use crate::options::RunOptions;
 use fsdyno_model::{CacheState, DatasetChoice, Needs, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,12 +16,12 @@ const EXEC: &str = "exec";
 
 /// The workloads that plan file or suite have `said`, with dataset, phases and pattern of the arguments put in their place.
 pub fn workloads(
-    request: &Request,
+    options: &RunOptions,
     said: Option<Vec<Workload>>,
     here: &Path,
     catalogue: &Catalogue,
 ) -> Result<Vec<Workload>, ResolveError> {
-    let dataset = match &request.dataset {
+    let dataset = match &options.dataset {
         Some(text) => {
             let read = planfile::dataset(text, here)
                 .and_then(|dataset| catalogue.form(&dataset).map(|form| (dataset, form)));
@@ -29,14 +29,14 @@ pub fn workloads(
         }
         None => None,
     };
-    let typed = typed(request, here, catalogue)?;
+    let typed = typed(options, here, catalogue)?;
     let mut workloads = match (said, &dataset) {
         (Some(workloads), _) => workloads,
         (None, Some((dataset, _))) if !typed.is_empty() => {
             vec![empty_workload(short_name(dataset), dataset)]
         }
         (None, Some((dataset, form))) => vec![default_workload(dataset, *form, catalogue)?],
-        (None, None) if stands_alone(request, catalogue) => {
+        (None, None) if stands_alone(options, catalogue) => {
             let dataset = catalogue
                 .no_files()
                 .unwrap_or_else(|| DatasetChoice::parse("none"));
@@ -54,13 +54,13 @@ pub fn workloads(
             workload.phases.clone_from(&phases);
         }
     }
-    if let Some(pattern) = &request.pattern {
+    if let Some(pattern) = &options.pattern {
         set_pattern(&mut workloads, pattern, catalogue)
             .map_err(ResolveError::argument("--pattern"))?;
     }
-    let argument = if !request.exec.is_empty() {
+    let argument = if !options.exec.is_empty() {
         "--exec"
-    } else if request.workloads.is_empty() {
+    } else if options.phases.is_empty() {
         "--dataset"
     } else {
         "--phases"
@@ -76,25 +76,25 @@ pub fn workloads(
 
 /// The phases of the arguments: those of `--phases`, then those of `--exec`.
 fn typed(
-    request: &Request,
+    options: &RunOptions,
     here: &Path,
     catalogue: &Catalogue,
 ) -> Result<Vec<Draft>, ResolveError> {
     let mut typed: Vec<Draft> = Vec::new();
-    for text in &request.workloads {
+    for text in &options.phases {
         let list = phases::parse_list(text, catalogue);
         typed.extend(list.map_err(ResolveError::argument("--phases"))?);
     }
-    if let (true, Some(prepare)) = (request.exec.is_empty(), &request.prepare) {
+    if let (true, Some(prepare)) = (options.exec.is_empty(), &options.prepare) {
         let config_error = ConfigError::wrong(
             format!("nothing follows what `{prepare}` prepares"),
             "name a command with --exec",
         );
         return Err(ResolveError::argument("--prepare")(config_error));
     }
-    for (number, command) in request.exec.iter().enumerate() {
+    for (number, command) in options.exec.iter().enumerate() {
         let mut given = BTreeMap::new();
-        let prepare = request.prepare.as_ref().filter(|_| number == 0);
+        let prepare = options.prepare.as_ref().filter(|_| number == 0);
         let texts = [
             ("--exec", "command", Some(command)),
             ("--prepare", "prepare", prepare),
@@ -114,7 +114,7 @@ fn typed(
 
 /// Whether the phases of the arguments make what they work on: then no suite stands in, and no
 /// dataset is laid.
-pub fn stands_alone(request: &Request, catalogue: &Catalogue) -> bool {
+pub fn stands_alone(options: &RunOptions, catalogue: &Catalogue) -> bool {
     let of_kind = |text: &String| {
         phases::parse_list(text, catalogue).is_ok_and(|drafts| {
             drafts.iter().all(|draft| {
@@ -124,12 +124,12 @@ pub fn stands_alone(request: &Request, catalogue: &Catalogue) -> bool {
             })
         })
     };
-    let none = request.workloads.is_empty() && request.exec.is_empty();
-    let commands = request.exec.iter().chain(&request.prepare);
+    let none = options.phases.is_empty() && options.exec.is_empty();
+    let commands = options.exec.iter().chain(&options.prepare);
     !none
-        && request.suite.is_none()
-        && request.dataset.is_none()
-        && request.workloads.iter().all(of_kind)
+        && options.suite.is_none()
+        && options.dataset.is_none()
+        && options.phases.iter().all(of_kind)
         && commands.into_iter().all(|text| !text.contains("{tree}"))
 }
 
@@ -231,7 +231,7 @@ fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), Config
             parameters: phase.parameters.clone(),
         })
         .collect();
-    phases::find_their_ground(&drafts, form, catalogue).map_err(|(_, c)| match c {
+    phases::check_inputs(&drafts, form, catalogue).map_err(|(_, c)| match c {
         ConfigError::Wrong { message, help } => ConfigError::Wrong {
             message: format!("in workload `{}`: {message}", workload.name),
             help,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Each workload of which a phase has workers, once with each number, told by its name; the others
 /// stay as they are.
-pub fn spread(
+pub fn for_each_number(
     workloads: Vec<Workload>,
     numbers: &[u32],
     catalogue: &Catalogue,
@@ -25,7 +25,7 @@ pub fn spread(
         }
     }
     let mut all = Vec::new();
-    let mut spread = false;
+    let mut any = false;
     for workload in workloads {
         let mut has = Vec::new();
         for (at, phase) in workload.phases.iter().enumerate() {
@@ -38,7 +38,7 @@ pub fn spread(
             all.push(workload);
             continue;
         }
-        spread = true;
+        any = true;
         for number in numbers {
             let mut with = workload.clone();
             let plural = if *number == 1 { "" } else { "s" };
@@ -52,7 +52,7 @@ pub fn spread(
             all.push(with);
         }
     }
-    if spread {
+    if any {
         return Ok(all);
     }
     Err(ConfigError::wrong(
@@ -112,7 +112,8 @@ mod tests {
 
     fn spread_of(kinds: &[&str], numbers: &[u32]) -> Result<Vec<Workload>, String> {
         let all = vec![workload(kinds), workload(&["look"])];
-        spread(all, numbers, &catalogue()).map_err(|config_error| format!("{config_error:?}"))
+        for_each_number(all, numbers, &catalogue())
+            .map_err(|config_error| format!("{config_error:?}"))
     }
 
     #[test]

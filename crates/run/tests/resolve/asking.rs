@@ -1,7 +1,8 @@
 //! Asking for a plan, and reading the answer.
 
 use fsdyno_model::{Form, Given, Needs, Parameter, Plan};
-use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry, Request, resolve};
+use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry, resolve};
 use std::path::PathBuf;
 
 /// The names of the load.
@@ -136,18 +137,18 @@ const BONNIE_FILES: &[Parameter] = &[
 ];
 
 /// A request changed from the empty one.
-pub fn request(change: impl FnOnce(&mut Request)) -> Request {
-    let mut request = Request::default();
+pub fn request(change: impl FnOnce(&mut RunOptions)) -> RunOptions {
+    let mut request = RunOptions::default();
     change(&mut request);
     request
 }
 
-pub fn plan(request: &Request) -> Plan {
+pub fn plan(request: &RunOptions) -> Plan {
     resolve(request, &catalogue()).unwrap_or_else(|e| panic!("{request:?}: {e}"))
 }
 
 /// What is said of a request that is wrong.
-pub fn told(request: &Request) -> String {
+pub fn told(request: &RunOptions) -> String {
     match resolve(request, &catalogue()) {
         Ok(plan) => panic!("{request:?} gave {plan:?}"),
         Err(error) => error.to_string(),

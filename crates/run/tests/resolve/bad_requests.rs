@@ -1,11 +1,11 @@
-//! Requests that are wrong, and what they are told.
+//! Options that are wrong, and the errors that name them.
 
 use crate::asking::*;
 use fsdyno_model::{Nanos, Vary};
-use fsdyno_run::resolve::Request;
+use fsdyno_run::RunOptions;
 
 /// What is changed in the empty request.
-type Change = fn(&mut Request);
+type Change = fn(&mut RunOptions);
 
 /// Each with a part of what is said.
 const CASES: &[(Change, &str)] = &[
@@ -18,55 +18,58 @@ const CASES: &[(Change, &str)] = &[
         "there are quick, classic-2004",
     ),
     (
-        |r| r.fs = vec!["ext4,xsf".into()],
+        |r| r.contenders = vec!["ext4,xsf".into()],
         "`xsf` is no file system fsdyno knows (did you mean xfs?)",
     ),
     (
-        |r| r.fs = vec!["ext4:noatime,xsf".into()],
+        |r| r.contenders = vec!["ext4:noatime,xsf".into()],
         "did you mean `xfs`",
     ),
     (
-        |r| r.fs = vec!["ext4:noatme".into()],
+        |r| r.contenders = vec!["ext4:noatme".into()],
         "did you mean `noatime`",
     ),
-    (|r| r.fs = vec!["ext4@pool2".into()], "has no layout `pool`"),
-    (|r| r.fs = vec!["ext4,ext4".into()], "a `label` of its own"),
     (
-        |r| r.fs = vec!["ext4".into(), "ext4".into()],
+        |r| r.contenders = vec!["ext4@pool2".into()],
+        "has no layout `pool`",
+    ),
+    (
+        |r| r.contenders = vec!["ext4,ext4".into()],
+        "a `label` of its own",
+    ),
+    (
+        |r| r.contenders = vec!["ext4".into(), "ext4".into()],
         "`ext4` is named twice",
     ),
-    (|r| r.fs = vec!["ext4,,xfs".into()], "empty place"),
+    (|r| r.contenders = vec!["ext4,,xfs".into()], "empty place"),
     (
-        |r| r.on = Some("sdb".into()),
+        |r| r.device = vec!["sdb".into()],
         "--on: `sdb` is no place to measure",
     ),
-    (|r| r.on = Some("loop:huge".into()), "is not a size"),
+    (|r| r.device = vec!["loop:huge".into()], "is not a size"),
     (
-        |r| r.on = Some("dir:/a,/a".into()),
+        |r| r.device = vec!["dir:/a,/a".into()],
         "`dir:/a` is named twice",
     ),
     (
         |r| {
-            r.on = Some("dir:/a".into());
-            r.fs = vec!["ext4".into()];
+            r.device = vec!["dir:/a".into()];
+            r.contenders = vec!["ext4".into()];
         },
         "nothing is made in them",
     ),
     (
         |r| {
-            r.on = Some("/dev/a".into());
-            r.fs = vec!["btrfs@pool2".into()];
+            r.device = vec!["/dev/a".into()];
+            r.contenders = vec!["btrfs@pool2".into()];
         },
         "is made of 2 devices, and 1 is named",
     ),
     (|r| r.repeats = Some(0), "--repeats: 0 repeats"),
-    (
-        |r| r.budget = Some(Nanos(0)),
-        "--budget: a budget of no time",
-    ),
+    (|r| r.budget = Some(Nanos(0)), "--budget: a budget of zero"),
     (
         |r| r.cell_budget = Some(Nanos(0)),
-        "--cell-budget: in no time no cell",
+        "--cell-budget: a budget of zero",
     ),
     (
         |r| {
@@ -77,10 +80,10 @@ const CASES: &[(Change, &str)] = &[
     ),
     (
         |r| r.scale = Some(0.0),
-        "--scale: datasets cannot be scaled by 0",
+        "--scale: a scale of 0 is out of range",
     ),
-    (|r| r.scale = Some(f64::NAN), "cannot be scaled by NaN"),
-    (|r| r.scale = Some(1e9), "cannot be scaled"),
+    (|r| r.scale = Some(f64::NAN), "a scale of NaN"),
+    (|r| r.scale = Some(1e9), "a scale of 1000000000 is"),
     (|r| r.engine = Some("snyc".into()), "did you mean sync?"),
     (
         |r| r.dataset = Some("portge".into()),
@@ -88,27 +91,27 @@ const CASES: &[(Change, &str)] = &[
     ),
     (|r| r.dataset = Some("tre:/x".into()), "did you mean tree"),
     (|r| r.dataset = Some("tree:".into()), "names no path"),
-    (|r| r.workloads = vec!["coppy".into()], "did you mean copy?"),
+    (|r| r.phases = vec!["coppy".into()], "did you mean copy?"),
     (
-        |r| r.workloads = vec!["copy hot".into()],
+        |r| r.phases = vec!["copy hot".into()],
         "`hot` is no state of the caches",
     ),
     (
-        |r| r.workloads = vec!["copy cold x".into()],
+        |r| r.phases = vec!["copy cold x".into()],
         "searches for nothing",
     ),
-    (|r| r.workloads = vec![String::new()], "is no kind of phase"),
+    (|r| r.phases = vec![String::new()], "is no kind of phase"),
     (
-        |r| r.workloads = vec!["untar".into()],
+        |r| r.phases = vec!["untar".into()],
         "in workload `mixed`: phase `untar` needs an archive",
     ),
     (
-        |r| r.workloads = vec!["delete,read".into()],
+        |r| r.phases = vec!["delete,read".into()],
         "phase `read` finds no tree",
     ),
     (
         |r| {
-            r.workloads = vec!["copy".into()];
+            r.phases = vec!["copy".into()];
             r.pattern = Some("x".into());
         },
         "--pattern: no phase searches",

@@ -17,7 +17,7 @@ type Broken = (&'static str, (usize, usize), &'static str, &'static str);
 
 /// Whole plans.
 const PLANS: &[Broken] = &[
-    ("budget = \"0s\"", (1, 10), "a budget of no time", "20m"),
+    ("budget = \"0s\"", (1, 10), "a budget of zero", "20m"),
     (
         "contenders = [{ filesystem = \"ext4\", label = \" \" }]",
         (1, 15),
@@ -33,20 +33,20 @@ const PLANS: &[Broken] = &[
     ),
     ("repeats = \"many\"\n", (1, 11), "invalid type", ""),
     ("\nrepeats = 0\n", (2, 11), "0 repeats", "write 1 to"),
-    (
-        "cell_budget = \"0s\"",
-        (1, 15),
-        "in no time no cell gets",
-        "2m",
-    ),
+    ("cell_budget = \"0s\"", (1, 15), "a budget of zero", "20m"),
     (
         "vary = \"dataset-sed\"",
         (1, 8),
-        "`dataset-sed` is no thing that can vary",
+        "`dataset-sed` is no property that can vary",
         "dataset-seed",
     ),
     ("budget = \"soon\"", (1, 10), "`soon` is not a duration", ""),
-    ("scale = -1", (1, 9), "cannot be scaled by -1", "above 0"),
+    (
+        "scale = -1",
+        (1, 9),
+        "a scale of -1 is out of range",
+        "above 0",
+    ),
     (
         "engine = \"snyc\"",
         (1, 10),
@@ -56,7 +56,7 @@ const PLANS: &[Broken] = &[
     (
         "copy_method = \"reflnk\"",
         (1, 15),
-        "no way of copying",
+        "no copy method",
         "reflink",
     ),
     (
@@ -79,7 +79,7 @@ const PLANS: &[Broken] = &[
     ),
     (
         "fragments = { above = \"much\" }",
-        (1, 13),
+        (1, 23),
         "`much` is not a size",
         "",
     ),

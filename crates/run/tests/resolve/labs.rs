@@ -2,14 +2,15 @@
 
 use crate::asking::*;
 use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice, Vary};
-use fsdyno_run::resolve::{Catalogue, Request, resolve};
+use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::{Catalogue, resolve};
 
-fn asked(fs: &str) -> Request {
-    request(|r| r.fs = vec![fs.to_owned()])
+fn asked(fs: &str) -> RunOptions {
+    request(|r| r.contenders = vec![fs.into()])
 }
 
 /// The labs of all contenders where the host lacks some file systems, by name.
-fn chosen(request: &Request, lacking: &[&str], guests: bool) -> Vec<String> {
+fn chosen(request: &RunOptions, lacking: &[&str], guests: bool) -> Vec<String> {
     let catalogue = Catalogue {
         lacking: lacking.iter().map(|name| (*name).to_owned()).collect(),
         guests,
@@ -39,12 +40,12 @@ fn the_host_is_taken_where_it_suffices_and_a_guest_for_all_where_it_does_not() {
     }
     // A device that is named is one of the host.
     let named = request(|r| {
-        r.fs = vec!["jfs".into()];
-        r.on = Some("/dev/sdz".into());
+        r.contenders = vec!["jfs".into()];
+        r.device = vec!["/dev/sdz".into()];
     });
     assert_eq!(chosen(&named, &["jfs"], true), [host]);
     let on_host = request(|r| {
-        r.fs = vec!["jfs".into()];
+        r.contenders = vec!["jfs".into()];
         r.lab = Some(LabChoice::Host);
     });
     assert_eq!(chosen(&on_host, &["jfs"], true), [host]);
@@ -73,7 +74,7 @@ fn a_lab_said_of_one_goes_before_that_of_the_plan_and_nobody_else_follows_it() {
         ),
     ] {
         let asked = request(|r| {
-            r.fs = vec![fs.to_owned()];
+            r.contenders = vec![fs.into()];
             r.lab = lab;
         });
         assert_eq!(chosen(&asked, lacking, true), expected, "{fs}");
@@ -106,7 +107,7 @@ fn a_plan_file_says_the_lab_of_one_in_either_form() {
 #[test]
 fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
     let text = told(&request(|r| {
-        r.fs = vec!["ext4,uml/ext4".into()];
+        r.contenders = vec!["ext4,uml/ext4".into()];
         r.lab = Some(LabChoice::Uml);
     }));
     assert!(
@@ -115,8 +116,8 @@ fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
     );
     let on = |fs: &str| {
         request(|r| {
-            r.fs = vec![fs.to_owned()];
-            r.on = Some("/dev/sdz".into());
+            r.contenders = vec![fs.into()];
+            r.device = vec!["/dev/sdz".into()];
         })
     };
     let text = told(&on("ext4,ssh:me@bsd/ext4"));
@@ -158,7 +159,7 @@ fn a_plan_file_says_the_lab_and_the_command_line_goes_before_it() {
 #[test]
 fn the_kernel_of_guests_is_said_or_the_one_that_is_there_and_a_path_is_seen_from_its_plan() {
     let (held, path) = written("lab = \"uml\"\nguest_kernel = \"./linux\"\n");
-    let in_plan = |change: fn(&mut Request)| {
+    let in_plan = |change: fn(&mut RunOptions)| {
         let mut asked = request(|r| r.plan = Some(path.clone()));
         change(&mut asked);
         let catalogue = Catalogue {
@@ -185,15 +186,15 @@ fn the_kernel_of_guests_is_said_or_the_one_that_is_there_and_a_path_is_seen_from
 
 #[test]
 fn what_cannot_be_in_a_guest_is_refused_with_the_way_out() {
-    let in_guest = |change: fn(&mut Request)| {
+    let in_guest = |change: fn(&mut RunOptions)| {
         told(&request(|r| {
             r.lab = Some(LabChoice::Uml);
             change(r);
         }))
     };
-    let text = in_guest(|r| r.on = Some("/dev/sdz".into()));
+    let text = in_guest(|r| r.device = vec!["/dev/sdz".into()]);
     assert!(text.contains("a device is named"), "{text}");
-    let text = in_guest(|r| r.fs = vec!["dir:/tmp".into()]);
+    let text = in_guest(|r| r.contenders = vec!["dir:/tmp".into()]);
     assert!(text.contains("directory of this machine"), "{text}");
     let text = in_guest(|r| r.guest_processors = Some(2));
     assert!(
@@ -214,14 +215,14 @@ fn what_cannot_be_in_a_guest_is_refused_with_the_way_out() {
 
 #[test]
 fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
-    let there = |change: fn(&mut Request)| {
+    let there = |change: fn(&mut RunOptions)| {
         request(|r| {
             r.lab = Some(LabChoice::Ssh("root@bsd".into()));
-            r.fs = vec!["ffs[-U]:noatime,ffs:async,dir:/tank".into()];
+            r.contenders = vec!["ffs[-U]:noatime,ffs:async,dir:/tank".into()];
             change(r);
         })
     };
-    let resolved = plan(&there(|r| r.on = Some("/dev/ada1".into())));
+    let resolved = plan(&there(|r| r.device = vec!["/dev/ada1".into()]));
     assert!(
         resolved
             .contenders
@@ -249,7 +250,7 @@ fn a_record_has_its_place_and_is_of_a_model_disk() {
     assert_eq!(record.directory, held.path().join("rec"));
     assert!(!record.payloads);
     let typed = plan(&request(|r| {
-        r.fs = vec!["ext4".into()]; // example
+        r.contenders = vec!["ext4".into()]; // example
         r.disk = Some("nvme".into());
         r.disk_trace = Some("/records".into());
         r.disk_payloads = Some(true);
@@ -261,7 +262,7 @@ fn a_record_has_its_place_and_is_of_a_model_disk() {
     );
     for (disk, record) in [(None, Some("/records".into())), (Some("nvme".into()), None)] {
         let refused = told(&request(|r| {
-            r.fs = vec!["ext4".into()]; // example
+            r.contenders = vec!["ext4".into()]; // example
             r.disk = disk;
             r.disk_trace = record;
             r.disk_payloads = Some(true);
@@ -285,7 +286,7 @@ fn a_model_disk_takes_guests_where_no_lab_is_named_and_is_known_by_its_name() {
     }));
     assert_eq!(typed.disk.unwrap().profile, "own");
     let text = told(&request(|r| {
-        r.fs = vec!["ext4".into()];
+        r.contenders = vec!["ext4".into()];
         r.disk = Some("nvmee".into());
     }));
     assert!(text.contains("nvmee") && text.contains("nvme"), "{text}");
@@ -306,7 +307,7 @@ fn faults_are_taken_whole_into_the_plan_and_are_those_of_a_model_disk() {
     assert_eq!(faults, Some("[flush]\nlies = 1.0\n"));
     let named = |disk: Option<&str>| {
         request(|r| {
-            r.fs = vec!["ext4".into()]; // example
+            r.contenders = vec!["ext4".into()]; // example
             r.disk = disk.map(Into::into);
             r.disk_faults = Some(lies.clone());
         })
@@ -327,7 +328,7 @@ fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
     // example
     let on = |fs: &str, time: Option<DiskTime>| {
         request(|r| {
-            r.fs = vec![fs.into()];
+            r.contenders = vec![fs.into()];
             r.disk = Some("nvme".into());
             r.time = time;
         })
@@ -350,7 +351,7 @@ fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
     assert_eq!(plan(&on("ext4", Some(real))).repeats, 3); // example
     assert_eq!(plan(&on("ext4", None)).repeats, 2); // example
     // What has another dataset in each block is no better known than that.
-    let varied = Request {
+    let varied = RunOptions {
         vary: Some(Vary::DatasetSeed),
         ..on("ext4", None) // example
     };
@@ -366,22 +367,22 @@ fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
         (on("ssh:root@bsd/ext4", None), "of this machine"),
         (
             request(|r| {
-                r.fs = vec!["ext4".into()]; // example
+                r.contenders = vec!["ext4".into()]; // example
                 r.time = Some(real);
             }),
             "--disk",
         ),
         (
             request(|r| {
-                r.fs = vec!["host/ext4".into()];
+                r.contenders = vec!["host/ext4".into()];
                 r.disk = Some("nvme".into());
-                r.on = Some("/dev/sdz".into());
+                r.device = vec!["/dev/sdz".into()];
             }),
             "loop:SIZE",
         ),
         (
             request(|r| {
-                r.on = Some("dir:/tmp".into());
+                r.device = vec!["dir:/tmp".into()];
                 r.lab = Some(LabChoice::Host);
                 r.disk = Some("nvme".into());
             }),

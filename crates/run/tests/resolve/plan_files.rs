@@ -2,7 +2,8 @@
 
 use crate::asking::*;
 use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, DeviceChoice, Nanos, Vary};
-use fsdyno_run::resolve::{Counting, Request};
+use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::Counting;
 use std::path::PathBuf;
 
 const PLAN: &str = r#"
@@ -84,8 +85,8 @@ fn a_plan_file_says_everything_and_the_arguments_override_it() {
 
     let over = plan(&request(|r| {
         r.plan = Some(path);
-        r.fs = vec!["xfs".to_owned()];
-        r.on = Some("/dev/a".to_owned());
+        r.contenders = vec!["xfs".into()];
+        r.device = vec!["/dev/a".to_owned()];
         r.repeats = Some(2);
         r.budget = Some(Nanos(1));
         r.seed = Some(9);
@@ -124,5 +125,5 @@ fn a_plan_file_goes_over_a_suite_and_over_the_default() {
     assert_eq!((over.name.as_str(), over.repeats), ("plan", 8));
     assert_eq!(labels(&over), ["ext2"]);
     assert_eq!(over.workloads[0].name, "portage");
-    assert_eq!(work(&plan_over(None)), work(&plan(&Request::default())));
+    assert_eq!(work(&plan_over(None)), work(&plan(&RunOptions::default())));
 }

@@ -29,7 +29,7 @@ fn commands_stand_alone_or_after_the_phases_of_a_dataset() {
     );
     let after = plan(&request(|r| {
         r.dataset = Some("ports".into());
-        r.workloads = vec!["untar".into()];
+        r.phases = vec!["untar".into()];
         r.exec = vec!["ls {tree}".into()];
     }));
     assert_eq!(work(&after), ["ports=ports: untar, exec"]);
@@ -55,7 +55,7 @@ fn a_plan_names_commands_without_a_dataset_and_parameters_by_their_keys() {
 #[test]
 fn parameters_are_set_by_kind_and_name() {
     let plan = plan(&request(|r| {
-        r.workloads = vec!["press".into()];
+        r.phases = vec!["press".into()];
         r.set = vec!["press.size=64M".into()];
     }));
     assert_eq!(work(&plan), ["press=none: press"]);
@@ -65,7 +65,7 @@ fn parameters_are_set_by_kind_and_name() {
 #[test]
 fn the_beginning_of_several_kinds_sets_all_of_them_that_take_it() {
     let plan = plan(&request(|r| {
-        r.workloads = vec!["mongo-create,mongo-read,bonnie-read,bonnie-stat".into()];
+        r.phases = vec!["mongo-create,mongo-read,bonnie-read,bonnie-stat".into()];
         r.set = vec!["mongo.processes=4".into(), "bonnie.size=3M".into()];
     }));
     let told = parameters(&plan);
@@ -74,7 +74,7 @@ fn the_beginning_of_several_kinds_sets_all_of_them_that_take_it() {
     assert_eq!(many("size=3145728"), 1, "{told:?}");
     let set = |text: &str| {
         crate::asking::told(&request(|r| {
-            r.workloads = vec!["mongo-create".into()];
+            r.phases = vec!["mongo-create".into()];
             r.set = vec![text.into()];
         }))
     };
@@ -93,7 +93,7 @@ fn the_beginning_of_several_kinds_sets_all_of_them_that_take_it() {
 fn what_cannot_be_is_refused_with_the_way_out() {
     let set = |text: &str| {
         told(&request(|r| {
-            r.workloads = vec!["press".into()];
+            r.phases = vec!["press".into()];
             r.set = vec![text.into()];
         }))
     };
@@ -110,7 +110,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     }
     for (asked, says) in [
         (
-            request(|r| r.workloads = vec!["exec".into()]),
+            request(|r| r.phases = vec!["exec".into()]),
             "needs a command",
         ),
         (request(|r| r.exec = vec![" ".into()]), "is empty"),
@@ -131,7 +131,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
         ),
         (
             request(|r| {
-                r.workloads = vec!["copy".into()];
+                r.phases = vec!["copy".into()];
                 r.dataset = Some("none".into());
             }),
             "finds no tree",

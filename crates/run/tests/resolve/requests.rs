@@ -1,13 +1,13 @@
-//! Requests that are sound.
+//! Options that are right, and their plans.
 
 use crate::asking::*;
 use fsdyno_model::{Bytes, CacheState, CopyMethod, DatasetChoice, DeviceChoice};
-use fsdyno_run::resolve::Request;
+use fsdyno_run::RunOptions;
 use std::path::{Path, PathBuf};
 
 #[test]
 fn nothing_asked_is_the_quick_suite_on_image_files() {
-    let plan = plan(&Request::default());
+    let plan = plan(&RunOptions::default());
     assert_eq!(plan.name, "quick");
     assert_eq!(labels(&plan), ["ext4", "xfs", "btrfs"]);
     assert_eq!(plan.repeats, 3);
@@ -56,7 +56,7 @@ fn a_dataset_takes_the_place_of_all_in_a_suite() {
     let plan = plan(&request(|r| {
         r.suite = Some("classic-2008".to_owned());
         r.dataset = Some("tar:/x/a.tar".to_owned());
-        r.workloads = vec!["untar,copy as-is".to_owned()];
+        r.phases = vec!["untar,copy as-is".to_owned()];
     }));
     assert_eq!(work(&plan), ["a.tar=tar:/x/a.tar: untar, copy"]);
     let error = told(&request(|r| {
@@ -76,7 +76,7 @@ fn phases_are_replaced_and_labelled_apart() {
     ] {
         let plan = plan(&request(|r| {
             r.dataset = Some("portage".to_owned());
-            r.workloads = vec![typed.to_owned()];
+            r.phases = vec![typed.to_owned()];
         }));
         assert_eq!(
             work(&plan),
@@ -86,7 +86,7 @@ fn phases_are_replaced_and_labelled_apart() {
     }
     let plan = plan(&request(|r| {
         r.dataset = Some("portage".to_owned());
-        r.workloads = vec!["grep warm a,b+".to_owned(), "read".to_owned()];
+        r.phases = vec!["grep warm a,b+".to_owned(), "read".to_owned()];
     }));
     let phase = &plan.workloads[0].phases[0];
     assert_eq!(phase.pattern.as_deref(), Some("a,b+"));
@@ -105,7 +105,7 @@ fn a_pattern_reaches_the_phases_that_search() {
 
 #[test]
 fn places_decide_where_and_who() {
-    let on = |on: &str| plan(&request(|r| r.on = Some(on.to_owned())));
+    let on = |on: &str| plan(&request(|r| r.device = vec![on.to_owned()]));
     let here = std::env::current_dir().unwrap();
     let plan_of_dirs = on("dir:/a,/b,dir:c");
     let c = format!("dir:{}", here.join("c").display());
@@ -117,7 +117,7 @@ fn places_decide_where_and_who() {
     assert_eq!(on("/dev/a,/dev/b").device, DeviceChoice::Block { paths });
 
     let in_work = plan(&request(|r| {
-        r.on = Some("loop:3G".to_owned());
+        r.device = vec!["loop:3G".to_owned()];
         r.work_dir = Some("images".into());
     }));
     let (size, directory) = (Some(Bytes(3 << 30)), here.join("images"));
@@ -127,14 +127,14 @@ fn places_decide_where_and_who() {
 
     for fs in ["tmpfs", "tmpfs,dir:/a"] {
         let plan = plan(&request(|r| {
-            r.fs = vec![fs.to_owned()];
+            r.contenders = vec![fs.into()];
             r.work_dir = Some("mounts".into());
         }));
         assert_eq!(plan.device, DeviceChoice::None, "{fs}");
         assert_eq!(plan.work_dir, Some(here.join("mounts")), "{fs}");
     }
     let mixed = plan(&request(|r| {
-        r.fs = vec!["tmpfs".to_owned(), "ext4".to_owned()];
+        r.contenders = vec!["tmpfs".into(), "ext4".into()];
     }));
     assert!(matches!(mixed.device, DeviceChoice::Loop { .. }));
 }
@@ -144,7 +144,7 @@ fn paths_of_a_plan_are_absolute_wherever_it_is_resumed() {
     let plan = plan(&request(|r| {
         r.dataset = Some("tar:../x.tar".to_owned());
         r.work_dir = Some(".".into());
-        r.fs = vec!["ext4,dir:.".to_owned()];
+        r.contenders = vec!["ext4,dir:.".into()];
     }));
     let DatasetChoice::Tar(archive) = &plan.workloads[0].dataset else {
         panic!("{:?}", plan.workloads[0].dataset);
@@ -163,8 +163,8 @@ fn paths_of_a_plan_are_absolute_wherever_it_is_resumed() {
 #[test]
 fn slips_in_options_pass_where_the_user_insists() {
     let plan = plan(&request(|r| {
-        r.fs = vec!["ext4:noatme".to_owned()];
-        r.unchecked_options = true;
+        r.contenders = vec!["ext4:noatme".into()];
+        r.unchecked_options = Some(true);
     }));
     assert_eq!(labels(&plan), ["ext4:noatme"]);
 }
@@ -172,8 +172,8 @@ fn slips_in_options_pass_where_the_user_insists() {
 #[test]
 fn a_phase_that_a_file_system_cannot_do_is_skipped_in_the_plan() {
     let plan = plan(&request(|r| {
-        r.fs = vec!["ext4,exfat".to_owned()]; // example
-        r.workloads = vec!["mongo-create,mongo-symlinks".to_owned()];
+        r.contenders = vec!["ext4,exfat".into()]; // example
+        r.phases = vec!["mongo-create,mongo-symlinks".to_owned()];
     }));
     let skipped: Vec<_> = plan
         .skipped
@@ -187,8 +187,8 @@ fn a_phase_that_a_file_system_cannot_do_is_skipped_in_the_plan() {
 #[test]
 fn a_plan_of_which_no_phase_can_run_is_refused() {
     let alone = request(|r| {
-        r.fs = vec!["exfat".to_owned()]; // example
-        r.workloads = vec!["mongo-symlinks".to_owned()];
+        r.contenders = vec!["exfat".into()]; // example
+        r.phases = vec!["mongo-symlinks".to_owned()];
     });
     let message = told(&alone);
     for part in [

@@ -2,12 +2,12 @@
 
 use crate::asking::*;
 use fsdyno_model::InitialState;
-use fsdyno_run::resolve::Request;
+use fsdyno_run::RunOptions;
 use std::collections::BTreeSet;
 
-fn asked(fs: &str, fill: &[&str], age: &[u32]) -> Request {
+fn asked(fs: &str, fill: &[&str], age: &[u32]) -> RunOptions {
     request(|r| {
-        r.fs = vec![fs.to_owned()];
+        r.contenders = vec![fs.into()];
         r.fill = fill.iter().map(|text| (*text).to_owned()).collect();
         r.age = age.to_vec();
     })
@@ -112,7 +112,7 @@ fn a_state_that_cannot_be_is_told_with_the_way_out() {
         ["dir:/srv"]
     );
     let on = request(|r| {
-        r.on = Some("dir:/srv".to_owned());
+        r.device = vec!["dir:/srv".to_owned()];
         r.fill = vec!["90%".to_owned()];
     });
     assert!(told(&on).contains("would fill"), "{}", told(&on));

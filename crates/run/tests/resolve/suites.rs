@@ -8,8 +8,8 @@ use fsdyno_run::resolve::suite;
 fn every_suite_is_sound_and_can_be_run_by_its_name() {
     for suite in suite::ALL {
         let said = suite.read(&catalogue()).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(said.name.as_deref(), Some(suite.name));
-        for line in [&said.title, &said.about] {
+        assert_eq!(said.options.name.as_deref(), Some(suite.name));
+        for line in [&said.options.title, &said.options.about] {
             assert!(
                 line.as_ref().is_some_and(|l| !l.is_empty()),
                 "{}",

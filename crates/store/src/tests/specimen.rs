@@ -59,8 +59,6 @@ pub(crate) fn plan() -> Plan {
         }],
     };
     Plan {
-        skipped: Vec::new(),
-        schema: Plan::SCHEMA,
         name: "quick".into(),
         seed: u64::MAX,
         scale: 0.1 + 0.2,
@@ -111,8 +109,6 @@ pub(crate) fn plan() -> Plan {
             size: Some(Bytes(1 << 40)),
             directory: "/images".into(),
         },
-        work_dir: None,
-        engine: "sync".into(),
         copy_method: CopyMethod::Reflink,
         verify: true,
         check: false,
@@ -136,6 +132,7 @@ pub(crate) fn plan() -> Plan {
             payloads: true,
         }),
         contents: [("tar:/srv/a b.tar".to_owned(), content())].into(),
+        ..Plan::new(Vec::new(), Vec::new())
     }
 }
 

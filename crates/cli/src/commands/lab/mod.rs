@@ -15,8 +15,8 @@ use fsdyno_host::{signals, ssh};
 use fsdyno_lab::preflight::DEFAULT_SCRATCH;
 use fsdyno_lab::{GuestLab, GuestLabError, Missing};
 use fsdyno_model::{
-    Availability, Bytes, CancelToken, Contender, CopyMethod, DeviceChoice, FilesystemKind,
-    GuestSize, KernelChoice, LabChoice, LayoutChoice, Plan,
+    Availability, Bytes, CancelToken, Contender, FilesystemKind, GuestSize, KernelChoice,
+    LabChoice, LayoutChoice, Plan,
 };
 use fsdyno_observe::provenance;
 use fsdyno_recipes::fs::elsewhere_only;
@@ -273,32 +273,5 @@ fn everything() -> Plan {
             ..first.clone()
         }));
     }
-    Plan {
-        skipped: Vec::new(),
-        schema: Plan::SCHEMA,
-        name: String::new(),
-        seed: 0,
-        scale: 1.0,
-        contenders,
-        workloads: Vec::new(),
-        repeats: 0,
-        budget: None,
-        vary: None,
-        cell_budget: None,
-        device: DeviceChoice::None,
-        engine: String::new(),
-        copy_method: CopyMethod::default(),
-        verify: false,
-        check: false,
-        fragments: false,
-        trace: false,
-        adaptive: None,
-        margin: fsdyno_model::Plan::MARGIN,
-        fragments_floor: Bytes(0),
-        work_dir: None,
-        guest: None,
-        disk: None,
-        disk_trace: None,
-        contents: std::collections::BTreeMap::new(),
-    }
+    Plan::new(contenders, Vec::new())
 }

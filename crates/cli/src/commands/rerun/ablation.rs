@@ -1,16 +1,17 @@
 //! The question that is looked into beside a rerun: two runs, on the disk as it is and on one that
 //! only acknowledges its flushes, and what they come to beside each other.
 
-use super::{RerunArgs, request, wishes};
+use super::{RerunArgs, execution, options};
 use crate::catalogue::catalogue_here;
-use crate::commands::run::{self, RunOptions};
+use crate::commands::run::{self, Execution};
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{CancelToken, Plan, ResultSet};
 use fsdyno_report::published::Table;
 use fsdyno_report::reruns::{Ablation, AblationSummary, Rerun, Setting};
 use fsdyno_report::{Format, Options};
-use fsdyno_run::resolve::{Request, resolve};
+use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::resolve;
 use fsdyno_store::Store;
 use std::path::Path;
 
@@ -66,11 +67,11 @@ impl Inquired<'_> {
     /// A plan of the rerun with the workloads and contenders of the question.
     fn plan(&self, args: &RerunArgs, faults: Option<&str>) -> Result<Plan, CliError> {
         let asked = self.inquiry.contenders.iter();
-        let request = Request {
-            fs: asked.map(|one| one.contender.clone()).collect(),
-            ..request(args, self.table, self.setting)
+        let options = RunOptions {
+            contenders: asked.map(|one| one.contender.as_str().into()).collect(),
+            ..options(args, self.table, self.setting)
         };
-        let mut plan = resolve(&request, &catalogue_here()).map_err(run::plan_trouble)?;
+        let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_trouble)?;
         plan.workloads
             .retain(|workload| self.inquiry.workloads.contains(&workload.name));
         let mut name = self.inquiry.name.clone();
@@ -118,9 +119,9 @@ impl Inquired<'_> {
 }
 
 /// The runs by themselves are not told: what they come to together is.
-fn silent(args: &RerunArgs) -> RunOptions {
-    RunOptions {
+fn silent(args: &RerunArgs) -> Execution {
+    Execution {
         silent: true,
-        ..wishes(args)
+        ..execution(args)
     }
 }

@@ -7,7 +7,7 @@ mod args;
 use ablation::Inquired;
 pub use args::RerunArgs;
 
-use super::run::{self, RunOptions};
+use super::run::{self, Execution};
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
 use crate::exit::{CliError, Code};
@@ -17,7 +17,8 @@ use fsdyno_model::{Bytes, CancelToken, Plan};
 use fsdyno_recipes::closest_name;
 use fsdyno_report::published::Table;
 use fsdyno_report::reruns::{self, Rerun, Setting};
-use fsdyno_run::resolve::{Request, resolve};
+use fsdyno_run::RunOptions;
+use fsdyno_run::resolve::resolve;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     let mut code = Code::Ok;
     if !args.ablation {
         let plan = plan(args, rerun, &table, &setting)?;
-        let ended = run::fresh(plan, &wishes(args), store, &stop)?;
+        let ended = run::fresh(plan, &execution(args), store, &stop)?;
         code = ended.code;
         if !ended.complete && !args.dry_run {
             return Ok(code);
@@ -79,8 +80,8 @@ fn understood(rerun: &Rerun) -> Result<(Table, Setting), CliError> {
     Ok((table, setting))
 }
 
-fn wishes(args: &RerunArgs) -> RunOptions {
-    RunOptions {
+fn execution(args: &RerunArgs) -> Execution {
+    Execution {
         erase: Erase::default(),
         dry_run: args.dry_run,
         format: args.format,
@@ -93,11 +94,15 @@ fn wishes(args: &RerunArgs) -> RunOptions {
 }
 
 /// What a user would type for it.
-fn request(args: &RerunArgs, table: &Table, setting: &Setting) -> Request {
-    Request {
+fn options(args: &RerunArgs, table: &Table, setting: &Setting) -> RunOptions {
+    RunOptions {
         suite: Some(table.suite.clone()),
-        fs: setting.contenders.clone(),
-        on: Some(format!("loop:{}", setting.partition.0)),
+        contenders: setting
+            .contenders
+            .iter()
+            .map(|one| one.as_str().into())
+            .collect(),
+        device: vec![format!("loop:{}", setting.partition.0)],
         work_dir: args.work_dir.clone(),
         repeats: Some(args.repeats),
         seed: args.seed,
@@ -109,7 +114,7 @@ fn request(args: &RerunArgs, table: &Table, setting: &Setting) -> Request {
                 .unwrap_or(setting.guest_memory(args.scale)),
         ),
         guest_kernel: args.guest_kernel.clone(),
-        ..Request::default()
+        ..RunOptions::default()
     }
 }
 
@@ -120,11 +125,12 @@ fn plan(
     table: &Table,
     setting: &Setting,
 ) -> Result<Plan, CliError> {
-    let mut request = request(args, table, setting);
+    let mut options = options(args, table, setting);
     if !args.contenders.is_empty() {
-        request.fs = fewer(&args.contenders, setting)?;
+        let contenders = fewer(&args.contenders, setting)?;
+        options.contenders = contenders.into_iter().map(Into::into).collect();
     }
-    let mut plan = resolve(&request, &catalogue_here()).map_err(run::plan_trouble)?;
+    let mut plan = resolve(&options, &catalogue_here()).map_err(run::plan_trouble)?;
     plan.workloads.retain(|workload| {
         table
             .lines

@@ -1,58 +1,10 @@
-//! What a run begins with: the request as typed, the names there are, the programs to name.
+//! What a run starts with: the programs to name in its provenance, and the errors of its settings.
 
-use super::args::RunArgs;
 use crate::exit::{CliError, Code};
 use fsdyno_load::engines::EngineInfo;
 use fsdyno_model::{Plan, Step};
-use fsdyno_run::resolve::{Counting, Request, ResolveError};
+use fsdyno_run::resolve::ResolveError;
 use miette::{LabeledSpan, MietteDiagnostic, MietteHandlerOpts, NamedSource, Report};
-
-/// The arguments as a request.
-pub fn request(args: &RunArgs) -> Request {
-    Request {
-        suite: args.suite.clone(),
-        plan: args.plan.clone(),
-        fs: args.contenders.clone(),
-        on: (!args.on.is_empty()).then(|| args.on.join(",")),
-        work_dir: args.work_dir.clone(),
-        repeats: args.repeats,
-        max_repeats: args.max_repeats,
-        precision: args.precision,
-        margin: args.margin,
-        budget: args.budget,
-        cell_budget: args.cell_budget,
-        vary: args.vary,
-        seed: args.seed,
-        scale: args.scale,
-        engine: args.engine.clone(),
-        copy_method: args.copy_method,
-        workloads: args.phases.clone(),
-        dataset: args.dataset.clone(),
-        exec: args.exec.clone(),
-        prepare: args.prepare.clone(),
-        set: args.set.clone(),
-        workers: args.workers.clone(),
-        pattern: args.pattern.clone(),
-        verify: args.verify.then_some(true),
-        check: args.no_check.then_some(false),
-        fragments: args
-            .fragments
-            .map(|above| above.map_or(Counting::All, Counting::Above)),
-        trace: args.trace.then_some(true),
-        lab: args.lab.clone(),
-        disk: args.disk.clone(),
-        disk_trace: args.disk_trace.clone(),
-        disk_payloads: args.disk_payloads.then_some(true),
-        disk_faults: args.disk_faults.clone(),
-        time: args.time,
-        guest_memory: args.guest_memory,
-        guest_processors: args.guest_processors,
-        guest_kernel: args.guest_kernel.clone(),
-        fill: args.fill.clone(),
-        age: args.age.clone(),
-        unchecked_options: args.unchecked_options,
-    }
-}
 
 /// Programs whose versions belong to the provenance, with the command that tells each.
 pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {

@@ -12,8 +12,8 @@ use crate::commands::published;
 use crate::exit::{CliError, Code};
 use crate::{output, places};
 pub use args::RunArgs;
+pub use begin::plan_trouble;
 use begin::programs_to_name;
-pub use begin::{plan_trouble, request};
 use fsdyno_files::Existing;
 use fsdyno_host::signals;
 use fsdyno_host::ssh::SshError;
@@ -31,9 +31,9 @@ use listener::Listener;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What is asked of a run beside its plan.
+/// How a plan is executed and reported.
 #[derive(Debug, Clone)]
-pub struct RunOptions {
+pub struct Execution {
     /// Devices that may be erased.
     pub erase: Erase,
     /// Nothing is to be done but to say what would be.
@@ -52,7 +52,7 @@ pub struct RunOptions {
     pub lock: LockArgs,
 }
 
-impl RunOptions {
+impl Execution {
     fn of(args: &RunArgs) -> Self {
         Self {
             erase: args.erase.clone(),
@@ -85,12 +85,12 @@ pub struct Ended {
 pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     let stop = CancelToken::new();
     signals::install(&stop)?;
-    let wishes = RunOptions::of(args);
+    let execution = Execution::of(args);
     let ended = if let Some(name) = &args.resume {
-        resume(&wishes, name, store_path, &stop)
+        resume(&execution, name, store_path, &stop)
     } else {
-        let plan = resolve(&request(args), &catalogue_here()).map_err(plan_trouble)?;
-        fresh(plan, &wishes, store_path, &stop)
+        let plan = resolve(&args.options, &catalogue_here()).map_err(plan_trouble)?;
+        fresh(plan, &execution, store_path, &stop)
     };
     Ok(ended?.code)
 }
@@ -98,12 +98,12 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
 /// Runs a plan that was never begun.
 pub fn fresh(
     mut plan: Plan,
-    wishes: &RunOptions,
+    execution: &Execution,
     store_path: &Path,
     stop: &CancelToken,
 ) -> Result<Ended, CliError> {
     let preflight = preflight(&plan, stop)?;
-    if wishes.dry_run {
+    if execution.dry_run {
         plan.contents = contents::read(&plan, stop)?.contents;
         return say(&plan, &preflight);
     }
@@ -113,8 +113,8 @@ pub fn fresh(
             skipped.contender, skipped.phase, skipped.reason
         ));
     }
-    let measuring = wishes.lock.take_for(&plan, stop)?;
-    let mut lab = assemble(&wishes.erase, &plan, preflight, None, stop)?;
+    let measuring = execution.lock.take_for(&plan, stop)?;
+    let mut lab = assemble(&execution.erase, &plan, preflight, None, stop)?;
     let read = contents::read(&plan, stop)?;
     plan.contents = read.contents;
     lab.watch(read.datasets, stop.clone());
@@ -132,11 +132,11 @@ pub fn fresh(
             .collect(),
     };
     store.begin_named(&mut info)?;
-    go(wishes, &measuring, lab, store, &info, &[])
+    go(execution, &measuring, lab, store, &info, &[])
 }
 
 fn resume(
-    wishes: &RunOptions,
+    execution: &Execution,
     name: &str,
     store_path: &Path,
     stop: &CancelToken,
@@ -148,7 +148,7 @@ fn resume(
     let set = store.load(&id)?;
     let info = &set.run;
     same_user(info)?;
-    if wishes.dry_run {
+    if execution.dry_run {
         return say(&info.plan, &preflight(&info.plan, stop)?);
     }
     same_machine(info)?;
@@ -158,16 +158,16 @@ fn resume(
         output::note(format_args!(
             "fsdyno: {id} is complete: nothing is left to do"
         ));
-        let code = finish(wishes, &store, &id)?;
+        let code = finish(execution, &store, &id)?;
         return Ok(Ended {
             code,
             run: Some(id),
             complete: true,
         });
     }
-    let measuring = wishes.lock.take_for(&info.plan, stop)?;
+    let measuring = execution.lock.take_for(&info.plan, stop)?;
     let mut lab = assemble(
-        &wishes.erase,
+        &execution.erase,
         &info.plan,
         preflight(&info.plan, stop)?,
         Some(&set.cells),
@@ -177,7 +177,7 @@ fn resume(
     let read = contents::read(&info.plan, stop)?;
     contents::check(info, &read.contents)?;
     lab.watch(read.datasets, stop.clone());
-    go(wishes, &measuring, lab, store, info, &set.cells)
+    go(execution, &measuring, lab, store, info, &set.cells)
 }
 
 /// Refuses to go on with guests of another kernel than those before.
@@ -246,7 +246,7 @@ fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> CliErr
 
 /// Conducts the run into the store, and reports it.
 fn go(
-    wishes: &RunOptions,
+    execution: &Execution,
     measuring: &Measuring,
     mut lab: Labs,
     mut store: Store,
@@ -262,7 +262,7 @@ fn go(
     // The view goes before anything else is said.
     drop(listener);
     drop(lab);
-    let code = finish(wishes, &store, &info.id)?;
+    let code = finish(execution, &store, &info.id)?;
     let ended = |code| Ended {
         code,
         run: Some(info.id.clone()),
@@ -294,17 +294,17 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> CliError {
 }
 
 /// The report, and the code that tells how the cells ended.
-fn finish(wishes: &RunOptions, store: &Store, id: &str) -> Result<Code, CliError> {
+fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliError> {
     let set = store.load(id)?;
     let options = Options {
         width: output::width(),
-        color: output::color() && wishes.output.is_none(),
-        clock: wishes.clock,
+        color: output::color() && execution.output.is_none(),
+        clock: execution.clock,
         advice: crate::commands::why::advice,
     };
-    if !wishes.silent {
-        let text = told(&set, wishes, &options)?;
-        output::to(wishes.output.as_deref(), &text, wishes.existing)?;
+    if !execution.silent {
+        let text = told(&set, execution, &options)?;
+        output::to(execution.output.as_deref(), &text, execution.existing)?;
     }
     let any = |test: fn(&Outcome) -> bool| set.cells.iter().any(|record| test(&record.outcome));
     Ok(if any(|outcome| matches!(outcome, Outcome::Failed(_))) {
@@ -317,14 +317,14 @@ fn finish(wishes: &RunOptions, store: &Store, id: &str) -> Result<Code, CliError
 }
 
 /// The report of a run; of a rerun, laid beside its table.
-fn told(set: &ResultSet, wishes: &RunOptions, options: &Options) -> Result<Vec<u8>, CliError> {
+fn told(set: &ResultSet, execution: &Execution, options: &Options) -> Result<Vec<u8>, CliError> {
     if let Some((rerun, None)) = reruns::of_plan(&set.run.plan)
-        && let Ok(beside) = published::against(set, rerun.name, wishes.format, options)
+        && let Ok(beside) = published::against(set, rerun.name, execution.format, options)
     {
         return Ok(beside);
     }
     // Where nothing was measured that the table has, it tells why.
-    fsdyno_report::render(set, wishes.format, options).map_err(CliError::failure)
+    fsdyno_report::render(set, execution.format, options).map_err(CliError::failure)
 }
 
 /// Everything that can be known of a plan before anything is made.

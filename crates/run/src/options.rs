@@ -1,0 +1,534 @@
+//! The settings of a run, each defined once: name, type, flag, plan key, default, check and help.
+//!
+//! The doc comment of a field is the help of its flag and its text in the plan reference. To add a
+//! setting: a field here and its line in [`RunOptions::into_plan`], a field of the plan in `model`,
+//! and the code that uses it.
+
+use crate::resolve::entry::{ContenderEntry, WorkloadTable};
+use crate::resolve::{ConfigError, Counting, states};
+use crate::settings::{one_or_more, percent_text, settings, text, typed, typed_percent};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{ArgAction, Args as _, Command};
+use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, Plan, Vary};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use toml::Spanned;
+
+settings! {
+    /// The settings of a run, as flags or as keys of a plan file.
+    pub struct RunOptions {
+        /// Suite to run (`fsdyno list suites`) [default: quick]
+        #[arg(value_name = "SUITE", conflicts_with = "plan")]
+        #[serde(skip)]
+        pub suite: Option<String>;
+
+        /// Plan file to run
+        #[arg(long, value_name = "FILE")]
+        #[serde(skip)]
+        pub plan: Option<PathBuf>;
+
+        /// Name of the plan
+        #[arg(skip)]
+        pub name: Option<String>, if check::printable_name;
+
+        /// What the plan compares, in one line
+        #[arg(skip)]
+        pub title: Option<String>;
+
+        /// What the plan is for and how it is measured
+        #[arg(skip)]
+        pub about: Option<String>;
+
+        /// The published comparison that the plan repeats
+        #[arg(skip)]
+        pub source: Option<String>;
+
+        /// Contenders, separated by commas; the first is the baseline
+        #[arg(long = "fs", value_name = "LIST", action = ArgAction::Append)]
+        pub contenders: Vec<ContenderEntry>;
+
+        /// Device: `loop[:SIZE]`, `/dev/...` (several with commas), or `dir:PATH`
+        #[arg(long = "on", value_name = "DEVICE", action = ArgAction::Append)]
+        #[serde(deserialize_with = "one_or_more")]
+        #[schemars(with = "String")]
+        pub device: Vec<String>;
+
+        /// Directory of image files and mount points [default: /var/tmp]
+        #[arg(long, value_name = "DIR")]
+        #[serde(skip)]
+        pub work_dir: Option<PathBuf>;
+
+        /// Workloads: a dataset and the phases that work on it
+        #[arg(skip)]
+        #[schemars(with = "Vec<WorkloadTable>")]
+        pub workload: Vec<Spanned<WorkloadTable>>;
+
+        /// Phases to run, in order, instead of the suite's (`fsdyno list phases`)
+        #[arg(long, alias = "workload", value_name = "LIST", value_delimiter = ',')]
+        #[serde(skip)]
+        pub phases: Vec<String>;
+
+        /// Command to run as a phase, by `sh -c` in the directory `{dir}`; repeatable
+        ///
+        /// `{tree}` in the command is the newest tree of the dataset.
+        #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
+        #[serde(skip)]
+        pub exec: Vec<String>;
+
+        /// Command to run, untimed, before the first command of --exec
+        #[arg(long, value_name = "COMMAND", requires = "exec")]
+        #[serde(skip)]
+        pub prepare: Option<String>;
+
+        /// Set a parameter of phases: KIND.NAME=VALUE (`fsdyno list phases --long`)
+        ///
+        /// The first part of a name sets the parameter of every kind that has it: `mongo.processes=4`.
+        #[arg(long, value_name = "SETTING", action = ArgAction::Append)]
+        #[serde(skip)]
+        pub set: Vec<String>;
+
+        /// Repeat workloads with each of these numbers of workers: 1,2,4
+        ///
+        /// Reports show how the workloads scale. Workers of `op` phases have separate files, unless
+        /// `--set op.place=shared`.
+        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        pub workers: Vec<u32>, if check::at_least_one_worker;
+
+        /// Dataset instead of the suite's: a name, `tree:DIR`, `tar:FILE` or `file:FILE`
+        #[arg(long, value_name = "DATASET")]
+        #[serde(skip)]
+        pub dataset: Option<String>;
+
+        /// Regular expression of grep phases
+        #[arg(long, value_name = "REGEX")]
+        #[serde(skip)]
+        pub pattern: Option<String>;
+
+        /// Size of generated datasets as a multiple of full size
+        #[arg(long, value_name = "X", allow_negative_numbers = true)]
+        pub scale: Option<f64> = 1, if check::scale;
+
+        /// Lab: host, uml, qemu or ssh:USER@HOST [default: host where it suffices]
+        ///
+        /// uml and qemu start guests with a kernel of their own and need no root. ssh:USER@HOST is
+        /// another machine, with its own shell and programs. A contender may name its own lab:
+        /// `uml/NAME`.
+        #[arg(long, value_name = "LAB", value_parser = typed::<LabChoice>)]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub lab: Option<LabChoice>;
+
+        /// Model disk under all contenders: a profile (`fsdyno disk list`) or its file
+        #[arg(long, value_name = "PROFILE")]
+        pub disk: Option<PathBuf>;
+
+        /// Directory for a block trace of each model disk (`fsdyno disk trace FILE`)
+        #[arg(long, alias = "disk-record", value_name = "DIR")]
+        #[serde(alias = "disk_record")]
+        pub disk_trace: Option<PathBuf>;
+
+        /// Store the written data in block traces, and not only its hashes
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true)]
+        pub disk_payloads: Option<bool> = false;
+
+        /// Faults of the model disks: a file (docs/model-disks.md)
+        #[arg(long, value_name = "FILE")]
+        pub disk_faults: Option<PathBuf>;
+
+        /// Time of model disks: virtual or real [default: virtual where all run in uml]
+        ///
+        /// Virtual time is storage time with infinitely fast processors: the same figures to the
+        /// nanosecond each time, in guests of User-mode Linux with the lab kernel. In real time the
+        /// disk answers a request when the clock has reached its end, in any lab. Figures of the two
+        /// are never compared.
+        #[arg(long, value_name = "TIME", value_parser = typed::<DiskTime>)]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub time: Option<DiskTime>;
+
+        /// Memory of a guest [default: 512M]
+        #[arg(long, value_name = "SIZE")]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub guest_memory: Option<Bytes>, if check::guest_memory;
+
+        /// Processors of a QEMU guest [default: 1]
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        pub guest_processors: Option<u32>, if check::guest_processors;
+
+        /// Kernel of a guest: packaged, lab, or a path [default: lab where it is built]
+        #[arg(long, value_name = "KERNEL", value_parser = kernel())]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub guest_kernel: Option<KernelChoice>;
+
+        /// Repeats of every contender; the least where the figures decide [default: 3]
+        ///
+        /// In virtual time the default is 2. With --precision or --max-repeats the figures decide.
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        pub repeats: Option<u32>, if check::repeats;
+
+        /// Repeat until ratios are known to this precision [default: margin / 4]
+        ///
+        /// A contender is measured until it is faster, slower or equivalent, or its ratio is known to
+        /// this precision (0.5% is either way). All interim analyses share one error budget, so that
+        /// they do not raise the false-positive rate.
+        #[arg(long, value_name = "PERCENT", value_parser = typed_percent)]
+        #[serde(deserialize_with = "percent_text")]
+        #[schemars(with = "String")]
+        pub precision: Option<f64>, if check::precision;
+
+        /// Most repeats where the figures decide [default: 60, with --precision]
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        pub max_repeats: Option<u32>, if check::repeats;
+
+        /// Smallest difference that matters; contenders within it are equivalent
+        #[arg(long, value_name = "PERCENT", value_parser = typed_percent)]
+        #[serde(deserialize_with = "percent_text")]
+        #[schemars(with = "String")]
+        pub margin: Option<f64> = "2%", if check::margin;
+
+        /// Start no block that would not end within this time: 90s, 15m, 2h
+        #[arg(long, value_name = "TIME")]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub budget: Option<Nanos>, if check::time_above_zero;
+
+        /// End a cell that takes longer than this time; it fails
+        #[arg(long, value_name = "TIME")]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub cell_budget: Option<Nanos>, if check::time_above_zero;
+
+        /// Seed of datasets and order
+        #[arg(long, value_name = "N")]
+        pub seed: Option<u64> = 1;
+
+        /// What differs in every block: dataset-seed
+        ///
+        /// Each block has the next dataset seed. In virtual time, where all else is equal, intervals
+        /// then show how much the files matter.
+        #[arg(long, value_name = "WHAT", value_parser = typed::<Vary>)]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub vary: Option<Vary>;
+
+        /// Engine: sync, uring, mmap, tools or null (`fsdyno list engines`)
+        #[arg(long, value_name = "NAME")]
+        pub engine: Option<String> = "sync", if check::engine;
+
+        /// How a copy moves data: read-write, copy-file-range or reflink
+        #[arg(long, value_name = "METHOD", value_parser = typed::<CopyMethod>)]
+        #[serde(deserialize_with = "text")]
+        #[schemars(with = "String")]
+        pub copy_method: Option<CopyMethod> = "read-write";
+
+        /// Compare each copied tree with its source, untimed
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true)]
+        pub verify: Option<bool> = false;
+
+        /// Do not run the file system's checker after each cell
+        #[arg(long = "no-check", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true, value_parser = negated)]
+        #[schemars(description = "Run the file system's checker after each cell")]
+        pub check: Option<bool> = true;
+
+        /// Count extents per file after each phase that writes, untimed: of all or of those above SIZE
+        ///
+        /// They are counted as `filefrag` counts them, after the phase is durable. A phase `as-is`
+        /// that follows starts with inodes and extent maps in memory.
+        #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true,
+              default_missing_value = "all", value_parser = Counting::typed)]
+        pub fragments: Option<Counting> = false;
+
+        /// Count metadata and forced writes (FUA) by kernel tracepoints, for `fsdyno why`
+        ///
+        /// It reads `block_bio_queue` in a tracefs instance of its own, which costs a little processor
+        /// time per request. Do not compare figures with it to figures without it.
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true)]
+        pub trace: Option<bool> = false;
+
+        /// Fill file systems before the workload: 90%, 0%,95% or 90%:fragmented
+        ///
+        /// Each contender is measured at each fill. `:fragmented` divides the free space into small
+        /// extents.
+        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        pub fill: Vec<String>, if check::fill;
+
+        /// Age file systems before the workload: write N times the bytes held
+        ///
+        /// Files are created, extended, truncated and deleted until N times the bytes held (the fill,
+        /// or half of the space) were written. Each contender is measured at each age.
+        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        pub age: Vec<u32>;
+
+        /// Accept mount options that look like typos
+        #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", hide_possible_values = true)]
+        #[serde(skip)]
+        pub unchecked_options: Option<bool>;
+    }
+}
+
+impl RunOptions {
+    /// The settings with fixed defaults where none is set.
+    pub(crate) fn or_defaults(self) -> Self {
+        // A test parses them.
+        self.over(toml::from_str(&Self::defaults()).unwrap_or_default())
+    }
+
+    /// The defaults as the text of a plan file.
+    fn defaults() -> String {
+        let line = |(key, value): &(&str, &str)| format!("{key} = {value}");
+        let lines: Vec<String> = Self::DEFAULTS.iter().map(line).collect();
+        lines.join("\n")
+    }
+
+    /// The flag of a setting, as typed.
+    pub fn flag(name: &str) -> String {
+        let command = Self::augment_args(Command::new("run"));
+        let argument = command.get_arguments().find(|one| one.get_id() == name);
+        match argument.map(clap::Arg::get_long) {
+            Some(Some(long)) => format!("--{long}"),
+            Some(None) => format!("the {name}"),
+            None => format!("`{name}`"),
+        }
+    }
+
+    /// The argument of a setting with its default in the help.
+    pub fn with_default(argument: clap::Arg) -> clap::Arg {
+        let name = argument.get_id().as_str();
+        let shown = |value: &&str| !matches!(*value, "true" | "false");
+        let default = Self::DEFAULTS.iter().find(|(named, _)| *named == name);
+        let Some(default) = default
+            .map(|(_, value)| *value)
+            .filter(|value| shown(value))
+        else {
+            return argument;
+        };
+        let default = format!(" [default: {}]", default.trim_matches('"'));
+        let short = argument.get_help().map(|help| format!("{help}{default}"));
+        let long = argument
+            .get_long_help()
+            .map(|help| format!("{help}{default}"));
+        let argument = argument.help(short.unwrap_or_default());
+        match long {
+            Some(long) => argument.long_help(long),
+            None => argument,
+        }
+    }
+
+    /// The plan of these settings; `resolved` has what several settings decide.
+    pub(crate) fn into_plan(self, resolved: Plan) -> Plan {
+        let settings = self.or_defaults();
+        let extents = settings.fragments.unwrap_or_default();
+        Plan {
+            seed: settings.seed.unwrap_or_default(),
+            vary: settings.vary,
+            scale: settings.scale.unwrap_or_default(),
+            margin: settings.margin.unwrap_or_default(),
+            budget: settings.budget,
+            cell_budget: settings.cell_budget,
+            copy_method: settings.copy_method.unwrap_or_default(),
+            verify: settings.verify.unwrap_or_default(),
+            check: settings.check.unwrap_or_default(),
+            trace: settings.trace.unwrap_or_default(),
+            fragments: extents.is_counted(),
+            fragments_floor: extents.floor(),
+            ..resolved
+        }
+    }
+}
+
+/// Reads the value of a flag that negates its setting.
+fn negated(text: &str) -> Result<bool, String> {
+    match text {
+        "true" => Ok(false),
+        "false" => Ok(true),
+        _ => Err("write true or false".to_owned()),
+    }
+}
+
+/// Reads a guest kernel of the command line. A path is relative to the current directory, and need
+/// not be UTF-8.
+pub fn kernel() -> impl TypedValueParser<Value = KernelChoice> {
+    OsStringValueParser::new().try_map(|text: OsString| {
+        let choice = match text.to_str() {
+            Some(text) => typed::<KernelChoice>(text)?,
+            None => KernelChoice::File(PathBuf::from(&text)),
+        };
+        match choice {
+            KernelChoice::File(path) => std::path::absolute(path)
+                .map(KernelChoice::File)
+                .map_err(|error| error.to_string()),
+            choice => Ok(choice),
+        }
+    })
+}
+
+/// The checks of single settings.
+mod check {
+    #![expect(
+        clippy::trivially_copy_pass_by_ref,
+        clippy::ptr_arg,
+        reason = "every check takes a reference to a value of its setting"
+    )]
+
+    use super::states;
+    use crate::resolve::{Catalogue, ConfigError};
+    use fsdyno_model::{Bytes, GuestSize, Nanos};
+
+    type Checked = Result<(), ConfigError>;
+
+    fn refused(message: impl Into<String>, help: impl Into<String>) -> Checked {
+        Err(ConfigError::wrong(message, help))
+    }
+
+    pub fn printable_name(name: &String, _: &Catalogue) -> Checked {
+        crate::resolve::named("plan", name).map(drop)
+    }
+
+    pub fn repeats(n: &u32, _: &Catalogue) -> Checked {
+        match n {
+            1..=10_000 => Ok(()),
+            n => refused(
+                format!("{n} repeats are out of range"),
+                "write 1 to 10000; 3 is the least that shows a spread",
+            ),
+        }
+    }
+
+    pub fn at_least_one_worker(n: &u32, _: &Catalogue) -> Checked {
+        match n {
+            0 => refused("0 workers do no work", "write 1 or more"),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn precision(share: &f64, _: &Catalogue) -> Checked {
+        if *share > 0.0 && *share < 1.0 {
+            return Ok(());
+        }
+        refused(
+            format!("a precision of {} % is out of range", share * 100.0),
+            "write more than 0 % and less than 100 %, as 0.5%",
+        )
+    }
+
+    pub fn margin(share: &f64, _: &Catalogue) -> Checked {
+        if (0.0..1.0).contains(share) {
+            return Ok(());
+        }
+        refused(
+            format!("a margin of {} % is out of range", share * 100.0),
+            "write 0 % or more, and less than 100 %, as 2%",
+        )
+    }
+
+    pub fn time_above_zero(time: &Nanos, _: &Catalogue) -> Checked {
+        match time {
+            Nanos(0) => refused(
+                "a budget of zero is too short for any cell",
+                "write for example 20m, or leave it out",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn scale(scale: &f64, _: &Catalogue) -> Checked {
+        if *scale > 0.0 && *scale <= 1000.0 {
+            return Ok(());
+        }
+        refused(
+            format!("a scale of {scale} is out of range"),
+            "write a number above 0 and up to 1000; 1 is full size",
+        )
+    }
+
+    pub fn engine(name: &String, catalogue: &Catalogue) -> Checked {
+        catalogue.engine(name).map(drop)
+    }
+
+    pub fn guest_memory(size: &Bytes, _: &Catalogue) -> Checked {
+        if *size >= GuestSize::LEAST {
+            return Ok(());
+        }
+        refused(
+            format!("a guest does not start in {size}"),
+            format!("the least is {}", GuestSize::LEAST),
+        )
+    }
+
+    pub fn guest_processors(n: &u32, _: &Catalogue) -> Checked {
+        match n {
+            0 => refused("a guest needs a processor", "write 1 or more"),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn fill(text: &String, _: &Catalogue) -> Checked {
+        states::fill(text).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value_of_its_key() {
+        let defaults: RunOptions = toml::from_str(&RunOptions::defaults()).unwrap();
+        for (key, _) in RunOptions::DEFAULTS {
+            assert!(defaults.sets(key), "{key}");
+        }
+        assert_eq!(defaults.margin, Some(Plan::MARGIN));
+    }
+
+    #[test]
+    fn flags_and_keys_read_the_same_values() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            options: RunOptions,
+        }
+        let typed = |flag: &str| {
+            let line = <Line as clap::Parser>::try_parse_from(["run", flag]);
+            line.unwrap_or_else(|error| panic!("{error}")).options
+        };
+        for (flag, key) in [
+            ("--margin=5%", "margin = \"5%\""),
+            ("--budget=20m", "budget = \"20m\""),
+            ("--guest-memory=1G", "guest_memory = \"1G\""),
+            ("--guest-kernel=lab", "guest_kernel = \"lab\""),
+            ("--lab=ssh:me@bsd", "lab = \"ssh:me@bsd\""),
+            ("--time=real", "time = \"real\""),
+            ("--vary=dataset-seed", "vary = \"dataset-seed\""),
+            ("--copy-method=reflink", "copy_method = \"reflink\""),
+            ("--fragments", "fragments = true"),
+            ("--fragments=16K", "fragments = { above = \"16K\" }"),
+            ("--no-check", "check = false"),
+            ("--verify", "verify = true"),
+            ("--verify=false", "verify = false"),
+            ("--workers=1,2", "workers = [1, 2]"),
+            ("--on=loop:8G", "device = \"loop:8G\""),
+            ("--disk-trace=traces", "disk_record = \"traces\""),
+            ("--fs=tmpfs", "contenders = [\"tmpfs\"]"),
+        ] {
+            let read: RunOptions = toml::from_str(key).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(typed(flag), read, "{flag} {key}");
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_flag_unless_it_describes_the_plan() {
+        let schema = schemars::schema_for!(RunOptions).to_value();
+        for key in schema["properties"].as_object().unwrap().keys() {
+            let describes = ["name", "title", "about", "source", "workload"];
+            let has_flag = RunOptions::flag(key).starts_with("--");
+            assert_eq!(has_flag, !describes.contains(&key.as_str()), "{key}");
+        }
+    }
+}

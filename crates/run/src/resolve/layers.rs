@@ -1,0 +1,97 @@
+//! The layers of settings: the command line, a plan file and a suite, in this order.
+
+use super::catalogue::Catalogue;
+use super::config_error::ConfigError;
+use super::error::ResolveError;
+use super::planfile::PlanFile;
+use super::suite;
+use super::work::stands_alone;
+use crate::options::RunOptions;
+use std::path::{Path, PathBuf};
+
+/// The settings of all layers.
+pub struct Layers<'a> {
+    /// Those of the command line.
+    pub arguments: &'a RunOptions,
+    /// Those of the plan file.
+    pub plan: Option<PlanFile>,
+    /// Those of the suite.
+    pub suite: Option<PlanFile>,
+    /// The resulting settings: each from the first layer that sets it.
+    pub settings: RunOptions,
+    /// The current directory.
+    pub here: &'a Path,
+}
+
+impl<'a> Layers<'a> {
+    /// Reads the plan file and the suite. The default suite is read where there is no workload.
+    pub fn read(
+        arguments: &'a RunOptions,
+        here: &'a Path,
+        catalogue: &Catalogue,
+    ) -> Result<Self, ResolveError> {
+        let wrong = |(name, error)| ResolveError::argument(RunOptions::flag(name))(error);
+        arguments.check(catalogue).map_err(wrong)?;
+        let unchecked = arguments.unchecked_options.unwrap_or_default();
+        let plan = arguments.plan.as_ref();
+        let plan = plan.map(|path| PlanFile::read(path, catalogue, unchecked));
+        let plan = plan.transpose()?;
+        let has_workloads = plan.as_ref().is_some_and(|plan| !plan.workloads.is_empty());
+        let named = match arguments.suite.as_deref() {
+            Some(name) => Some(suite::find(name).ok_or_else(|| {
+                let names = suite::ALL.iter().map(|suite| suite.name);
+                ResolveError::argument("the suite")(ConfigError::unknown("suite", name, names))
+            })?),
+            None if has_workloads || arguments.dataset.is_some() => None,
+            None if stands_alone(arguments, catalogue) => None,
+            None => suite::find(suite::DEFAULT),
+        };
+        let suite = named.map(|suite| suite.read(catalogue)).transpose()?;
+        let mut settings = arguments.clone();
+        for file in plan.iter().chain(&suite) {
+            settings = settings.over(file.options.clone());
+        }
+        Ok(Self {
+            arguments,
+            plan,
+            suite,
+            settings,
+            here,
+        })
+    }
+
+    /// The plan file and the suite, as far as there are any.
+    pub fn files(&self) -> impl Iterator<Item = &PlanFile> {
+        self.plan.iter().chain(&self.suite)
+    }
+
+    /// The file that decides a setting; none where the command line does, or no layer.
+    fn file_of(&self, name: &str) -> Option<&PlanFile> {
+        if self.arguments.sets(name) {
+            return None;
+        }
+        self.files().find(|file| file.options.sets(name))
+    }
+
+    /// A path of a setting, relative to the layer that sets it.
+    pub fn base(&self, name: &str) -> PathBuf {
+        self.file_of(name)
+            .map_or(self.here, |file| &file.base)
+            .to_owned()
+    }
+
+    /// The error of a setting, at its place in the plan file, or with its flag.
+    pub fn wrong<E: Into<ConfigError>>(&self, name: &'static str) -> impl Fn(E) -> ResolveError {
+        move |error| match self.file_of(name) {
+            Some(file) => file.wrong_at(name, &error.into()).into(),
+            None => ResolveError::argument(RunOptions::flag(name))(error),
+        }
+    }
+
+    /// The first of these settings that the command line sets, or that a file sets.
+    pub fn first_set(&self, names: &[&'static str]) -> Option<&'static str> {
+        let set_by = |options: &RunOptions| names.iter().find(|name| options.sets(name));
+        let found = set_by(self.arguments).or_else(|| set_by(&self.settings));
+        found.copied()
+    }
+}

@@ -1,0 +1,296 @@
+//! From the settings of all layers to a plan.
+
+use super::catalogue::Catalogue;
+use super::config_error::ConfigError;
+use super::contenders::{Judge, absolute, have_devices, have_own_labels};
+use super::disks;
+use super::elsewhere;
+use super::error::ResolveError;
+use super::labs;
+use super::layers::Layers;
+use super::length;
+use super::parameters;
+use super::place::Place;
+use super::planfile;
+use super::states;
+use super::suite;
+use super::work::{short_name, workloads};
+use super::workers;
+use crate::options::RunOptions;
+use fsdyno_lab::skipped_phases;
+use fsdyno_model::{
+    Contender, ContenderSpec, DeviceChoice, DiskRecord, GuestSize, ModelDisk, Plan, SkippedPhase,
+    Workload,
+};
+use std::path::{Path, PathBuf};
+
+/// The default directory of image files: it survives a reboot and is rarely memory.
+const DEFAULT_WORK_DIRECTORY: &str = "/var/tmp";
+
+/// Resolves settings into a plan that leaves nothing open.
+///
+/// Relative paths on the command line are relative to the current directory, those in a plan file to
+/// the directory of that file.
+pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, ResolveError> {
+    let here = std::env::current_dir().map_err(|source| ResolveError::Read {
+        path: PathBuf::from("."),
+        source,
+    })?;
+    let layers = Layers::read(options, &here, catalogue)?;
+    let judge = Judge {
+        base: &here,
+        unchecked_options: options.unchecked_options.unwrap_or_default(),
+    };
+    let place = place(&layers)?;
+    let specs = contenders(&layers, place.as_ref(), judge, catalogue)?;
+    let disk = model_disk(&layers)?;
+    let disk_trace = disk_trace(&layers, disk.is_some())?;
+    let (contenders, guest) = in_labs(&layers, specs, place.as_ref(), disk.is_some(), catalogue)?;
+    let device = device(&layers, &contenders, place);
+    let disk = in_time(&layers, disk, &contenders, &device)?;
+    have_devices(&contenders, &device).map_err(layers.wrong("device"))?;
+    let settings = layers.settings.clone().or_defaults();
+    let engine = elsewhere::engine(
+        &contenders,
+        options.engine.as_deref(),
+        settings.engine.unwrap_or_default(),
+    );
+    let engine = engine.map_err(layers.wrong("engine"))?;
+    let (name, workloads) = work(&layers, settings.scale.unwrap_or_default(), catalogue)?;
+    runs_programs(&engine, &workloads, catalogue).map_err(layers.wrong("engine"))?;
+    let skipped = skipped(&contenders, &workloads).map_err(layers.wrong("contenders"))?;
+    length::can_vary(settings.vary, &workloads).map_err(layers.wrong("vary"))?;
+    let (repeats, adaptive) = length::of(&layers, disk.as_ref())?;
+    let resolved = Plan {
+        name,
+        skipped,
+        repeats,
+        adaptive,
+        engine,
+        work_dir: work_dir(&layers, &device),
+        device,
+        guest,
+        disk,
+        disk_trace,
+        ..Plan::new(contenders, workloads)
+    };
+    Ok(layers.settings.into_plan(resolved))
+}
+
+/// The phases that contenders do not run, because their file systems cannot. At least one phase of
+/// the plan must be left.
+fn skipped(
+    contenders: &[Contender],
+    workloads: &[Workload],
+) -> Result<Vec<SkippedPhase>, ConfigError> {
+    let skipped = skipped_phases(contenders, workloads);
+    let phases: usize = workloads.iter().map(|workload| workload.phases.len()).sum();
+    match skipped.first() {
+        Some(first) if skipped.len() == contenders.len() * phases => Err(ConfigError::wrong(
+            format!("no phase of the plan can run: {}", first.reason),
+            "add a file system that can, or choose other phases",
+        )),
+        _ => Ok(skipped),
+    }
+}
+
+/// The name of the plan, and its workloads with all parameters and each number of workers.
+fn work(
+    layers: &Layers<'_>,
+    scale: f64,
+    catalogue: &Catalogue,
+) -> Result<(String, Vec<Workload>), ResolveError> {
+    let of_file = layers.files().map(|file| &file.workloads);
+    let of_file = of_file.into_iter().find(|workloads| !workloads.is_empty());
+    let mut workloads = workloads(layers.arguments, of_file.cloned(), layers.here, catalogue)?;
+    parameters::set_defaults(&mut workloads, scale, catalogue).map_err(layers.wrong("scale"))?;
+    for setting in &layers.arguments.set {
+        parameters::set(&mut workloads, setting, layers.here, catalogue)
+            .map_err(layers.wrong("set"))?;
+    }
+    let name = name(layers, &workloads);
+    let numbers = &layers.settings.workers;
+    let workloads = workers::for_each_number(workloads, numbers, catalogue);
+    Ok((name, workloads.map_err(layers.wrong("workers"))?))
+}
+
+/// The name of the plan: that of the plan file, the suite or the dataset.
+fn name(layers: &Layers<'_>, workloads: &[Workload]) -> String {
+    let file = layers.arguments.plan.as_deref().and_then(Path::file_stem);
+    let named = |file: &planfile::PlanFile| file.options.name.clone();
+    let in_plan = layers.plan.as_ref().and_then(named);
+    in_plan
+        .or_else(|| file.map(|stem| stem.to_string_lossy().into_owned()))
+        .or_else(|| layers.suite.as_ref().and_then(named))
+        .or_else(|| {
+            let dataset = layers.arguments.dataset.as_deref()?;
+            let dataset = planfile::dataset(dataset, layers.here).ok()?;
+            Some(short_name(&dataset))
+        })
+        .or_else(|| Some(workloads.first()?.name.clone()))
+        .unwrap_or_default()
+}
+
+/// Refuses programs with the engine that touches no file: they would.
+fn runs_programs(
+    engine: &str,
+    workloads: &[Workload],
+    catalogue: &Catalogue,
+) -> Result<(), ConfigError> {
+    for phase in workloads.iter().flat_map(|w| &w.phases) {
+        if engine == "null" && catalogue.kind(&phase.kind)?.program {
+            return Err(ConfigError::wrong(
+                format!(
+                    "the engine null touches no file, and `{}` runs a program that would",
+                    phase.label
+                ),
+                "leave out the engine, or the phase",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where contenders live, where a layer sets it.
+fn place(layers: &Layers<'_>) -> Result<Option<Place>, ResolveError> {
+    let place = Place::of(&layers.settings.device, &layers.base("device"));
+    let place = place.map_err(layers.wrong("device"))?;
+    if matches!(place, Some(Place::Directories(_))) && !layers.arguments.contenders.is_empty() {
+        let error = ConfigError::wrong(
+            "directories are contenders themselves: nothing is made in them, so no file system \
+             can be chosen",
+            "leave out --fs, or name directories among the contenders: --fs dir:PATH",
+        );
+        return Err(layers.wrong("contenders")(error));
+    }
+    Ok(place)
+}
+
+fn contenders(
+    layers: &Layers<'_>,
+    place: Option<&Place>,
+    judge: Judge<'_>,
+    catalogue: &Catalogue,
+) -> Result<Vec<ContenderSpec>, ResolveError> {
+    let mut setting = "contenders";
+    let contenders = if let Some(Place::Directories(paths)) = place {
+        setting = "device";
+        let directories = paths.iter().map(|path| judge.directory(path));
+        let directories = directories.collect::<Result<_, _>>();
+        directories.map_err(layers.wrong(setting))?
+    } else if layers.arguments.contenders.is_empty() {
+        let mut of_files = layers.files().map(|file| &file.contenders);
+        match of_files.find(|contenders| !contenders.is_empty()) {
+            Some(contenders) => contenders.clone(),
+            // The default suite names those of plans that name none.
+            None => match suite::find(suite::DEFAULT) {
+                Some(suite) => suite.read(catalogue)?.contenders,
+                None => Vec::new(),
+            },
+        }
+    } else {
+        let listed = judge.entries(&layers.arguments.contenders);
+        listed.map_err(layers.wrong(setting))?
+    };
+    let settings = &layers.settings;
+    let fills = settings.fill.iter().map(|text| states::fill(text));
+    let fills = fills.collect::<Result<Vec<_>, _>>();
+    let fills = fills.map_err(layers.wrong("fill"))?;
+    let state = layers.first_set(&["fill", "age"]).unwrap_or("fill");
+    let contenders =
+        states::for_each_state(contenders, &fills, &settings.age).map_err(layers.wrong(state))?;
+    have_own_labels(&contenders).map_err(|(_, error)| layers.wrong(setting)(error))?;
+    Ok(contenders)
+}
+
+/// The model disk, with its profile and its faults as text.
+fn model_disk(layers: &Layers<'_>) -> Result<Option<ModelDisk>, ResolveError> {
+    let disk = layers.settings.disk.as_deref();
+    let disk = disk.map(|name| disks::model_disk(name, &layers.base("disk")));
+    let disk = disk.transpose().map_err(layers.wrong("disk"))?;
+    let faults = layers.settings.disk_faults.as_deref();
+    let faults = faults.map(|file| disks::faults(file, &layers.base("disk_faults")));
+    let faults = faults.transpose().map_err(layers.wrong("disk_faults"))?;
+    disks::with_faults(disk, faults).map_err(layers.wrong("disk_faults"))
+}
+
+/// Where the block traces of model disks go, where they are recorded.
+fn disk_trace(layers: &Layers<'_>, on_disks: bool) -> Result<Option<DiskRecord>, ResolveError> {
+    let refused = |what: &str, help: &str| {
+        let error = ConfigError::wrong(what, help);
+        Err(layers.wrong("disk_trace")(error))
+    };
+    let directory = layers.settings.disk_trace.as_deref();
+    let payloads = layers.settings.disk_payloads.unwrap_or_default();
+    match directory {
+        Some(_) if !on_disks => refused(
+            "there is no model disk to trace",
+            "name one with --disk (fsdyno disk list)",
+        ),
+        None if payloads => refused(
+            "there is no block trace to store payloads in",
+            "name its directory with --disk-trace DIR (in a plan: disk_trace)",
+        ),
+        directory => Ok(directory.map(|directory| DiskRecord {
+            directory: layers.base("disk_trace").join(directory),
+            payloads,
+        })),
+    }
+}
+
+/// The model disk with its time.
+fn in_time(
+    layers: &Layers<'_>,
+    disk: Option<ModelDisk>,
+    contenders: &[Contender],
+    device: &DeviceChoice,
+) -> Result<Option<ModelDisk>, ResolveError> {
+    let disk = disks::in_time(disk, layers.settings.time, contenders)
+        .map_err(|(setting, error)| layers.wrong(setting)(error))?;
+    disks::on_files(disk.as_ref(), device).map_err(layers.wrong("device"))?;
+    Ok(disk)
+}
+
+/// The contenders with their labs, and the size of guests.
+fn in_labs(
+    layers: &Layers<'_>,
+    specs: Vec<ContenderSpec>,
+    place: Option<&Place>,
+    on_disks: bool,
+    catalogue: &Catalogue,
+) -> Result<(Vec<Contender>, Option<GuestSize>), ResolveError> {
+    let mut names = vec!["lab", "guest_memory", "guest_processors", "guest_kernel"];
+    if specs.iter().any(|spec| spec.lab.is_some()) {
+        names.push("contenders");
+    }
+    let setting = layers.first_set(&names).unwrap_or("lab");
+    let mut settings = layers.settings.clone();
+    if let Some(kernel) = settings.guest_kernel {
+        settings.guest_kernel = Some(labs::kernel_from(kernel, &layers.base("guest_kernel")));
+    }
+    labs::assign(specs, &settings, place, on_disks, catalogue).map_err(layers.wrong(setting))
+}
+
+fn device(layers: &Layers<'_>, contenders: &[Contender], place: Option<Place>) -> DeviceChoice {
+    if !contenders.iter().any(fsdyno_recipes::on_blocks) {
+        return DeviceChoice::None;
+    }
+    let on_loop = |size| DeviceChoice::Loop {
+        size,
+        directory: match &layers.settings.work_dir {
+            Some(directory) => absolute(layers.here, directory),
+            None => PathBuf::from(DEFAULT_WORK_DIRECTORY),
+        },
+    };
+    match place {
+        Some(Place::Loop(size)) => on_loop(size),
+        Some(Place::Block(paths)) => DeviceChoice::Block { paths },
+        None | Some(Place::Directories(_)) => on_loop(None),
+    }
+}
+
+/// The directory of mount points where there are no image files whose directory it could be.
+fn work_dir(layers: &Layers<'_>, device: &DeviceChoice) -> Option<PathBuf> {
+    let named = layers.settings.work_dir.as_ref()?;
+    (!matches!(device, DeviceChoice::Loop { .. })).then(|| absolute(layers.here, named))
+}

@@ -1,0 +1,261 @@
+//! How a setting is defined: one field from which clap derives its flag, serde its plan key and
+//! schemars its schema. This module holds what those derives do not: defaults, checks and layers.
+
+use crate::resolve::ConfigError;
+use fsdyno_model::units::percent;
+use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, Vary};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Defines a struct of settings. A field may end with `= DEFAULT`, the value of its plan key where
+/// no layer sets it, and with `if CHECK`, a function that refuses values.
+macro_rules! settings {
+    (
+        $(#[$outer:meta])*
+        pub struct $name:ident {
+            $(
+                $(#[$attribute:meta])*
+                pub $field:ident: $type:ty $(= $default:literal)? $(, if $check:path)?;
+            )*
+        }
+    ) => {
+        $(#[$outer])*
+        #[derive(
+            Debug, Clone, Default, PartialEq, clap::Args, serde::Deserialize, schemars::JsonSchema,
+        )]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $(
+                $(#[$attribute])*
+                pub $field: $type,
+            )*
+        }
+
+        impl $name {
+            /// The default of each setting that has a fixed one, as its plan key is written.
+            pub const DEFAULTS: &'static [(&'static str, &'static str)] =
+                &[$($((stringify!($field), stringify!($default)),)?)*];
+
+            /// These settings, and those of `lower` where these set nothing.
+            #[must_use]
+            pub fn over(self, lower: Self) -> Self {
+                Self { $($field: $crate::settings::Setting::over(self.$field, lower.$field),)* }
+            }
+
+            /// Whether the setting of that name is set.
+            pub fn sets(&self, name: &str) -> bool {
+                match name {
+                    $(stringify!($field) => $crate::settings::Setting::is_set(&self.$field),)*
+                    _ => false,
+                }
+            }
+
+            /// The first setting with a value that cannot be, and why.
+            pub(crate) fn check(
+                &self,
+                catalogue: &$crate::resolve::Catalogue,
+            ) -> Result<(), (&'static str, ConfigError)> {
+                $($(
+                    for value in $crate::settings::Setting::values(&self.$field) {
+                        $check(value, catalogue).map_err(|error| (stringify!($field), error))?;
+                    }
+                )?)*
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use settings;
+
+/// The type of a field of settings: one value or none, or a list.
+pub(crate) trait Setting {
+    /// One value.
+    type Value;
+
+    /// The values that are set.
+    fn values(&self) -> &[Self::Value];
+
+    /// This setting, or `lower` where this is not set.
+    fn over(self, lower: Self) -> Self;
+
+    /// Whether it is set.
+    fn is_set(&self) -> bool {
+        !self.values().is_empty()
+    }
+}
+
+impl<T> Setting for Option<T> {
+    type Value = T;
+
+    fn values(&self) -> &[T] {
+        self.as_slice()
+    }
+
+    fn over(self, lower: Self) -> Self {
+        self.or(lower)
+    }
+}
+
+impl<T> Setting for Vec<T> {
+    type Value = T;
+
+    fn values(&self) -> &[T] {
+        self
+    }
+
+    fn over(self, lower: Self) -> Self {
+        if self.is_empty() { lower } else { self }
+    }
+}
+
+/// A value that flags and plan keys write as text.
+pub(crate) trait FromText: Sized {
+    /// Reads it.
+    fn from_text(text: &str) -> Result<Self, ConfigError>;
+}
+
+impl FromText for Bytes {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        Ok(text.parse()?)
+    }
+}
+
+impl FromText for Nanos {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        Ok(text.parse()?)
+    }
+}
+
+impl FromText for LabChoice {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        let unknown = |_| ConfigError::unknown("lab", text, Self::FORMS.into_iter());
+        text.parse().map_err(unknown)
+    }
+}
+
+impl FromText for KernelChoice {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        Self::from_text(text).ok_or_else(|| {
+            ConfigError::wrong(
+                format!("there is no guest kernel `{text}`"),
+                "write packaged, lab (built by `fsdyno lab setup`), or a path such as ./linux",
+            )
+        })
+    }
+}
+
+impl FromText for DiskTime {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        let names = Self::ALL.into_iter().map(Self::name);
+        let unknown = |_| ConfigError::unknown("time of model disks", text, names);
+        text.parse().map_err(unknown)
+    }
+}
+
+impl FromText for Vary {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        let names = Self::ALL.into_iter().map(Self::name);
+        Self::from_name(text)
+            .ok_or_else(|| ConfigError::unknown("property that can vary", text, names))
+    }
+}
+
+impl FromText for CopyMethod {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        let names = Self::ALL.into_iter().map(Self::name);
+        Self::from_name(text).ok_or_else(|| ConfigError::unknown("copy method", text, names))
+    }
+}
+
+/// A share as `2%`: 0.02.
+pub(crate) struct Percent(f64);
+
+impl FromText for Percent {
+    fn from_text(text: &str) -> Result<Self, ConfigError> {
+        Ok(Self(percent(text)?))
+    }
+}
+
+/// Reads a value of the command line.
+pub(crate) fn typed<T: FromText>(text: &str) -> Result<T, String> {
+    T::from_text(text).map_err(|error| match error.help() {
+        Some(help) => format!("{error} ({help})"),
+        None => error.to_string(),
+    })
+}
+
+/// Reads a share of the command line.
+pub(crate) fn typed_percent(text: &str) -> Result<f64, String> {
+    typed::<Percent>(text).map(|share| share.0)
+}
+
+/// Reads a value of a plan file that is written as text.
+pub(crate) fn text<'de, D: Deserializer<'de>, T: FromText>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    deserializer.deserialize_str(Text(PhantomData)).map(Some)
+}
+
+/// Reads a share of a plan file.
+pub(crate) fn percent_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    Ok(text::<D, Percent>(deserializer)?.map(|share| share.0))
+}
+
+/// Reads a text or a list of texts of a plan file.
+pub(crate) fn one_or_more<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
+    struct Texts;
+
+    impl<'de> Visitor<'de> for Texts {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string or a list of strings")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Vec<String>, E> {
+            Ok(vec![text.to_owned()])
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Vec<String>, A::Error> {
+            Vec::deserialize(serde::de::value::SeqAccessDeserializer::new(list))
+        }
+    }
+
+    deserializer.deserialize_any(Texts)
+}
+
+struct Text<T>(PhantomData<T>);
+
+// The error is made inside the visitor, so that the TOML reader adds the place of the value.
+impl<T: FromText> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text).map_err(|error| E::custom(with_help(&error)))
+    }
+}
+
+const HELP: &str = "\nhelp: ";
+
+/// A message with its help, as [`split_help`] divides them again.
+pub(crate) fn with_help(error: &ConfigError) -> String {
+    let help = error.help().map(|help| format!("{HELP}{help}"));
+    format!("{error}{}", help.unwrap_or_default())
+}
+
+/// The message of the TOML reader, and the help that is in it.
+pub(crate) fn split_help(message: &str) -> (String, Option<String>) {
+    match message.split_once(HELP) {
+        Some((message, help)) => (message.replace('\n', ", "), Some(help.to_owned())),
+        None => (message.replace('\n', ", "), None),
+    }
+}
