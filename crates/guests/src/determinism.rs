@@ -1,5 +1,5 @@
-//! What makes a guest of User-mode Linux the same each time it is started: nothing of this host
-//! that is different each time reaches it. Its time is the affair of its calendar.
+//! Makes a guest of User-mode Linux the same at every start: no varying property of this host
+//! reaches it. The calendar keeps its time.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ const NUMBER_AT: u32 = 0;
 /// Gives the program no random bytes from the host's kernel, and places its segments at the same
 /// addresses each time. The guest then collects its entropy from its own virtual time.
 ///
-/// The guest's own programs are not concerned: their system calls are those of the guest.
+/// Programs inside the guest are not affected: their system calls go to the guest's kernel.
 pub fn make_deterministic(command: &mut Command) {
     // SAFETY: between fork and exec the closure makes three system calls and allocates nothing.
     unsafe { command.pre_exec(make_deterministic_in_child) };
@@ -19,8 +19,8 @@ pub fn make_deterministic(command: &mut Command) {
 
 fn make_deterministic_in_child() -> io::Result<()> {
     // SAFETY: it takes a number, and changes the address layout of this process at its exec.
-    let laid = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
-    if laid == -1 {
+    let personality = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+    if personality == -1 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: it takes numbers; without it only root may set a filter.

@@ -2,7 +2,7 @@
 //! the channel to the host, and powers off.
 //!
 //! The root of a guest is the file system of the host, read-only and with the rights of the user
-//! who started it. Nothing here is called on a host.
+//! who started it. Call this module in a guest only.
 
 use super::{LINE_NAME, MACHINE, PLACE, disk as disk_of, qemu};
 use fsdyno_host::probe::MODULES;
@@ -70,7 +70,7 @@ pub fn set_up_guest() -> Result<PathBuf, GuestInitError> {
             Err(error) => return Err(GuestInitError::at(format!("mount {target}"))(error)),
         }
     }
-    // A devtmpfs has none of these; shells and programs expect them.
+    // A devtmpfs does not have these links; shells and programs expect them.
     for (target, link) in [
         ("/proc/self/fd", "/dev/fd"),
         ("/proc/self/fd/1", "/dev/stdout"),
@@ -133,8 +133,8 @@ fn write_udev_database() -> io::Result<()> {
     Ok(())
 }
 
-/// Of all memory, how much may be dirty before the kernel begins to write it back, and before who writes
-/// has to wait: parts of it, as by default of what is free just then.
+/// The limits of dirty memory as fractions of all memory: background write-back starts at the
+/// first, writers are throttled at the second. The fractions are the kernel's defaults.
 const DIRTY: [(&str, u64); 2] = [
     ("/proc/sys/vm/dirty_background_bytes", 10),
     ("/proc/sys/vm/dirty_bytes", 5),
@@ -236,7 +236,7 @@ pub fn shell() -> Result<(), GuestInitError> {
         let file = fs::OpenOptions::new().read(true).write(true).open(terminal);
         file.map_err(GuestInitError::at(format!("open {terminal}")))
     };
-    // In a session of its own with that terminal, so that Ctrl-C reaches what it runs.
+    // In a separate session with that terminal, so that Ctrl-C reaches its programs.
     Command::new("setsid")
         .args(["--ctty", "--wait", "sh", "-i"])
         .env("PS1", "guest# ")

@@ -24,8 +24,8 @@ pub use uml::{GuestError, Setting};
 
 pub(crate) use machine::MACHINE;
 
-/// Where the guest keeps what is its own: a file system in memory.
+/// The directory of the guest itself: a file system in memory.
 pub const PLACE: &str = "/run/fsdyno";
 
-/// What the line to the host is called among the ports of a guest of QEMU.
+/// The name of the virtio port that is the line to the host.
 pub(crate) const LINE_NAME: &str = "fsdyno";

@@ -1,13 +1,13 @@
-//! A guest in virtual time, its processes and its calendar take turns: never do two of them run. On
-//! processors of their own each turn wakes another processor up, which on a virtual machine costs
-//! several times what is done in between.
+//! A guest in virtual time, its processes and its calendar take turns: two of them never run at the
+//! same time. On separate processors each turn would wake another processor, which on a virtual
+//! machine costs several times the work of the turn.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// While this lives, its thread and every process it starts stay on one processor.
 #[derive(Debug)]
 pub struct OneProcessor {
-    /// Where it may run otherwise; nothing where it was not to be had.
+    /// The processors before; none where the affinity could not be set.
     before: Option<CpuSet>,
 }
 

@@ -134,7 +134,7 @@ impl Guest {
             .chain(command.get_args())
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        // It holds the end of the pipe that only the guest shall have.
+        // Dropping it closes the end of the pipe that only the guest may hold.
         drop(command);
         Ok(Self {
             child,
@@ -156,12 +156,12 @@ impl Guest {
         &self.about
     }
 
-    /// What has to be waited for something that takes so long in a guest that is not emulated.
+    /// A timeout scaled to the speed of the guest; an emulated guest is slower.
     pub fn timeout(&self, usual: Duration) -> Duration {
         usual * self.slowness
     }
 
-    /// Waits so long for it to end by itself.
+    /// Waits up to the timeout for its end.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
         let deadline = Instant::now() + timeout;
         loop {

@@ -24,13 +24,13 @@ use std::process::Command;
 /// The socket of its calendar, in its directory.
 pub const CALENDAR: &str = "calendar";
 
-/// The file that holds its task.
+/// The file of its task.
 pub const TASK: &str = "task";
 
 /// The program that is its first process: a link to this one.
 const PROGRAM: &str = "fsdyno";
 
-/// Its directory, as seen from the root of the host before it has a `/proc` of its own.
+/// Its directory, on the root of the host before its own `/proc` is mounted.
 const HERE: &str = "/proc/self/cwd";
 
 /// The number of the line in it: that of the descriptor here differs.
@@ -54,7 +54,7 @@ pub fn disk_socket(number: usize) -> String {
 /// The kernel, where it has what virtual time takes.
 fn able(machine: &Machine) -> Result<&Uml, GuestError> {
     let Machine::Uml(uml) = machine else {
-        return Err(GuestError::NoTraveller {
+        return Err(GuestError::NoTimeTravel {
             kernel: machine.about(),
             why: "only guests of User-mode Linux can".to_owned(),
         });
@@ -63,7 +63,7 @@ fn able(machine: &Machine) -> Result<&Uml, GuestError> {
     if lacking.is_empty() {
         return Ok(uml);
     }
-    Err(GuestError::NoTraveller {
+    Err(GuestError::NoTimeTravel {
         kernel: uml.kernel.display().to_string(),
         why: format!("it was built without {}", lacking.join(", ")),
     })
@@ -82,8 +82,8 @@ pub fn start(
     symlink(program, scratch.join(PROGRAM)).map_err(GuestError::host("link the first process"))?;
     let (ours, theirs) = UnixStream::pair().map_err(GuestError::host("make a line"))?;
     let mut command = uml.executes();
-    // The name of a program is no part of its kernel's command line: by this one it is found where
-    // it is left behind.
+    // The program name is not part of the kernel's command line; clean-up recognises the process by
+    // it.
     let mut name = OsString::from("uml_dir=");
     name.push(scratch);
     name.push("/");

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// The program, and the Debian package that holds it.
+/// The program, and its Debian package.
 const PROGRAM: &str = "linux.uml";
 const PACKAGE: &str = "user-mode-linux";
 
-/// Where the package puts the modules of its kernel.
+/// The directory of its modules in the package.
 const MODULES_FOLDER: &str = "/usr/lib/uml/modules";
 
 /// The preferred directory of guest memory: a file in a memory file system.
@@ -42,17 +42,17 @@ pub enum GuestError {
     /// The cache directory is unknown.
     #[error(transparent)]
     NoPlaces(#[from] NoPlaces),
-    /// Another user could have written what is in the cache.
+    /// Another user could have written files of the cache.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
     /// The lab kernel is not the one that was built.
     #[error(transparent)]
     NotVerified(#[from] NotVerified),
-    /// Its kernel knows no time but that of this machine.
+    /// Its kernel does not support virtual time.
     #[error(
         "{kernel} cannot live in virtual time: {why}; the lab kernel can (fsdyno lab setup, --guest-kernel lab)"
     )]
-    NoTraveller {
+    NoTimeTravel {
         /// The kernel.
         kernel: String,
         /// Why not.
@@ -76,7 +76,7 @@ pub enum GuestError {
         /// What it did instead.
         what: String,
     },
-    /// Something of the host's could not be had.
+    /// A resource of the host is not available.
     #[error("cannot {act} for a guest: {cause}")]
     Host {
         /// What was attempted.
@@ -121,7 +121,7 @@ pub struct Uml {
     pub kernel: PathBuf,
     /// Its release.
     pub release: String,
-    /// The folder of its modules, where there is one.
+    /// The directory of its modules, where there is one.
     pub modules: Option<PathBuf>,
     /// The file that is executed, where its content was verified.
     pub(super) verified: Option<Arc<File>>,
@@ -138,7 +138,7 @@ pub struct Setting<'a> {
     pub disks: &'a [PathBuf],
     /// Whether they are model disks.
     pub served: bool,
-    /// A directory of ours, for what the kernel keeps while it runs.
+    /// A directory for the files of a running kernel.
     pub scratch: &'a Path,
     /// The first process: a program and its words.
     pub init: &'a [OsString],
@@ -291,7 +291,7 @@ impl Uml {
                 words.push(joined(&format!("ubd{number}="), disk)?);
             }
         }
-        // What the kernel does not know becomes the environment of the first process.
+        // Parameters unknown to the kernel become the environment of the first process.
         words.push(format!("TMPDIR={}/tmp", super::PLACE).into());
         words.push(joined("PATH=", &path())?);
         if let Some(modules) = &self.modules {
@@ -325,7 +325,7 @@ fn path() -> PathBuf {
         !bytes.iter().any(|b| b" ,\t\n:".contains(b))
     };
     let directories = probe::search_path().into_iter().filter(carried);
-    // They hold no colon.
+    // The paths contain no colon.
     std::env::join_paths(directories).unwrap_or_default().into()
 }
 

@@ -72,7 +72,7 @@ fn stop(device: &Path) -> io::Result<bool> {
     };
     // SAFETY: STOP_ARRAY takes no argument and writes to no memory of ours.
     match unsafe { ioctl(&array, NoArg::<STOP_ARRAY>::new()) } {
-        // It was stopped already, or never came to be.
+        // It was stopped already, or never created.
         Err(Errno::NXIO | Errno::NODEV | Errno::INVAL) => Ok(false),
         Ok(()) => {
             // mdadm made it where no udev did, and it names nothing any more.

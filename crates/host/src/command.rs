@@ -34,10 +34,10 @@ pub struct Finished {
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// Wall time from before its start to its end.
-    pub took: Nanos,
-    /// The last 64 KiB of its standard output; what is no UTF-8 is replaced.
+    pub elapsed: Nanos,
+    /// The last 64 KiB of its standard output; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// The last 64 KiB of its standard error; what is no UTF-8 is replaced.
+    /// The last 64 KiB of its standard error; invalid UTF-8 is replaced.
     pub stderr: String,
 }
 
@@ -109,7 +109,7 @@ pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError
             command: shell_line(argv),
         });
     }
-    // Directories of a path hold no colon: they were split at it.
+    // Directories of a path contain no colon: the path was split at colons.
     let path = std::env::join_paths(search_path()).unwrap_or_default();
     let mut command = Command::new(executable(program));
     command
@@ -154,11 +154,11 @@ pub fn run(argv: &[String], stop: &CancelToken) -> Result<Finished, CommandError
         .ok_or_else(|| CommandError::Stopped {
             command: shell_line(argv),
         })?;
-    let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let elapsed = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     Ok(Finished {
         status: status.code(),
         signal: status.signal(),
-        took: Nanos(took),
+        elapsed: Nanos(elapsed),
         stdout: outputs.stdout.text(),
         stderr: outputs.stderr.text(),
     })
@@ -173,7 +173,7 @@ pub fn this_is_fsdyno() {
     IS_FSDYNO.store(true, Ordering::Relaxed);
 }
 
-/// What is executed for a program word.
+/// The executable of a program name.
 fn executable(program: &str) -> &str {
     if program == OURSELVES && IS_FSDYNO.load(Ordering::Relaxed) {
         return OWN_EXECUTABLE;
@@ -258,7 +258,7 @@ impl Tail {
 
 /// Reads the output of the program until it ends; none where it was cancelled before.
 ///
-/// Ends with the program itself, not with its outputs: a daemon it left behind may hold them.
+/// Ends with the program, not with its outputs: a daemon that it started may hold them open.
 fn watch(
     child: &mut Child,
     outputs: &mut Outputs,
@@ -416,10 +416,10 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_left_behind_does_not_hold_us_up() {
+    fn a_background_child_does_not_delay_the_end() {
         let finished = sh("sleep 60 & echo started $!");
         let pid = finished.stdout.trim().rsplit(' ').next().unwrap();
-        assert!(finished.took < Nanos::from_seconds(30.0));
+        assert!(finished.elapsed < Nanos::from_seconds(30.0));
         let _ = Command::new("kill").arg(pid).status();
     }
 

@@ -1,6 +1,6 @@
-//! Daemons that programs of a file system need: started where nothing does their work already,
-//! shared with other runs, ended by the last of them. One that the user started is used and left
-//! alone.
+//! Daemons that programs of a file system need. A daemon is started unless one responds already,
+//! shared with other runs, and ended by the last of them. One that the user started is used and not
+//! ended.
 //!
 //! What this can end: the process whose number is in the PID file of [`Daemon`], if no other user
 //! could have written that file, the process belongs to the effective user, and its command line
@@ -28,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Running {
     daemon: Daemon,
-    /// Shared by all who use it.
+    /// Shared by all runs that use it.
     lock: File,
     /// Only of a daemon that fsdyno started, this run or another.
     entry: Option<Entry>,
@@ -117,7 +117,7 @@ impl Running {
                     entry,
                 });
             }
-            // The shared lock is given up before the exclusive one is had (flock(2)).
+            // The kernel releases the shared lock before it grants the exclusive one (flock(2)).
             locked(&lock, FlockOperation::LockExclusive)?;
             if !answers(daemon, stop) && !loaded(daemon, stop) {
                 if entry.is_none() {

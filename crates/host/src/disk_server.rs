@@ -106,7 +106,7 @@ impl ServedDisk {
                 return Err(ServedError::Made { act, cause });
             }
         };
-        // What of the line and the device belongs to the server goes with `command`.
+        // Dropping `command` closes the server's ends of the line and the device.
         drop(command);
         let disk = Self {
             file: file.to_owned(),
@@ -131,7 +131,7 @@ impl ServedDisk {
             "user_id=0".to_owned(),
             "group_id=0".to_owned(),
         ];
-        // From here on only the server holds the device: it dies with that.
+        // From here on only the server holds the device, which is closed at its death.
         let mounted = mounts::mount("fuse", "fsdyno", &self.file, &options, journal)?;
         self.mounted = Some(mounted);
         Ok(())
@@ -203,7 +203,7 @@ pub fn become_io_flusher() -> io::Result<()> {
 
 /// Ends the server of a file that a dead process left. The kernel fails its pending requests, so
 /// that no process waits for them.
-pub(crate) fn end_left_behind(file: &Path) -> Undo {
+pub(crate) fn end_orphans(file: &Path) -> Undo {
     let words = SERVER_ARGS.map(OsString::from);
     let ours = |line: &[u8]| {
         let line: Vec<&[u8]> = line.split(|b| *b == 0).collect();

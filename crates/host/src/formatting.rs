@@ -41,7 +41,7 @@ pub enum OpenError {
     },
 }
 
-/// What is opened for.
+/// The purpose of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// To be written over.
@@ -53,8 +53,8 @@ pub enum Purpose {
 /// Opens a block device or a file that is not in use, and returns its size in bytes.
 ///
 /// A device is opened exclusively, which the kernel refuses where it, its disk or one of its
-/// partitions is mounted or belongs to something that is made of it. A file is refused while it backs
-/// a loop device.
+/// partitions is mounted, or is a member of another device. A file is refused while it backs a loop
+/// device.
 pub fn open_unused(path: &Path, purpose: Purpose) -> Result<(File, u64), OpenError> {
     let refused = |way_out| {
         move |source: io::Error| OpenError::Refused {
@@ -130,7 +130,7 @@ fn forget_cache(device: impl AsFd) -> rustix::io::Result<()> {
     fsync(&device)?;
     // SAFETY: the call takes no argument.
     match unsafe { ioctl(&device, NoArg::<FLUSH_BUFFERS>::new()) } {
-        // Only root may; the advice lets all go that nothing refers to.
+        // Needs root; drops all unreferenced pages.
         Err(Errno::ACCESS | Errno::PERM) => fadvise(&device, 0, None, Advice::DontNeed),
         result => result,
     }

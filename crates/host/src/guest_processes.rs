@@ -1,5 +1,5 @@
-//! The processes of a guest, recognised by an argument of their command line that names a directory
-//! no other process has. What is left of the guests of a dead process is ended by it.
+//! Recognises the processes of a guest by an argument of their command line: the path of a
+//! directory that no other process uses. Ends the remaining processes of dead guests.
 //!
 //! How guests are started is the business of the crate `guests`.
 
@@ -30,7 +30,7 @@ fn identifying_args(scratch: &Path) -> [OsString; 2] {
 ///
 /// The helpers of a kernel that was killed live on. All of them carry its command line, which names
 /// a directory that no other process has.
-pub(crate) fn end_left_behind(directory: &Path) -> io::Result<bool> {
+pub(crate) fn end_orphans(directory: &Path) -> io::Result<bool> {
     let Some(scratch) = directory.parent() else {
         return Ok(false);
     };
@@ -64,7 +64,7 @@ mod tests {
             let mut other = started(longer);
             let found = (0..500).any(|_| {
                 std::thread::sleep(Duration::from_millis(10));
-                end_left_behind(&directory).unwrap()
+                end_orphans(&directory).unwrap()
             });
             assert!(found);
             assert_eq!(ours.wait().unwrap().signal(), Some(9));
@@ -72,6 +72,6 @@ mod tests {
             other.kill().unwrap();
             other.wait().unwrap();
         }
-        assert!(!end_left_behind(&directory).unwrap());
+        assert!(!end_orphans(&directory).unwrap());
     }
 }

@@ -43,7 +43,7 @@ pub struct Image {
     made: Made,
 }
 
-/// A directory for the time of a run, removed with all it holds.
+/// A directory for the time of a run, removed with its contents.
 #[derive(Debug)]
 pub struct Scratch {
     made: Made,
@@ -93,7 +93,7 @@ impl Image {
         &self.made.path
     }
 
-    /// Gives it to the user, under another name on the same file system, which must not be taken.
+    /// Moves it to another name on the same file system for the user; the name must be free.
     pub fn keep(mut self, name: &Path) -> Result<(), ImageError> {
         let refused = |cause| ImageError::Refused {
             act: "keep an image as".to_owned(),
@@ -168,8 +168,8 @@ struct Made {
 }
 
 impl Made {
-    /// Declares and makes it. The path is made absolute first, so that the journal holds true
-    /// wherever the clean-up is called from.
+    /// Declares and creates it. The path is made absolute first, so that the journal is valid in
+    /// every working directory.
     fn new(
         path: &Path,
         resource: impl FnOnce(PathBuf) -> Resource,

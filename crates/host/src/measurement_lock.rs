@@ -2,8 +2,8 @@
 //! compete for processors and devices.
 //!
 //! It is a listening socket in the abstract namespace (`unix(7)`). It has no file that another user
-//! could plant, the kernel closes it however its holder ends, and the kernel names the holder
-//! (`SO_PEERCRED`, `socket(7)`). A network namespace has a lock of its own.
+//! could plant, the kernel closes it when its holder ends, and reports the holder (`SO_PEERCRED`,
+//! `socket(7)`). Each network namespace has a separate lock.
 
 use crate::processes::parent_and_start;
 use fsdyno_model::{CancelToken, Nanos};
@@ -33,7 +33,7 @@ pub struct MeasurementLock {
     _socket: OwnedFd,
 }
 
-/// Who holds the lock, as the kernel reports it.
+/// The holder of the lock, as the kernel reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
     /// Its process; none where it is not visible from here.
@@ -59,7 +59,7 @@ pub enum LockError {
     /// Another process held the lock for all of the time.
     #[error("{holder} measures on this machine")]
     Busy {
-        /// Who it is.
+        /// The holder.
         holder: Holder,
     },
     /// The user interrupted the wait.
@@ -74,8 +74,8 @@ impl MeasurementLock {
     /// Takes the lock of this machine; waits as long as `timeout`. `waiting` is called once, before
     /// the wait.
     ///
-    /// Root overrides a holder that is not root once the time is over: another user must not be able
-    /// to keep root from measuring.
+    /// Root overrides a holder that is not root after the timeout: another user must not prevent
+    /// root from measuring.
     pub fn take(
         timeout: Duration,
         stop: &CancelToken,

@@ -74,7 +74,7 @@ impl HeldPool {
         })
     }
 
-    /// What is held.
+    /// The pool.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }

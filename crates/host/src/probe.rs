@@ -134,8 +134,7 @@ fn module(name: &str) -> Result<(), String> {
     loadable(name, name).map_err(|missing| format!("not in /sys/module, and {missing}"))
 }
 
-/// Whether the kernel was built with an option. Where that cannot be known it was not, so that what
-/// needs it is not begun in vain.
+/// Whether the kernel was built with an option. An unknown configuration counts as without it.
 fn option_of_kernel(option: &str, without: &str) -> Result<(), String> {
     kernel_config::has_option(option, &release()).map_err(|why| format!("{without}: {why}"))
 }
@@ -194,7 +193,7 @@ fn loadable(name: &str, alias: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a line of `modules.dep` or `modules.builtin` begins with the file of this module.
+/// Whether a line of `modules.dep` or `modules.builtin` starts with the file of this module.
 fn names_module(list: &str, name: &str) -> bool {
     let required = name.replace('-', "_");
     list.lines().any(|line| {

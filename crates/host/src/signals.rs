@@ -1,8 +1,8 @@
 //! Signals that cancel, turned into a [`CancelToken`] that every loop and wait checks.
 //!
-//! Interrupt, terminate and hang-up only set the flag, however often they come: a run then ends
-//! in order, with everything undone. Who will not wait has quit (`Ctrl-\`) and kill, which are
-//! left alone; the clean-up journal serves what they leave behind.
+//! Interrupt, terminate and hang-up only set the flag, so that a run ends in order and removes its
+//! resources. Quit (`Ctrl-\`) and kill end the program at once; the clean-up journal then lists the
+//! remaining resources.
 //!
 //! A signal that was ignored when the program started stays ignored: `nohup` ignores the hang-up,
 //! and shells ignore the interrupt for background jobs.
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, fs, io};
 
-/// The signals listened to. They stay installed as long as the process lives.
+/// The handled signals. Their handlers stay installed as long as the process lives.
 #[derive(Debug, Clone)]
 pub struct Signals(Arc<AtomicUsize>);
 
@@ -67,7 +67,7 @@ fn is_in(mask: u64, signal: i32) -> bool {
 }
 
 impl Signals {
-    /// The last signal that came, if one did.
+    /// The last signal, if one arrived.
     pub fn received(&self) -> Option<Signal> {
         let number = self.0.load(Ordering::SeqCst);
         Signal::ALL

@@ -108,7 +108,7 @@ impl Block {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// An attribute of its disk: of itself, or of the disk it is a partition of.
+    /// An attribute of its disk: its own, or that of the disk it is a partition of.
     pub fn disk_attribute(&self, name: &str) -> Option<String> {
         self.whole().ok()?.attribute(name)
     }
@@ -118,7 +118,7 @@ impl Block {
         self.sectors("size") * 512
     }
 
-    /// Where on its disk it begins, in bytes.
+    /// Its offset on the disk, in bytes.
     pub fn start_bytes(&self) -> u64 {
         self.sectors("start") * 512
     }
@@ -152,7 +152,7 @@ fn listed(folder: &Path) -> io::Result<Vec<Block>> {
     for link in entries(folder)? {
         match Block::at(&link) {
             Ok(block) => blocks.push(block),
-            // Taken away while the folder was read.
+            // Removed while the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

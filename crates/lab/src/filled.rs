@@ -9,8 +9,8 @@ pub(crate) fn fullest(contenders: &[Contender]) -> u32 {
     fills.max().unwrap_or(0)
 }
 
-/// A device on which, filled so far, there is room for `need`: a tenth of it on top for metadata,
-/// and a tenth of the device for what the file system keeps for itself.
+/// The size of a device that, filled to its state, has room for `need`: a tenth of it more for
+/// metadata, and a tenth of the device for reserves of the file system.
 pub(crate) fn device_for(need: Bytes, permille: u32) -> Bytes {
     if permille == 0 {
         return Bytes(0);
@@ -20,7 +20,7 @@ pub(crate) fn device_for(need: Bytes, permille: u32) -> Bytes {
     Bytes(u64::try_from(device).unwrap_or(u64::MAX))
 }
 
-/// What is left for the workload on a device of that size: the inverse of [`device_for`].
+/// The space left for the workload on a device of that size: the inverse of [`device_for`].
 pub(crate) fn left_on(device: Bytes, permille: u32) -> Bytes {
     let free = u128::from(1000_u32.saturating_sub(permille));
     let left = u128::from(device.0) * 9 * free / (11 * 1000);

@@ -14,7 +14,7 @@ pub struct Job<'a> {
     pub plan: &'a Plan,
     /// Which cell.
     pub cell: Cell,
-    /// Who competes.
+    /// The contender.
     pub contender: &'a Contender,
     /// What it does.
     pub workload: &'a Workload,
@@ -69,7 +69,7 @@ impl<'a> Job<'a> {
     }
 
     /// The work directory of its files: on the file system under test, or in the user's directory.
-    pub fn ground_root(&self, base: &Path, tag: &str) -> PathBuf {
+    pub fn work_dir_root(&self, base: &Path, tag: &str) -> PathBuf {
         match &self.contender.directory {
             Some(directory) => self.scratch(directory, tag),
             None => self.target(base, tag).join("ground"),
@@ -77,7 +77,7 @@ impl<'a> Job<'a> {
     }
 
     /// Whether extents are counted after that phase: requested, and the phase writes.
-    pub fn counts_fragments(&self, phase: &PhasePlan) -> bool {
+    pub fn counts_extents(&self, phase: &PhasePlan) -> bool {
         let writes = || kinds::find(&phase.kind).is_some_and(|kind| kind.writes);
         self.plan.fragments && self.touches_files() && writes()
     }

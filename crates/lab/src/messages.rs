@@ -29,7 +29,7 @@ pub enum Task {
         /// The seed.
         seed: u64,
     },
-    /// Bring the contender back, and judge what is there.
+    /// Recover the file system of the contender, and judge it.
     Recover {
         /// The contender.
         contender: Box<Contender>,
@@ -62,7 +62,7 @@ pub enum GuestMessage {
         /// The memory its kernel has, bytes.
         memory: u64,
     },
-    /// The guest lives.
+    /// A heartbeat.
     Beat {
         /// For how long neither a processor nor a disk of it has done anything.
         still: Nanos,
@@ -94,7 +94,7 @@ pub enum GuestMessage {
         /// How many.
         operations: u64,
     },
-    /// A file system was brought back, and judged.
+    /// A file system was recovered and judged.
     Recovered {
         /// How.
         recovery: Box<Recovery>,

@@ -1,4 +1,5 @@
-//! What is missing for a plan where its cells are to run: probed once, before the first cell.
+//! The missing requirements of a plan in the environment of its cells: probed once, before the
+//! first cell.
 
 use fsdyno_host::probe::probe;
 use fsdyno_load::programs;
@@ -6,10 +7,10 @@ use fsdyno_model::{Availability, Cell, Contender, Need, Outcome, Plan, Requireme
 use fsdyno_recipes::layouts::{self, Layout};
 use serde::{Deserialize, Serialize};
 
-/// What is missing, if anything: the requirement and how it was missed.
+/// A missing requirement and the result of its probe, if anything is missing.
 pub type MissingRequirement = Option<(Requirement, Availability)>;
 
-/// What is missing for each contender and each workload of a plan.
+/// The missing requirements of each contender and each workload of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// For each contender: a part of the kernel, or a program.
@@ -36,7 +37,7 @@ impl Missing {
         }
     }
 
-    /// The same, with another way out of what is missing where there is one.
+    /// The same with other remedies, where there are any.
     #[must_use]
     pub fn with_ways_out(mut self, way_out: impl Fn(&Need) -> Option<String>) -> Self {
         for requirement in self.contenders.iter_mut().flatten() {

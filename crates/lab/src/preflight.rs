@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Preflight {
     /// The recipe of each contender.
     pub recipes: Vec<&'static dyn Filesystem>,
-    /// What is prepared for each workload.
+    /// The preparation of each workload.
     pub workloads: Vec<Prepared>,
     /// The size of each image file, where images are made.
     pub image_bytes: Bytes,
@@ -107,7 +107,7 @@ pub enum PreflightError {
         need: Bytes,
         /// Where it would go.
         place: String,
-        /// What is there.
+        /// The free space there.
         room: Bytes,
         /// What else can be done.
         way_out: String,
@@ -124,7 +124,7 @@ pub enum PreflightError {
         need: Bytes,
         /// The contender.
         label: String,
-        /// What is left to it.
+        /// The space left.
         left: Bytes,
         /// The size of its device.
         device: Bytes,
@@ -146,7 +146,7 @@ pub enum PreflightError {
         need: Bytes,
         /// The directory of the image files.
         path: PathBuf,
-        /// What is there.
+        /// The free space there.
         room: Bytes,
     },
     /// A fill would take the memory of the machine.
@@ -161,7 +161,7 @@ pub enum PreflightError {
         written: Bytes,
         /// What the largest workload takes.
         need: Bytes,
-        /// What could be taken without swapping.
+        /// The available memory without swapping.
         available: Bytes,
     },
     /// The workloads do not fit into a filled file system in memory.
@@ -174,7 +174,7 @@ pub enum PreflightError {
         label: String,
         /// What the largest workload takes.
         need: Bytes,
-        /// What is left to it.
+        /// The space left.
         left: Bytes,
         /// The size of the file system.
         size: Bytes,
@@ -341,7 +341,7 @@ impl Preflight {
             let permille = contender.state.fill_permille.unwrap_or(0);
             let left = filled::left_on(self.image_bytes, permille);
             for (workload, prepared) in plan.workloads.iter().zip(&self.workloads) {
-                // A page more or less comes of whole numbers.
+                // The tolerance for rounding to whole pages.
                 if prepared.peak.0 > left.0 + 4096 {
                     return Err(PreflightError::TooFull {
                         workload: workload.name.clone(),
@@ -403,7 +403,7 @@ impl Preflight {
             .map(|r| r.smallest_bytes())
             .max()
             .unwrap_or_default();
-        // Metadata, journals and reserves come on top of the files: a tenth, as a rule.
+        // Metadata, journals and reserves need more space than the files: about a tenth.
         let filled = filled::device_for(self.need, filled::fullest(&plan.contenders));
         smallest
             .max(Bytes(self.need.0 + self.need.0 / 10))
@@ -422,8 +422,8 @@ fn scratch(plan: &Plan) -> PathBuf {
 /// An upper bound of the space that a contender has for one tree, as far as it is known in advance.
 /// The total need of the plan is compared with each directory later.
 fn room(plan: &Plan, scratch: &Path) -> Option<Bytes> {
-    let elsewhere = plan.contenders.iter().any(|c| c.lab.is_elsewhere());
-    if plan.engine == NULL || elsewhere {
+    let remote = plan.contenders.iter().any(|c| c.lab.is_elsewhere());
+    if plan.engine == NULL || remote {
         return None;
     }
     let device = match &plan.device {

@@ -40,7 +40,7 @@ pub trait CellExecutor {
     /// Runs a phase and keeps its sample.
     fn phase(&mut self, job: &Job<'_>, number: u32, evidence: CacheEvidence)
     -> Result<(), CellEnd>;
-    /// Passes over a phase that the file system cannot do. The plan holds the reason.
+    /// Skips a phase that the file system does not support. The plan holds the reason.
     fn skip(&mut self, _skipped: &SkippedPhase) {}
     /// Compares the newest tree with what it was made from.
     fn verify(&mut self, job: &Job<'_>, needs: Needs) -> Result<(), CellEnd>;
@@ -61,7 +61,7 @@ pub enum CellEnd {
     Stopped,
 }
 
-/// Takes a cell through its stages.
+/// Runs a cell through its stages.
 pub fn run(executor: &mut dyn CellExecutor, job: &Job<'_>) -> Result<(), CellEnd> {
     executor.enter(Stage::Device);
     let devices = executor.devices(job)?;

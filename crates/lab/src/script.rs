@@ -48,7 +48,7 @@ pub fn lines(plan: &Plan, preflight: &Preflight, cell: Cell) -> Vec<String> {
         steps: Vec::new(),
         durable: job.recipe.make_durable(&job.target(base, TAG)),
         undo: Vec::new(),
-        root: job.ground_root(base, TAG),
+        root: job.work_dir_root(base, TAG),
         target: job.target(base, TAG),
         scratch: job.scratch(base, TAG),
         trees: Vec::new(),
@@ -75,7 +75,7 @@ struct DryRun {
     steps: Vec<Step>,
     /// What has to be done after a `sync`.
     durable: Option<Step>,
-    /// What gives devices back.
+    /// The steps that release the devices.
     undo: Vec<Step>,
     root: PathBuf,
     target: PathBuf,
@@ -93,7 +93,7 @@ impl DryRun {
         programs::lines(phase, &self.root, tree).ok().flatten()
     }
 
-    fn say(&mut self, step: &Step) {
+    fn print(&mut self, step: &Step) {
         self.lines.push(step.shell());
     }
 
@@ -111,7 +111,7 @@ impl DryRun {
         let count = job.contender.layout.devices;
         if !job.contender.lab.is_host() {
             let lab = &job.contender.lab;
-            // Model disks are those of virtio, in every guest.
+            // Model disks are virtio disks in every guest.
             let lab = if job.plan.disk.is_some() {
                 &LabChoice::Qemu
             } else {
@@ -138,8 +138,8 @@ impl DryRun {
                     },
                 ),
             };
-            self.say(&made);
-            self.say(&Step::AttachLoop {
+            self.print(&made);
+            self.print(&Step::AttachLoop {
                 image,
                 variable: variable.clone(),
             });
@@ -153,33 +153,33 @@ impl DryRun {
     }
 
     /// Counts extents after a phase, where requested.
-    fn count_fragments(&mut self, job: &Job<'_>, phase: &PhasePlan) {
-        if job.counts_fragments(phase) {
-            self.say(&fragments::step(&self.root, job.plan.fragments_floor));
+    fn count_extents(&mut self, job: &Job<'_>, phase: &PhasePlan) {
+        if job.counts_extents(phase) {
+            self.print(&fragments::step(&self.root, job.plan.fragments_floor));
         }
     }
 
     fn sync(&mut self) {
         let path = self.root.clone();
-        self.say(&Step::SyncFilesystem { path });
+        self.print(&Step::SyncFilesystem { path });
         self.make_durable();
     }
 
     fn make_durable(&mut self) {
         if let Some(step) = self.durable.clone() {
-            self.say(&step);
+            self.print(&step);
         }
     }
 
     fn mount_again(&mut self) {
         for step in self.steps.clone() {
-            self.say(&step);
+            self.print(&step);
         }
     }
 
     fn unmount_now(&mut self) {
         for step in self.steps.clone().iter().filter_map(Step::undone_by) {
-            self.say(&step);
+            self.print(&step);
         }
     }
 }
@@ -197,7 +197,7 @@ impl CellExecutor for DryRun {
             return Ok(Vec::new());
         }
         for path in [self.scratch.clone(), self.target.clone()] {
-            self.say(&Step::MakeDirectory { path });
+            self.print(&Step::MakeDirectory { path });
         }
         if kind != FilesystemKind::Block {
             return Ok(Vec::new());
@@ -207,7 +207,7 @@ impl CellExecutor for DryRun {
             return Ok(devices);
         };
         for step in &joined.join {
-            self.say(step);
+            self.print(step);
         }
         self.undo.splice(0..0, joined.part);
         Ok(vec![joined.device])
@@ -221,13 +221,13 @@ impl CellExecutor for DryRun {
         let start = Step::StartDaemon {
             daemon: daemon.clone(),
         };
-        self.say(&start);
+        self.print(&start);
         self.undo.splice(0..0, start.undone_by());
         Ok(())
     }
 
     fn make(&mut self, step: &Step) -> Result<(), CellEnd> {
-        self.say(step);
+        self.print(step);
         Ok(())
     }
 
@@ -238,12 +238,12 @@ impl CellExecutor for DryRun {
     }
 
     fn describe(&mut self, _: &str, step: &Step) -> Result<(), CellEnd> {
-        self.say(step);
+        self.print(step);
         Ok(())
     }
 
     fn free_space(&mut self, _source: &str, step: &Step) -> Result<(), CellEnd> {
-        self.say(step);
+        self.print(step);
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl CellExecutor for DryRun {
     }
 
     fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
-        self.say(&Step::MakeDirectory {
+        self.print(&Step::MakeDirectory {
             path: self.root.clone(),
         });
         if !job.touches_files() {
@@ -332,7 +332,7 @@ impl CellExecutor for DryRun {
                 self.lines
                     .push("# here the pages in memory are counted".to_owned());
                 self.unmount_now();
-                self.say(&Step::DropCaches);
+                self.print(&Step::DropCaches);
                 self.mount_again();
             }
             (CacheState::Cold, FilesystemKind::Directory) => {
@@ -340,7 +340,7 @@ impl CellExecutor for DryRun {
                 self.lines.push(
                     "# here the files are driven out of memory (fadvise), and counted".to_owned(),
                 );
-                self.say(&Step::DropCaches);
+                self.print(&Step::DropCaches);
             }
         }
         Ok(CacheEvidence::default())
@@ -352,7 +352,7 @@ impl CellExecutor for DryRun {
         if let Some((_, line)) = self.program(phase) {
             self.lines.push(line);
             self.sync();
-            self.count_fragments(job, phase);
+            self.count_extents(job, phase);
             return Ok(());
         }
         if let Some(kind) = kinds::find(&phase.kind) {
@@ -393,7 +393,7 @@ impl CellExecutor for DryRun {
                 self.sync();
             }
         }
-        self.count_fragments(job, phase);
+        self.count_extents(job, phase);
         Ok(())
     }
 
@@ -415,13 +415,13 @@ impl CellExecutor for DryRun {
     }
 
     fn check(&mut self, check: &Check) -> Result<(), CellEnd> {
-        self.say(&check.step);
+        self.print(&check.step);
         Ok(())
     }
 
     fn release(&mut self) -> Result<(), CellEnd> {
         for step in std::mem::take(&mut self.undo) {
-            self.say(&step);
+            self.print(&step);
         }
         // Only a tree in a directory of the user is removed by itself.
         let leftovers = if self.steps.is_empty() {
@@ -429,7 +429,7 @@ impl CellExecutor for DryRun {
         } else {
             &self.scratch
         };
-        self.say(&Step::Remove {
+        self.print(&Step::Remove {
             path: leftovers.clone(),
         });
         Ok(())

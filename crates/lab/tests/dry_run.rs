@@ -208,7 +208,7 @@ fn a_script_counts_extents_after_phases_that_write() {
 }
 
 #[test]
-fn a_state_is_brought_about_before_the_dataset_and_gets_an_image_that_leaves_room() {
+fn a_state_is_prepared_before_the_dataset_on_an_image_with_room_for_both() {
     let state = |fill: &str, age| InitialState::of(fill.parse().ok(), age).unwrap();
     let image = |plan: &Plan| {
         Preflight::of(plan, &CancelToken::new())

@@ -7,19 +7,19 @@ use fsdyno_model::{Bytes, Observed, Sample, Warning, WarningKind};
 /// 10 ms is the resolution of the counter, and below three of them nothing is known.
 const STOLEN: (f64, u64) = (0.02, 30_000_000);
 
-/// From which part of all processors others had, and from which time on.
+/// The fraction of all processors that other programs used, and the least time.
 const LOAD: (f64, u64) = (0.05, 50_000_000);
 
 /// From which part of the time another device was busy, and from which time on.
 const BUSY: (f64, u64) = (0.1, 100_000_000);
 
-/// From which part of the time all tasks waited for memory, and from which time on.
+/// The fraction of the time in which all tasks were stalled on memory, and the least time.
 const MEMORY: (f64, u64) = (0.1, 100_000_000);
 
-/// What the devices below image files may do beyond those on them: their own file system writes as well.
+/// How much more the devices below image files may do: their own file system writes as well.
 const BELOW: (u64, Bytes) = (2, Bytes(64 << 20));
 
-/// What a reader must know of the noise during a sample.
+/// The warnings about noise during a sample.
 pub fn about(sample: &Sample) -> Vec<Warning> {
     let Some(observed) = &sample.observed else {
         return steal(sample).into_iter().collect();
@@ -38,9 +38,9 @@ pub fn about(sample: &Sample) -> Vec<Warning> {
 }
 
 /// The percentage of a time, where it exceeds its limits.
-fn share(took_ns: u64, of_ns: u64, (least, least_ns): (f64, u64)) -> Option<f64> {
-    let share = took_ns as f64 / (of_ns as f64).max(1.0);
-    (share > least && took_ns >= least_ns).then_some(100.0 * share)
+fn share(elapsed_ns: u64, of_ns: u64, (least, least_ns): (f64, u64)) -> Option<f64> {
+    let share = elapsed_ns as f64 / (of_ns as f64).max(1.0);
+    (share > least && elapsed_ns >= least_ns).then_some(100.0 * share)
 }
 
 fn steal(sample: &Sample) -> Option<Warning> {

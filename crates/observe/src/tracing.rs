@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The event, by its folder.
+/// The directory of the event.
 const EVENT: &str = "events/block/block_bio_queue";
 
 /// What the kernel's own text puts before the fields of the event.
@@ -88,7 +88,7 @@ impl Tracing {
         Ok(tally(&String::from_utf8_lossy(&text)))
     }
 
-    /// Events that came into the ring and were overwritten or dropped there.
+    /// Events that were overwritten or dropped in the ring buffer.
     fn lost(&self) -> Result<u64, String> {
         let rings = self.directory.join("per_cpu");
         let each = fs::read_dir(&rings).map_err(|error| reported("list", &rings, &error))?;
@@ -155,7 +155,7 @@ fn place() -> Result<&'static Path, String> {
     ))
 }
 
-/// What comes into the ring: metadata, and what is forced or a flush, at these devices.
+/// The filter of events: metadata, FUA and flushes of these devices.
 fn filter(devices: &[String]) -> Result<String, String> {
     if devices.is_empty() {
         return Err("tracepoints: there is no block device to trace".to_owned());
@@ -201,7 +201,7 @@ fn of_device(name: &str) -> Result<String, String> {
     ))
 }
 
-/// `7:3` as the kernel holds it: twenty bits of minor number (`MINORBITS` of `linux/kdev_t.h`).
+/// `7:3` as the kernel stores it: twenty bits of minor number (`MINORBITS` of `linux/kdev_t.h`).
 fn number_of(text: &str) -> Option<u64> {
     let (major, minor) = text.split_once(':')?;
     let (major, minor): (u64, u64) = (major.parse().ok()?, minor.parse().ok()?);

@@ -1,4 +1,4 @@
-//! Making a lab kernel: sources, a configuration, `make`, and a folder that comes into being whole.
+//! Builds a lab kernel: sources, configuration, `make`, and a directory that appears complete.
 //!
 //! An unfinished build has a separate directory next to the kernels, and is resumed: unpacked
 //! sources, a verified configuration, and compiled objects are kept.
@@ -32,12 +32,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The log of a build, kept with the kernel.
 const LOG: &str = "build.log";
 
-/// What is to be made.
+/// What to build.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
     /// A source archive to use instead of the distribution's.
     pub source: Option<PathBuf>,
-    /// How many things are compiled at once.
+    /// The number of parallel jobs.
     pub jobs: u32,
     /// Whether the sources and what was made of them stay.
     pub keep: bool,
@@ -46,9 +46,9 @@ pub struct Order {
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// A step begins.
+    /// A step starts.
     Step(&'a str),
-    /// Something the user should know.
+    /// A note for the user.
     Note(&'a str),
     /// An object is being compiled.
     Object {
@@ -61,7 +61,7 @@ pub enum Progress<'a> {
     },
 }
 
-/// A kernel that can be taken.
+/// A kernel that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     /// The kernel.
@@ -82,7 +82,7 @@ pub enum SetupError {
     /// Something the build needs is not here.
     #[error("building a kernel needs {what}; apt-get install {packages}")]
     Tools {
-        /// What is missing.
+        /// The missing space.
         what: String,
         /// Its packages.
         packages: String,
@@ -95,7 +95,7 @@ pub enum SetupError {
     Room {
         /// Where.
         folder: PathBuf,
-        /// What is free.
+        /// The free space.
         free: Bytes,
     },
     /// A path no kernel can be built in.
@@ -124,7 +124,7 @@ pub enum SetupError {
     /// A program did not run.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// Another user could have written what is in the cache.
+    /// Another user could have written files of the cache.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
     /// The cache refused.
@@ -182,7 +182,7 @@ pub fn set_up(
         }
         return Ok(made);
     }
-    let making = Making {
+    let kernel_build = KernelBuild {
         workshop: &workshop,
         sources: &sources,
         identity: &identity,
@@ -190,7 +190,7 @@ pub fn set_up(
         order,
         stop,
     };
-    let kernel = making.all(folder, on_progress)?;
+    let kernel = kernel_build.all(folder, on_progress)?;
     if !order.keep {
         on_progress(Progress::Step("removing the sources"));
         workshop.remove()?;
@@ -244,7 +244,7 @@ fn have_tools(stop: &CancelToken, on_progress: Hear<'_>) -> Result<(), SetupErro
     })
 }
 
-/// The folder of what is half done, claimed for one process at a time.
+/// The directory of an unfinished build, claimed by one process at a time.
 struct Workshop {
     folder: PathBuf,
     lock: PathBuf,
@@ -299,7 +299,7 @@ impl Workshop {
         let claim: OwnedFd = match File::open(&lock) {
             Ok(file) => file.into(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Builds of other kernels may be in there.
+                // Builds of other kernels may be in the same directory.
                 let _ = fs::remove_dir(&unfinished);
                 return Ok(());
             }
@@ -326,7 +326,7 @@ impl Workshop {
         remove_tree(&self.folder).map_err(refused("remove", &self.folder))?;
         fs::remove_file(&self.lock).map_err(refused("remove", &self.lock))?;
         if let Some(folder) = self.folder.parent() {
-            // Another may be at work in there.
+            // Another build may be running there.
             let _ = fs::remove_dir(folder);
         }
         Ok(())
@@ -334,7 +334,7 @@ impl Workshop {
 }
 
 /// A kernel in the making.
-struct Making<'a> {
+struct KernelBuild<'a> {
     workshop: &'a Workshop,
     sources: &'a Sources,
     identity: &'a Identity,
@@ -343,7 +343,7 @@ struct Making<'a> {
     stop: &'a CancelToken,
 }
 
-impl Making<'_> {
+impl KernelBuild<'_> {
     fn all(&self, kernels: &Path, on_progress: Hear<'_>) -> Result<LabKernel, SetupError> {
         let sources = self.workshop.path("sources");
         self.unpacked(&sources, on_progress)?;
@@ -462,7 +462,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Has a folder with the kernel come into being, whole.
+    /// Moves a complete directory of the kernel into the cache.
     fn placed(
         &self,
         output: &Path,
@@ -492,7 +492,7 @@ impl Making<'_> {
         let identity = identity.built(&release.release, &digest, lacks);
         identity.write(&part).map_err(refused("write", &part))?;
         let place = kernels.join(identity.name());
-        // One that cannot be read any more gives way.
+        // A directory that cannot be read any more is replaced.
         remove_tree(&place).map_err(refused("remove", &place))?;
         fs::rename(&part, &place).map_err(refused("rename", &part))?;
         File::open(kernels)

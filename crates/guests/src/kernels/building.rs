@@ -55,11 +55,11 @@ pub enum BuildError {
     Stopped,
 }
 
-/// A tree of sources, and where what is made of them goes.
+/// A tree of sources, and the output directory of its build.
 pub(super) struct Tree<'a> {
     /// The sources.
     pub sources: &'a Path,
-    /// What is made of them.
+    /// The output directory.
     pub output: &'a Path,
     /// Everything that is printed.
     pub log: &'a Path,

@@ -11,7 +11,7 @@ pub(super) const TEXT: &str = include_str!("../../data/lab-kernel.config");
 /// The first words of a line that describes the options after it.
 const OFFERS: &str = "# offers ";
 
-/// A line after which all options must be taken again.
+/// A line after which all options must be applied again.
 const NEEDED: &str = "# needed";
 
 /// The parts of a line that switches an option off.
@@ -30,7 +30,7 @@ struct RequiredOption {
     name: String,
     /// Its value as a configuration has it; none where it is to be off.
     value: Option<String>,
-    /// What it brings; nothing where the kernel is none without it.
+    /// What it adds; empty where the kernel requires it.
     offers: Vec<String>,
 }
 
@@ -84,18 +84,18 @@ impl Fragment {
         Ok(Self { options })
     }
 
-    /// The names of all that it brings.
+    /// The names of all additions.
     pub fn offers(&self) -> BTreeSet<&str> {
         let all = self.options.iter().flat_map(|option| &option.offers);
         all.map(String::as_str).collect()
     }
 
-    /// Holds a configuration against it, made from sources that know these options.
+    /// Checks a configuration, made from sources that support these options.
     pub fn taken(&self, configuration: &str, known: &BTreeSet<String>) -> Taken {
         let mut taken = Taken::default();
         let mut first_of: Option<&[String]> = None;
         for required in &self.options {
-            // The first option of what is offered is the one that brings it.
+            // The first option of an addition is the one that enables it.
             let first = first_of != Some(required.offers.as_slice());
             first_of = Some(&required.offers);
             let found = found(configuration, &required.name);
@@ -141,7 +141,7 @@ fn found(configuration: &str, name: &str) -> Option<String> {
     options.find(|(one, _)| one == name)?.1
 }
 
-/// All options that the sources of a kernel know.
+/// All options that the sources of a kernel define.
 pub(super) fn known(sources: &Path) -> io::Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     let mut folders = vec![sources.to_owned()];

@@ -50,7 +50,7 @@ impl Identity {
         }
     }
 
-    /// That of the kernel which came of it.
+    /// The hash of the resulting kernel.
     #[must_use]
     pub(super) fn built(mut self, release: &str, sha256: &str, lacks: &[String]) -> Self {
         release.clone_into(&mut self.release);
@@ -74,7 +74,7 @@ impl Identity {
         format!("{stem}-{hash}")
     }
 
-    /// That of the kernel in a folder; none where there is none of a form that is known.
+    /// The identity of the kernel in a directory; none where there is none in a known format.
     pub(super) fn read(folder: &TrustedDir) -> Result<Option<Self>, Untrusted> {
         let mut file = match folder.file(OsStr::new(FILE), Access::Read) {
             Err(error) if error.is_missing() => return Ok(None),
@@ -98,11 +98,11 @@ impl Identity {
 
 /// The hash of a fragment: its options without comments, and the patches of the sources.
 pub(super) fn of_fragment(text: &str) -> String {
-    let says = |line: &&str| {
+    let is_option = |line: &&str| {
         let remark = line.starts_with('#') && !line.ends_with(" is not set");
         !line.is_empty() && !remark
     };
-    let mut lines: Vec<&str> = text.lines().filter(says).collect();
+    let mut lines: Vec<&str> = text.lines().filter(is_option).collect();
     let amended = patches::reported();
     lines.push(&amended);
     short_hash(&lines.join("\n"))

@@ -1,5 +1,5 @@
-//! The kernels that a guest can have: that of the distribution's package, those that were built
-//! here, and any that the user names.
+//! The kernels of guests: that of the distribution's package, those that were built here, and any
+//! that the user names.
 //!
 //! Built kernels are in the user's cache, each in its own directory, which appears complete by a
 //! rename. Unfinished builds have separate directories and are never started.
@@ -36,7 +36,7 @@ use std::sync::Arc;
 /// The program in the folder of a kernel.
 pub(super) const PROGRAM: &str = "linux";
 
-/// What is built and not whole yet has this folder to itself.
+/// The separate directory of unfinished builds.
 const UNFINISHED: &str = "unfinished";
 
 /// The directory of the kernels that were built here.
@@ -62,7 +62,7 @@ impl LabKernel {
 }
 
 impl Kernels {
-    /// Those of this user: `fsdyno/kernels` in the cache directory.
+    /// The kernels of this user: `fsdyno/kernels` in the cache directory.
     pub fn of_user() -> Result<Self, NoPlaces> {
         let cache = places::of_effective_user()?.cache;
         Ok(Self::in_folder(cache.join("fsdyno").join("kernels")))
@@ -110,13 +110,13 @@ impl Kernels {
         Ok(all.into_iter().map(|(_, kernel)| kernel).collect())
     }
 
-    /// The one that is taken.
+    /// The selected kernel.
     pub fn first(&self) -> Result<Option<LabKernel>, Untrusted> {
         Ok(self.ready()?.into_iter().next())
     }
 }
 
-/// The lab kernel of this user that would be taken.
+/// The lab kernel of this user that would be selected.
 pub fn lab() -> Result<LabKernel, GuestError> {
     let first = Kernels::of_user()?.first()?;
     first.ok_or(GuestError::NoLabKernel)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 /// A text in one source file, and its replacement.
-struct Amendment {
+struct Patch {
     file: &'static str,
     text: &'static str,
     instead: &'static str,
@@ -14,13 +14,13 @@ struct Amendment {
 /// processor with AMX that is 11,008 bytes, where versions 6.1 and 6.12 have room for 2,696, so no
 /// program starts. With the patch the host uses as much room as it needs. The buffer is on the
 /// kernel stack, which the fragment enlarges.
-const ALL: [Amendment; 1] = [Amendment {
+const ALL: [Patch; 1] = [Patch {
     file: "arch/x86/um/user-offsets.c",
     text: "DEFINE_LONGS(HOST_FP_SIZE, 2696);",
     instead: "DEFINE_LONGS(HOST_FP_SIZE, 12288);",
 }];
 
-/// Changes what is to be changed in these sources.
+/// Applies the patches to these sources.
 pub(super) fn make(sources: &Path) -> io::Result<()> {
     for one in &ALL {
         let file = sources.join(one.file);
@@ -65,7 +65,7 @@ pub fn known_end(words: &str) -> Option<String> {
     })
 }
 
-/// All of it, for the identity of what is built.
+/// The text of all patches, for the identity of a kernel.
 pub(super) fn reported() -> String {
     let lines = ALL
         .iter()

@@ -13,13 +13,13 @@ use std::{fs, io};
 /// Where the package puts its archive.
 const FOLDER: &str = "/usr/src";
 
-/// What the name of the package, and of its archive, begins with.
+/// The prefix of the package and of its archive.
 const STEM: &str = "linux-source-";
 
 /// The recommended version: the last that supports the whole fragment.
 const BEST: &str = "6.12";
 
-/// Sources that can be had.
+/// Available sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sources {
     /// What they are, for the identity: the package with its version, or a file with its digest.
@@ -28,7 +28,7 @@ pub(super) struct Sources {
     pub from: From,
 }
 
-/// Where sources come from.
+/// The origin of sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum From {
     /// An archive that is here.
@@ -105,7 +105,7 @@ fn archives(folder: &Path) -> Vec<(String, PathBuf)> {
     all
 }
 
-/// The numbers in a version: 6.9 comes before 6.12.
+/// The numbers in a version: 6.9 is older than 6.12.
 fn numbers(text: &str) -> Vec<u64> {
     text.split(|c: char| !c.is_ascii_digit())
         .filter_map(|digits| digits.parse().ok())
@@ -193,7 +193,7 @@ pub(super) fn archive(
         folder.join("usr/src")
     };
     if place.starts_with(folder) {
-        // What was unpacked from holds the archive once more.
+        // The package was unpacked; a second copy of the archive is not needed.
         for entry in fs::read_dir(folder).map_err(unread)?.flatten() {
             if entry.path().extension().is_some_and(|end| end == "deb") {
                 fs::remove_file(entry.path()).map_err(unread)?;

@@ -5,7 +5,7 @@ use fsdyno_host::probe;
 use fsdyno_model::CancelToken;
 use std::path::Path;
 
-/// Programs that the build runs, each with the Debian package that holds it.
+/// Programs that the build runs, each with its Debian package.
 const PROGRAMS: [(&str, &str); 10] = [
     ("make", "make"),
     ("gcc", "gcc"),
@@ -31,7 +31,7 @@ pub(super) struct MissingTool {
     pub package: String,
 }
 
-/// What is missing.
+/// The missing programs.
 pub(super) fn missing() -> Vec<MissingTool> {
     let programs = PROGRAMS.iter();
     let absent = programs.filter(|(program, _)| probe::program(program).is_none());

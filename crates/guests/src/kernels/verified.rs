@@ -1,7 +1,6 @@
 //! The check of a lab kernel before it is executed: its content has the recorded SHA-256.
 //!
-//! The file that was hashed stays open and is the one that is executed, by its descriptor. It is
-//! hashed once in a process.
+//! The hashed file stays open and is executed by its descriptor. Each process hashes it once.
 
 use super::identity::sha256;
 use super::{LabKernel, PROGRAM};
@@ -108,10 +107,10 @@ mod tests {
         io::Seek::rewind(&mut file).unwrap();
         io::Read::read_to_string(&mut file, &mut content).unwrap();
         assert_eq!(content, "abc");
-        let elsewhere = tempfile::tempdir().unwrap();
-        symlink(&program, elsewhere.path().join(PROGRAM)).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        symlink(&program, other.path().join(PROGRAM)).unwrap();
         let linked = LabKernel {
-            program: elsewhere.path().join(PROGRAM),
+            program: other.path().join(PROGRAM),
             ..of(abc)
         };
         assert!(matches!(linked.verified(), Err(NotVerified::Untrusted(_))));

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind};
 
-/// What a frame begins with.
+/// The marker at the start of a frame.
 const MARK: [u8; 4] = *b"\x1efd\x1f";
 
 /// The bytes before the message.
@@ -26,7 +26,7 @@ pub fn framed(message: &[u8]) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// Bytes as they come, and the messages in them.
+/// Received bytes, and the messages in them.
 #[derive(Debug, Default)]
 pub struct Frames {
     bytes: Vec<u8>,
@@ -34,7 +34,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Takes bytes that came.
+    /// Adds received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         if !self.begun {
@@ -45,7 +45,7 @@ impl Frames {
         }
     }
 
-    /// The next message that has come whole.
+    /// The next complete message.
     pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let broken = |what| Err(io::Error::new(ErrorKind::InvalidData, what));
         if !self.begun || self.bytes.len() < HEAD {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io};
 
-/// How long a kernel may take to start by the processor itself; it takes a second.
+/// How long a kernel may take to start on KVM; it takes a second.
 const TRIAL: Duration = Duration::from_secs(20);
 
 /// What runs the instructions of a guest.

@@ -1,6 +1,6 @@
 //! The parts of an ELF file (elf(5)), as far as guests are made from them.
 
-/// What is loaded into memory.
+/// A segment to load into memory.
 pub const LOAD: u64 = 1;
 
 /// The name of the program that loads the libraries.
@@ -14,7 +14,7 @@ pub const NOTES: u64 = 4;
 pub struct Segment {
     /// What it is.
     pub kind: u64,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub offset: usize,
     /// Its length there.
     pub length: usize,

@@ -31,7 +31,7 @@ pub const ROOT: &str = "/host";
 /// What the host calls its root.
 pub const TAG: &str = "fsdyno-root";
 
-/// How the host's root is mounted: nothing there changes for us, so that what is read once is kept.
+/// The mount options of the host's root: it does not change during the run, so reads may be cached.
 const OPTIONS: &CStr = c"trans=virtio,version=9p2000.L,msize=524288,cache=loose";
 
 /// The file system types of a root in memory, as statfs(2) returns them: ramfs and tmpfs.

@@ -59,7 +59,7 @@ pub fn build(kernel: &Kernel, orders: &Orders<'_>) -> Result<Vec<u8>, InitramfsE
     Ok(archive.into_bytes())
 }
 
-/// Words, each ended by a zero: no path and no variable holds one.
+/// Arguments, each ended by a zero byte, which no path and no variable contains.
 fn terminated(words: &[OsString]) -> Vec<u8> {
     let words = words.iter().map(|word| word.as_bytes());
     words
@@ -97,7 +97,7 @@ fn put_program(archive: &mut Archive, program: &Path) -> Result<(), InitramfsErr
     Ok(())
 }
 
-/// The shared libraries among what is mapped into a process.
+/// The shared libraries among the mappings of a process.
 fn libraries(maps: &[u8]) -> BTreeSet<PathBuf> {
     let lines = maps.split(|byte| *byte == b'\n');
     lines
@@ -123,8 +123,8 @@ fn links_to(library: &Path) -> Vec<PathBuf> {
     links.map(|entry| entry.path()).collect()
 }
 
-/// What of a program is loaded into memory, without what only debuggers read; and the program that
-/// loads its libraries. Of what is no 64-bit ELF file, all.
+/// The loaded part of a program, without debugging data, and the name of its dynamic loader. A file
+/// that is not 64-bit ELF is kept complete.
 fn needed_part(mut file: Vec<u8>) -> (Vec<u8>, Option<PathBuf>) {
     let Some(parts) = elf::segments(&file) else {
         return (file, None);
@@ -167,7 +167,7 @@ mod tests {
         let copy = folder.path().join("copy");
         fs::write(&copy, part).unwrap();
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).unwrap();
-        // No program is run while a process of another test, just forked, may hold it open.
+        // No program is executed while a process of another test, just forked, may hold it open.
         let listed = (0..100).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             Command::new(&copy).arg("--list").output().ok()

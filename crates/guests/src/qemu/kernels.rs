@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What an image of a kernel is called, before its release.
+/// The names of a kernel image, before the release.
 const IMAGE: &str = "vmlinuz";
 
 /// A kernel, and the directory of its modules.
@@ -20,7 +20,7 @@ pub struct Kernel {
     pub image: PathBuf,
     /// Its release.
     pub release: String,
-    /// The folder of its modules.
+    /// The directory of its modules.
     pub modules: PathBuf,
 }
 
@@ -344,7 +344,7 @@ kernel/fs/9p/9p.ko: kernel/net/9p/9pnet.ko
     }
 
     #[test]
-    fn a_module_is_unpacked_whatever_packed_it() {
+    fn a_module_is_unpacked_from_every_format() {
         use std::io::Write;
         let folder = tempfile::tempdir().unwrap();
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

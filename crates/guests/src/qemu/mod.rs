@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// The program, and the Debian package that holds it.
+/// The program, and its Debian package.
 const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
 
@@ -51,7 +51,7 @@ pub enum QemuError {
     /// There is no such program.
     #[error("no program `{PROGRAM}`; {}", need().remedy())]
     NoProgram,
-    /// It is started with kernels of this machine, and knows how for one kind of processor.
+    /// QEMU starts kernels of this machine's architecture, and only one architecture is supported.
     #[error(
         "guests of QEMU are for machines of x86-64, and this is {}",
         std::env::consts::ARCH
@@ -87,7 +87,7 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// What there is of it here. Whether KVM works is found out by trying: that takes a moment.
+    /// Whether it is available here. Whether KVM works is tested by a start, which takes a moment.
     pub fn find() -> Result<Self, QemuError> {
         let (program, kernel) = parts()?;
         let accelerator = accelerator(&program, &kernel);
@@ -183,19 +183,19 @@ impl Qemu {
         line: Option<i32>,
     ) -> Vec<OsString> {
         let mut words = machine(kernel, &self.accelerator);
-        let mut say = |option: &str, value: OsString| words.extend([option.into(), value]);
+        let mut arg = |option: &str, value: OsString| words.extend([option.into(), value]);
         // Identifies the process for clean-up; see `guest_processes`.
-        say("-pidfile", pid_file(setting.scratch).into_os_string());
+        arg("-pidfile", pid_file(setting.scratch).into_os_string());
         let memory = setting.memory.0.div_ceil(1 << 10);
-        say("-m", format!("{memory}K").into());
+        arg("-m", format!("{memory}K").into());
         if setting.served {
             // The server of its disks accesses its memory.
             let shared = format!("memory-backend-memfd,id=ram,share=on,size={memory}K");
-            say("-object", shared.into());
-            say("-machine", "memory-backend=ram".into());
+            arg("-object", shared.into());
+            arg("-machine", "memory-backend=ram".into());
         }
-        say("-smp", setting.processors.to_string().into());
-        say("-initrd", initramfs.into());
+        arg("-smp", setting.processors.to_string().into());
+        arg("-initrd", initramfs.into());
         let clock = match self.accelerator {
             Accelerator::Kvm => "",
             Accelerator::Tcg { .. } => CLOCK,
@@ -204,27 +204,27 @@ impl Qemu {
             "{CONSOLE} {clock} panic=-1 BOOT_IMAGE=vmlinuz-{} rdinit=/init -- guest",
             self.kernel.release
         );
-        say("-append", append.into());
+        arg("-append", append.into());
         // An interrupt is for the guest.
-        say("-chardev", "stdio,id=console,signal=off".into());
-        say("-serial", "chardev:console".into());
+        arg("-chardev", "stdio,id=console,signal=off".into());
+        arg("-serial", "chardev:console".into());
         let root = "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap";
-        say("-fsdev", root.into());
+        arg("-fsdev", root.into());
         let root = format!("virtio-9p-pci,fsdev=root,mount_tag={TAG}");
-        say("-device", root.into());
+        arg("-device", root.into());
         if let Some(line) = line {
-            say("-chardev", format!("socket,id=line,fd={line}").into());
-            say("-device", "virtio-serial-pci".into());
+            arg("-chardev", format!("socket,id=line,fd={line}").into());
+            arg("-device", "virtio-serial-pci".into());
             let port = format!("virtserialport,chardev=line,name={LINE_NAME}");
-            say("-device", port.into());
+            arg("-device", port.into());
         }
         for (number, disk) in setting.disks.iter().enumerate() {
             if setting.served {
                 let mut socket = OsString::from(format!("socket,id=disk{number},path="));
                 socket.push(escaped(disk));
-                say("-chardev", socket);
+                arg("-chardev", socket);
                 let device = format!("vhost-user-blk-pci,chardev=disk{number},num-queues=1");
-                say("-device", device.into());
+                arg("-device", device.into());
                 continue;
             }
             // What the guest flushes is flushed to the host's disk; what it does not may wait.
@@ -232,11 +232,11 @@ impl Qemu {
                 format!("if=none,id=disk{number},format=raw,cache=writeback,discard=unmap,file=");
             let mut options = OsString::from(options);
             options.push(escaped(disk));
-            say("-drive", options);
+            arg("-drive", options);
             // A full disk of the host is an I/O error in the guest; by default QEMU would stop the
             // guest.
             let device = format!("virtio-blk-pci,drive=disk{number},werror=report,rerror=report");
-            say("-device", device.into());
+            arg("-device", device.into());
         }
         words
     }
@@ -283,17 +283,17 @@ fn machine(kernel: &Path, accelerator: &Accelerator) -> Vec<OsString> {
     let mut words = ["-nodefaults", "-no-user-config", "-no-reboot"]
         .map(OsString::from)
         .to_vec();
-    let mut say = |option: &str, value: &OsStr| words.extend([option.into(), value.to_owned()]);
-    say("-display", OsStr::new("none"));
-    say("-machine", OsStr::new("q35"));
+    let mut arg = |option: &str, value: &OsStr| words.extend([option.into(), value.to_owned()]);
+    arg("-display", OsStr::new("none"));
+    arg("-machine", OsStr::new("q35"));
     let (accelerator, processor) = match accelerator {
         Accelerator::Kvm => ("kvm", "host"),
         // Page tables of five levels only take time.
         Accelerator::Tcg { .. } => ("tcg", "max,la57=off"),
     };
-    say("-accel", OsStr::new(accelerator));
-    say("-cpu", OsStr::new(processor));
-    say("-kernel", kernel.as_os_str());
+    arg("-accel", OsStr::new(accelerator));
+    arg("-cpu", OsStr::new(processor));
+    arg("-kernel", kernel.as_os_str());
     words
 }
 

@@ -100,7 +100,7 @@ impl Archive {
 mod tests {
     use super::*;
 
-    /// The entries of an archive, read by its format: name, mode and content.
+    /// The entries of an archive: name, mode and content.
     fn entries(bytes: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
         let mut at = 0;
         let mut found = Vec::new();

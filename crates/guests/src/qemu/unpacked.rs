@@ -50,7 +50,7 @@ fn starts(kernel: &[u8]) -> bool {
     notes.any(|notes| ENTRIES.iter().any(|entry| any(notes, entry)))
 }
 
-/// Unpacks what is packed in one of the usual ways. What follows it is not read.
+/// Unpacks data in one of the usual formats. Bytes after its end are ignored.
 fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     match packed {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_unpacked_whatever_packed_it_and_only_if_it_can_be_started() {
+    fn a_kernel_is_unpacked_from_every_format_if_it_can_be_started() {
         let starts = elf_with(&[b"...", ENTRIES[1], b"..."].concat());
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(&starts).unwrap();

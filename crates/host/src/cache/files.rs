@@ -1,5 +1,5 @@
-//! Visits the regular files of a tree without disturbing what is measured: no link is followed,
-//! no other device entered, no access time changed, no data read.
+//! Visits the regular files of a tree without disturbing the measurement: no link is followed, no
+//! other device entered, no access time changed, no data read.
 
 use super::CacheError;
 use fsdyno_model::CancelToken;

@@ -1,6 +1,6 @@
-//! Caches: dropped, emptied file by file, and the proof of what is in them.
+//! Caches: drops them, evicts single files, and proves what they contain.
 //!
-//! Which state a phase needs, and what is done about it, is decided by the lab.
+//! The lab decides which cache state a phase needs.
 
 mod files;
 mod pages;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is in memory of the files of a tree.
+/// How much of the files of a tree is in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
     /// Regular files whose pages were counted; a file with two names counts twice.
@@ -53,8 +53,8 @@ pub enum CacheError {
     Stopped,
 }
 
-/// Drops page cache, dentries and inodes of the whole machine. What is dirty stays: sync first.
-/// Needs root.
+/// Drops page cache, dentries and inodes of the whole machine. Dirty data stays: sync first. Needs
+/// root.
 pub fn drop_caches() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "3")
 }

@@ -1,5 +1,5 @@
-//! Devices that the system is configured to use: those that fstab(5) and crypttab(5) name. They may
-//! be in no use now and hold what is needed at the next boot.
+//! Devices that fstab(5) and crypttab(5) name. They may not be in use now and still be needed at
+//! the next boot.
 //!
 //! Only the two files are read. Units of systemd, autofs maps and pools with a cache file of their own
 //! are not.
@@ -40,8 +40,8 @@ pub struct Configured {
     pub spec: String,
     /// The mount point, or the name of the encrypted device.
     pub purpose: String,
-    /// Whether it is this device; else it is a device that does not exist now, and that may be made of
-    /// what the device holds.
+    /// Whether it is this device; otherwise it is a device that does not exist now and may be
+    /// assembled from this one.
     pub certain: bool,
 }
 
@@ -74,7 +74,7 @@ struct Entry {
     purpose: String,
 }
 
-/// The entries that name a device, its disk or partitions, or what is made of them.
+/// The entries that name a device, its disk or partitions, or devices on top of them.
 pub(super) fn find(block: &Block, held: &[Signature]) -> Result<Vec<Configured>, GuardError> {
     let entries = entries()?;
     if entries.is_empty() {
@@ -82,7 +82,8 @@ pub(super) fn find(block: &Block, held: &[Signature]) -> Result<Vec<Configured>,
     }
     let unreadable = GuardError::unreadable(format!("/sys/class/block for {}", block.name));
     let mut named = Vec::new();
-    // What a volume group, an array or an encrypted container holds shows only while it is active.
+    // The devices in a volume group, an array or an encrypted container are visible only while it
+    // is active.
     let container = held
         .iter()
         .any(|found| matches!(found.usage.as_deref(), Some("raid" | "crypto")));
@@ -153,7 +154,8 @@ fn parse(file: &'static str, fields: &[usize], text: &[u8]) -> Vec<Entry> {
         let purpose = line[usize::from(fields[0] == 0).min(line.len() - 1)];
         let purpose = unescape(purpose).to_string_lossy().into_owned();
         let plain = fields.iter().filter_map(|field| line.get(*field).copied());
-        // A log or a journal of its own (`logdev=`, `header=`), the parts of a file system (`device=`).
+        // A separate log or journal (`logdev=`, `header=`), or a member of a file system
+        // (`device=`).
         let options = line.get(OPTIONS).copied().unwrap_or_default();
         let options = options.split(|byte| *byte == b',').filter_map(|option| {
             let equals = option.iter().position(|byte| *byte == b'=')?;
@@ -230,7 +232,7 @@ fn is_absent(spec: &OsString) -> bool {
     }
 }
 
-/// The link of udev for a tag: what is not plain is written `\x20`.
+/// The link of udev for a tag: special characters are written `\x20`.
 fn link(links: &str, value: &str) -> PathBuf {
     let mut name = String::new();
     for c in value.chars() {

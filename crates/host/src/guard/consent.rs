@@ -14,9 +14,9 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// Reads the short form. Identities may have colons of their own; what follows the last one is
-    /// taken for signatures, and [`release`](super::release) reads it the other way where that
-    /// fits a device.
+    /// Parses the short form. Identities may contain colons; the part after the last colon is first
+    /// parsed as signatures, and [`release`](super::release) tries the other reading where that
+    /// matches a device.
     pub fn parse(text: &str) -> Self {
         let (identity, signatures) = text.rsplit_once(':').unwrap_or((text, ""));
         Self {
@@ -49,7 +49,7 @@ impl Consent {
         Ok(consents)
     }
 
-    /// The identity, where its last part was taken for signatures.
+    /// The identity, if its last part was parsed as signatures.
     fn unsplit(&self) -> String {
         format!("{}:{}", self.identity, self.signatures.join(","))
     }
@@ -80,7 +80,7 @@ pub(super) fn consent_for<'a>(
         .iter()
         .find_map(|consent| Some((consent, consent.for_device(identity)?)));
     if let Some((consent, kinds)) = given {
-        // Cheap adapters give all their disks one serial.
+        // Cheap adapters have the same serial for all their disks.
         let answering = named
             .iter()
             .filter(|other| consent.for_device(other).is_some())

@@ -32,8 +32,8 @@ pub(super) fn family(block: &Block) -> io::Result<Vec<Relative>> {
     with_holders(family)
 }
 
-/// What erasing a device destroys: itself, its partitions, and all that is made on top of them; and
-/// for a partition, what is on its disk as a whole.
+/// What erasing a device destroys: itself, its partitions, and all devices on top of them; for a
+/// partition also the users of the whole disk.
 pub(super) fn affected(block: &Block) -> io::Result<Vec<Relative>> {
     let mut all = vec![Relative {
         block: block.clone(),
@@ -92,8 +92,8 @@ pub(super) mod tests {
     use std::path::Path;
     use tempfile::TempDir;
 
-    /// A disk as `/sys` shows it: of its two partitions, the first carries a volume that carries
-    /// another, and the second a half of an array.
+    /// A disk in `/sys`: its first partition carries a volume that carries another, its second is a
+    /// member of an array.
     pub fn stacked_disk() -> TempDir {
         let sys = TempDir::new().unwrap();
         let device = |path: &str, number: &str| {

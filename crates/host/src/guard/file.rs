@@ -1,4 +1,4 @@
-//! Releasing a regular file to be formatted: what it holds, put against what the user consented to.
+//! Releases a regular file to be formatted: compares its contents with the user's consent.
 
 use super::consent::Consent;
 use super::open_files::file_number;
@@ -14,8 +14,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Releases a file to be overwritten, where it is open already. One that holds nothing but zeros is
-/// free; any other needs a consent, by its name and for each of its signatures.
+/// Releases an open file to be overwritten. A file of zeros is free; any other needs a consent with
+/// its name and each of its signatures.
 ///
 /// The descriptor is checked, so that another file that takes the path is not released.
 pub fn release_file(file: &File, path: &Path, consents: &[Consent]) -> Result<Released, Refusal> {
@@ -60,7 +60,7 @@ fn refusal(path: &Path, reasons: Vec<String>) -> Refusal {
     }
 }
 
-/// A path to an open file, for this process and for those that it starts.
+/// A path to an open file, for this process and its children.
 fn descriptor(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }
@@ -81,7 +81,7 @@ fn first_data(file: &File, size: u64) -> io::Result<Option<u64>> {
     let mut buffer = vec![0; 1 << 20];
     let mut at = 0;
     while at < size {
-        // Holes are passed over, where the file system knows them.
+        // Holes are skipped, where the file system reports them.
         at = match seek(file, SeekFrom::Data(at)) {
             Ok(next) => next.max(at),
             Err(Errno::NXIO) => return Ok(None),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_byte_that_is_not_zero_is_found_behind_holes_and_zeros() {
+    fn the_first_byte_that_is_not_zero_is_found_after_holes_and_zeros() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(64 << 20).unwrap();
         assert_eq!(first_data(&file, 64 << 20).unwrap(), None);

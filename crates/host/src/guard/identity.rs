@@ -80,7 +80,7 @@ impl Identity {
         Ok((identity, block))
     }
 
-    /// A regular file, known by its name.
+    /// A regular file, identified by its name.
     pub(super) fn of_file(path: &Path, size: Bytes) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Self {
@@ -98,8 +98,8 @@ impl Identity {
         }
     }
 
-    /// The names a consent may use: those that stay with the device, or the kernel's name where
-    /// there are none (loop devices, disks of simple hypervisors).
+    /// The names a consent may use: the persistent names, or the kernel's name where there are none
+    /// (loop devices, disks of simple hypervisors).
     pub fn names(&self) -> Vec<&str> {
         let lasting: Vec<&str> = self
             .serial
@@ -119,7 +119,7 @@ impl Identity {
         self.names().first().copied().unwrap_or(&self.name)
     }
 
-    /// What helps to know the device again: `Some Model, serial 1234, 512 GiB`.
+    /// A description of the device: `Some Model, serial 1234, 512 GiB`.
     pub(super) fn describe(&self) -> String {
         let serial = self.serial.iter().map(|serial| format!("serial {serial}"));
         let parts: Vec<String> = self
@@ -132,7 +132,7 @@ impl Identity {
         parts.join(", ")
     }
 
-    /// What changed since `self` was taken, if anything that matters did.
+    /// What changed since `self` was read, if anything relevant did.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         if self.number != now.number || self.name != now.name {
             return Some(format!("it is {} now, and was {}", now.name, self.name));

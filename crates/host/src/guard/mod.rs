@@ -60,9 +60,9 @@ pub struct Portrait {
     pub identity: Identity,
     /// The users of it, of its disk, or of another part of the disk.
     pub users: Vec<Use>,
-    /// What it holds, and its partitions.
+    /// The signatures on it and on its partitions.
     pub signatures: Vec<Signature>,
-    /// The entries of fstab and crypttab that name it, its partitions, or what is made of them.
+    /// The entries of fstab and crypttab that name it, its partitions, or devices on top of them.
     pub configured: Vec<Configured>,
 }
 
@@ -80,7 +80,7 @@ pub enum GuardError {
     NotADevice {
         /// What was named.
         path: PathBuf,
-        /// What is there.
+        /// The kind of file there.
         what: &'static str,
     },
     /// Something could not be read.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// One mount table of each mount namespace that some process lives in.
+/// One mount table of each mount namespace that has a process.
 pub(super) fn mounts_of_all_namespaces() -> io::Result<Vec<Mount>> {
     let mut mounts = parse(&fs::read("/proc/self/mountinfo")?);
     let mut seen = HashSet::from([fs::read_link("/proc/self/ns/mnt")?]);

@@ -29,7 +29,7 @@ pub struct Refusal {
 #[derive(Debug)]
 pub struct Released {
     portrait: Portrait,
-    /// Whether it may hold something: of a device it is not known that it does not.
+    /// Whether it may contain data; true for every device.
     holds: bool,
     /// Holds the `flock` of a disk; never read from nor written to.
     _lock: Option<OwnedFd>,
@@ -49,7 +49,7 @@ impl std::error::Error for Refusal {}
 
 /// Releases devices to be erased: all of them, or none.
 ///
-/// `need` is the smallest size each must have. See the module for the order of what is done.
+/// `need` is the smallest size of each device. The module describes the order of the checks.
 pub fn release(
     paths: &[PathBuf],
     consents: &[Consent],
@@ -93,7 +93,7 @@ fn release_one(
     let signatures = signatures::find(&block).map_err(refuse)?;
     let configured = configured::find(&block, &signatures).map_err(refuse)?;
     let (now, _) = Identity::of(path).map_err(refuse)?;
-    // The lock is on the disk that was named first: what is judged must be the same.
+    // The lock is on the disk that was found first: the examined device must be on it.
     if let Some(change) = identity.difference(&now) {
         return Err(refusal(path, vec![change]));
     }
@@ -266,7 +266,7 @@ pub(super) fn unfit(path: &Path, error: &GuardError) -> Refusal {
 }
 
 impl Released {
-    /// A file, which has no disk of its own to be locked.
+    /// A file, which has no disk to lock.
     pub(super) fn of_file(portrait: Portrait, holds: bool) -> Self {
         Self {
             portrait,

@@ -10,9 +10,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What is copied at either end of a device, bytes.
+/// The size of the copy of each end of a device, bytes.
 const END: u64 = 1 << 20;
-/// What is copied around a signature, bytes: the largest sector that is common.
+/// The size of the copy around a signature, bytes: the largest common sector size.
 const SECTOR: u64 = 4096;
 
 /// The JSON description of the copies.
@@ -34,7 +34,7 @@ struct Extent {
     bytes: u64,
 }
 
-/// Copies that could not be taken.
+/// Why signatures could not be copied.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot save what {device} holds to {}: {source}", path.display())]
 pub struct SaveError {

@@ -1,6 +1,6 @@
-//! What a device holds: signatures of file systems, swap, arrays, encryption and partition tables,
-//! as `wipefs -n` and `blkid -p` find them. Two programs of one library, since they ask it in two
-//! ways: one lists every magic string, the other what makes sense as a whole.
+//! The signatures on a device: file systems, swap, arrays, encryption and partition tables, as
+//! `wipefs -n` and `blkid -p` find them. Both use one library in two ways: wipefs lists every magic
+//! string, blkid prints the consistent interpretation.
 
 use super::GuardError;
 use crate::probe;
@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 /// Something recognisable on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Signature {
-    /// The kernel's name of the device that holds it: the one examined, or a partition of it.
+    /// The kernel's name of the device with the signature: the examined one, or a partition of it.
     pub device: String,
     /// The type, in the words of libblkid (`ext4`, `gpt`, `LVM2_member`).
     pub kind: String,
@@ -64,15 +64,15 @@ pub(super) fn find(block: &Block) -> Result<Vec<Signature>, GuardError> {
     Ok(found)
 }
 
-/// The names by which files of the system refer to what is at a node: `UUID`, `LABEL`, `PARTUUID`,
-/// `PARTLABEL`, each with its value.
+/// The names by which configuration files refer to the contents of a node: `UUID`, `LABEL`,
+/// `PARTUUID`, `PARTLABEL`, each with its value.
 pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
     let undecided = |problem: String| GuardError::Undecided {
         device: node.display().to_string(),
         problem,
     };
     let mut tags = Vec::new();
-    let probed = run_script("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
+    let probed = run_probe("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
     for line in String::from_utf8_lossy(&probed.stdout).lines() {
         let Some((name, value)) = line.split_once('=') else {
             continue;
@@ -88,7 +88,7 @@ pub(super) fn tags(node: &Path) -> Result<Vec<(String, String)>, GuardError> {
     }
     // Where two signatures contradict each other, blkid names neither.
     let columns = ["-n", "-J", "-O", "OFFSET,TYPE,UUID,LABEL", "--"];
-    let listed = run_script("wipefs", &columns, node).map_err(undecided)?;
+    let listed = run_probe("wipefs", &columns, node).map_err(undecided)?;
     let listing: Listing = match listed.stdout.trim_ascii() {
         [] => return Ok(tags),
         text => serde_json::from_slice(text).map_err(|error| undecided(error.to_string()))?,
@@ -110,7 +110,7 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
         device: node.display().to_string(),
         problem,
     };
-    let listed = run_script(
+    let listed = run_probe(
         "wipefs",
         &["-n", "-J", "-O", "OFFSET,TYPE,USAGE,LABEL", "--"],
         node,
@@ -122,7 +122,7 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
     let mut found = parse_wipefs(&String::from_utf8_lossy(&listed.stdout), name)
         .map_err(|error| undecided(format!("the output of wipefs is not understood: {error}")))?;
 
-    let probed = run_script("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
+    let probed = run_probe("blkid", &["-p", "-o", "export", "--"], node).map_err(undecided)?;
     match probed.status.code() {
         Some(0) => {
             let second = parse_blkid(&String::from_utf8_lossy(&probed.stdout), name);
@@ -148,14 +148,14 @@ pub(super) fn on(node: &Path, name: &str) -> Result<Vec<Signature>, GuardError> 
 }
 
 /// Runs a program that only reads.
-fn run_script(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String> {
+fn run_probe(program: &str, arguments: &[&str], node: &Path) -> Result<Output, String> {
     let path = probe::program(program)
         .ok_or_else(|| format!("no program `{program}`; apt-get install util-linux"))?;
     Command::new(path)
         .args(arguments)
         .arg(node)
         .env("LC_ALL", "C")
-        // It would wait for the lock that the guard itself holds.
+        // It would wait for the lock of the guard itself.
         .env_remove("LOCK_BLOCK_DEVICE")
         .stdin(Stdio::null())
         .output()

@@ -15,7 +15,7 @@ use std::{fmt, fs, io, thread};
 /// One use of a device or of something that shares its disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// What is used, seen from the device examined: `it`, `its partition sda1` ...
+    /// The used device, relative to the examined one: `it`, `its partition sda1` ...
     pub subject: String,
     /// How it is used.
     pub how: How,
@@ -132,7 +132,7 @@ fn survey(block: &Block) -> Result<Vec<Use>, GuardError> {
     Ok(users)
 }
 
-/// What is made on top of a device, and what it is made of.
+/// The devices on top of a device, and its members.
 fn stacked(relative: &Relative) -> io::Result<Vec<Use>> {
     let Relative { block, subject } = relative;
     let using = |how| Use {

@@ -45,7 +45,7 @@ impl Cleaned {
 /// One recorded resource, and the result of its clean-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanUp {
-    /// The thing.
+    /// The resource.
     pub resource: Resource,
     /// The result.
     pub result: Undo,
@@ -91,17 +91,17 @@ pub enum Undo {
     Would,
     /// It could not be removed, and why. It stays in the journal.
     Failed(String),
-    /// It belongs to a process that lives, and was left alone.
+    /// It belongs to a running process, and was not changed.
     Live {
-        /// The journal of that process; its name begins with the process number.
+        /// The journal of that process; its name starts with the process number.
         journal: PathBuf,
     },
 }
 
 /// Removes, in reverse order, the resources that the journals of dead processes record.
 ///
-/// With `dry_run`, reports what would be undone and changes nothing. A state directory that does
-/// not exist holds nothing. A journal that is not trusted is reported, and the others are cleaned.
+/// With `dry_run`, reports what would be removed and changes nothing. A missing state directory is
+/// empty. A journal that is not trusted is reported, and the others are cleaned.
 pub fn clean(state_dir: &Path, dry_run: bool, pool: PoolOf<'_>) -> Result<Cleaned, JournalError> {
     let directory = match TrustedDir::open(state_dir) {
         Err(error) if error.is_missing() => return Ok(Cleaned::default()),
@@ -119,7 +119,7 @@ pub fn clean(state_dir: &Path, dry_run: bool, pool: PoolOf<'_>) -> Result<Cleane
             }
         }
     }
-    // What a live process has made anew under the name of something dead is not ours to undo.
+    // A resource that a running process created again under the same name must not be removed.
     let (dead, live): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|one| one.dead);
     let mut all = Vec::new();
     let mut in_use = HashSet::new();
@@ -161,7 +161,7 @@ struct Task<'a> {
 /// A journal, read.
 struct Found {
     name: OsString,
-    /// Holds the lock, where it could be taken.
+    /// Holds the lock, if it could be taken.
     file: File,
     /// Whether its process is dead.
     dead: bool,
@@ -246,7 +246,7 @@ fn refusal(resource: &Resource, stem: &str) -> Result<(), String> {
     shape::check_owner(resource.path(), stem)
 }
 
-/// Undoes things in reverse order, and writes down each that is gone.
+/// Removes resources in reverse order, and records each that is gone.
 fn undo_all(
     file: &mut File,
     truncated: bool,
@@ -265,7 +265,7 @@ fn undo_all(
             && !in_use.contains(resource)
             && refusal(resource, task.stem).is_ok()
         {
-            let _ = disk_server::end_left_behind(file);
+            let _ = disk_server::end_orphans(file);
         }
     }
     let mut undone = Vec::new();
@@ -297,8 +297,8 @@ fn take_lock(file: &File, timeout: Instant) -> io::Result<bool> {
     }
 }
 
-/// Removes an instance that a dead process left behind. An instance is removed whole by `rmdir`;
-/// what is no instance and holds anything is refused by the kernel.
+/// Removes a tracefs instance that a dead process left. `rmdir` removes an instance with its
+/// contents; the kernel refuses any other directory that is not empty.
 pub fn remove_trace_instance(directory: &Path) -> Undo {
     match std::fs::remove_dir(directory) {
         Ok(()) => Undo::Done,
@@ -307,7 +307,7 @@ pub fn remove_trace_instance(directory: &Path) -> Undo {
     }
 }
 
-/// Undoes one thing.
+/// Removes one resource.
 fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
     if let Err(why) = refusal(resource, task.stem) {
         return Undo::Failed(why);
@@ -322,12 +322,12 @@ fn undo(resource: &Resource, task: &Task<'_>) -> Undo {
         // Refused above.
         Resource::Commands { .. } => Undo::Gone,
         Resource::Daemon { pid_file } => daemons::clean_up(pid_file),
-        Resource::Guest { directory } => match guest_processes::end_left_behind(directory) {
+        Resource::Guest { directory } => match guest_processes::end_orphans(directory) {
             Ok(true) => Undo::Done,
             Ok(false) => Undo::Gone,
             Err(error) => Undo::Failed(error.to_string()),
         },
-        Resource::Server { file } => disk_server::end_left_behind(file),
+        Resource::Server { file } => disk_server::end_orphans(file),
         Resource::Trace { directory } => remove_trace_instance(directory),
         Resource::Loop { image } => loops::detach_image(image),
         Resource::Image { path } => {

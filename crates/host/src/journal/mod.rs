@@ -1,4 +1,5 @@
-//! The clean-up journal: what fsdyno has made and not yet taken away, on disk before it exists.
+//! The clean-up journal: every resource that fsdyno creates is recorded on disk before it exists,
+//! until it is removed.
 //!
 //! Each process has its own journal and holds its lock for life. A journal whose lock can be taken
 //! belongs to a dead process, and [`clean`] removes what it records. The guards, not this module,
@@ -39,7 +40,7 @@ pub struct Journal {
 
 /// One recorded resource.
 ///
-/// Dropped without [`Entry::done`], the thing stays in the journal: it could not be undone, and
+/// Dropped without [`Entry::done`], the resource stays in the journal: it could not be removed, and
 /// [`clean`] will try again.
 #[derive(Debug)]
 #[must_use = "the guard of the resource must report its removal"]
@@ -113,7 +114,7 @@ impl Journal {
         })
     }
 
-    /// Writes down, durably, that a thing is about to be made. Its path must be absolute.
+    /// Records durably that a resource is about to be created. Its path must be absolute.
     pub fn declare(&self, resource: Resource) -> Result<Entry, JournalError> {
         if !resource.path().is_absolute() {
             let cause = io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute");
@@ -139,7 +140,7 @@ impl Journal {
 }
 
 impl Entry {
-    /// Writes down that the thing is gone.
+    /// Records that the resource is gone.
     pub fn done(self) -> Result<(), JournalError> {
         let mut pages = self.book.pages();
         pages.standing.remove(&self.id);
@@ -201,7 +202,7 @@ fn open_new(directory: &TrustedDir) -> Result<(PathBuf, File), JournalError> {
         };
         flock(&file, FlockOperation::LockExclusive)
             .map_err(|cause| JournalError::new("lock", &path, cause))?;
-        // A clean-up may have found it unlocked, and removed it, before we had the lock.
+        // A clean-up may have found the journal unlocked and removed it before we locked it.
         if is_at(&file, directory, OsStr::new(&name)) {
             return Ok((path, file));
         }
@@ -232,7 +233,7 @@ fn sync_directory(directory: &TrustedDir) -> io::Result<()> {
 /// When this process started, in clock ticks since boot (field 22 of `/proc/self/stat`).
 fn start_time() -> io::Result<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The name of the program, in parentheses, may hold anything.
+    // The name of the program, in parentheses, may contain any character.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     fields
         .split_whitespace()

@@ -1,4 +1,4 @@
-//! What the journal can hold, and the lines it is written in.
+//! The resources that a journal records, and the format of its lines.
 //!
 //! A line is `make ID KIND PATH` or `gone ID`; that of a pool ends with the name of its file
 //! system, from which the commands of a clean-up are derived: no line stores a command. Bytes of a
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Something that fsdyno makes and has to take away again. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Resource {
-    /// A directory of ours, with all that it holds.
+    /// A directory of ours, with its contents.
     Directory {
         /// The directory.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum Resource {
     Pool {
         /// Where these programs mount them.
         target: PathBuf,
-        /// The file system whose recipe knows the commands.
+        /// The file system whose recipe defines the commands.
         filesystem: String,
     },
     /// A pool in a journal of version 0.1, which stored commands. They are never run.
@@ -172,7 +172,7 @@ impl Record {
         }
     }
 
-    /// Reads a line without its end; nothing where it is none of ours.
+    /// Parses a line without its end; none where it is invalid.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         let words: Vec<&str> = line.split(' ').collect();

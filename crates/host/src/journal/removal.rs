@@ -16,7 +16,7 @@ const DEPTH: usize = 128;
 /// the same directory are removed.
 const ROUNDS: u32 = 4;
 
-/// Removes a file, or a directory with all it holds. What is not there is no error.
+/// Removes a file, or a directory with its contents. A missing file is no error.
 ///
 /// The path is absolute. No symbolic link is followed, so that nobody who can rename a directory on
 /// the path can redirect the removal. Refuses, before anything is removed, while a file system is
@@ -67,7 +67,7 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// Removes what a directory holds.
+    /// Removes the contents of a directory.
     fn empty(&self, directory: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
         let mut entries = Dir::read_from(directory)?;
         while let Some(entry) = entries.read() {

@@ -19,12 +19,12 @@ pub(super) fn is_stem(stem: &str) -> bool {
     matches!(parts.len(), 2 | 3) && parts.into_iter().all(is_number)
 }
 
-/// How the name of a directory begins that the process of a journal makes.
+/// The prefix of the directories that the process of a journal creates.
 fn prefix(stem: &str) -> String {
     format!("fsdyno-{stem}-")
 }
 
-/// Checks that the process of this journal makes such a thing at such a path; else the reason.
+/// Checks that the process of this journal creates such a resource at such a path; else the reason.
 pub(super) fn check(resource: &Resource, stem: &str) -> Result<(), String> {
     let path = resource.path();
     let prefix = prefix(stem);

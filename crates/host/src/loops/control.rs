@@ -107,7 +107,7 @@ pub(super) fn set_direct_io(device: impl AsFd) -> io::Result<()> {
     unsafe { ioctl(device, IntegerSetter::<LOOP_SET_DIRECT_IO>::new_usize(1)) }
 }
 
-/// Lets the device go of its file, at once or when its last user closes it.
+/// Detaches the device from its file, at once or when its last user closes it.
 pub(super) fn clear(device: impl AsFd) -> io::Result<()> {
     // SAFETY: the call takes no argument.
     unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }

@@ -37,7 +37,7 @@ pub struct Loop {
     entry: Option<Entry>,
 }
 
-/// Why a loop device could not be had or detached.
+/// Why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
     /// The loop driver is not there.
@@ -175,7 +175,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // After a failed detach there is nothing to hold any more, and no use in waiting again.
+        // After a failed detach there is no reason to wait again.
         let gone = if self.held.is_some() {
             self.let_go()
         } else {
@@ -187,7 +187,7 @@ impl Drop for Loop {
     }
 }
 
-/// Attaches a file to whichever device is free, and holds the device open.
+/// Attaches a file to a free device, and holds the device open.
 fn attach_free(
     driver: &OwnedFd,
     file: &OwnedFd,

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Who uses files at or below a directory, described one each.
+/// The users of files at or below a directory, one description each.
 pub(crate) fn of_tree(top: &Path) -> Vec<String> {
     let mut holders = processes(|_, shown| table::shown_below(shown, top));
     for below in table::mounted_below(top).unwrap_or_default() {
@@ -42,8 +42,8 @@ pub(crate) fn of_device(device: &Path) -> Vec<String> {
     holders
 }
 
-/// Processes, as `name (pid)`, with an open file, a directory or a mapping that a question holds
-/// for. The question gets the link below `/proc` and what it shows.
+/// Processes, as `name (pid)`, with an open file, a directory or a mapping for which `held` is
+/// true. Its arguments are the link below `/proc` and its target.
 fn processes(held: impl Fn(&Path, &Path) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();

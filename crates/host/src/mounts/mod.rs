@@ -83,7 +83,7 @@ pub enum MountError {
 }
 
 impl MountError {
-    /// The error number, where the system gave one.
+    /// The error number, if a system call failed.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Target { cause, .. } | Self::Unmount { cause, .. } => cause.raw_os_error(),
@@ -104,7 +104,7 @@ pub struct MountRefusal {
     pub device: String,
     /// The mount point.
     pub target: PathBuf,
-    /// What was refused: an option by its text, or a step of the mount.
+    /// What was refused: an option, or a step of the mount.
     pub act: String,
     /// The name of the error number.
     pub errno: &'static str,
@@ -117,7 +117,7 @@ pub struct MountRefusal {
 
 /// Mounts a file system at an existing directory that nothing is mounted on.
 ///
-/// Options are those of `mount(8)`, one each; what is not generic goes to the file system as
+/// Options are those of `mount(8)`, one each; options that are not generic go to the file system as
 /// `key` or `key=value`.
 pub fn mount(
     fstype: &str,

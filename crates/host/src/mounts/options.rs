@@ -1,4 +1,4 @@
-//! Mount options sorted by who reads them: the mount itself, the superblock, the file system.
+//! Sorts mount options by their reader: the mount itself, the superblock, or the file system.
 //!
 //! The kernel takes the first kind as attributes of the mount, the others as parameters of the
 //! file system's context, where it knows the generic ones (`sync`, `lazytime` ...) itself.

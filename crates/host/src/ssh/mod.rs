@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// The program.
 const PROGRAM: &str = "ssh";
-/// The Debian package that holds it.
+/// The Debian package of ssh.
 const PACKAGE: &str = "openssh-client";
 
 /// Options of ssh in addition to the user's configuration: no prompts, no unknown keys, keep-alive,
@@ -137,8 +137,7 @@ impl Ssh {
     }
 }
 
-/// A text as one word of a shell, in which nothing means anything: scripts hold variables that are
-/// read where they are run.
+/// A text quoted as one word of a shell, without any expansion.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How many of its last lines ssh is given.
+/// How many last lines of ssh are reported.
 const LAST_LINES: usize = 3;
 
 /// What is sent.
@@ -81,7 +81,7 @@ impl Ssh {
     }
 }
 
-/// What the connection reads, and who writes it.
+/// The standard input of ssh, and the process that writes it.
 fn open(parcel: Parcel<'_>) -> Result<(Stdio, Option<Ending>), SshError> {
     match parcel {
         Parcel::File(path) => {

@@ -19,7 +19,7 @@ const BOOT: &str = "exec 3<&0 </dev/null; N=$(printf \"\\012x\"); N=${N%x}; S=; 
     while IFS= read -r L <&3; do case $L in $MARK) eval \"$S\"; S=;; *) S=$S$L$N;; esac; done; bye";
 /// How often cancellation is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How many of its last lines ssh is given.
+/// How many last lines of ssh are reported.
 const LAST_LINES: usize = 3;
 /// How long the other machine may take to undo what was made there.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -38,12 +38,12 @@ pub enum How {
 pub struct ScriptOutput {
     /// Its status.
     pub status: i32,
-    /// The last 64 KiB of its standard output; what is no UTF-8 is replaced.
+    /// The last 64 KiB of its standard output; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// The last 64 KiB of its standard error; what is no UTF-8 is replaced.
+    /// The last 64 KiB of its standard error; invalid UTF-8 is replaced.
     pub stderr: String,
     /// How long that took, seen from here.
-    pub took: Nanos,
+    pub elapsed: Nanos,
 }
 
 /// A shell on another machine. It undoes what it made when this ends, however it ends.
@@ -184,7 +184,7 @@ impl Session {
             status,
             stdout,
             stderr,
-            took: Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)),
+            elapsed: Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)),
         })
     }
 
@@ -241,7 +241,7 @@ impl Drop for Session {
     }
 }
 
-/// Reads what comes, until the end.
+/// Reads a stream to its end.
 fn read_stdout(stdout: Option<ChildStdout>) -> Receiver<Vec<u8>> {
     let (sender, from) = sync_channel(64);
     std::thread::spawn(move || {

@@ -113,7 +113,7 @@ fn looking_into_the_cache_changes_no_access_time() {
         assert_ne!(
             times()[0],
             before[0],
-            "{kind}: the clock of this test stands"
+            "{kind}: the clock of this test does not advance"
         );
     }
 }

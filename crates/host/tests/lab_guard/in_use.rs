@@ -200,7 +200,7 @@ fn a_locked_disk_is_refused() {
 }
 
 #[test]
-fn a_file_behind_two_loop_devices_or_open_elsewhere_is_refused() {
+fn a_file_with_two_loop_devices_or_an_open_descriptor_is_refused() {
     if !ready("a_file_behind_two_loop_devices_is_refused", &["sh"]) {
         return;
     }
@@ -221,12 +221,12 @@ fn a_file_behind_two_loop_devices_or_open_elsewhere_is_refused() {
     stage
         .undo
         .push(vec!["losetup".into(), "-d".into(), twin.clone()]);
-    let behind = format!("is behind {} too", twin.trim_start_matches("/dev/"));
+    let backing = format!("is behind {} too", twin.trim_start_matches("/dev/"));
     check_refused(
         &stage,
         &[&stage.node],
         &stage.consent(&[]),
-        &[&file, &behind],
+        &[&file, &backing],
     );
 }
 
@@ -248,7 +248,7 @@ fn a_loop_device_on_a_device_and_the_device_below_a_mapping_are_refused() {
     stage.undo.pop();
 
     if !Path::new("/sys/class/misc/device-mapper").exists() {
-        println!("SKIP kernel device-mapper: what_lies_below_a_mapping_is_refused");
+        println!("SKIP kernel device-mapper: the_device_below_a_mapping_is_refused");
         return;
     }
     let name = format!("fsdyno-test-{}", std::process::id());

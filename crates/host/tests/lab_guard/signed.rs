@@ -9,19 +9,19 @@ use std::os::unix::fs::FileExt;
 #[test]
 fn every_signature_must_be_acknowledged() {
     // Each with its smallest size.
-    for (kind, mebibytes, making) in [
+    for (kind, mebibytes, formatting) in [
         ("ext4", 64, &["mkfs.ext4", "-q", "-F", "-L", "data"][..]),
         ("xfs", 320, &["mkfs.xfs", "-q", "-f", "-L", "data"]),
         ("btrfs", 128, &["mkfs.btrfs", "-q", "-f", "-L", "data"]),
         ("swap", 64, &["mkswap", "-q", "-L", "data"]),
     ] {
         let test = format!("every_signature_must_be_acknowledged ({kind})");
-        if !ready(&test, &making[..1]) {
+        if !ready(&test, &formatting[..1]) {
             continue;
         }
         let stage = Stage::of_size(mebibytes << 20);
         let node = text(&stage.node);
-        run(&[making, &[&node[..]]].concat());
+        run(&[formatting, &[&node[..]]].concat());
         let holds = [kind, "labelled `data`"];
         let refusal = check_refused(&stage, &[&stage.node], &stage.consent(&[]), &holds);
         let flag = format!("--erase '{}:{kind}'", stage.name());

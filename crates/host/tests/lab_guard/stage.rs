@@ -180,5 +180,5 @@ pub fn wait_for(process: &mut Process, line: &str) {
         .lines()
         .map_while(Result::ok)
         .any(|printed| printed == line);
-    assert!(printed, "the process ended without saying `{line}`");
+    assert!(printed, "the process ended without printing `{line}`");
 }

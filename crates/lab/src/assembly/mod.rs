@@ -90,7 +90,7 @@ impl Assembly<'_> {
         for device in &released {
             (self.note)(&self.state.save_signatures(device)?);
         }
-        if self.left_behind() {
+        if self.has_remains() {
             (self.note)("an earlier run left something behind; see: fsdyno clean --dry-run");
         }
         let journal = self.state.open_journal()?;
@@ -121,7 +121,7 @@ impl Assembly<'_> {
 
     /// Whether a dead process left something behind. A journal that cannot be read is reported by
     /// `fsdyno clean`.
-    fn left_behind(&self) -> bool {
+    fn has_remains(&self) -> bool {
         let remains = |one: &CleanUp| matches!(one.result, Undo::Would | Undo::Failed(_));
         self.state
             .clean_up(true)

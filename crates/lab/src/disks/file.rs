@@ -78,8 +78,8 @@ impl DiskFile {
         self.disk.file()
     }
 
-    /// The requests so far. The error says why it is not served any more.
-    pub(crate) fn run_script(&mut self) -> Result<Served, String> {
+    /// The requests so far. The error is why it is not served any more.
+    pub(crate) fn query(&mut self) -> Result<Served, String> {
         // A server that has ended is noticed by the read.
         let _ = self.writer.write(&Order::Report);
         self.hear(TIMEOUT)
@@ -106,8 +106,8 @@ impl DiskFile {
         disk.end().map_err(|error| error.to_string())?;
         // Its last message is still in the line.
         while let Ok(Some(reported)) = reader.read() {
-            if let ServerMessage::Ended { asked } = reported {
-                last = asked;
+            if let ServerMessage::Ended { report } = reported {
+                last = report;
             }
         }
         Ok(last)
@@ -119,7 +119,7 @@ impl DiskFile {
                 self.served = served;
                 Ok(served)
             }
-            ServerMessage::Ended { asked } => Ok(asked.served),
+            ServerMessage::Ended { report } => Ok(report.served),
             ServerMessage::Failed { why } => {
                 Err(format!("the server of the model disk gave up: {why}"))
             }

@@ -1,7 +1,7 @@
 //! The server process of a model disk that is a file: it creates the disk, and serves it until the
 //! file is unmounted or its owner has ended.
 
-use super::{Making, ServedDiskReport};
+use super::{DiskBuilder, ServedDiskReport};
 use crate::labs::guest::recording::recorder;
 use fsdyno_disk::transports::fuse::{Fuse, FuseError, Owner};
 use fsdyno_disk::transports::vhost_user::Served;
@@ -27,7 +27,7 @@ pub(super) enum Order {
     Make {
         /// Of what.
         model: Box<ModelDisk>,
-        /// Which of the disks of its contender.
+        /// The index of the disk among those of its contender.
         number: usize,
         /// How large.
         size: Bytes,
@@ -51,7 +51,7 @@ pub(super) enum Order {
 
 /// Messages of the server.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "told")]
+#[serde(rename_all = "kebab-case", tag = "message")]
 pub(super) enum ServerMessage {
     /// The disk is made.
     Made,
@@ -63,7 +63,7 @@ pub(super) enum ServerMessage {
     /// It is served no longer, and what it did for each phase is this.
     Ended {
         /// All requests, and what was recorded.
-        asked: ServedDiskReport,
+        report: ServedDiskReport,
     },
     /// It failed.
     Failed {
@@ -148,7 +148,7 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
         writer: FrameWriter(stream.try_clone()?),
         stream,
     };
-    // Where the kernel knows no such thing, only a machine short of memory would be helped by it.
+    // An old kernel without this call is no problem unless memory is short.
     let _ = become_io_flusher();
     let served = make(&mut line).and_then(|(mut disk, number, discards)| {
         line.stream.set_nonblocking(true)?;
@@ -156,8 +156,8 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
         Ok(ServedDiskReport::of(served, number, &mut disk))
     });
     let reported = match &served {
-        Ok(asked) => ServerMessage::Ended {
-            asked: asked.clone(),
+        Ok(report) => ServerMessage::Ended {
+            report: report.clone(),
         },
         Err(error) => ServerMessage::Failed {
             why: error.to_string(),
@@ -169,7 +169,7 @@ pub fn serve_by_fuse() -> Result<(), FuseServerError> {
     served.map(drop)
 }
 
-/// Makes the disk, and waits until it is mounted; its number, and whether it knows discards.
+/// Creates the disk, and waits until it is mounted; its number, and whether it supports discard.
 fn make(line: &mut Line) -> Result<(Disk, usize, bool), FuseServerError> {
     let Order::Make {
         model,
@@ -182,13 +182,13 @@ fn make(line: &mut Line) -> Result<(Disk, usize, bool), FuseServerError> {
     else {
         return Err(FuseServerError::NoOwner);
     };
-    let making = Making::of(&model).map_err(FuseServerError::Disk)?;
+    let builder = DiskBuilder::of(&model).map_err(FuseServerError::Disk)?;
     let recorder = recorder(record.as_ref(), cell, number);
-    let disk = recorder.and_then(|recorder| making.make(&image, (number, size), recorder));
+    let disk = recorder.and_then(|recorder| builder.make(&image, (number, size), recorder));
     let disk = disk.map_err(FuseServerError::Disk)?;
     line.writer.write(&ServerMessage::Made)?;
     match line.order()? {
-        Order::Begin => Ok((disk, number, making.discards())),
+        Order::Begin => Ok((disk, number, builder.discards())),
         _ => Err(FuseServerError::NoOwner),
     }
 }

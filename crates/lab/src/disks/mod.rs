@@ -1,6 +1,6 @@
-//! Model disks as labs make them: a profile and faults, named by the user and taken whole into the
-//! plan; and the disks of a cell, made of these. Guests reach them by sockets; on the host each is a
-//! file, which a process of its own serves.
+//! Model disks: a profile and faults that the user names, stored complete in the plan, and the
+//! disks of a cell that are created from them. Guests access them by sockets; on the host each is a
+//! file that a separate process serves.
 
 mod file;
 mod fuse_server;
@@ -50,8 +50,8 @@ pub(crate) struct ServedDiskReport {
     pub(crate) served: Served,
     /// What it did for each phase.
     pub(crate) phases: Phases,
-    /// Why its record is not whole.
-    pub(crate) doubt: Option<Warning>,
+    /// Why its block trace is incomplete.
+    pub(crate) warning: Option<Warning>,
 }
 
 impl ServedDiskReport {
@@ -65,16 +65,17 @@ impl ServedDiskReport {
                 .iter()
                 .flat_map(|recorder| recorded::phases(recorder, number))
                 .collect(),
-            doubt: recorder.and_then(|recorder| recorded::doubt(number as usize, &recorder)),
+            warning: recorder
+                .and_then(|recorder| recorded::trace_warning(number as usize, &recorder)),
         }
     }
 
-    /// Notes what several disks recorded: of the phases of these samples, and what is missing.
+    /// Adds the figures of several disks to these samples, and warns of incomplete traces.
     pub(crate) fn note(all: &[Self], samples: &mut [Sample], warn: &mut dyn FnMut(Warning)) {
         let phases: Vec<&Phases> = all.iter().map(|one| &one.phases).collect();
         recorded::lay(samples, &phases);
         all.iter()
-            .filter_map(|one| one.doubt.clone())
+            .filter_map(|one| one.warning.clone())
             .for_each(warn);
     }
 
@@ -89,12 +90,12 @@ impl ServedDiskReport {
 }
 
 /// What the disks of a plan are made of.
-pub(crate) struct Making {
+pub(crate) struct DiskBuilder {
     profile: Profile,
     faults: Option<FaultPlan>,
 }
 
-impl Making {
+impl DiskBuilder {
     /// From the disk of a plan. The error is a message.
     pub(crate) fn of(model: &ModelDisk) -> Result<Self, String> {
         let profile = Profile::parse(&model.profile, &model.text).map_err(|e| e.to_string())?;
@@ -103,7 +104,7 @@ impl Making {
         Ok(Self { profile, faults })
     }
 
-    /// Whether they know discards.
+    /// Whether they support discard.
     pub(crate) fn discards(&self) -> bool {
         self.profile.timing.discards()
     }
@@ -138,7 +139,7 @@ impl Making {
     }
 }
 
-/// The disk of that number as a file of this machine: where, and the step that makes it so.
+/// The disk of that number as a file of this machine: its path, and the step that serves it.
 pub(crate) fn step(
     model: &ModelDisk,
     scratch: &Path,

@@ -17,7 +17,7 @@ struct Limit {
     watch: Option<(Arc<Over>, JoinHandle<()>)>,
 }
 
-/// Whether the cell is over.
+/// Whether the cell has ended.
 #[derive(Default)]
 struct Over {
     over: Mutex<bool>,

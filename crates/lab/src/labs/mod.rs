@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 /// An environment that runs cells, as the conductor sees it.
 pub trait Lab {
-    /// Runs one cell and emits what happens in it. Nothing comes back from a cell that the user
-    /// interrupted: it will be run again, whole.
+    /// Runs one cell and emits its events. Returns none for a cell that the user interrupted: it
+    /// will be repeated.
     fn run_cell(
         &mut self,
         plan: &Plan,
@@ -32,7 +32,7 @@ pub trait Lab {
 
 /// A lab that has probed the requirements of its plan.
 pub trait Surveyed: Lab {
-    /// What is missing, each contender seen as if it ran here.
+    /// What is missing, for each contender as if it ran here.
     fn missing(&self) -> &Missing;
 
     /// The description of its guests, kernel and build first, the same as in each cell; none where
@@ -89,8 +89,8 @@ impl Labs {
         self.by_choice.get(choice)?.guest()
     }
 
-    /// What is missing for a plan, each contender seen from its own lab. A program is missing for
-    /// a workload where it is in all of them.
+    /// What is missing for a plan, for each contender in its own lab. A program is missing for a
+    /// workload only if it is missing in all labs.
     pub fn missing(&self, plan: &Plan) -> Missing {
         let contenders = plan.contenders.iter().enumerate();
         let seen = contenders.map(|(number, contender)| {

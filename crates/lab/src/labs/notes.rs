@@ -1,4 +1,4 @@
-//! What is written down while a cell runs: the record in the making.
+//! The record of a cell while it runs.
 
 use crate::procedure::CellEnd;
 use fsdyno_host::command::{CommandError, Finished};
@@ -65,7 +65,7 @@ impl<'a> Notes<'a> {
         self.samples.push(sample);
     }
 
-    /// Hands on what happened in a cell that runs elsewhere, and keeps it.
+    /// Forwards an event of a cell that runs in another environment, and records it.
     pub(crate) fn hear(&mut self, event: Event) {
         match &event {
             Event::StageEntered { stage, .. } => self.stage = stage.clone(),
@@ -75,7 +75,7 @@ impl<'a> Notes<'a> {
         (self.emit)(event);
     }
 
-    /// The phases measured so far.
+    /// The samples measured so far.
     pub(crate) fn samples(&mut self) -> &mut [Sample] {
         &mut self.samples
     }
@@ -105,7 +105,7 @@ impl<'a> Notes<'a> {
         });
     }
 
-    /// Keeps what is so from phase to phase, once.
+    /// Records an effective setting once, however often it is reported.
     pub(crate) fn effective_once(&mut self, source: &str, text: &str) {
         let known = self.effective.iter().any(|one| one.source == source);
         if !known {
@@ -120,7 +120,7 @@ impl<'a> Notes<'a> {
             argv: argv.to_vec(),
             by_system_call: false,
             status: finished.status,
-            took_ns: finished.took,
+            took_ns: finished.elapsed,
             stdout: finished.stdout.clone(),
             stderr: finished.stderr.clone(),
         });
@@ -152,7 +152,7 @@ impl<'a> Notes<'a> {
         });
     }
 
-    /// Does a step by system call and keeps it.
+    /// Performs a step by system call and records it.
     pub(crate) fn by_call<T, E: std::fmt::Display>(
         &mut self,
         step: &Step,

@@ -14,7 +14,7 @@ pub(crate) fn add(samples: &mut [Sample], recorders: &[Recorder]) {
     }
 }
 
-/// The phases of which a disk knows all points, with what it did for each.
+/// The phases of which a disk has all marks, with its figures for each.
 pub(crate) fn phases(recorder: &Recorder, disk: u32) -> Vec<(u32, DiskFigures)> {
     let labels = recorder.intervals().iter().map(|one| &one.label);
     let marks = labels.filter_map(|label| Mark::parse(label));
@@ -33,18 +33,18 @@ pub(crate) fn lay(samples: &mut [Sample], disks: &[&Vec<(u32, DiskFigures)>]) {
     }
 }
 
-/// What a disk did for a phase; none where it does not know all of its points.
+/// The figures of a disk for a phase; none where a mark is missing.
 fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
     let intervals = recorder.intervals();
     // If there were too many marks, the last interval extends beyond its end.
-    let apart = match recorder.marks_unheeded() {
+    let known = match recorder.marks_unheeded() {
         0 => intervals.len(),
         _ => intervals.len() - 1,
     };
     let began = |point| -> Option<&Interval> {
         let mark = Mark { phase, point };
         let label = mark.to_string();
-        intervals[..apart].iter().find(|one| one.label == label)
+        intervals[..known].iter().find(|one| one.label == label)
     };
     began(Point::Durable)?;
     Some(DiskFigures {
@@ -54,14 +54,14 @@ fn of_phase(recorder: &Recorder, phase: u32, disk: u32) -> Option<DiskFigures> {
     })
 }
 
-/// What kept a record from being written whole, for each disk where something did.
+/// Why traces are incomplete, for each disk where that is so.
 pub(crate) fn found_warnings(recorders: &[Recorder]) -> impl Iterator<Item = Warning> {
     let disks = recorders.iter().enumerate();
-    disks.filter_map(|(disk, recorder)| doubt(disk, recorder))
+    disks.filter_map(|(disk, recorder)| trace_warning(disk, recorder))
 }
 
 /// The same of one.
-pub(crate) fn doubt(disk: usize, recorder: &Recorder) -> Option<Warning> {
+pub(crate) fn trace_warning(disk: usize, recorder: &Recorder) -> Option<Warning> {
     let write_error = recorder.trouble()?;
     Some(Warning::new(
         WarningKind::Unobserved,
@@ -131,7 +131,7 @@ pub(crate) mod tests {
             mark(&mut disk, phase, Point::Durable);
             reads(&mut disk, 50);
         }
-        // One that never came to its end.
+        // A phase without its last mark.
         mark(&mut disk, 2, Point::Begins);
         mark(&mut disk, 2, Point::Returned);
         let recorder = disk.take_recorder().unwrap();

@@ -10,7 +10,7 @@ use fsdyno_host::mounts::{self, Mounted};
 use fsdyno_host::pools::HeldPool;
 use fsdyno_load::plug;
 use fsdyno_model::step::shell_line;
-use fsdyno_model::{Bytes, CancelToken, Contender, Judgement, Nanos, Recovery, Step};
+use fsdyno_model::{Bytes, CancelToken, Contender, Daemon, Judgement, Nanos, Recovery, Step};
 use fsdyno_recipes::{Check, Filesystem};
 use std::fs;
 use std::io;
@@ -44,14 +44,17 @@ impl Standing {
 }
 
 impl<'a> WorkDir<'a> {
-    fn of(contender: &'a Contender, place: &Path) -> Result<Self, String> {
+    fn of(contender: &'a Contender, place: &Path, virtual_time: bool) -> Result<Self, String> {
         let recipe = fsdyno_recipes::find(&contender.filesystem)
             .ok_or_else(|| format!("no file system is called `{}`", contender.filesystem))?;
         let target = place.join("mnt");
         fs::create_dir_all(&target).map_err(|e| format!("mkdir {}: {e}", target.display()))?;
         let devices = disks(contender);
         let journal = Journal::open(&place.join("journal")).map_err(|e| e.to_string())?;
-        let daemon = recipe.daemon();
+        let mut daemon = recipe.daemon();
+        if virtual_time {
+            daemon = daemon.map(Daemon::for_virtual_time);
+        }
         let daemon = daemon.map(|daemon| Running::ensure(&daemon, &journal, &CancelToken::new()));
         let daemon = daemon.transpose().map_err(|e| e.to_string())?;
         Ok(Self {
@@ -64,7 +67,7 @@ impl<'a> WorkDir<'a> {
         })
     }
 
-    /// Makes it anew.
+    /// Makes the file system.
     fn make(&self) -> Result<(), String> {
         let steps = self
             .recipe
@@ -122,7 +125,7 @@ impl<'a> WorkDir<'a> {
             return Ok(None);
         }
         let mut contender = self.contender.clone();
-        // Nothing may be written to what is not checked yet.
+        // A file system that is not checked yet must not be written to.
         contender.mount.push("ro".to_owned());
         let Ok(mounted) = self.mount(&contender) else {
             return Ok(None);
@@ -132,7 +135,7 @@ impl<'a> WorkDir<'a> {
         Ok(Some(judgement))
     }
 
-    /// What a boot would do before it mounts: whether it had to correct anything.
+    /// The checks of a boot before the mount; records whether they corrected anything.
     fn boot(&self, recovery: &mut Recovery) -> Result<(), String> {
         let replay = self.recipe.replay(&self.devices);
         for Check { step, clean } in replay
@@ -178,11 +181,11 @@ fn program(step: &Step, good: &[i32]) -> Result<i32, String> {
 pub(super) fn write(
     contender: &Contender,
     seed: u64,
-    place: &Path,
+    (place, virtual_time): (&Path, bool),
     acknowledged: &dyn Fn(u64) -> io::Result<()>,
 ) -> String {
     let begun = || -> Result<(WorkDir<'_>, Standing, PathBuf), String> {
-        let work_dir = WorkDir::of(contender, place)?;
+        let work_dir = WorkDir::of(contender, place, virtual_time)?;
         let _released = release(&disks(contender), Bytes(0))?;
         work_dir.make()?;
         let mounted = work_dir.mount(contender)?;
@@ -192,7 +195,7 @@ pub(super) fn write(
     };
     match begun() {
         Err(reason) => reason,
-        Ok((_ground, _mounted, root)) => {
+        Ok((_work_dir, _mounted, root)) => {
             let ended = plug::write(&root, seed, &mut |operations| acknowledged(operations));
             let why = ended.err().map(|error| error.to_string());
             format!("writing ended: {}", why.unwrap_or_default())
@@ -205,9 +208,9 @@ pub(super) fn recovered(
     contender: &Contender,
     seed: u64,
     acknowledged: u64,
-    place: &Path,
+    (place, virtual_time): (&Path, bool),
 ) -> GuestMessage {
-    match recover(contender, seed, acknowledged, place) {
+    match recover(contender, seed, acknowledged, (place, virtual_time)) {
         Ok(recovery) => GuestMessage::Recovered {
             recovery: Box::new(recovery),
         },
@@ -215,14 +218,14 @@ pub(super) fn recovered(
     }
 }
 
-/// Brings the contender back and judges what is there.
+/// Recovers the file system of the contender and judges it.
 fn recover(
     contender: &Contender,
     seed: u64,
     acknowledged: u64,
-    place: &Path,
+    (place, virtual_time): (&Path, bool),
 ) -> Result<Recovery, String> {
-    let work_dir = WorkDir::of(contender, place)?;
+    let work_dir = WorkDir::of(contender, place, virtual_time)?;
     let mut recovery = Recovery {
         before_check: work_dir.judge_before_check(seed, acknowledged)?,
         ..Recovery::default()

@@ -39,20 +39,20 @@ pub fn run_in_guest(task: &Path) -> Result<(), ServeError> {
         Task::Write { contender, seed } => {
             let operations = |operations| writer.write(&GuestMessage::Acknowledged { operations });
             GuestMessage::Refused {
-                reason: crash::write(&contender, seed, &place, &operations),
+                reason: crash::write(&contender, seed, (&place, true), &operations),
             }
         }
         Task::Recover {
             contender,
             seed,
             acknowledged,
-        } => crash::recovered(&contender, seed, acknowledged, &place),
+        } => crash::recovered(&contender, seed, acknowledged, (&place, true)),
         _ => GuestMessage::Refused {
             reason: "its task is none that can be done alone".to_owned(),
         },
     };
     writer.write(&word)?;
-    // What is still in the line would go with the guest.
+    // Messages still in the line would be lost with the guest.
     tcdrain(&rest).map_err(io::Error::from)?;
     Err(inside::power_off().into())
 }

@@ -106,14 +106,19 @@ pub fn serve() -> Result<(), ServeError> {
             Some(Task::Write { contender, seed }) => {
                 let operations =
                     |operations| writer.write(&GuestMessage::Acknowledged { operations });
-                let reason = crash::write(&contender, seed, &place, &operations);
+                let reason = crash::write(&contender, seed, (&place, false), &operations);
                 writer.write(&GuestMessage::Refused { reason })?;
             }
             Some(Task::Recover {
                 contender,
                 seed,
                 acknowledged,
-            }) => writer.write(&crash::recovered(&contender, seed, acknowledged, &place))?,
+            }) => writer.write(&crash::recovered(
+                &contender,
+                seed,
+                acknowledged,
+                (&place, false),
+            ))?,
             Some(Task::Leave) => return Err(inside::power_off().into()),
             Some(Task::DrivenOut { .. }) | None => {}
         }
@@ -164,7 +169,7 @@ fn beats(writer: &MessageWriter) {
     }
 }
 
-/// Runs a cell. An error is one of the guest, before the cell could begin.
+/// Runs a cell. The error is one of the guest, before the cell could start.
 fn run(
     mut plan: Plan,
     cell: Cell,
@@ -179,7 +184,7 @@ fn run(
     let paths = disks(contender);
     // In here they are disks like any other.
     let virtual_time = plan.in_virtual_time();
-    let modelled = plan.disk.take().is_some();
+    let model_disk = plan.disk.take().is_some();
     plan.device = if paths.is_empty() {
         DeviceChoice::None
     } else {
@@ -196,7 +201,7 @@ fn run(
     if let Some(below) = below {
         lab = lab.above(below);
     }
-    if modelled {
+    if model_disk {
         let writer = writer.clone();
         // Without a host nothing records the events.
         lab = lab.marking(move |mark| drop(writer.write(&GuestMessage::Marked { mark })));
@@ -229,14 +234,14 @@ fn disk(number: usize) -> PathBuf {
 
 /// Has the guard release disks of the guest: image files that were made for this guest alone.
 fn release(paths: &[PathBuf], need: Bytes) -> Result<Vec<Released>, String> {
-    // A model disk has a name of its own, by which it is called then.
+    // A model disk has its own device name.
     let consent = |path: &PathBuf| {
         let portrait = guard::examine(path).map_err(|e| e.to_string())?;
         let identity = portrait.identity.name_to_type().to_owned();
         Ok(Consent {
             identity,
             signatures: Vec::new(),
-            // The root directory, and its fstab, may be those of the host, whose devices are others.
+            // The root directory and its fstab may be those of the host, which has other devices.
             configured: true,
         })
     };

@@ -103,7 +103,7 @@ impl BlockCounters {
     }
 }
 
-/// The kernel keeps this time in 32 bits: it starts anew after 49 days of work.
+/// The kernel keeps this time in 32 bits: it wraps after 49 days of activity.
 pub(super) fn between_ms(then: u64, now: u64) -> u64 {
     now.checked_sub(then)
         .unwrap_or_else(|| (now + (1 << 32)).saturating_sub(then))

@@ -11,7 +11,7 @@ use std::io;
 pub struct MachineCpu {
     /// User, nice, system and interrupt time; neither idle nor waiting for I/O.
     pub busy_ns: Nanos,
-    /// Time taken by the hypervisor.
+    /// Time stolen by the hypervisor.
     pub steal_ns: Nanos,
 }
 

@@ -1,4 +1,4 @@
-//! The memory of the machine: how much there is, and how much could be taken without swapping.
+//! The memory of the machine: total, and available without swapping.
 
 use fsdyno_model::Bytes;
 use std::fs;

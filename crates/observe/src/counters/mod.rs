@@ -1,6 +1,6 @@
 //! Counters read before and after a phase: block devices, processors and memory.
 //!
-//! Nothing here waits or interprets; differences are taken by the readings themselves.
+//! Nothing here waits or interprets; a reading computes its difference from an earlier one.
 
 mod block;
 mod cpu;

@@ -15,7 +15,7 @@ pub(super) struct AllDisks {
     disks: Vec<(String, Stat)>,
 }
 
-/// The devices of a contender, and those that hold its image files, by the kernel's names.
+/// The devices of a contender and of its image files, by the kernel's names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kin {
     ours: BTreeSet<String>,
@@ -69,7 +69,7 @@ impl Kin {
         }
     }
 
-    /// The devices below an image file; not those of a file that a process serves.
+    /// The devices below an image file; none for a file that a process serves.
     fn is_on(&mut self, image: &Path) {
         for name in block_names_under(image) {
             let folder = Path::new(BLOCK).join(&name);

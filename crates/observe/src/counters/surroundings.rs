@@ -18,8 +18,8 @@ pub struct Surroundings {
     disks: Result<AllDisks, String>,
 }
 
-/// Reads all there is. It takes about as many system calls as the machine has processes: not
-/// for within what is timed.
+/// Reads everything. It takes about as many system calls as the machine has processes, so it must
+/// not run within a timed interval.
 pub fn surroundings() -> Surroundings {
     Surroundings {
         at: Instant::now(),

@@ -1,5 +1,4 @@
-//! Who else ran: processor time of all processes, divided into ours, that of the kernel, and the
-//! rest.
+//! Processor time of all processes, divided into ours, the kernel's, and the rest.
 //!
 //! For each process, its own time and that of its reaped children are added up. The sum stays the
 //! same when a process ends and its parent reaps it. So no time is counted twice, and processes
@@ -133,16 +132,16 @@ enum Group {
     Others,
 }
 
-/// Whether a process holds a connection to the kernel by which it serves a file system: what it
-/// does is work of the file system, as that of a kernel thread.
+/// Whether a process serves a file system by FUSE: its work counts as that of the kernel, like a
+/// kernel thread.
 fn serves_files(number: u32) -> bool {
     let open = fs::read_dir(format!("/proc/{number}/fd"));
     let mut open = open.into_iter().flatten().flatten();
     open.any(|entry| fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str() == "/dev/fuse"))
 }
 
-/// Reads `pid (comm) state ppid pgrp session tty tpgid flags ... utime stime cutime cstime ...`
-/// (`proc_pid_stat(5)`). A name may hold spaces and brackets.
+/// Parses `pid (comm) state ppid pgrp session tty tpgid flags ... utime stime cutime cstime ...`
+/// (`proc_pid_stat(5)`). A name may contain spaces and brackets.
 fn parse(stat: &str, tick_ns: u64) -> Option<Task> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -209,7 +208,8 @@ mod tests {
             (other, 1, false, 50),
             (short, other, false, 30),
         ]);
-        // Its child was begun and is there; that of the other ended, and its parent has its time.
+        // Our child was started and still runs; the other child ended, and its time is in its
+        // parent.
         let later = reading(&[
             (1, 0, false, 100),
             (2, 0, true, 17),

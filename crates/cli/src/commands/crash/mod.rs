@@ -112,7 +112,7 @@ fn pull(
                 seed,
                 disk: disk.as_ref(),
             };
-            match lab.cut(pull, number, work_dir, args.keep) {
+            match lab.crash(pull, number, work_dir, args.keep) {
                 Ok(cut) => {
                     store.record_cut(id, &cut)?;
                     tell(&info, contender, &cut);

@@ -110,7 +110,7 @@ fn a_kernel_comes_into_being_whole_and_is_not_made_twice() {
     let again = again.unwrap();
     assert!(again.was_there && reported.is_empty(), "{reported:?}");
     assert_eq!(again.kernel, made.kernel);
-    // One that does not hold the recorded hash is built again.
+    // A kernel without the recorded hash is built again.
     let identity = made.kernel.identity.clone();
     identity.built("6.0", "00", &[]).write(folder).unwrap();
     let (anew, _) = work_dir.set_up(&CancelToken::new());
@@ -142,8 +142,8 @@ fn sources_left_by_a_killed_build_are_removed() {
 }
 
 #[test]
-fn what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with() {
-    let named = "what_failed_or_was_stopped_leaves_no_kernel_and_is_gone_on_with";
+fn a_failed_or_cancelled_build_leaves_no_kernel_and_is_resumed() {
+    let named = "a_failed_or_cancelled_build_leaves_no_kernel_and_is_resumed";
     let allow = "$(O)/allowed";
     let compiles = format!(
         "@echo '  CC      stop.o'; test -e {allow} || sleep 600\n\t@echo 'x.c: no such thing'; \

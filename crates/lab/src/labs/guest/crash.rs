@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a guest writes before the power cut: the minimum, and the longest addition. Journals
-/// commit every five seconds or more often, so cuts happen before and after the first commit.
+/// commit every five seconds or more often, so power cuts happen before and after the first commit.
 const WRITING: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(7));
 
 /// The size of each disk: every file system can be made on it.
@@ -27,7 +27,7 @@ const DISK: Bytes = Bytes(1 << 30);
 pub struct CrashTest<'a> {
     /// The file system under test.
     pub contender: &'a Contender,
-    /// Of what is written, and of the moment.
+    /// The seed of the writes and of the moment of the power cut.
     pub seed: u64,
     /// The model disk under it; none where its disks keep all that they are sent.
     pub disk: Option<&'a ModelDisk>,
@@ -67,7 +67,7 @@ impl GuestLab {
     }
 
     /// Runs one crash test. The images stay in `keep` where recovery was not complete, or `always`.
-    pub fn cut(
+    pub fn crash(
         &self,
         test: CrashTest<'_>,
         number: u32,
@@ -86,7 +86,7 @@ impl GuestLab {
             after,
             disk,
         } = match test.disk {
-            Some(model) => self.written_virtually(test, model, scratch.path(), &disks)?,
+            Some(model) => self.write_in_virtual_time(test, model, scratch.path(), &disks)?,
             None => self.written(test, scratch.path(), &disks)?,
         };
         let recovery = self.recovered(test, acknowledged, &disks)?;
@@ -129,11 +129,11 @@ impl GuestLab {
         let mut session =
             GuestSession::new(guest, line, &self.stop).map_err(|e| session_failed(&e))?;
         let received = session.ready().and_then(|about| {
-            session.say(&Task::Write {
+            session.send(&Task::Write {
                 contender: Box::new(test.contender.clone()),
                 seed: test.seed,
             })?;
-            // What comes before the first is making it.
+            // The time before the first acknowledgement is that of mkfs and mount.
             let first = session.acknowledged()?;
             let began = Instant::now();
             let last = session.acknowledged_until(began + test.writing())?;
@@ -142,8 +142,8 @@ impl GuestLab {
         match received {
             Err(error_of_guest) => Err(self.broken(session, &error_of_guest)),
             Ok((about, last, after)) => {
-                // Acknowledgements from before the cut are still in the line.
-                let rest = session.cut();
+                // Acknowledgements from before the power cut are still in the line.
+                let rest = session.power_cut();
                 Ok(Written {
                     guest: about,
                     acknowledged: rest.unwrap_or(last),
@@ -154,7 +154,7 @@ impl GuestLab {
         }
     }
 
-    /// Has another guest bring it back, and judge.
+    /// Lets another guest recover the file system and judge it.
     fn recovered(
         &self,
         test: CrashTest<'_>,
@@ -176,13 +176,13 @@ impl GuestLab {
             acknowledged,
         };
         if let Some(model) = test.disk {
-            return self.recovered_virtually(&task, model, scratch.path(), &disks);
+            return self.recover_in_virtual_time(&task, model, scratch.path(), &disks);
         }
         let (guest, line) = self.start(scratch.path(), &disks)?;
         let mut session =
             GuestSession::new(guest, line, &self.stop).map_err(|e| session_failed(&e))?;
         let received = session.ready().and_then(|_| {
-            session.say(&task)?;
+            session.send(&task)?;
             session.recovered()
         });
         match received {
@@ -190,7 +190,7 @@ impl GuestLab {
                 session.leave(0);
                 Ok(recovery)
             }
-            // The kernel died of what it found: that is how it came back.
+            // The kernel died of what it found: that is the result of the recovery.
             Err(SessionError::Broken(error)) => Ok(Recovery {
                 beyond_repair: Some(format!(
                     "the guest {}",
@@ -229,7 +229,7 @@ fn keep_all(
     let label: String = contender.label.chars().map(plain).collect();
     let mut kept = Vec::new();
     for (number, image) in images.into_iter().enumerate() {
-        let name = free_name(keep, &format!("fsdyno-plug-{label}-{seed}-disk{number}"));
+        let name = free_name(keep, &format!("fsdyno-crash-{label}-{seed}-disk{number}"));
         image.keep(&name)?;
         kept.push(name);
     }

@@ -1,5 +1,5 @@
-//! The lab of guests: each cell in a guest of its own, started anew, so that a guest that hangs,
-//! panics or dies takes nothing with it but its cell.
+//! The lab of guests: each cell runs in a separate guest, so that a guest that hangs, panics or
+//! dies fails only its cell.
 
 mod crash;
 mod line;
@@ -35,7 +35,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many of its last lines a dead guest is given.
+/// How many last lines of its console are reported for a dead guest.
 const LAST_LINES: usize = 8;
 
 /// Why there are no guests.
@@ -97,7 +97,7 @@ impl GuestLab {
         if plan.disk_in_real_time().is_some() {
             lab.machine.with_model_disks()?;
         }
-        (lab.about, lab.missing) = lab.look(plan)?;
+        (lab.about, lab.missing) = lab.survey_plan(plan)?;
         Ok(lab)
     }
 
@@ -111,7 +111,7 @@ impl GuestLab {
     ) -> Result<(String, Missing), GuestLabError> {
         let size = plan.guest.clone().unwrap_or_default();
         let lab = Self::empty(lab, size, (scratch, Bytes(0)), journal, stop)?;
-        let (about, missing) = lab.look(plan)?;
+        let (about, missing) = lab.survey_plan(plan)?;
         let remark = lab.remark().map(|remark| format!("; {remark}"));
         Ok((about + &remark.unwrap_or_default(), missing))
     }
@@ -168,7 +168,7 @@ impl GuestLab {
     }
 
     /// Starts a guest that reports its description and what is missing.
-    fn look(&self, plan: &Plan) -> Result<(String, Missing), GuestLabError> {
+    fn survey_plan(&self, plan: &Plan) -> Result<(String, Missing), GuestLabError> {
         let scratch = Scratch::create(&self.place("look"), &self.journal)?;
         let (guest, line) = self.start(scratch.path(), &[])?;
         let mut session = GuestSession::new(guest, line, &self.stop).map_err(|cause| {
@@ -177,7 +177,7 @@ impl GuestLab {
             }
         })?;
         let reported = session.ready().and_then(|about| {
-            session.say(&Task::Survey {
+            session.send(&Task::Survey {
                 plan: Box::new(plan.clone()),
             })?;
             Ok((about, session.missing()?))
@@ -185,7 +185,7 @@ impl GuestLab {
         match reported {
             Ok((about, missing)) => {
                 session.leave(0);
-                // What another kernel has is known here, not in there.
+                // Only the host knows what another kernel supports.
                 let way_out = |need: &_| kernels::way_out(need, self.machine.kernel());
                 Ok((about, missing.with_ways_out(way_out)))
             }
@@ -253,7 +253,7 @@ impl GuestLab {
             let mark = |mark| disks.mark(mark);
             let received =
                 self.run_in_guest(notes, plan, cell, &scratch, (disks.sockets(), &[], &mark));
-            return model_disk::tell(notes, model, received, disks);
+            return model_disk::record_of(notes, model, received, disks);
         }
         let images = self.images(notes, plan, cell, scratch.path())?;
         let disks = paths_of(&images);
@@ -307,7 +307,7 @@ impl GuestLab {
     ) -> Result<CellRecord, SessionError> {
         let about = session.ready()?;
         notes.effective(Effective::GUEST, about);
-        session.say(&Task::Run {
+        session.send(&Task::Run {
             plan: Box::new(inside(plan)),
             cell,
         })?;

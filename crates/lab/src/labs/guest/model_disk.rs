@@ -1,7 +1,6 @@
-//! Model disks of a guest in real time: each is served over a socket, against the clock, in a thread
-//! of its own.
+//! Model disks of a guest in real time: each is served over a socket by a separate thread.
 
-use crate::disks::{self, Making, ServedDiskReport};
+use crate::disks::{self, DiskBuilder, ServedDiskReport};
 use crate::labs::notes::Notes;
 use crate::procedure::CellEnd;
 use fsdyno_disk::Recorder;
@@ -30,7 +29,7 @@ impl OnModelDisk {
         scratch: &Path,
         recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
-        let making = Making::of(model)?;
+        let builder = DiskBuilder::of(model)?;
         let mut all = Self {
             sockets: Vec::new(),
             threads: Vec::new(),
@@ -42,8 +41,8 @@ impl OnModelDisk {
             let server = UnixListener::bind(&socket)
                 .map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
             let image = scratch.join(format!("disk{number}.img"));
-            let mut disk = making.make(&image, (number, size), recorder(number)?)?;
-            let (discards, stop) = (making.discards(), all.stop.clone());
+            let mut disk = builder.make(&image, (number, size), recorder(number)?)?;
+            let (discards, stop) = (builder.discards(), all.stop.clone());
             let name = format!("disk{number}");
             let (marks, marked) = channel();
             all.marks.push(marks);
@@ -78,7 +77,7 @@ impl OnModelDisk {
     }
 
     /// The requests to each disk and its figures for each phase, after the guest has ended. The
-    /// error says why a disk was not served to the end.
+    /// error is why a disk was not served to the end.
     fn end(mut self) -> Result<Vec<ServedDiskReport>, String> {
         self.stop.request();
         let ended = self.threads.drain(..).map(|thread| {
@@ -91,26 +90,26 @@ impl OnModelDisk {
 }
 
 /// The record of a guest that has ended, with the requests to its disks.
-pub fn tell(
+pub fn record_of(
     notes: &mut Notes<'_>,
     model: &ModelDisk,
     received: Result<CellRecord, CellEnd>,
     disks: OnModelDisk,
 ) -> Result<CellRecord, CellEnd> {
-    let asked = match disks.end() {
-        Ok(asked) => asked,
+    let report = match disks.end() {
+        Ok(report) => report,
         // A failure in the guest is a consequence of it.
         Err(why) if !matches!(received, Err(CellEnd::Stopped)) => {
             return Err(notes.halt(format!("a model disk is served no longer: {why}"), None));
         }
         Err(_) => return Err(CellEnd::Stopped),
     };
-    let served = ServedDiskReport::total(&asked);
+    let served = ServedDiskReport::total(&report);
     let mut found_warnings = Vec::new();
     let received = match received {
         Ok(mut record) => {
-            ServedDiskReport::note(&asked, &mut record.samples, &mut |doubt| {
-                found_warnings.push(doubt);
+            ServedDiskReport::note(&report, &mut record.samples, &mut |warning| {
+                found_warnings.push(warning);
             });
             if let Outcome::Failed(failure) = &mut record.outcome {
                 failure.message.extend(disks::remark(served));
@@ -121,16 +120,16 @@ pub fn tell(
             Ok(record)
         }
         Err(CellEnd::Failed(mut failure)) => {
-            ServedDiskReport::note(&asked, notes.samples(), &mut |doubt| {
-                found_warnings.push(doubt);
+            ServedDiskReport::note(&report, notes.samples(), &mut |warning| {
+                found_warnings.push(warning);
             });
             failure.message.extend(disks::remark(served));
             Err(CellEnd::Failed(failure))
         }
         Err(CellEnd::Stopped) => Err(CellEnd::Stopped),
     };
-    for doubt in found_warnings {
-        notes.warn(doubt);
+    for warning in found_warnings {
+        notes.warn(warning);
     }
     received
 }

@@ -25,15 +25,15 @@ use std::time::{Duration, Instant};
 /// How often the guest and cancellation are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a guest that has gone may leave its line to the calendar open, by what it had started.
+/// How long processes of a guest that has ended may keep its line to the calendar open.
 const LEAVE: Duration = Duration::from_secs(5);
 
 /// The start time of the recovering guest: the next day, after all time stamps of the file system.
 const NEXT_DAY: u64 = 24 * 3600 * 1_000_000_000;
 
 impl GuestLab {
-    /// Lets a guest write, then cuts the power of the guest and its disks.
-    pub(super) fn written_virtually(
+    /// Lets a guest write, then ends the guest and its disks as a power cut would.
+    pub(super) fn write_in_virtual_time(
         &self,
         test: CrashTest<'_>,
         model: &ModelDisk,
@@ -50,7 +50,8 @@ impl GuestLab {
             calendar,
             mut seats,
         } = WorkDir::lay(model, (disks, size(disks)?), scratch, figures).map_err(died)?;
-        let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
+        let (mut guest, line) =
+            self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
         let mut witness = Witness::of(line, test.writing()).map_err(|e| died(e.to_string()))?;
         let stop = CancelToken::new();
         let passed = thread::scope(|threads| {
@@ -94,8 +95,8 @@ impl GuestLab {
         }
     }
 
-    /// Has another guest bring back what is on these images, and judge.
-    pub(super) fn recovered_virtually(
+    /// Lets another guest recover the file system of these images and judge it.
+    pub(super) fn recover_in_virtual_time(
         &self,
         task: &Task,
         model: &ModelDisk,
@@ -108,7 +109,8 @@ impl GuestLab {
         let work_dir = WorkDir::lay(model, place, scratch, figures).map_err(died)?;
         let mut setting = Setting::default();
         setting.time_of_day += NEXT_DAY;
-        let (mut guest, line) = self.start_virtually((self.size.memory, disks.len()), scratch)?;
+        let (mut guest, line) =
+            self.start_in_virtual_time((self.size.memory, disks.len()), scratch)?;
         let (line, words) = Line::new(line).map_err(|e| died(e.to_string()))?;
         let kept = work_dir.keep(line, setting);
         let received = self.wait_for_end(&mut guest, &words, &mut |word| match word {
@@ -136,7 +138,7 @@ impl GuestLab {
             // One is because of the other.
             (Err(NoRecord::Gone(what)), Err(error)) => format!("{what}; {error}"),
         };
-        // The kernel died of what it found: that is how it came back.
+        // The kernel died of what it found: that is the result of the recovery.
         Ok(Recovery {
             beyond_repair: Some(format!("the guest: {}", with_last(what, &last))),
             ..Recovery::default()

@@ -64,8 +64,8 @@ pub(crate) fn recorder(
     Ok(Recorder::to(Box::new(writer), payloads))
 }
 
-/// A new file that only this user reads: it may hold the contents of a file system. Of a cell that was
-/// interrupted there may be one already, and another user may have planted a link.
+/// A new file that only this user can read: it may hold the contents of a file system. An
+/// interrupted cell may have left one, and another user may have planted a link.
 fn create(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -37,7 +37,7 @@ pub enum SessionError {
     Broken(io::Error),
     /// It sent nothing for too long.
     Unresponsive(Duration),
-    /// It lives, and nothing happens in it.
+    /// It sends heartbeats, but is idle.
     Idle(Nanos),
 }
 
@@ -67,7 +67,7 @@ impl<'a> GuestSession<'a> {
         })
     }
 
-    pub fn say(&mut self, task: &Task) -> Result<(), SessionError> {
+    pub fn send(&mut self, task: &Task) -> Result<(), SessionError> {
         Ok(self.writer.write(task)?)
     }
 
@@ -139,7 +139,7 @@ impl<'a> GuestSession<'a> {
                 GuestMessage::Marked { mark: at } => mark(at),
                 GuestMessage::DriveOut => {
                     let stayed = drive_out(disks, self.stop);
-                    self.say(&Task::DrivenOut { stayed })?;
+                    self.send(&Task::DrivenOut { stayed })?;
                 }
                 GuestMessage::Ended { record } => return Ok(*record),
                 other => return Err(unexpected(&other)),
@@ -147,7 +147,7 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// Waits for the first word of what is durable.
+    /// Waits for the first acknowledgement.
     pub fn acknowledged(&mut self) -> Result<u64, SessionError> {
         match self.next(START_TIMEOUT)? {
             GuestMessage::Acknowledged { operations } => Ok(operations),
@@ -174,8 +174,8 @@ impl<'a> GuestSession<'a> {
         Ok(last)
     }
 
-    /// Cuts the power; returns the last acknowledgement in the line.
-    pub fn cut(self) -> Option<u64> {
+    /// Ends the guest as a power cut would; returns the last acknowledgement in the line.
+    pub fn power_cut(self) -> Option<u64> {
         let Self {
             mut reader,
             writer,
@@ -194,7 +194,7 @@ impl<'a> GuestSession<'a> {
         last
     }
 
-    /// How a file system was brought back.
+    /// The recovery of a file system.
     pub fn recovered(&mut self) -> Result<Recovery, SessionError> {
         match self.next(HEARTBEAT_TIMEOUT)? {
             GuestMessage::Recovered { recovery } => Ok(*recovery),
@@ -202,10 +202,10 @@ impl<'a> GuestSession<'a> {
         }
     }
 
-    /// Lets the guest end by itself, or by force where it does not; the last lines of its console.
+    /// Lets the guest end by itself, and kills it where it does not; the last lines of its console.
     pub fn leave(mut self, lines: usize) -> Vec<String> {
         // Its work is done: however it ends, nothing is lost.
-        let _ = self.say(&Task::Leave);
+        let _ = self.send(&Task::Leave);
         let timeout = self.guest.timeout(EXIT_TIMEOUT);
         let _ = self.guest.wait(timeout);
         self.guest.end(lines)
@@ -242,7 +242,8 @@ impl<'a> GuestSession<'a> {
     }
 }
 
-/// What a guest did, with the last lines of its console where it printed any, and their known cause.
+/// How a guest ended, with the last lines of its console where it printed any, and their known
+/// cause.
 pub fn with_last(what: String, last: &[String]) -> String {
     if last.is_empty() {
         return what;

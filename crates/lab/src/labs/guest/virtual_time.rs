@@ -32,12 +32,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a guest may take to end after its last message.
 const LEAVE: Duration = Duration::from_secs(20);
 
-/// How long its time may take to end where the guest has gone early: it may never have come to it.
+/// How long its time may take to end after the guest ended early: the guest may never have
+/// connected.
 const GONE: Duration = Duration::from_secs(2);
 
-/// A calendar and disks that a guest may come to, all in its directory.
+/// A calendar and disks for a guest, all in its directory.
 pub(super) struct WorkDir {
-    /// Where it comes to the calendar.
+    /// The socket of the calendar.
     pub calendar: UnixListener,
     /// The disks.
     pub seats: Vec<Seat>,
@@ -51,7 +52,7 @@ impl WorkDir {
         scratch: &Path,
         recorder: impl Fn(usize) -> Result<Recorder, String>,
     ) -> Result<Self, String> {
-        let disk = disks::Making::of(model)?;
+        let disk = disks::DiskBuilder::of(model)?;
         let listen = |name: &str| {
             let path = scratch.join(name);
             let failed = |error| format!("cannot listen at {}: {error}", path.display());
@@ -87,7 +88,7 @@ impl WorkDir {
     }
 }
 
-/// The time of a guest and its disks, kept in a thread of its own; and what the disks recorded.
+/// The time of a guest and its disks, kept in a separate thread; and what the disks recorded.
 pub(super) struct Kept {
     thread: JoinHandle<(Result<Passed, CalendarError>, Vec<Recorder>)>,
     stop: CancelToken,
@@ -140,7 +141,7 @@ impl GuestLab {
         let work_dir = WorkDir::lay(model, place, scratch.path(), recorder)
             .map_err(|e| notes.halt(e, None))?;
         let size = (memory_for(plan, contender), images.len());
-        let started = self.start_virtually(size, scratch.path());
+        let started = self.start_in_virtual_time(size, scratch.path());
         let (mut guest, line) = started.map_err(|e| notes.halt(e.to_string(), None))?;
         notes.guest(guest.argv());
         let (line, words) =
@@ -148,12 +149,12 @@ impl GuestLab {
         let kept = work_dir.keep(line, Setting::default());
         let received = self.hear(&mut guest, &words, notes);
         if received.is_ok() {
-            // It ends by itself; what does not is ended with its guard.
+            // The guest ends by itself, or with its guard.
             let _ = guest.wait(LEAVE);
         }
         let last = guest.end(LAST_LINES);
         let (passed, recorders) = kept.end(received.is_ok());
-        recorded::found_warnings(&recorders).for_each(|doubt| notes.warn(doubt));
+        recorded::found_warnings(&recorders).for_each(|warning| notes.warn(warning));
         recorded::add(notes.samples(), &recorders);
         match (received, passed) {
             (Ok(mut record), Ok(passed)) => {
@@ -180,7 +181,7 @@ impl GuestLab {
 
     /// Starts a guest with so much memory and so many disks. Its calendar, disks and task are in
     /// `scratch`.
-    pub(super) fn start_virtually(
+    pub(super) fn start_in_virtual_time(
         &self,
         size: (Bytes, usize),
         scratch: &Path,

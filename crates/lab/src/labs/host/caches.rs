@@ -1,9 +1,9 @@
 //! Sets the cache state of a phase, and proves it.
 //!
-//! Cold, where the file system is ours: write back, unmount, mount, and count the pages of the
-//! dataset that are in memory. Counting opens files and so warms inodes and directories; therefore
-//! it is followed by a second unmount, `drop_caches` and mount. Nothing reads data in between, so
-//! what was proven still holds.
+//! Cold, for a file system of our own: write back, unmount, mount, and count the pages of the
+//! dataset in memory. Counting opens files and thereby loads inodes and directories, so a second
+//! unmount, `drop_caches` and mount follow. Nothing reads data in between, so the proof remains
+//! valid.
 
 use super::executor::HostExecutor;
 use crate::job::Job;

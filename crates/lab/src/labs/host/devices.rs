@@ -2,7 +2,7 @@
 //! joined below the file system where its layout requires it.
 
 use super::executor::HostExecutor;
-use crate::disks::{self, DiskFile, Making, ServedDiskReport};
+use crate::disks::{self, DiskBuilder, DiskFile, ServedDiskReport};
 use crate::job::Job;
 use crate::procedure::CellEnd;
 use fsdyno_disk::transports::vhost_user::Served;
@@ -14,8 +14,8 @@ use fsdyno_recipes::layouts;
 use std::path::{Path, PathBuf};
 
 impl HostExecutor<'_, '_> {
-    /// Provides the devices of a contender: made, or those that the guard released, joined where
-    /// its layout does that.
+    /// Provides the devices of a contender: created, or released by the guard; joined where its
+    /// layout does that.
     pub(super) fn provide(&mut self, job: &Job<'_>) -> Result<Vec<String>, CellEnd> {
         if job.recipe.kind() == FilesystemKind::Directory {
             return Ok(Vec::new());
@@ -103,7 +103,7 @@ impl HostExecutor<'_, '_> {
     pub(super) fn append_server_error(&mut self, failure: &mut Failure) {
         let mut in_all = Served::default();
         for disk in &mut self.disks {
-            match disk.run_script() {
+            match disk.query() {
                 Ok(served) => in_all += served,
                 Err(why) => {
                     failure.message.push_str("; ");
@@ -121,18 +121,18 @@ impl HostExecutor<'_, '_> {
             let step = Step::Unmount {
                 target: disk.path().to_owned(),
             };
-            let asked = self.notes.by_call(&step, || disk.end());
-            all.push(asked.map_err(|what| self.notes.halt(what, None))?);
+            let report = self.notes.by_call(&step, || disk.end());
+            all.push(report.map_err(|what| self.notes.halt(what, None))?);
         }
         let Some(model) = model.filter(|_| !all.is_empty()) else {
             return Ok(());
         };
         let mut found_warnings = Vec::new();
-        ServedDiskReport::note(&all, self.notes.samples(), &mut |doubt| {
-            found_warnings.push(doubt);
+        ServedDiskReport::note(&all, self.notes.samples(), &mut |warning| {
+            found_warnings.push(warning);
         });
-        for doubt in found_warnings {
-            self.notes.warn(doubt);
+        for warning in found_warnings {
+            self.notes.warn(warning);
         }
         let reported = disks::in_real_time(model, ServedDiskReport::total(&all));
         self.notes.effective(Effective::DISK, reported);
@@ -141,8 +141,8 @@ impl HostExecutor<'_, '_> {
 
     /// Creates the image of one device, and attaches it.
     fn image(&mut self, job: &Job<'_>, scratch: &Path, number: u32) -> Result<String, CellEnd> {
-        let modelled = job.plan.disk_in_real_time();
-        let path = match modelled {
+        let model_disk = job.plan.disk_in_real_time();
+        let path = match model_disk {
             Some(model) => self.model_disk(job, model, scratch, number as usize)?,
             None => self.image_file(job, scratch, number)?,
         };
@@ -164,9 +164,9 @@ impl HostExecutor<'_, '_> {
                 "its page cache hides the disk: choose another directory with --work-dir",
             ));
         }
-        if let Some(model) = modelled {
-            let making = Making::of(model).map_err(|what| self.notes.halt(what, None))?;
-            device.behave(making.rotates(), making.discards());
+        if let Some(model) = model_disk {
+            let builder = DiskBuilder::of(model).map_err(|what| self.notes.halt(what, None))?;
+            device.behave(builder.rotates(), builder.discards());
         }
         self.watched.push(device.name().to_owned());
         let name = device.device().display().to_string();

@@ -208,7 +208,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
         Ok(())
     }
 
-    /// Unmounts what is mounted, by the system or by programs.
+    /// Unmounts the file system under test, by system call or by programs.
     pub(super) fn unmount_now(&mut self) -> Result<(), CellEnd> {
         self.release_pool()?;
         let Some(mounted) = self.mounted.take() else {
@@ -222,7 +222,7 @@ impl<'a, 'n> HostExecutor<'a, 'n> {
             .map_err(|e| self.notes.halt(e.to_string(), e.errno()))
     }
 
-    /// Writes back what is dirty of the file system under test.
+    /// Writes back the dirty data of the file system under test.
     pub(super) fn sync(&mut self) -> Result<(), CellEnd> {
         let root = self.work_dir.root.clone();
         let step = Step::SyncFilesystem { path: root.clone() };
@@ -328,7 +328,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
     }
 
     fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
-        let root = job.ground_root(self.base, &self.tag);
+        let root = job.work_dir_root(self.base, &self.tag);
         self.work_dir = WorkDir::new(&root);
         self.work_dir.stores = job.recipe.capabilities();
         let step = Step::MakeDirectory { path: root.clone() };
@@ -340,7 +340,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
                 .map_err(|e| self.notes.halt(e.to_string(), None))?;
             self.tree = Some(tree);
         } else {
-            // On a file system of our own: it goes with it.
+            // On a file system of our own, it is removed with the file system.
             self.notes
                 .by_call(&step, || std::fs::create_dir(&root))
                 .map_err(|e| {

@@ -18,7 +18,7 @@ pub(super) fn after(
     job: &Job<'_>,
     phase: &PhasePlan,
 ) -> Result<Option<Fragmentation>, CellEnd> {
-    executor.counted = job.counts_fragments(phase);
+    executor.counted = job.counts_extents(phase);
     if !executor.counted {
         return Ok(None);
     }

@@ -63,12 +63,12 @@ impl HostExecutor<'_, '_> {
         Ok(())
     }
 
-    /// Does what has to follow a `syncfs`; how long that took.
+    /// Performs the step that must follow a `syncfs`; returns its time.
     pub(super) fn make_durable(&mut self) -> Result<Nanos, CellEnd> {
         let Some(step) = self.durable.clone() else {
             return Ok(Nanos::default());
         };
         let finished = self.program(&step.argv(), &[0])?;
-        Ok(finished.took)
+        Ok(finished.elapsed)
     }
 }

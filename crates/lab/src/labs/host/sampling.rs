@@ -20,7 +20,7 @@ pub(super) fn measure(
     let phase = &job.workload.phases[number as usize];
     let space = |root: &Path| fsdyno_host::space::used(root).unwrap_or_default();
     let space_before = space(&executor.work_dir.root);
-    let before = look(executor, job);
+    let before = read_surroundings(executor, job);
     let (measured, machine, device) = timed(executor, job, number)?;
     let observed = before.map(|before| observed(executor, &before));
     let mut sample = Sample {
@@ -60,7 +60,7 @@ pub(super) fn measure(
 
 /// Reads the surroundings before a phase, and starts tracing where requested. In virtual time there
 /// is no noise, and a reading would change the guest.
-fn look(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
+fn read_surroundings(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Option<Surroundings> {
     if executor.virtual_time {
         return None;
     }

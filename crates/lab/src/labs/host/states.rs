@@ -8,36 +8,41 @@ use fsdyno_model::{Bytes, Effective};
 use rustix::fs::{CWD, Mode, OFlags};
 
 /// Fills and ages as requested, records the result, and waits until deferred work has ended.
-pub(super) fn bring_about(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
+pub(super) fn bring_about(
+    executor: &mut HostExecutor<'_, '_>,
+    job: &Job<'_>,
+) -> Result<(), CellEnd> {
     let state = &job.contender.state;
     if state.is_fresh() || !job.touches_files() {
         return Ok(());
     }
-    has_room(doing, job)?;
-    let root = doing.target();
-    let notes = &mut *doing.notes;
-    let reached = states::bring_about(&root, state, job.state_seed(), doing.stop, &mut |now| {
+    has_room(executor, job)?;
+    let root = executor.target();
+    let notes = &mut *executor.notes;
+    let reached = states::bring_about(&root, state, job.state_seed(), executor.stop, &mut |now| {
         notes.state_progress(now.done, now.of);
     })
     .map_err(|error| match error {
         StateError::Stopped => CellEnd::Stopped,
-        other => doing.notes.halt(other.to_string(), other.errno()),
+        other => executor.notes.halt(other.to_string(), other.errno()),
     })?;
     if let Some(reached) = reached {
-        doing.notes.effective(Effective::STATE, reached.to_string());
+        executor
+            .notes
+            .effective(Effective::STATE, reached.to_string());
     }
-    doing.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
+    executor.settle(SETTLE_AFTER_MAKE.0, SETTLE_AFTER_MAKE.1)
 }
 
 /// Refuses a fill that would leave the workload no room, once the size of the file system is known.
-fn has_room(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
-    let root = doing.target();
+fn has_room(executor: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellEnd> {
+    let root = executor.target();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let space = rustix::fs::openat(CWD, &root, flags, Mode::empty())
         .and_then(Space::now)
         .map_err(|errno| {
             let message = format!("cannot examine {}: {errno}", root.display());
-            doing.notes.halt(message, Some(errno.raw_os_error()))
+            executor.notes.halt(message, Some(errno.raw_os_error()))
         })?;
     let permille = job.contender.state.fill_permille.unwrap_or(0);
     let left = space.free.saturating_sub(space.missing(permille));
@@ -52,5 +57,5 @@ fn has_room(doing: &mut HostExecutor<'_, '_>, job: &Job<'_>) -> Result<(), CellE
         Bytes(left),
         job.workload.name,
     );
-    Err(doing.notes.halt(message, None))
+    Err(executor.notes.halt(message, None))
 }

@@ -1,4 +1,4 @@
-//! What a reader must know of a single sample.
+//! Warnings about a single sample.
 
 use crate::job::Job;
 use fsdyno_load::{kinds, phases, programs};

@@ -16,9 +16,9 @@ pub(super) enum Clock {
 /// What a phase took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Taken {
-    /// Until the work had returned.
+    /// Until the work returned.
     pub wall: Nanos,
-    /// Until `sync` had returned as well, where there was one.
+    /// Until `sync` returned, where there was one.
     pub durable: Option<Nanos>,
     pub user: Nanos,
     pub system: Nanos,
@@ -91,7 +91,7 @@ fn by_date(printed: &str) -> Option<Taken> {
     let [begin, end, durable] = moments[..] else {
         return None;
     };
-    // Of the shell that began it, then of all that it waited for (times(1p)).
+    // Of the shell, then of its reaped children (times(1p)).
     let mut taken = Taken {
         wall: Nanos(end.0.checked_sub(begin.0)?),
         durable: Some(Nanos(durable.0.checked_sub(begin.0)?)),

@@ -66,7 +66,7 @@ fn send(executor: &mut SshExecutor<'_, '_>, job: &Job<'_>, form: Form) -> Result
     Ok(path)
 }
 
-/// The line there that takes what is sent.
+/// The line that receives the files there.
 fn taking(place: &Path, form: Form, path: &Path) -> String {
     match form {
         Form::Tree => format!("cd {} && exec tar -xpf -", word(place)),
@@ -141,7 +141,7 @@ fn really(
     Ok(path)
 }
 
-/// Holds the newest tree against what it was made from: names, and the sums of all files.
+/// Compares the newest tree with its source: names, and checksums of all files.
 ///
 /// An unpacked tree is compared with one that the same tar unpacks outside of the contender.
 pub(super) fn verify(

@@ -10,7 +10,7 @@ use fsdyno_model::{DeviceChoice, FilesystemKind};
 use fsdyno_recipes::layouts;
 use std::path::{Path, PathBuf};
 
-/// Provides the devices of a contender, as the steps of its recipe name them.
+/// Provides the devices of a contender, by the names that its recipe uses.
 pub(super) fn provide(
     executor: &mut SshExecutor<'_, '_>,
     job: &Job<'_>,

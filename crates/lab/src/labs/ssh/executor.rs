@@ -62,7 +62,7 @@ impl SshExecutor<'_, '_> {
         }
     }
 
-    /// Keeps what was run, in the present stage.
+    /// Records a script in the present stage.
     pub fn note(&mut self, script: &str, output: &ScriptOutput) {
         let argv = ["sh", "-c", script].map(str::to_owned);
         self.notes.program(&argv, &finished(output));
@@ -219,8 +219,7 @@ impl SshExecutor<'_, '_> {
 
 /// A number of KiB in that column of what `df -kP` prints, bytes.
 pub(super) fn column(printed: &str, at: usize) -> Option<Bytes> {
-    // The name of a device may have blanks in it; from the right, columns are sure but for those
-    // of the mount point.
+    // The name of a device may contain blanks: count columns from the percentage.
     let line = printed.lines().nth(1)?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let share = words.iter().position(|word| word.ends_with('%'))?;
@@ -232,7 +231,7 @@ fn finished(output: &ScriptOutput) -> Finished {
     Finished {
         status: Some(output.status),
         signal: None,
-        took: output.took,
+        elapsed: output.elapsed,
         stdout: output.stdout.clone(),
         stderr: output.stderr.clone(),
     }
@@ -312,7 +311,7 @@ impl CellExecutor for SshExecutor<'_, '_> {
 
     fn lay(&mut self, job: &Job<'_>) -> Result<(), CellEnd> {
         let base = PathBuf::from(&self.directory);
-        let root = job.ground_root(&base, &self.tag());
+        let root = job.work_dir_root(&base, &self.tag());
         self.work_dir = WorkDir::new(&root);
         let quoted = word(&root);
         if job.contender.directory.is_some() {

@@ -129,7 +129,7 @@ impl Machine {
         ))
     }
 
-    /// What is missing there for a plan.
+    /// The requirements of a plan that are missing there.
     pub fn missing(
         &self,
         remote: &mut dyn RemoteShell,

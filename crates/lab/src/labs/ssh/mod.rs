@@ -56,7 +56,7 @@ pub enum SshLabError {
         /// The machine.
         place: String,
     },
-    /// Its clock printed what is no time.
+    /// Its clock program printed no time.
     #[error("the clock program there printed `{printed}`, which is no time")]
     NoTime {
         /// What it printed.
@@ -82,7 +82,7 @@ pub enum SshLabError {
         /// What it is.
         now: String,
     },
-    /// No name could be made for what is made there.
+    /// No random name could be generated.
     #[error("cannot read random bytes: {0}")]
     Random(#[source] std::io::Error),
 }

@@ -20,13 +20,13 @@ use std::path::Path;
 
 /// Below this, the scheduler's slices and the start of a program weigh too much.
 const SHORT: Nanos = Nanos(20_000_000);
-/// How many times its least a phase must take, or a step of its clock.
+/// How many times the overhead, or the resolution of its clock, a phase must take.
 const LONG_ENOUGH: u64 = 50;
 
 /// The output of a command follows this line.
 const OUTPUT: &str = "output:";
 
-/// What is run for a phase.
+/// The script of a phase.
 struct Work {
     /// Before the clock, and after it.
     before: String,

@@ -21,7 +21,7 @@ pub(super) static LINUX: Dialect = Dialect {
         echo \"disks=${d# }\"",
     // In ticks of USER_HZ, which is 100 (proc(5)).
     busy: Some("read -r _ u n s _ _ q f _ </proc/stat; echo \"busy $((u + n + s + q + f)) 100\""),
-    // What is built on a device, or on its partitions, holds it.
+    // Holders of a device or of its partitions.
     uses: "mount; cat /proc/swaps; name=$(readlink -f \"$DEVICE\"); name=${name##*/}; \
         for holder in /sys/class/block/\"$name\"/holders/* /sys/class/block/\"$name\"/*/holders/*; \
         do [ ! -e \"$holder\" ] || echo \"$DEVICE is part of ${holder##*/}\"; done",

@@ -1,7 +1,7 @@
 //! Differences between systems beyond POSIX: attaching image files, mounting, and the description
 //! of the machine. One file a system, named by `uname -s`.
 //!
-//! Those of the BSDs follow their manual pages; only that of Linux is run by a test.
+//! The dialects of the BSDs follow their manual pages; a test runs only that of Linux.
 
 mod dragonfly;
 mod freebsd;
@@ -21,9 +21,9 @@ pub(super) struct Dialect {
     pub detach: fn(variable: &str) -> String,
     /// The words that mount.
     pub mount: fn(fstype: &str, source: &str, target: &Path, options: &[String]) -> Vec<String>,
-    /// Whether a file system is in its kernel, or comes with its mount: a line, by its status.
+    /// A line whose status tests whether the kernel supports a file system, or mount loads it.
     pub has_filesystem: fn(name: &str) -> String,
-    /// Whether a module is in its kernel, or can be loaded: a line, by its status.
+    /// A line whose status tests whether a module is loaded, built in, or can be loaded.
     pub has_module: fn(name: &str) -> String,
     /// Prints `processor=`, `processors=`, `memory=` (bytes) and `disks=`, as far as they are
     /// known.
@@ -69,7 +69,7 @@ const SYSCTL: &str = "echo \"processor=$(sysctl -n hw.model)\"\n\
     echo \"memory=$(sysctl -n hw.physmem)\"\n\
     echo \"disks=$(sysctl -n kern.disks)\"";
 
-/// What a BSD mounts and swaps to, and the devices of its pools.
+/// The mounts and swaps of a BSD, and the devices of its pools.
 const USES: &str = "mount; swapinfo 2>/dev/null; zpool status 2>/dev/null; :";
 
 #[cfg(test)]
