@@ -105,10 +105,10 @@ pub enum Command {
     Crash(crate::commands::crash::CrashArgs),
     /// UFS1 and UFS2: make and check file systems on devices or in files
     Ufs(crate::commands::ufs::UfsArgs),
-    /// Make an empty UFS1 or UFS2; the name of `ufs make` in version 0.1
+    /// Make an empty UFS1 or UFS2 on a device or in a file; its content is lost
     #[command(hide = true)]
     Newfs(crate::commands::ufs::MakeUfsArgs),
-    /// Check a UFS; the name of `ufs check` in version 0.1
+    /// Check the consistency of a UFS; writes nothing
     #[command(hide = true)]
     Fsck(crate::commands::ufs::CheckUfsArgs),
     /// Labs: where cells can run
