@@ -6,12 +6,10 @@ pub mod conductor;
 pub mod fuzz;
 pub mod judging;
 mod open;
-pub mod options;
 pub mod resolve;
 pub mod schedule;
-mod settings;
 
-pub use options::RunOptions;
+pub use resolve::options::{self, RunOptions};
 
 #[cfg(test)]
 mod fixture;

@@ -1,6 +1,6 @@
 //! Which files have their extents counted: `true`, `false` or `{ above = "16K" }` in a plan file.
 
-use crate::settings::{text, typed};
+use crate::resolve::settings::{text, typed};
 use fsdyno_model::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;

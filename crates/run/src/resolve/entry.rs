@@ -13,7 +13,7 @@ use toml::Spanned;
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ContenderEntry(
-    #[schemars(with = "ShortOr<ContenderTable>")] pub(crate) Spanned<ShortOr<ContenderTable>>,
+    #[schemars(with = "ShortOr<ContenderTable>")] pub(super) Spanned<ShortOr<ContenderTable>>,
 );
 
 impl From<&str> for ContenderEntry {

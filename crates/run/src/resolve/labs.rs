@@ -4,8 +4,8 @@
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
 use super::place::Place;
-use crate::options::RunOptions;
-use crate::settings::FromText;
+use crate::resolve::options::RunOptions;
+use crate::resolve::settings::FromText;
 use fsdyno_model::typed::in_lab;
 use fsdyno_model::{Contender, ContenderSpec, FilesystemKind, GuestSize, KernelChoice, LabChoice};
 use fsdyno_recipes as recipes;

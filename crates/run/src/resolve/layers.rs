@@ -6,7 +6,7 @@ use super::error::ResolveError;
 use super::planfile::PlanFile;
 use super::suite;
 use super::work::stands_alone;
-use crate::options::RunOptions;
+use crate::resolve::options::RunOptions;
 use std::path::{Path, PathBuf};
 
 /// The settings of all layers.

@@ -16,7 +16,7 @@ use super::states;
 use super::suite;
 use super::work::{short_name, workloads};
 use super::workers;
-use crate::options::RunOptions;
+use crate::resolve::options::RunOptions;
 use fsdyno_lab::skipped_phases;
 use fsdyno_model::{
     Contender, ContenderSpec, DeviceChoice, DiskRecord, GuestSize, ModelDisk, Plan, SkippedPhase,

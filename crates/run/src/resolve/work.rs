@@ -6,7 +6,7 @@ use super::error::ResolveError;
 use super::parameters;
 use super::phases::{self, Draft};
 use super::planfile;
-use crate::options::RunOptions;
+use crate::resolve::options::RunOptions;
 use fsdyno_model::{CacheState, DatasetChoice, Needs, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -5,8 +5,8 @@
 //! and the code that uses it.
 
 use crate::resolve::entry::{ContenderEntry, WorkloadTable};
+use crate::resolve::settings::{one_or_more, percent_text, settings, text, typed, typed_percent};
 use crate::resolve::{ConfigError, Counting, states};
-use crate::settings::{one_or_more, percent_text, settings, text, typed, typed_percent};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args as _, Command};
 use fsdyno_model::{Bytes, CopyMethod, DiskTime, KernelChoice, LabChoice, Nanos, Plan, Vary};

@@ -40,13 +40,13 @@ macro_rules! settings {
             /// These settings, and those of `lower` where these set nothing.
             #[must_use]
             pub fn over(self, lower: Self) -> Self {
-                Self { $($field: $crate::settings::Setting::over(self.$field, lower.$field),)* }
+                Self { $($field: $crate::resolve::settings::Setting::over(self.$field, lower.$field),)* }
             }
 
             /// Whether the setting of that name is set.
             pub fn sets(&self, name: &str) -> bool {
                 match name {
-                    $(stringify!($field) => $crate::settings::Setting::is_set(&self.$field),)*
+                    $(stringify!($field) => $crate::resolve::settings::Setting::is_set(&self.$field),)*
                     _ => false,
                 }
             }
@@ -57,7 +57,7 @@ macro_rules! settings {
                 catalogue: &$crate::resolve::Catalogue,
             ) -> Result<(), (&'static str, ConfigError)> {
                 $($(
-                    for value in $crate::settings::Setting::values(&self.$field) {
+                    for value in $crate::resolve::settings::Setting::values(&self.$field) {
                         $check(value, catalogue).map_err(|error| (stringify!($field), error))?;
                     }
                 )?)*
