@@ -36,7 +36,7 @@ impl<'a> Input<'a> {
         u64::from_le_bytes(bytes)
     }
 
-    /// A part whose length the next two bytes say.
+    /// A part whose length is in the next two bytes.
     pub fn part(&mut self) -> &'a [u8] {
         let length = usize::from(self.u16());
         self.take(length)

@@ -18,7 +18,7 @@ fn more(bytes: usize) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; only numbers are kept beside it.
+// SAFETY: every call goes to the system's allocator unchanged; only numbers are kept in addition.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         more(layout.size());

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The longest mutated input.
 const LONGEST: usize = 4096;
 
-/// How long is gone on.
+/// When to end.
 #[derive(Default)]
 struct Limit {
     runs: u64,

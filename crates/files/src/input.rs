@@ -1,6 +1,6 @@
 //! Files that the user names as input: regular, opened without waiting, texts of bounded length.
 //!
-//! Whether their owner is trusted is not asked: the user chose them. See [`crate::TrustedDir`].
+//! Their owner is not checked: the user chose them. See [`crate::TrustedDir`].
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, stat};
 use std::fs::File;

@@ -200,7 +200,7 @@ impl TrustedDir {
     }
 
     /// Refuses a directory in which others can make files, such as `/tmp`: they could make one that
-    /// another program expects beside a file of ours.
+    /// another program expects next to a file of ours.
     pub fn refuse_shared(&self) -> Result<(), Untrusted> {
         let stat = fs::fstat(&self.fd).map_err(Untrusted::io("examine", &self.path))?;
         match writers(&stat) {
@@ -336,7 +336,7 @@ fn check_entry(stat: &Stat, is_link: bool, path: &Path) -> Result<(), Untrusted>
     Err(Untrusted::refused(path, why))
 }
 
-/// Who beside the owner can write. The effective group counts as the user, except for root: with a
+/// Who can write besides the owner. The effective group counts as the user, except for root: with a
 /// umask of 002, the default of several distributions, every user has a group of their own.
 fn writers(stat: &Stat) -> Option<&'static str> {
     let mode = Mode::from_raw_mode(stat.st_mode);

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-/// Opens the directory that a path lies in, and the last part of the path. No part is followed where
+/// Opens the directory that contains a path, and the last part of the path. No part is followed where
 /// it is a symbolic link: `ENOTDIR`. The path must be absolute, without `..`.
 ///
 /// The descriptor is opened with `O_PATH`: it serves the `*at` calls and `/proc/self/fd`.

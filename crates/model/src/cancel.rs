@@ -1,4 +1,4 @@
-//! The wish to stop, shared by everything that may take long.
+//! The request to stop, shared by everything that can take long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,40 +8,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken {
     /// What loops look at.
-    wish: Arc<AtomicBool>,
+    requested: Arc<AtomicBool>,
     /// That it is the user's.
     user: Arc<AtomicBool>,
 }
 
 impl CancelToken {
-    /// A wish not yet expressed.
+    /// A token without a request.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Expresses the wish, as the user's.
+    /// Requests the stop for the user.
     pub fn request(&self) {
         self.user.store(true, Ordering::SeqCst);
-        self.wish.store(true, Ordering::SeqCst);
+        self.requested.store(true, Ordering::SeqCst);
     }
 
-    /// Expresses the wish because a time is over: it can be taken back.
+    /// Requests the stop because a time is over. This request can be withdrawn.
     pub fn expire(&self) {
-        self.wish.store(true, Ordering::SeqCst);
+        self.requested.store(true, Ordering::SeqCst);
     }
 
-    /// Takes back a wish that was not the user's.
+    /// Withdraws a request that the user did not make.
     pub fn recall(&self) {
-        self.wish.store(false, Ordering::SeqCst);
+        self.requested.store(false, Ordering::SeqCst);
         // The user's may have come in between: it is noted before it is expressed.
         if self.by_user() {
-            self.wish.store(true, Ordering::SeqCst);
+            self.requested.store(true, Ordering::SeqCst);
         }
     }
 
     /// Whether it was expressed. One relaxed load: cheap enough for a measured loop.
     pub fn requested(&self) -> bool {
-        self.wish.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed)
     }
 
     /// Whether it is the user's.
@@ -51,7 +51,7 @@ impl CancelToken {
 
     /// The flags themselves, for a signal handler to set, in this order.
     pub fn flags(&self) -> [Arc<AtomicBool>; 2] {
-        [Arc::clone(&self.user), Arc::clone(&self.wish)]
+        [Arc::clone(&self.user), Arc::clone(&self.requested)]
     }
 }
 

@@ -181,7 +181,7 @@ impl LeftOut {
     }
 }
 
-/// Which names a file can have, beside that none contains `/` or NUL.
+/// Which names a file can have, besides that none contains `/` or NUL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameRule {
     /// Whether a name is text in UTF-8, rather than any bytes.

@@ -107,7 +107,7 @@ pub struct CellRecord {
     pub outcome: Outcome,
     /// When it began: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
-    /// How long it took, all told.
+    /// How long it took in total.
     pub took_ns: Nanos,
     /// The phases measured, in order.
     pub samples: Vec<Sample>,
@@ -115,7 +115,7 @@ pub struct CellRecord {
     pub commands: Vec<CommandRecord>,
     /// The options really in force, as read back.
     pub effective: Vec<Effective>,
-    /// Doubts about the whole cell.
+    /// Warnings on the whole cell.
     pub warnings: Vec<Warning>,
 }
 
@@ -138,12 +138,12 @@ pub struct CommandRecord {
     pub stderr: String,
 }
 
-/// Options in force, as a source tells them.
+/// Options in force, as a source reports them.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Effective {
     /// Where it was read: `mountinfo`, `xfs_info` ...
     pub source: String,
-    /// What it said.
+    /// The text of the source.
     pub text: String,
 }
 
@@ -151,12 +151,12 @@ impl Effective {
     /// The source of what was done to a file system before its workload: filled, aged.
     pub const STATE: &str = "state";
 
-    /// The source that tells in which guest the cell ran: its kernel first, up to a comma.
+    /// The source that names the guest of the cell: its kernel first, up to a comma.
     pub const GUEST: &str = "guest";
 
-    /// The source that tells why files are not timed one by one, where they are not.
+    /// The source that gives the reason why files are not timed one by one.
     pub const CLOCK: &str = "clock";
 
-    /// The source that tells on which model disk the cell ran, and in which time.
+    /// The source that names the model disk of the cell, and its time.
     pub const DISK: &str = "disk";
 }

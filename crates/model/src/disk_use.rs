@@ -22,12 +22,12 @@ pub enum Point {
     Durable,
 }
 
-/// A point of a phase, as the workload tells it.
+/// A point of a phase, as the workload reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Mark {
     /// The place of the phase in its workload, from 0.
     pub phase: u32,
-    /// Where it stands.
+    /// The position in the phase.
     pub point: Point,
 }
 
@@ -46,7 +46,7 @@ impl Point {
 }
 
 impl Mark {
-    /// The mark that its text tells of: see its `Display`.
+    /// The mark of this text: see its `Display`.
     pub fn parse(text: &str) -> Option<Self> {
         let (phase, point) = text.strip_prefix("phase ")?.split_once(' ')?;
         Some(Self {
@@ -197,10 +197,10 @@ impl DiskUse {
         self.seek_distance.0.checked_div(self.seeks).map(Bytes)
     }
 
-    /// How many bytes the medium was written for each that was asked to be: of the host, or of
-    /// the workload, whoever asked; none where nothing was asked.
-    pub fn write_amplification(&self, asked: u64) -> Option<f64> {
-        (asked > 0).then(|| self.work.medium_written as f64 / asked as f64)
+    /// Bytes written to the medium per byte requested, of the host or of the workload; none where
+    /// nothing was requested.
+    pub fn write_amplification(&self, requested: u64) -> Option<f64> {
+        (requested > 0).then(|| self.work.medium_written as f64 / requested as f64)
     }
 }
 

@@ -31,13 +31,13 @@ pub enum Event {
         /// Which stage.
         stage: Stage,
     },
-    /// The file system comes into the state its contender asks for.
+    /// The file system is brought into the state of its contender.
     StateProgress {
         /// Which cell.
         cell: Cell,
         /// Bytes written so far.
         done: Bytes,
-        /// Bytes that will have been written, as far as can be told.
+        /// Bytes that will have been written, as an estimate.
         of: Bytes,
     },
     /// A phase was measured.
@@ -52,7 +52,7 @@ pub enum Event {
         /// All of it.
         record: Box<CellRecord>,
     },
-    /// The figures were looked at, where they decide how long a run goes on.
+    /// An interim analysis of the figures, which decides how long a run continues.
     Looked {
         /// After so many blocks.
         blocks: u32,

@@ -1,4 +1,4 @@
-//! Cache states, and the evidence that a phase really began in the state asked for.
+//! Cache states, and the evidence that a phase began in the requested state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub enum CacheState {
     Cold,
     /// A full untimed pass over the dataset came just before.
     Warm,
-    /// Whatever the previous phase left. Never read as cold or warm.
+    /// As the previous phase left the caches. Never read as cold or warm.
     #[serde(alias = "as-left")]
     AsIs,
 }
@@ -47,11 +47,11 @@ impl fmt::Display for CacheState {
 /// What is known of the caches at the start of a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CacheEvidence {
-    /// The state asked for.
+    /// The requested state.
     pub asked: CacheState,
     /// Whether that state was proven.
     pub proven: bool,
-    /// How it was brought about: `remount, drop_caches`, `fadvise`, `full pass`.
+    /// How it was set up: `remount, drop_caches`, `fadvise`, `full pass`.
     pub method: String,
     /// How it was checked: `cachestat`, `mincore`; empty where it was not.
     pub checked_by: String,

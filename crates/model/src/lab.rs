@@ -43,7 +43,7 @@ impl LabChoice {
         }
     }
 
-    /// Whether it is that of this machine, as where nobody says.
+    /// Whether it is that of this machine, which is the default.
     pub fn is_host(&self) -> bool {
         *self == Self::Host
     }
@@ -148,7 +148,7 @@ pub struct GuestSize {
     /// Its kernel; none in runs of before there was a choice, which had that of the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelChoice>,
-    /// How many processors it has; none where nobody said, which is one.
+    /// Its number of processors; none where it was not chosen, which is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
 }

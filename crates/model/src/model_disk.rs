@@ -13,7 +13,7 @@ pub struct ModelDisk {
     pub profile: String,
     /// The profile, whole: a file of a user's own may change.
     pub text: String,
-    /// The faults it is told to have: the file, whole. None where it has none.
+    /// The configured faults: the file, whole. None where the disk has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<String>,
     /// Which time passes for all who use it.
@@ -25,7 +25,7 @@ pub struct ModelDisk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskTime {
-    /// It goes on only with the disks and the wishes of a guest.
+    /// It advances only with the disks and the requests of a guest.
     #[default]
     Virtual,
     /// That of the clock: requests are answered when it has reached their completion.
@@ -74,7 +74,7 @@ impl FromStr for DiskTime {
 /// The whole record of each disk, request by request.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DiskRecord {
-    /// Where it lies: a file for each cell and disk.
+    /// The directory: a file for each cell and disk.
     pub directory: PathBuf,
     /// Whether what was written is in it, and not only its hashes.
     #[serde(default)]

@@ -5,7 +5,7 @@ use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Readings around a phase. What has no source here is none, and [`Observed::unobserved`] tells why.
+/// Readings around a phase. A value without a source is none; [`Observed::unobserved`] has the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Observed {
     /// The time between the two readings: a little more than that of the phase.
@@ -31,7 +31,7 @@ pub struct Observed {
     pub unobserved: Vec<String>,
 }
 
-/// The speed of all processors at both readings, as the kernel tells it.
+/// The speed of all processors at both readings, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Frequency {
     /// Of the slowest, kHz.
@@ -114,7 +114,7 @@ pub struct OtherIo {
 }
 
 /// Requests of the contender that are metadata or forced, as its file system marked them when it
-/// asked for them (tracepoint `block_bio_queue`), before any were merged.
+/// requested them (tracepoint `block_bio_queue`), before any were merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Traced {
     /// Reads of metadata.
@@ -129,7 +129,7 @@ pub struct Traced {
     pub forced_writes: u64,
     /// Their bytes.
     pub forced_bytes: Bytes,
-    /// Flushes asked for, alone or before a write.
+    /// Flushes requested, alone or before a write.
     pub flushes: u64,
 }
 

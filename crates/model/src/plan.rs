@@ -55,7 +55,7 @@ pub struct Plan {
     pub cell_budget: Option<Nanos>,
     /// Where blocks live.
     pub device: DeviceChoice,
-    /// Where mount points go where there are no image files to lie beside; the default where none.
+    /// The directory of mount points where there are no image files; none for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_dir: Option<PathBuf>,
     /// The engine that does the work.
@@ -66,13 +66,13 @@ pub struct Plan {
     pub verify: bool,
     /// Whether the file system's checker runs after each cell.
     pub check: bool,
-    /// Whether fragments are counted, untimed, after phases that write.
+    /// Whether extents are counted, untimed, after phases that write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fragments: bool,
-    /// Whether tracepoints tell metadata and forced writes apart from the other requests.
+    /// Whether tracepoints count metadata and forced writes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace: bool,
-    /// Files smaller than this are left out where fragments are counted, bytes.
+    /// Files smaller than this are left out where extents are counted, bytes.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub fragments_floor: Bytes,
     /// The size of the guests in which contenders run; none where all run on the host.
@@ -282,7 +282,7 @@ pub struct PhasePlan {
     pub cache: CacheState,
     /// The regular expression of a search; the default of the kind where none.
     pub pattern: Option<String>,
-    /// What the kind takes beside it, by name: the command of `exec`, the size of a file.
+    /// Further parameters of the kind, by name: the command of `exec`, the size of a file.
     #[serde(
         default,
         deserialize_with = "crate::former_names::parameters",
@@ -350,7 +350,7 @@ pub enum DeviceChoice {
     Loop {
         /// The size of each image; none: chosen by the datasets.
         size: Option<Bytes>,
-        /// Where the images lie.
+        /// The directory of the images.
         directory: PathBuf,
     },
     /// Block devices that the user named and released.

@@ -1,6 +1,6 @@
 //! Pools: devices that the programs of a file system hold under a name and mount by themselves,
 //! and the daemon that has to run for them where the kernel does not do its work. What these
-//! programs are is a recipe's to say.
+//! programs are is defined by a recipe.
 
 use crate::step::shell_line;
 use crate::units::Bytes;
@@ -37,7 +37,7 @@ pub struct Daemon {
     pub pools: Vec<String>,
     /// Where it writes down its process number. Only a daemon that fsdyno started does it there.
     pub pid_file: PathBuf,
-    /// The directory it wants for its locks.
+    /// The directory it needs for its locks.
     pub locks: PathBuf,
     /// The file of pools that it takes up when it starts: those of the user.
     pub takes_up: PathBuf,

@@ -1,4 +1,4 @@
-//! A plug that was pulled: what a file system made of it.
+//! A power cut, and how a file system recovered from it.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
@@ -69,7 +69,7 @@ impl Judgement {
 /// How a file system came back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Recovery {
-    /// From the wish to mount it to its being mounted: what its own programs do before each mount
+    /// From the request to mount it until it was mounted: what its own programs do before each mount
     /// after a crash, and the repair where there was one, included.
     pub took_ns: Nanos,
     /// What had to correct it before it could be mounted: its checker, where each boot runs that.
@@ -106,7 +106,7 @@ impl Recovery {
     }
 }
 
-/// What a model disk lost with its power, and what it had been asked for until then.
+/// What a model disk lost with its power, and its requests until then.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CacheLoss {
     /// Writes that it had acknowledged and that are gone.
@@ -124,16 +124,16 @@ pub struct CacheLoss {
     pub digest: String,
 }
 
-/// One plug pulled.
+/// One power cut.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PowerCut {
     /// The contender, by its label.
     pub contender: String,
-    /// Which of its cuts, from 1.
+    /// Its number among the power cuts of the contender, from 1.
     pub number: u32,
     /// The seed of what was written and of the moment.
     pub seed: u64,
-    /// What the guest that wrote told of itself, its kernel first.
+    /// What the guest that wrote reported of itself, its kernel first.
     #[serde(default)]
     pub guest: String,
     /// How long it had been written to.
@@ -145,6 +145,6 @@ pub struct PowerCut {
     pub disk: Option<CacheLoss>,
     /// How it came back.
     pub recovery: Recovery,
-    /// The images as the cut left them, kept where it did not come back whole.
+    /// The images after the power cut, kept where the file system did not recover whole.
     pub images: Vec<PathBuf>,
 }

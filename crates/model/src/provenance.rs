@@ -20,7 +20,7 @@ pub struct Provenance {
     pub processors: u32,
     /// Main memory, bytes.
     pub memory_bytes: u64,
-    /// The hypervisor or container, as far as it can be told; `none` on bare metal.
+    /// The hypervisor or container, as far as it is known; `none` on bare metal.
     pub virtualisation: String,
     /// The frequency governor, where there is one.
     pub governor: Option<String>,
@@ -43,11 +43,11 @@ pub struct DeviceFacts {
     pub name: String,
     /// What it serves (`image files`, `device under test`).
     pub role: String,
-    /// The model, where it tells one.
+    /// The model, where it reports one.
     pub model: Option<String>,
     /// Its size, bytes.
     pub size_bytes: u64,
-    /// Whether it says that it rotates.
+    /// Whether it reports that it rotates.
     pub rotational: Option<bool>,
     /// The I/O scheduler in use.
     pub scheduler: Option<String>,
@@ -55,6 +55,6 @@ pub struct DeviceFacts {
     pub write_cache: Option<String>,
     /// The logical block size, bytes.
     pub logical_block_bytes: u32,
-    /// The file system the image files lie on, where they do.
+    /// The file system that contains the image files, where there is one.
     pub host_filesystem: Option<String>,
 }

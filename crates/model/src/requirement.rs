@@ -101,10 +101,10 @@ impl Need {
     }
 }
 
-/// What is told of each, with `or` between them.
-fn joined(needs: &[Need], told: impl Fn(&Need) -> String) -> String {
-    let told: Vec<String> = needs.iter().map(told).collect();
-    told.join(" or ")
+/// The text of each, with `or` between them.
+fn joined(needs: &[Need], text: impl Fn(&Need) -> String) -> String {
+    let texts: Vec<String> = needs.iter().map(text).collect();
+    texts.join(" or ")
 }
 
 impl Requirement {

@@ -72,13 +72,13 @@ pub struct LabShare {
     pub lab: LabChoice,
     /// Its kernel, where it is known.
     pub kernel: Option<String>,
-    /// What its guest told of itself, the kernel first; none on the host.
+    /// What its guest reported of itself, the kernel first; none on the host.
     pub guest: Option<String>,
     /// The contenders, by their places in the plan.
     pub contenders: Vec<usize>,
 }
 
-/// The kernel in what a guest told of itself.
+/// The kernel in the report of a guest.
 fn kernel_in(guest: &str) -> &str {
     guest.split(',').next().unwrap_or(guest)
 }
@@ -124,7 +124,7 @@ impl ResultSet {
         all
     }
 
-    /// What was done to a contender before its workloads, as each of its cells tells it.
+    /// What was done to a contender before its workloads, as each of its cells reports it.
     pub fn states(&self, contender: usize) -> Vec<&str> {
         self.cells
             .iter()
@@ -135,10 +135,11 @@ impl ResultSet {
             .collect()
     }
 
-    /// The guest in which cells ran, as the first of them tells it; none where all ran on the host.
+    /// The guest in which cells ran, as the first of them reports it; none where all ran on the host.
     pub fn guest(&self) -> Option<&str> {
-        let mut told = self.cells.iter().flat_map(|record| &record.effective);
-        told.find(|effective| effective.source == Effective::GUEST)
+        let mut effective = self.cells.iter().flat_map(|record| &record.effective);
+        effective
+            .find(|effective| effective.source == Effective::GUEST)
             .map(|effective| effective.text.as_str())
     }
 
@@ -198,7 +199,7 @@ impl ResultSet {
         shares
     }
 
-    /// The guest in which the cells of a contender ran, as the first of them tells it; where none
+    /// The guest in which the cells of a contender ran, as the first of them reports it; where none
     /// came so far, as that of any other of its lab.
     fn guest_of(&self, contender: usize, lab: &LabChoice) -> Option<&str> {
         let told = |wanted: &dyn Fn(usize) -> bool| {
@@ -319,12 +320,12 @@ mod tests {
         ];
         let set = run(&[Host, Uml, Host, Uml, Uml], cells);
         let shares = set.labs();
-        let told: Vec<_> = shares
+        let found: Vec<_> = shares
             .iter()
             .map(|share| (share.kernel.as_deref().unwrap(), &share.contenders[..]))
             .collect();
         assert_eq!(
-            told,
+            found,
             [
                 ("Linux 6.1", &[0, 2][..]),
                 ("Linux 6.1 (uml)", &[1, 4]),

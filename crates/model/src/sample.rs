@@ -43,17 +43,17 @@ pub struct Sample {
     pub space_before: Bytes,
     /// Space in use after it was durable (statfs), bytes.
     pub space_after: Bytes,
-    /// How the files lay on the devices after it; none where that was not asked for.
+    /// How the files are laid out on the devices after it; none where that was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragmentation: Option<Fragmentation>,
-    /// Figures beside the times: what a program measured itself.
+    /// Further figures: what a program measured itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// How long single operations took, by kind of operation; empty where the engine does not tell.
+    /// How long single operations took, by kind of operation; empty where the engine reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<LatencyDistribution>,
     /// What was done when, in equal slices of the time until return; none where the engine does not
-    /// tell.
+    /// report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
     /// What else the machine did meanwhile; none in virtual time, and where nobody looked.
@@ -124,12 +124,12 @@ pub struct DeviceUse {
     pub flushes: u64,
     /// Time with at least one request in flight, summed over the devices.
     pub busy_ns: Nanos,
-    /// The time of the requests by kind; none where the kernel does not tell that of all kinds.
+    /// The time of the requests by kind; none where the kernel does not report all kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
 }
 
-/// How the regular files of a contender lie on its devices, counted untimed.
+/// The extents of the regular files of a contender, counted untimed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Fragmentation {
     /// Files smaller than this are left out, bytes.
@@ -146,12 +146,12 @@ pub struct Fragmentation {
     /// How many extents have 2^n to 2^(n+1) - 1 bytes, by n from 0.
     #[serde(alias = "fragments_by_size")]
     pub extents_by_size: Vec<u64>,
-    /// Why nothing can be told, where nothing can: then no other number here means anything.
+    /// Why nothing is known, where that is so: then no other number here means anything.
     pub unavailable: Option<String>,
 }
 
 impl Fragmentation {
-    /// Nothing can be told, for that reason.
+    /// Nothing is known, for that reason.
     pub fn not_available(floor: Bytes, reason: impl Into<String>) -> Self {
         Self {
             floor,
@@ -160,7 +160,7 @@ impl Fragmentation {
         }
     }
 
-    /// Extents per file; none where nothing can be told or no file was counted.
+    /// Extents per file; none where nothing is known or no file was counted.
     pub fn per_file(&self) -> Option<f64> {
         (self.unavailable.is_none() && self.files > 0)
             .then(|| self.extents as f64 / self.files as f64)

@@ -2,10 +2,10 @@
 
 use crate::plan::{PhasePlan, Workload};
 
-/// The parameter of a phase that says how many workers it has.
+/// The parameter of a phase for its number of workers.
 pub const WORKERS: &str = "workers";
 
-/// How many workers a phase has; none where it has no say.
+/// How many workers a phase has; none where it has no such parameter.
 pub fn workers(phase: &PhasePlan) -> Option<u32> {
     phase.parameters.get(WORKERS)?.parse().ok()
 }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// Where system programs lie that the path of a plain user leaves out.
+/// Directories of system programs that the path of a plain user leaves out.
 pub const SYSTEM_DIRECTORIES: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/sbin",

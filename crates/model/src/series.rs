@@ -19,11 +19,11 @@ pub struct Series {
     pub schema: u32,
     /// What was to be done, and where.
     pub info: SeriesInfo,
-    /// All cuts recorded, in the order they were made.
+    /// All power cuts recorded, in the order they were made.
     pub cuts: Vec<PowerCut>,
 }
 
-/// A series without its cuts.
+/// A series without its power cuts.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SeriesInfo {
     /// Its name, as that of a run.
@@ -34,7 +34,7 @@ pub struct SeriesInfo {
     pub ended_unix_ns: Option<u64>,
     /// Why it ended, if it did.
     pub stop: Option<StopReason>,
-    /// On whom the plug was to be pulled, each with a label of its own.
+    /// The tested contenders, each with a label of its own.
     pub contenders: Vec<Contender>,
     /// How often on each.
     pub cuts_planned: u32,

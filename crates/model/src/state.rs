@@ -1,4 +1,4 @@
-//! The state a file system is brought into before its workload: fresh, filled, aged.
+//! The state of a file system before its workload: fresh, filled, aged.
 //!
 //! *Utilisation* is what df(1) shows as `Use%`: with `used = f_blocks - f_bfree` and
 //! `free = f_bavail` of statfs(2), it is `used / (used + free)`. What a file system keeps back for
@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub struct InitialState {
     /// Its utilisation, in tenths of a percent.
     pub fill_permille: Option<u32>,
-    /// Whether what is left free lies in small holes.
+    /// Whether the free space is in small pieces.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fragmented: bool,
     /// How often the bytes it holds were written anew by a churn of files; 0: never.
@@ -22,9 +22,9 @@ pub struct InitialState {
 }
 
 impl InitialState {
-    /// The utilisation at which a file system ages where nobody says: half full.
+    /// The default utilisation at which a file system ages: half full.
     pub const AGED_PERMILLE: u32 = 500;
-    /// The highest utilisation that is brought about, in tenths of a percent.
+    /// The highest utilisation that is set up, in tenths of a percent.
     pub const HIGHEST_PERMILLE: u32 = 990;
     /// The greatest age.
     pub const OLDEST: u32 = 1000;
@@ -91,7 +91,7 @@ impl InitialState {
 pub struct Fill {
     /// Its utilisation, in tenths of a percent.
     pub permille: u32,
-    /// Whether what is left free lies in small holes.
+    /// Whether the free space is in small pieces.
     pub fragmented: bool,
 }
 
@@ -123,7 +123,7 @@ impl FromStr for Fill {
         };
         let permille = part.strip_suffix('%').and_then(permille);
         let permille = permille.filter(|p| *p <= InitialState::HIGHEST_PERMILLE);
-        // Nothing cannot lie in fragments.
+        // Nothing cannot be fragmented.
         match permille.filter(|p| *p > 0 || !fragmented) {
             Some(permille) => Ok(Self {
                 permille,

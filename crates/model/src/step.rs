@@ -19,7 +19,7 @@ pub enum Step {
     Mount {
         /// The kernel's name of the file system.
         fstype: String,
-        /// The device, or what stands for it.
+        /// The device, or its placeholder.
         source: String,
         /// Where.
         target: PathBuf,
@@ -203,7 +203,7 @@ impl Step {
                 if let Some(most_left_out) = floor.0.checked_sub(1) {
                     argv.extend(["-size".to_owned(), format!("+{most_left_out}c")]);
                 }
-                // Not `+`: where filefrag has nothing to tell, find would fail with it.
+                // Not `+`: where filefrag prints nothing, find would fail with it.
                 argv.extend(words(&["-exec", "filefrag", "{}", ";"]));
                 argv
             }

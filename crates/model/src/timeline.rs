@@ -70,7 +70,7 @@ impl LatencyDistribution {
             seen += count;
             seen >= wanted
         });
-        // The upper end of a class may lie above the longest.
+        // The upper end of a bucket may be above the longest.
         found.map(|(end, _)| (*end).clamp(self.min_ns, self.max_ns))
     }
 
@@ -146,8 +146,8 @@ mod tests {
             buckets: vec![(71, 50), (103, 49), (5119, 1)],
         };
         let shares = [0.0, 0.5, 0.51, 0.99, 0.991, 1.0];
-        let told = shares.map(|share| distribution.at(share).unwrap());
-        assert_eq!(told, [71, 71, 103, 103, 5000, 5000]);
+        let found = shares.map(|share| distribution.at(share).unwrap());
+        assert_eq!(found, [71, 71, 103, 103, 5000, 5000]);
         assert_eq!(distribution.mean(), Some(100.0));
         assert_eq!(LatencyDistribution::default().at(0.5), None);
     }

@@ -1,4 +1,4 @@
-//! The times of a run as they are compared: line by line, contender beside contender.
+//! The times of a run as they are compared: line by line, by contender.
 
 use crate::result::ResultSet;
 

@@ -1,4 +1,4 @@
-//! Contenders as they are typed: what competes, and the lab it is to run in, where that is said.
+//! Contenders as they are typed: file system, options, and the lab, where one is typed.
 //!
 //! ```text
 //! [ LAB "/" ] CONTENDER
@@ -15,13 +15,13 @@
 use crate::contender::{Contender, FilesystemKind, GrammarError};
 use crate::lab::LabChoice;
 
-/// A contender with what was said of its lab.
+/// A contender with the lab that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContenderSpec {
     /// What competes. Its label begins with the lab where one was said; its own lab is still to be
     /// chosen.
     pub contender: Contender,
-    /// The lab that was said; none where nothing was, which is not the same as the host.
+    /// The typed lab; none where none was, which is not the same as the host.
     pub lab: Option<LabChoice>,
 }
 
@@ -35,7 +35,7 @@ impl ContenderSpec {
         Self { contender, lab }
     }
 
-    /// Reads a list in short form. `kind_of` tells which names are file systems, and of what kind.
+    /// Reads a list in short form. `kind_of` knows which names are file systems, and of what kind.
     pub fn parse_list(
         text: &str,
         kind_of: &dyn Fn(&str) -> Option<FilesystemKind>,
@@ -58,7 +58,7 @@ impl ContenderSpec {
     }
 }
 
-/// What something is called that is said to be in a lab: `uml/ext4`.
+/// The name of a thing in a lab: `uml/ext4`.
 pub fn in_lab(lab: &LabChoice, name: &str) -> String {
     format!("{lab}/{name}")
 }

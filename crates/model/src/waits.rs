@@ -1,12 +1,12 @@
-//! How long requests to devices took, by their kind: what somebody, or nobody, waited for.
+//! How long requests to devices took, by their kind.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Add;
 
-/// The time of all requests of each kind, from when they were asked for until they were done. Many
-/// are under way at once, so that it may be more than has passed.
+/// The time of all requests of each kind, from submission until completion. Many
+/// are in flight at once, so that the sum can be more than the elapsed time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Waits {
     /// Of reads.

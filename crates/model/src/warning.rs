@@ -29,7 +29,7 @@ pub enum WarningKind {
     NotFromDevice,
     /// Fewer bytes reached the device than were written (reflink, compression, zero detection).
     FreeCopy,
-    /// Deferred work was still going on when the wait for it was over.
+    /// Deferred work was still in progress when the wait for it was over.
     NotQuiet,
     /// Somebody else used the device or the machine.
     BackgroundLoad,
@@ -41,9 +41,9 @@ pub enum WarningKind {
     Frequency,
     /// Figures of one contender drift over the blocks.
     Drift,
-    /// One figure lies far from its fellows.
+    /// One figure is far from the others.
     Outlier,
-    /// Too few repeats, or too wide a spread, to tell contenders apart.
+    /// Too few repeats, or too wide a spread, to separate contenders.
     Imprecise,
     /// The distribution of the figures of one contender has several modes.
     #[serde(alias = "humps")]
@@ -56,7 +56,7 @@ pub enum WarningKind {
     SmallerThanCache,
     /// An entry of a real tree was left out or changed.
     Entry,
-    /// The device is memory, or its cache hides what is asked.
+    /// The device is memory, or its cache hides the disk.
     Device,
     /// Something could not be observed: permission or kernel is missing.
     Unobserved,

@@ -40,7 +40,7 @@ pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
 /// number.
 fn middle(sorted: &[f64]) -> f64 {
     let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-    // Rounding must not lead out of the two between which it lies.
+    // Rounding must not lead out of the two values.
     (low + (high - low) / 2.0).clamp(low, high)
 }
 

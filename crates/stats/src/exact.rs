@@ -5,7 +5,7 @@ use crate::normal;
 /// The most values whose orders are counted; of more, the normal approximation is as good.
 const COUNTED: usize = 60;
 
-/// An interval that holds what is asked for with the confidence it was made at.
+/// An interval that holds the value with the confidence it was made at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Its lower end.

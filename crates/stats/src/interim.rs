@@ -31,7 +31,7 @@ impl InterimAnalyses {
     }
 
     /// The looks at a run of so many blocks, with the part of `level` that each may use: also one
-    /// at its end, where that lies between two.
+    /// at its end, where that is between two.
     pub(crate) fn until(self, blocks: u32, level: f64) -> Vec<(u32, f64)> {
         let mut places = self.places();
         places.retain(|place| *place <= blocks);
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(looks.until(30, 0.05).last().map(|look| look.0), Some(30));
         assert!(
             looks.until(2, 0.05).is_empty(),
-            "before the first look nothing is said"
+            "before the first analysis there is no verdict"
         );
         assert_eq!(InterimAnalyses { least: 9, most: 4 }.places(), [4]);
     }

@@ -1,4 +1,4 @@
-//! Numbers in, numbers out: what figures say, and how sure that is.
+//! Numbers in, numbers out: statistics of figures and their uncertainty.
 //!
 //! What lives here: describing a sample ([`Summary`], [`median_interval`], [`geometric_mean`]),
 //! comparing contenders by pairs within blocks ([`ratio_paired`], [`geometric_ratio`]) and judging
@@ -7,11 +7,11 @@
 //! ([`rank_intervals`], [`tiers`]); doubt about a series ([`outliers`], [`drift`], [`modes`],
 //! [`dependence`]); and how far two orders agree ([`rank_correlation`]). What does not: clocks,
 //! units, contenders, words for a reader. Nothing here is random. Times of file systems are skewed
-//! and have several humps: only where pairs are few is anything taken to be normal, and then it is
-//! said there.
+//! and are multimodal: only where pairs are few is anything assumed to be normal, and then its
+//! documentation states it.
 //!
 //! Numbers that are no numbers (NaN) or infinite belong in no sample: a function that meets one
-//! answers `None`, or leaves it out where that is said.
+//! answers `None`, or leaves it out where its documentation states that.
 
 mod bisection;
 mod describe;

@@ -1,6 +1,6 @@
-//! The interval of a median, whatever the figures are distributed like.
+//! The interval of a median, for any distribution of the figures.
 //!
-//! By the sign test: figures lie above the median or below it, as heads and tails do. W. R.
+//! By the sign test: figures are above the median or below it, as heads and tails. W. R.
 //! Thompson, "On Confidence Ranges for the Median", Annals of Mathematical Statistics 7 (1936),
 //! 122-128; M. Hollander and D. A. Wolfe, "Nonparametric Statistics", 2nd ed. (1999), section 3.6.
 
@@ -21,7 +21,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     })
 }
 
-/// How many of so many figures lie outside on either side; none where not even all suffice.
+/// How many of so many figures are outside on either side; none where not even all suffice.
 fn outside(n: usize) -> Option<usize> {
     const EACH_SIDE: f64 = 0.025;
     if n > EXACT {

@@ -11,7 +11,7 @@ use crate::verdict::Series;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// The confidence that intervals are asked for.
+/// The confidence of intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// The ratio of one contender's figures to another's, pair by pair.

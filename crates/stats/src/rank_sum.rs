@@ -12,7 +12,7 @@ use crate::normal;
 /// Up to so many values on either side the distribution is exact; beyond, it is as good as normal.
 const EXACT: usize = 40;
 
-/// The p-values that these lie above, and below, the others by more than `limit`. A tie counts
+/// The p-values that these are above, and below, the others by more than `limit`. A tie counts
 /// half for either side and is rounded to the cautious one.
 pub(crate) fn beyond(these: &[f64], others: &[f64], limit: f64) -> Option<(f64, f64)> {
     let (these, others) = (sorted(these)?, sorted(others)?);
@@ -24,7 +24,7 @@ pub(crate) fn beyond(these: &[f64], others: &[f64], limit: f64) -> Option<(f64, 
     let (below, above) = (count(|d| d < 0.0), count(|d| d > 0.0));
     let tied = all - below - above;
     let known = cumulated(these.len(), others.len());
-    let p = |against: usize| known[against + tied.div_ceil(2)];
+    let p = |inversions: usize| known[inversions + tied.div_ceil(2)];
     Some((p(below), p(above)))
 }
 
@@ -48,7 +48,7 @@ fn cumulated(m: usize, n: usize) -> Vec<f64> {
 }
 
 /// How probable each number of inversions is: whether the largest of all is one of the `m` (it
-/// then stands above all `n` others) or of the `n` decides between two smaller cases.
+/// is then above all `n` others) or of the `n` decides between two smaller cases.
 fn distribution(m: usize, n: usize) -> Vec<f64> {
     let mut of_fewer: Vec<Vec<f64>> = vec![vec![1.0]; n + 1];
     for a in 1..=m {
@@ -75,7 +75,7 @@ pub(crate) fn smallest(m: usize, n: usize) -> f64 {
     2.0 / ways.product::<f64>()
 }
 
-/// By how much these lie above the others: the median of all differences.
+/// By how much these are above the others: the median of all differences.
 pub(crate) fn shift(these: &[f64], others: &[f64]) -> Option<f64> {
     median(&differences(&sorted(these)?, &sorted(others)?))
 }

@@ -10,18 +10,18 @@ pub fn midranks(values: &[f64]) -> Option<Vec<f64>> {
     order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
     let mut below = 0;
-    // Zero below zero equals zero above it, although they are sorted apart.
+    // Zero below zero equals zero above it, although the order separates them.
     #[expect(
         clippy::float_cmp,
         reason = "what is equal shares its rank, and nothing else"
     )]
-    for alike in order.chunk_by(|a, b| values[*a] == values[*b]) {
+    for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
         // Those alike take the places from `below + 1` to `below + alike`.
-        let rank = below as f64 + f64::midpoint(1.0, alike.len() as f64);
-        for place in alike {
+        let rank = below as f64 + f64::midpoint(1.0, equal.len() as f64);
+        for place in equal {
             ranks[*place] = rank;
         }
-        below += alike.len();
+        below += equal.len();
     }
     Some(ranks)
 }
@@ -43,16 +43,16 @@ pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (left, right) = (midranks(&left)?, midranks(&right)?);
     let middle = f64::midpoint(1.0, pairs.len() as f64);
-    let (mut together, mut of_left, mut of_right) = (0.0, 0.0, 0.0);
+    let (mut covariance, mut of_left, mut of_right) = (0.0, 0.0, 0.0);
     for (left, right) in left.iter().zip(&right) {
         let (left, right) = (left - middle, right - middle);
-        together += left * right;
+        covariance += left * right;
         of_left += left * left;
         of_right += right * right;
     }
     // Ranks are halves of whole numbers, so the sums are exact and zero means zero.
     let spread = (of_left * of_right).sqrt();
-    (spread > 0.0).then(|| (together / spread).clamp(-1.0, 1.0))
+    (spread > 0.0).then(|| (covariance / spread).clamp(-1.0, 1.0))
 }
 
 /// How often chance alone puts `n` things that all differ into one given order: 1 in `n`
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_two_pairs_or_of_values_all_alike() {
+    fn two_pairs_or_equal_values_have_no_rank_correlation() {
         assert_eq!(rank_correlation(&[(1.0, 2.0), (2.0, 3.0)]), None);
         assert_eq!(
             rank_correlation(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]),

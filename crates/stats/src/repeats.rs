@@ -1,22 +1,22 @@
-//! Doubt about repeats: two humps instead of one, and repeats that hang together.
+//! Warnings about repeats: two modes instead of one, and dependence from repeat to repeat.
 
 use crate::describe::{mean, sorted};
 use crate::normal;
 use crate::ranks::midranks;
 
-/// The fewest figures in which two humps are looked for.
-const FEWEST_FOR_HUMPS: usize = 8;
+/// The fewest figures in which two modes are sought.
+const FEWEST_FOR_MODES: usize = 8;
 
-/// The fewest figures of which it is told whether they hang together.
+/// The fewest figures of which dependence is tested.
 const FEWEST_FOR_DEPENDENCE: usize = 10;
 
-/// How far apart humps must stand, by the distance of K. M. Ashman, C. M. Bird and S. E. Zepf,
+/// The least distance of two modes, as defined by K. M. Ashman, C. M. Bird and S. E. Zepf,
 /// "Detecting bimodality in astronomical datasets", The Astronomical Journal 108 (1994),
-/// 2348-2361. They ask for 2 where the humps are given; where they are sought for, one hump of
+/// 2348-2361. They require 2 where the modes are given; where they are sought, one mode of
 /// noise shows 2.65 by itself, and few figures more by chance.
-const APART: f64 = 7.0;
+const LEAST_DISTANCE: f64 = 7.0;
 
-/// Two humps of a sample.
+/// Two modes of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modes {
     /// The mean of the figures in the lower one.
@@ -27,19 +27,19 @@ pub struct Modes {
     pub above: usize,
 }
 
-/// The two humps of a sample, where it has two that stand far apart, with two figures or more in
+/// The two modes of a sample, where they are far from each other, with two figures or more in
 /// each; none among fewer than 8 figures above zero. The parting is that with the least squares
 /// within: W. D. Fisher, "On Grouping for Maximum Homogeneity", Journal of the American
 /// Statistical Association 53 (1958), 789-798; taken of logarithms, so that skewed noise is one
 /// hump.
 pub fn modes(values: &[f64]) -> Option<Modes> {
-    let sorted = sorted(values).filter(|of| of.len() >= FEWEST_FOR_HUMPS && of[0] > 0.0)?;
+    let sorted = sorted(values).filter(|of| of.len() >= FEWEST_FOR_MODES && of[0] > 0.0)?;
     let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
     let squares = |of: &[f64]| {
         let middle = mean(of).unwrap_or(0.0);
         of.iter().map(|log| (log - middle).powi(2)).sum::<f64>()
     };
-    // What is left within both parts is least where most lies between them.
+    // The rest within both parts is least where most is between them.
     let middle = mean(&logs)?;
     let (mut below, mut parts) = (0.0, Vec::with_capacity(logs.len()));
     for (at, log) in logs.iter().enumerate() {
@@ -52,7 +52,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
     let variance = |of: &[f64]| squares(of) / (of.len() - 1) as f64;
     let spread = f64::midpoint(variance(low), variance(high)).sqrt();
     let distance = mean(high)? - mean(low)?;
-    (distance > APART * spread).then_some(())?;
+    (distance > LEAST_DISTANCE * spread).then_some(())?;
     Some(Modes {
         low: mean(&sorted[..place])?,
         high: mean(&sorted[place..])?,
@@ -60,7 +60,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
     })
 }
 
-/// The p-value that successive figures, in their order, lie no nearer to each other than chance
+/// The p-value that successive figures, in their order, are no nearer to each other than chance
 /// puts them; small where each resembles the one before. None of fewer than 10, or of equal ones.
 ///
 /// R. Bartels, "The Rank Version of von Neumann's Ratio Test for Randomness", Journal of the
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_humps_are_seen_and_one_is_not() {
+    fn two_modes_are_found_and_one_is_not_divided() {
         // A checkpoint in every third repeat.
         let checkpoint = [1.0, 1.01, 1.5, 0.99, 1.02, 1.52, 1.0, 1.01, 1.49];
         let found = modes(&checkpoint).unwrap();
@@ -91,12 +91,12 @@ mod tests {
         assert_eq!(modes(&one), None);
         // One figure far off is an outlier.
         assert_eq!(modes(&[1.0, 1.01, 1.02, 0.99, 1.0, 1.01, 1.0, 9.0]), None);
-        assert_eq!(modes(&checkpoint[..7]), None, "too few to tell");
+        assert_eq!(modes(&checkpoint[..7]), None, "too few");
         assert_eq!(modes(&[1.0; 20]), None);
     }
 
     #[test]
-    fn noise_of_one_hump_rarely_looks_like_two() {
+    fn noise_of_one_mode_rarely_has_two() {
         let mut state = 20_081_122_u64;
         let mut even = || {
             state = state * 48_271 % 0x7fff_ffff;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_that_hang_together_are_told_from_those_that_do_not() {
+    fn dependent_repeats_have_a_small_p_value_and_independent_ones_do_not() {
         let waves: Vec<f64> = (0..20).map(|k| (f64::from(k) / 4.0).sin()).collect();
         assert!(dependence(&waves).unwrap() < 0.001);
         let mixed: Vec<f64> = (0..20).map(|k| f64::from(k * 13 % 20)).collect();

@@ -1,4 +1,4 @@
-//! Every test and interval beside the same of scipy, on fixed samples (`data/scipy.csv`).
+//! Every test and interval compared with that of scipy, on fixed samples (`data/scipy.csv`).
 
 use crate::{holm, normal, proportion_interval, rank_sum, signed_rank, student};
 
@@ -34,7 +34,7 @@ fn ours(what: &str, x: &[f64]) -> Vec<f64> {
         }
         "welch" => {
             let (limit, a, b) = samples(x);
-            two(student::apart(a, b, limit))
+            two(student::unpaired(a, b, limit))
         }
         "proportion" => {
             let interval = proportion_interval(x[0] as u64, x[1] as u64);

@@ -1,9 +1,9 @@
-//! Doubt about a series of repeats: one that lies far off, or all of them drifting.
+//! Warnings about a series of repeats: one that is far off, or all of them drifting.
 
 use crate::describe::{mean, median, median_absolute_deviation};
 use crate::exact;
 
-/// The modified z-score beyond which a value lies far off (Iglewicz and Hoaglin).
+/// The modified z-score beyond which a value is far off (Iglewicz and Hoaglin).
 pub const OUTLYING: f64 = 3.5;
 
 /// The most figures of which all pairs are looked at.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_told_as_a_part_of_the_whole() {
+    fn drift_is_a_part_of_the_whole() {
         let drift = drift(&blocks(&[100.0, 105.0, 110.0])).unwrap();
         assert!((drift.relative - 10.0 / 105.0).abs() < 1e-12);
         assert!((drift.p - 1.0 / 3.0).abs() < 1e-12);
@@ -207,11 +207,7 @@ mod tests {
             [6]
         );
         assert_eq!(outliers(&[1.0; 9], OUTLYING), []);
-        assert_eq!(
-            outliers(&[1.0, 1.0, 1.0, 99.0], OUTLYING),
-            [],
-            "too few to tell"
-        );
+        assert_eq!(outliers(&[1.0, 1.0, 1.0, 99.0], OUTLYING), [], "too few");
         assert_eq!(outliers(&[f64::NAN; 9], OUTLYING), []);
     }
 

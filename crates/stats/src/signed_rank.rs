@@ -103,7 +103,7 @@ pub(crate) fn smallest(n: usize) -> f64 {
     2.0 * 0.5_f64.powf(n as f64)
 }
 
-/// The middle of values that lie alike on both sides of it: the median of the means of all pairs,
+/// The middle of values that are symmetric about it: the median of the means of all pairs,
 /// each value with itself as well.
 ///
 /// J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", The Annals of
@@ -117,7 +117,7 @@ pub(crate) fn middle(values: &[f64]) -> Option<f64> {
     } else {
         nth_mean(&sorted, count / 2 - 1)
     };
-    // Halved, it is the same whichever contender stands above.
+    // Halved, it is the same whichever contender is the numerator.
     Some(f64::midpoint(low, high).clamp(low, high))
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     })
 }
 
-/// How many means of pairs lie outside of the interval on either side; none where not even all of
+/// How many means of pairs are outside of the interval on either side; none where not even all of
 /// them reach the confidence.
 fn inside(n: usize, confidence: f64) -> Option<usize> {
     let level = (1.0 - confidence) / 2.0;
@@ -167,7 +167,7 @@ fn pairs_of(n: usize) -> usize {
 
 /// The mean of a pair at that place from below, among those of all pairs of sorted values, which are
 /// not formed: of a thousand values they would be half a million. Two limits close in on it until
-/// no more means lie between them than there are values; these are formed.
+/// no more means are between them than there are values; these are formed.
 ///
 /// D. B. Johnson and T. Mizoguchi, "Selecting the Kth Element in X + Y and X1 + X2 + ... + Xm", SIAM
 /// Journal on Computing 7 (1978), 147-153, on such sums in order.
@@ -191,7 +191,7 @@ fn nth_mean(sorted: &[f64], place: usize) -> f64 {
         };
         halving = !halving;
         if limit <= low || limit >= high {
-            // No number lies between: all that are left are equal.
+            // No number is between: all that are left are equal.
             return high + 0.0;
         }
         let count = means_up_to(sorted, limit);

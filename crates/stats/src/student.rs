@@ -34,7 +34,7 @@ pub(crate) fn above(t: f64, df: u32) -> f64 {
 }
 
 /// The p-values of Student's test that the mean of values is above, and below, `limit`: how
-/// probable a mean so far beyond it is where the truth lies at it. None of fewer than two values.
+/// probable a mean so far beyond it is where the truth equals it. None of fewer than two values.
 ///
 /// Student, "The Probable Error of a Mean", Biometrika 6 (1908), 1-25.
 pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
@@ -51,7 +51,7 @@ pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
 ///
 /// B. L. Welch, "The Generalization of 'Student's' Problem when Several Different Population
 /// Variances are Involved", Biometrika 34 (1947), 28-35; the degrees of freedom are rounded down.
-pub(crate) fn apart(these: &[f64], others: &[f64], limit: f64) -> Option<(f64, f64)> {
+pub(crate) fn unpaired(these: &[f64], others: &[f64], limit: f64) -> Option<(f64, f64)> {
     let (a, b) = (spread(these)?, spread(others)?);
     let (of_a, of_b) = (a.1 / these.len() as f64, b.1 / others.len() as f64);
     let sum = of_a + of_b;
@@ -70,7 +70,7 @@ pub(crate) fn apart(these: &[f64], others: &[f64], limit: f64) -> Option<(f64, f
 
 fn tails(distance: f64, error: f64, df: u32) -> (f64, f64) {
     if error == 0.0 {
-        // No spread at all: what lies beyond lies beyond.
+        // No spread at all: the difference is certain.
         let p = |beyond: bool| if beyond { 0.0 } else { 1.0 };
         return (p(distance > 0.0), p(distance < 0.0));
     }

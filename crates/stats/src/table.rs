@@ -1,16 +1,16 @@
-//! A whole table judged: several lines of times, each of several contenders, all beside each other.
+//! A whole table judged: several lines of times, each of several contenders, each pair compared.
 
 use crate::verdict::{Rule, Series, Verdict, judge_all, unsettled};
 
 /// The times of one line: a list for each contender, each time with its block.
 pub type Line = [Vec<(u32, f64)>];
 
-/// The verdicts of one line: of each contender beside each other one.
+/// The verdicts of one line: of each contender compared with each other one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdicts(Vec<Vec<Option<Verdict>>>);
 
 impl Verdicts {
-    /// What may be said of one contender beside another one; none where too few blocks have both.
+    /// The verdict on one contender compared with another one; none where too few blocks have both.
     pub fn of(&self, one: usize, other: usize) -> Option<Verdict> {
         *self.0.get(one)?.get(other)?
     }

@@ -1,8 +1,8 @@
-//! Ranks with what is not known of them, and tiers of those that are not told apart.
+//! Ranks with their uncertainty, and tiers of contenders that cannot be separated.
 
 use crate::verdict::Verdict;
 
-/// Between which ranks each of `n` contenders lies, the fastest first, from 1: behind all that are
+/// Between which ranks each of `n` contenders is, the fastest first, from 1: behind all that are
 /// faster for sure, and before all that are slower. Where the verdicts hold together, so do these.
 ///
 /// M. Klein, T. Wright and J. Wieczorek, "A joint confidence region for an overall ranking of
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_and_tiers_tell_no_more_than_the_verdicts() {
-        // 0 is slower than all others; 1 and 2 are not told apart; 3 is slower than 1 alone.
+    fn ranks_and_tiers_claim_no_more_than_the_verdicts() {
+        // 0 is slower than all others; 1 and 2 are not separated; 3 is slower than 1 alone.
         let verdict = |a: usize, b: usize| {
             let slower = [(0, 1), (0, 2), (0, 3), (3, 1)];
             Some(if slower.contains(&(a, b)) {

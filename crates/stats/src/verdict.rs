@@ -1,4 +1,4 @@
-//! What may be said of two contenders, among all that are compared with them.
+//! The verdict on two contenders, among all that are compared with them.
 
 use crate::holm::holm;
 use crate::interim::InterimAnalyses;
@@ -11,10 +11,10 @@ pub const MARGIN: f64 = 0.02;
 /// How often a whole table of verdicts may hold a wrong one: in 1 of 20.
 pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
-/// The fewest pairs of which anything is said.
+/// The fewest pairs of a verdict.
 pub const FEWEST: usize = 3;
 
-/// From so many pairs on the exact test can tell two apart at all.
+/// From so many pairs on the exact test can separate two contenders at all.
 pub const EXACT_FROM: usize = 6;
 
 /// How far below the level asked for its smallest p-value must lie before the exact test decides
@@ -31,7 +31,7 @@ pub enum Verdict {
     Slower,
     /// They differ by less than the margin: that is known, and not merely not known otherwise.
     Indistinguishable,
-    /// Nothing of that is known: more repeats may tell.
+    /// Neither is known: more repeats are needed.
     Open,
 }
 
@@ -58,7 +58,7 @@ pub struct Rule {
     /// When the run was looked at, where its figures decided how long it went on; none where the
     /// number of repeats was fixed before.
     pub looks: Option<InterimAnalyses>,
-    /// Whether figures have no noise, as in virtual time: then one pair tells everything.
+    /// Whether figures have no noise, as in virtual time: then one pair is enough.
     pub certain: bool,
 }
 
@@ -95,14 +95,14 @@ impl Default for Rule {
 /// which is more than so early a look may use.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
-    let Some(looks) = rule.looks.filter(|_| !rule.certain) else {
+    let Some(analyses) = rule.looks.filter(|_| !rule.certain) else {
         let paired: Vec<Paired> = family.iter().map(|(a, b)| Paired::of(a, b)).collect();
         return at_once(&paired, margin, LEVEL, rule.certain);
     };
     let all = family.iter().flat_map(|(a, b)| a.iter().chain(b.iter()));
     let blocks = all.map(|(block, _)| block + 1).max().unwrap_or(0);
     let mut kept = vec![None; family.len()];
-    for (until, level) in looks.until(blocks, LEVEL) {
+    for (until, level) in analyses.until(blocks, LEVEL) {
         let so_far = |series: Series<'_>| -> Vec<(u32, f64)> {
             let before = series.iter().filter(|(block, _)| *block < until);
             before.copied().collect()
@@ -150,13 +150,13 @@ impl Paired {
             return sides(&|limit| signed_rank::beyond(&self.logs, limit), margin);
         }
         let (p, above) = sides(&|limit| student::beyond(&self.logs, limit), margin);
-        let stands = if n >= EXACT_FROM {
+        let holds = if n >= EXACT_FROM {
             sides(&|limit| signed_rank::beyond(&self.logs, limit), margin).0 <= LEVEL
         } else {
             let (these, others): (Vec<f64>, Vec<f64>) = self.times.iter().copied().unzip();
             clear(&these, &others, above)
         };
-        (if stands { p } else { 1.0 }, above)
+        (if holds { p } else { 1.0 }, above)
     }
 }
 
@@ -168,7 +168,7 @@ fn sides(test: &dyn Fn(f64) -> Option<(f64, f64)>, margin: f64) -> (f64, bool) {
     ((2.0 * above.min(below)).min(1.0), above < below)
 }
 
-/// Whether all of these lie above all others, or all below.
+/// Whether all of these are above all others, or all below.
 fn clear(these: &[f64], others: &[f64], above: bool) -> bool {
     let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -203,7 +203,7 @@ fn at_once(family: &[Paired], margin: f64, level: f64, certain: bool) -> Vec<Opt
         Some(match (p <= level, above) {
             (true, true) => Verdict::Slower,
             (true, false) => Verdict::Faster,
-            _ if alike(&one.logs, margin, level) => Verdict::Indistinguishable,
+            _ if equivalent(&one.logs, margin, level) => Verdict::Indistinguishable,
             _ => Verdict::Open,
         })
     })
@@ -234,8 +234,8 @@ fn of_certain(log: f64, margin: f64) -> Verdict {
     }
 }
 
-/// Whether the interval lies within the margin.
-fn alike(logs: &[f64], margin: f64, level: f64) -> bool {
+/// Whether the interval is within the margin.
+fn equivalent(logs: &[f64], margin: f64, level: f64) -> bool {
     let interval = signed_rank::interval(logs, 1.0 - level);
     interval.is_some_and(|of| -margin <= of.low && of.high <= margin)
 }
@@ -281,7 +281,7 @@ pub fn judge_apart(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdi
         .map(|(a, b)| (a.len().min(b.len()) >= enough).then(|| (logs(a), logs(b))))
         .collect();
     let compared = both.iter().flatten().count().max(1) as f64;
-    let p = |(a, b): &(Vec<f64>, Vec<f64>)| p_apart(a, b, margin, LEVEL / compared);
+    let p = |(a, b): &(Vec<f64>, Vec<f64>)| p_unpaired(a, b, margin, LEVEL / compared);
     let found: Vec<(f64, bool)> = both.iter().flatten().map(p).collect();
     let raised = holm(&found.iter().map(|(p, _)| *p).collect::<Vec<_>>());
     let mut told = found.into_iter().zip(raised);
@@ -305,19 +305,19 @@ pub fn judge_apart(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdi
     both.into_iter().map(one).collect()
 }
 
-fn p_apart(a: &[f64], b: &[f64], margin: f64, level: f64) -> (f64, bool) {
+fn p_unpaired(a: &[f64], b: &[f64], margin: f64, level: f64) -> (f64, bool) {
     let exact = sides(&|limit| rank_sum::beyond(a, b, limit), margin);
     let smallest = rank_sum::smallest(a.len(), b.len());
     if ROOM * smallest <= level {
         return exact;
     }
-    let (p, above) = sides(&|limit| student::apart(a, b, limit), margin);
-    let stands = if smallest <= LEVEL {
+    let (p, above) = sides(&|limit| student::unpaired(a, b, limit), margin);
+    let holds = if smallest <= LEVEL {
         exact.0 <= LEVEL
     } else {
         clear(a, b, above)
     };
-    (if stands { p } else { 1.0 }, above)
+    (if holds { p } else { 1.0 }, above)
 }
 
 #[cfg(test)]
@@ -340,7 +340,7 @@ mod tests {
         check(&[6.0, 6.1, 6.2], &[5.0, 5.1, 5.2], Verdict::Slower);
         // Every pair agrees, and alike; the times overlap.
         check(&[5.0, 6.0, 7.0], &[5.5, 6.6, 7.7], Verdict::Open);
-        // Apart by less than matters: so few cannot tell that it is always so.
+        // They differ by less than the margin: so few cannot prove that it is always so.
         check(&[5.00, 5.01, 5.02], &[5.05, 5.06, 5.07], Verdict::Open);
         check(&[5.0; 3], &[5.0; 3], Verdict::Open);
         let (a, b) = (blocks(&[5.0, 5.1]), blocks(&[6.0, 6.1, 6.2]));
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_tell_where_blocks_differ_by_more_than_contenders() {
+    fn pairs_decide_where_blocks_differ_by_more_than_contenders() {
         let slow: Vec<f64> = (0..9).map(|block| 5.0 + f64::from(block)).collect();
         let tenth_less: Vec<f64> = slow.iter().map(|time| time * 0.9).collect();
         check(&tenth_less, &slow, Verdict::Faster);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_noise_is_told_by_one_repeat() {
+    fn one_repeat_decides_where_there_is_no_noise() {
         let rule = Rule {
             certain: true,
             ..Rule::default()
@@ -388,12 +388,12 @@ mod tests {
         // What was to have none and has some is judged like all else.
         let (a, b) = (blocks(&[1.0, 1.2]), blocks(&[1.0, 1.0]));
         assert_eq!(judge(&a, &b, &rule), None);
-        let apart = judge_apart(&[(&[2.0], &[1.0])], &rule);
-        assert_eq!(apart, [Some(Verdict::Slower)]);
+        let verdicts = judge_apart(&[(&[2.0], &[1.0])], &rule);
+        assert_eq!(verdicts, [Some(Verdict::Slower)]);
     }
 
     #[test]
-    fn what_was_decided_at_a_look_stays() {
+    fn a_decision_of_an_interim_analysis_stays() {
         let rule = Rule {
             looks: Some(InterimAnalyses { least: 6, most: 12 }),
             ..Rule::default()
@@ -405,12 +405,12 @@ mod tests {
         assert_eq!(judge(&times, &blocks(&base), &rule), Some(Verdict::Slower));
         // Looked at once, at the end, it is open.
         check(&slow, &base, Verdict::Open);
-        // Before the first look nothing is said.
+        // Before the first analysis there is no verdict.
         assert_eq!(judge(&times[..5], &blocks(&base)[..5], &rule), None);
     }
 
     #[test]
-    fn runs_are_told_apart_without_pairs() {
+    fn runs_are_compared_without_pairs() {
         let rule = Rule::default();
         let (a, b) = ([1.0, 1.02, 0.99, 1.01], [1.5, 1.52, 1.49, 1.53]);
         let verdicts = judge_apart(&[(&a, &b), (&b, &a), (&a, &a), (&a[..2], &b)], &rule);

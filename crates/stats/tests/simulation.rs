@@ -48,8 +48,8 @@ const SHAPES: [Shape; 5] = [
     Shape {
         name: "bimodal",
         next: |chance, _, _| {
-            let hump = if chance.even() < 1.0 / 3.0 { 1.3 } else { 1.0 };
-            hump * (1.0 + 0.02 * chance.normal())
+            let mode = if chance.even() < 1.0 / 3.0 { 1.3 } else { 1.0 };
+            mode * (1.0 + 0.02 * chance.normal())
         },
     },
     Shape {
@@ -113,11 +113,11 @@ impl<'a> Experiment<'a> {
 
     /// Repeats until the comparisons with the baseline are settled, as the conductor does.
     fn run(&mut self, rule: &Rule, precision: f64) {
-        let looks = rule.looks.unwrap();
+        let analyses = rule.looks.unwrap();
         let mut takes_part = vec![true; self.truth.len()];
-        for block in 0..looks.most {
+        for block in 0..analyses.most {
             self.block(block, &takes_part);
-            if !looks.places().contains(&(block + 1)) {
+            if !analyses.places().contains(&(block + 1)) {
                 continue;
             }
             takes_part.fill(false);
@@ -137,7 +137,7 @@ impl<'a> Experiment<'a> {
         self.times.iter().map(|line| &line[..]).collect()
     }
 
-    /// The verdicts of all contenders beside all before them.
+    /// The verdicts of all contenders, each compared with all before it.
     fn verdicts(&self, rule: &Rule) -> Vec<Option<Verdict>> {
         let table = judge_table(&self.lines(), rule);
         let n = self.truth.len();
@@ -153,16 +153,16 @@ impl<'a> Experiment<'a> {
 const ADAPTIVE: InterimAnalyses = InterimAnalyses { least: 3, most: 60 };
 const PRECISION: f64 = 0.005;
 
-/// In how many of so many experiments some verdict of the table told equal contenders apart.
+/// In how many of so many experiments some verdict of the table separated equal contenders.
 fn wrong(shape: &Shape, rule: &Rule, experiments: u64, seed: u64) -> u64 {
     let mut chance = Chance(seed);
     let mut wrong = 0;
     for _ in 0..experiments {
         let mut one = Experiment::new(&mut chance, shape, &[1.0; 3], 1);
         one.run(rule, PRECISION);
-        let told = one.verdicts(rule).into_iter().flatten();
-        let mut apart = told.filter(|v| matches!(v, Verdict::Faster | Verdict::Slower));
-        wrong += u64::from(apart.next().is_some());
+        let verdicts = one.verdicts(rule).into_iter().flatten();
+        let mut differing = verdicts.filter(|v| matches!(v, Verdict::Faster | Verdict::Slower));
+        wrong += u64::from(differing.next().is_some());
     }
     wrong
 }
@@ -201,14 +201,14 @@ fn without_the_rule_looking_often_would_invent_differences() {
             margin: 0.0,
             ..Rule::default()
         };
-        let apart = (0..60).any(|block| {
+        let separated = (0..60).any(|block| {
             one.block(block, &[true; 3]);
             let looked = ADAPTIVE.places().contains(&(block + 1));
-            let told = looked.then(|| one.verdicts(&rule)).into_iter().flatten();
-            let mut told = told.flatten();
-            told.any(|v| matches!(v, Verdict::Faster | Verdict::Slower))
+            let verdicts = looked.then(|| one.verdicts(&rule)).into_iter().flatten();
+            let mut verdicts = verdicts.flatten();
+            verdicts.any(|v| matches!(v, Verdict::Faster | Verdict::Slower))
         });
-        wrong += u32::from(apart);
+        wrong += u32::from(separated);
     }
     assert!(wrong > 20, "{wrong} of 200");
 }
@@ -323,7 +323,7 @@ fn repeats_that_go_to_what_is_open_take_less_than_fixed_ones_of_the_same_precisi
         right += usize::from(with_baseline[..4] == expected);
     }
     let fixed = blocks * truth.len();
-    println!("{cells} cells, {fixed} where all go on to the end; {right} of 100 tables right");
+    println!("{cells} cells, {fixed} where all continue to the end; {right} of 100 tables right");
     assert!(right >= 90);
     assert!(cells * 10 <= fixed * 6, "{cells} of {fixed}");
 }

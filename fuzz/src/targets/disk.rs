@@ -38,7 +38,7 @@ pub fn exercise(disk: &mut Disk, input: &mut Input<'_>) {
             Kind::Flush => Request::flush(submitted),
             kind => Request::new(submitted, kind, input.u64(), input.u64() % LONGEST),
         };
-        // Half of the requests lie within the disk.
+        // Half of the requests are within the disk.
         if input.u8() % 2 == 0 && kind != Kind::Flush {
             request.sector %= disk.sectors();
         }

@@ -26,9 +26,9 @@ pub fn check(input: &[u8]) {
         let remains = faults.remains();
         let mut disk = Disk::new(&SPINNING, capacity, Box::new(Memory::new()), faults);
         let mut requests = Input(requests);
-        let cut = Nanos(requests.u64() >> 24);
+        let power_off = Nanos(requests.u64() >> 24);
         exercise(&mut disk, &mut requests);
-        let report = disk.power_cut(cut, plan.seed, remains);
+        let report = disk.power_cut(power_off, plan.seed, remains);
         let report = report.expect("contents are in memory");
         let mut contents = vec![0; SIZE];
         disk.read(0, &mut contents).expect("contents are in memory");

@@ -1,4 +1,4 @@
-//! Requests of FUSE: every answer names a request, is as long as it says, and a request is
+//! Requests of FUSE: every answer names a request, has the length in its header, and a request is
 //! answered once at most.
 
 use super::disk::NULL;
@@ -42,14 +42,14 @@ fn pair() -> (OwnedFd, OwnedFd) {
 pub fn check(input: &[u8]) {
     let (kernel, device) = pair();
     let (_owner, line) = pair();
-    let mut asked: HashMap<u64, u32> = HashMap::new();
+    let mut requested: HashMap<u64, u32> = HashMap::new();
     let mut input = Input(input);
     let discards = input.u8() % 2 == 0;
     for _ in 0..MOST {
         if input.is_empty() {
             break;
         }
-        // Half of the requests have the length that they say.
+        // Half of the requests have the length in their header.
         let whole = input.u8() % 2 == 0;
         let mut request = input.part().to_vec();
         if request.is_empty() {
@@ -63,18 +63,18 @@ pub fn check(input: &[u8]) {
             break;
         }
         if let Some(name) = request.get(8..16) {
-            *asked.entry(number(name)).or_default() += 1;
+            *requested.entry(number(name)).or_default() += 1;
         }
     }
     shutdown(&kernel, Shutdown::Write).expect("a socket");
     let contents = Box::new(Memory::new());
     let mut disk = Disk::new(&NULL, Some(Bytes(SIZE)), contents, Faults::none());
     let _ = Fuse::new(&mut disk, device, discards).serve(&mut Silent(line));
-    answers(&kernel, asked);
+    answers(&kernel, requested);
 }
 
 /// Takes all answers.
-fn answers(kernel: &OwnedFd, mut asked: HashMap<u64, u32>) {
+fn answers(kernel: &OwnedFd, mut requested: HashMap<u64, u32>) {
     let mut answer = vec![0; 1 << 17];
     loop {
         let length = match recv(kernel, &mut answer, RecvFlags::DONTWAIT) {
@@ -83,14 +83,14 @@ fn answers(kernel: &OwnedFd, mut asked: HashMap<u64, u32>) {
             Err(error) => panic!("{error}"),
         };
         assert!(length >= 16, "an answer of {length} bytes");
-        let said = u32::from_ne_bytes(answer[..4].try_into().expect("four bytes"));
-        assert_eq!(said as usize, length);
+        let stated = u32::from_ne_bytes(answer[..4].try_into().expect("four bytes"));
+        assert_eq!(stated as usize, length);
         let error = i32::from_ne_bytes(answer[4..8].try_into().expect("four bytes"));
         assert!((-4095..=0).contains(&error), "error {error}");
         assert!(error == 0 || length == 16);
-        let left = asked
+        let left = requested
             .get_mut(&number(&answer[8..16]))
-            .expect("it was asked");
+            .expect("a request of that name");
         assert!(*left > 0, "answered twice");
         *left -= 1;
     }

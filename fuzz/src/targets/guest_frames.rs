@@ -20,11 +20,11 @@ fn messages<M: Serialize + DeserializeOwned>(line: &[u8]) {
     let mut reader: FrameReader<_, M> = FrameReader::new(line);
     while let Ok(Some(message)) = reader.read() {
         let mut sent = Vec::new();
-        if FrameWriter(&mut sent).say(&message).is_err() {
+        if FrameWriter(&mut sent).write(&message).is_err() {
             continue;
         }
         let again = FrameReader::<_, M>::new(sent.as_slice()).read();
-        let again = again.expect("what was said is heard").expect("a message");
+        let again = again.expect("a written frame is read").expect("a message");
         assert_eq!(
             serde_json::to_value(&again).ok(),
             serde_json::to_value(&message).ok()

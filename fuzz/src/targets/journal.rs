@@ -1,4 +1,4 @@
-//! The clean-up journal: paths are absolute, and what still stands is written and read back to the
+//! The clean-up journal: paths are absolute, and open records are written and read back to the
 //! same.
 
 use fsdyno_host::fuzz::{journal_of, read_journal};

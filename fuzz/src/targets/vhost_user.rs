@@ -31,7 +31,7 @@ pub fn check(input: &[u8]) {
     let flags = input.u8();
     let memory = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).expect("a memfd"));
     ftruncate(&memory, MEMORY).expect("a memfd");
-    // What lies in the memory: pieces, each with its place.
+    // The contents of the memory: pieces, each with its place.
     for _ in 0..input.u8() {
         let at = u64::from(input.u16());
         memory.write_all_at(input.part(), at).expect("memory");
@@ -51,7 +51,7 @@ pub fn check(input: &[u8]) {
     send_all(&guest, &memory, &mut input);
     guest.shutdown(Shutdown::Write).expect("a socket");
     serve(&mut connection, &mut disk);
-    // What was taken completes, whoever still wants to know.
+    // A request that was taken completes in any case.
     while let Some(next) = disk.next_completion() {
         while disk
             .complete(next)
@@ -94,7 +94,7 @@ fn send_all(guest: &UnixStream, memory: &File, input: &mut Input<'_>) {
     }
 }
 
-/// Serves the connection until it ends, as the front ends do, but for the waits.
+/// Serves the connection until it ends, as the transports do, but for the waits.
 fn serve(connection: &mut Connection, disk: &mut Disk) {
     while let Ok(Some(message)) = connection.receive() {
         let Ok(carried) = connection.carry_out(message) else {
