@@ -75,7 +75,7 @@ impl Dataset for Archive {
         &self.facts
     }
 
-    fn lay(
+    fn create(
         &self,
         work_dir: &mut WorkDir,
         form: Form,

@@ -192,7 +192,7 @@ fn archives_of_every_packing_unpack_to_what_was_packed() {
     .iter()
     .enumerate()
     {
-        // The name tells nothing of the packing.
+        // The name reports nothing of the packing.
         let archive = place.path().join(format!("archive-{number}"));
         let status = Command::new("tar")
             .args(*arguments)
@@ -213,20 +213,21 @@ fn archives_of_every_packing_unpack_to_what_was_packed() {
         assert_eq!((dataset.facts().files, dataset.facts().directories), (8, 2));
         let mut work_dir = WorkDir::new(&ground_at);
         dataset
-            .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+            .create(&mut work_dir, Form::Tree, &CancelToken::new())
             .unwrap();
-        let laid = work_dir.newest().unwrap();
+        let created = work_dir.newest().unwrap();
         let found =
-            compare_archive_with(&archive, laid, Options::default(), &CancelToken::new()).unwrap();
+            compare_archive_with(&archive, created, Options::default(), &CancelToken::new())
+                .unwrap();
         assert!(found.equal(), "{arguments:?}: {:?}", found.differences);
         assert_eq!((found.files, found.directories), (8, 2));
         if arguments.contains(&"--format=pax") {
             // Only this form keeps parts of seconds.
-            let found = compare(&packed_from, laid, &CancelToken::new()).unwrap();
+            let found = compare(&packed_from, created, &CancelToken::new()).unwrap();
             assert!(found.equal(), "{:?}", found.differences);
         }
         dataset
-            .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+            .create(&mut work_dir, Form::Archive, &CancelToken::new())
             .unwrap();
         let copy = work_dir.archive.unwrap();
         assert_eq!(
@@ -432,7 +433,7 @@ fn decoders_refuse_to_take_more_memory_than_is_sensible() {
     // Frame header of zstd (RFC 8878 3.1.1.1): no single segment, a window of 2 GiB.
     let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3][..], &[1, 0, 0]].concat();
     let mut options = liblzma::stream::LzmaOptions::new_preset(0).unwrap();
-    // The header alone says how large the dictionary is; an encoder would take many times that.
+    // The header alone states how large the dictionary is; an encoder would take many times that.
     options.dict_size(1 << 12);
     let mut small = liblzma::stream::Filters::new();
     small.lzma2(&options);

@@ -1,6 +1,6 @@
 //! Copies a tree as `cp -a` does: names as bytes, links, holes, special files, attributes.
 //!
-//! This lays datasets, untimed. The copies that are measured are the engines' own.
+//! These copies create datasets and are not timed. Measured copies are made by the engines.
 
 use crate::DatasetError;
 use crate::attributes::{Attributes, Lost};
@@ -15,7 +15,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Data is moved in pieces of this length; the wish to stop is looked at between them.
+/// Data is moved in pieces of this length; cancellation is checked between them.
 const PIECE: usize = 1 << 20;
 
 /// What failed: the verb, which side, the reason.
@@ -39,7 +39,7 @@ struct Linked {
 pub struct Copier<'s> {
     from: PathBuf,
     to: PathBuf,
-    /// Where both stand, below their roots.
+    /// Where both are, below their roots.
     at: PathBuf,
     root: OwnedFd,
     device: u64,
@@ -55,7 +55,7 @@ pub struct Copier<'s> {
 }
 
 impl<'s> Copier<'s> {
-    /// From the tree at `from`, which lies on `device`, into the directory `to`, open as `root`.
+    /// From the tree at `from`, which is on `device`, into the directory `to`, open as `root`.
     pub fn new(from: &Path, device: u64, to: &Path, root: OwnedFd, stop: &'s CancelToken) -> Self {
         Self {
             from: from.to_owned(),

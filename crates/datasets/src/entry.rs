@@ -1,4 +1,4 @@
-//! Entries of directories as the system tells them: names one by one, extended attributes, the
+//! Entries of directories as the system reports them: names one by one, extended attributes, the
 //! stretches of a file that hold data. No paths: everything is relative to an open directory.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -34,7 +34,7 @@ pub fn open_file(parent: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> 
     fs::openat(parent, name, flags, Mode::empty())
 }
 
-/// What `lstat` tells of an entry.
+/// What `lstat` reports of an entry.
 pub fn stat(parent: impl AsFd, name: &CStr) -> rustix::io::Result<Stat> {
     fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
 }

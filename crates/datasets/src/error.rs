@@ -1,4 +1,4 @@
-//! What can go wrong with a dataset: before it is laid, and while.
+//! What can go wrong with a dataset: before and while it is created.
 
 use fsdyno_model::Bytes;
 use fsdyno_model::printable::is_steering;
@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A dataset that cannot be opened or laid.
+/// A dataset that cannot be opened or created.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// No generator has that name.
@@ -15,7 +15,7 @@ pub enum DatasetError {
         "`{name}` is no dataset fsdyno knows; it knows {known}, and tree:DIR, tar:FILE, file:FILE"
     )]
     Unknown {
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// The names there are.
         known: String,
@@ -23,7 +23,7 @@ pub enum DatasetError {
     /// The scale is no number to multiply by.
     #[error("a dataset cannot be scaled by {scale}; give a number above 0 and up to 1000")]
     Scale {
-        /// What was asked for.
+        /// What was requested.
         scale: f64,
     },
     /// A system call failed.
@@ -36,7 +36,7 @@ pub enum DatasetError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The path is not of the kind its prefix says.
+    /// The path is not of the kind its prefix states.
     #[error("{} is {is}, not {wanted}; {way_out}", shown(.path))]
     WrongKind {
         /// The path.
@@ -58,12 +58,12 @@ pub enum DatasetError {
         /// The first of them, with the reason.
         first: Vec<Refusal>,
     },
-    /// The ground lies inside the tree to be copied.
+    /// The work directory is inside the tree to be copied.
     #[error("{} holds the place it would be copied to, {}; work elsewhere", shown(.tree), shown(.work_dir))]
     Inside {
         /// The tree.
         tree: PathBuf,
-        /// Where it was to be laid.
+        /// Where it was to be created.
         work_dir: PathBuf,
     },
     /// An archive that is not whole, or in no format known here.

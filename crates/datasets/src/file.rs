@@ -1,4 +1,4 @@
-//! `file:FILE`: one file of the user's, laid as a tree that holds it alone.
+//! `file:FILE`: one file of the user's, created as a tree that holds it alone.
 
 use crate::copying::Copier;
 use crate::entry;
@@ -69,7 +69,7 @@ impl Dataset for SingleFile {
         &self.facts
     }
 
-    fn lay(
+    fn create(
         &self,
         work_dir: &mut WorkDir,
         form: Form,
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_laid_as_it_is() {
+    fn a_file_is_created_as_it_is() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("a b\n");
         std::fs::write(&file, "content").unwrap();
@@ -114,16 +114,16 @@ mod tests {
         assert_eq!((dataset.facts().files, dataset.facts().bytes.0), (1, 7));
         let mut work_dir = WorkDir::new(place.path());
         let warnings = dataset
-            .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+            .create(&mut work_dir, Form::Tree, &CancelToken::new())
             .unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
-        let laid = work_dir.newest().unwrap().join("a b\n");
+        let created = work_dir.newest().unwrap().join("a b\n");
         let dates = |path: &Path| path.metadata().unwrap().modified().unwrap();
-        assert_eq!(std::fs::read(&laid).unwrap(), b"content");
-        assert_eq!(dates(&laid), dates(&file));
+        assert_eq!(std::fs::read(&created).unwrap(), b"content");
+        assert_eq!(dates(&created), dates(&file));
         assert!(
             dataset
-                .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+                .create(&mut work_dir, Form::Archive, &CancelToken::new())
                 .is_err()
         );
     }

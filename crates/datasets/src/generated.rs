@@ -18,7 +18,7 @@ pub struct Generator {
     pub name: &'static str,
     /// One line for people.
     pub title: &'static str,
-    /// Where its numbers and sizes come from: what is published, and what is a model of ours.
+    /// Where its numbers and sizes come from: what is published, and what is our own model.
     pub source: &'static str,
     /// What it comes as.
     pub shape: Shape,
@@ -31,9 +31,9 @@ pub struct Generator {
 pub enum Shape {
     /// Many files in directories.
     Tree,
-    /// The same, laid in so many rounds, each of which brings files to directories all over it.
+    /// The same, created in so many rounds, each of which brings files to directories throughout the tree.
     Grown(u32),
-    /// An archive of that name, which can be laid as a tree too.
+    /// An archive of that name, which can be created as a tree too.
     Archive(&'static str),
     /// One file.
     File,
@@ -50,7 +50,7 @@ impl Generator {
         }
     }
 
-    /// In how many rounds its tree is laid.
+    /// In how many rounds its tree is created.
     fn rounds(&self) -> u32 {
         match self.shape {
             Shape::Grown(rounds) => rounds,
@@ -92,7 +92,7 @@ impl File {
 
 /// Whoever takes entries.
 pub trait Sink {
-    /// A directory begins: what follows lies in it.
+    /// A directory begins: what follows is in it.
     fn enter(&mut self, name: &str, mtime: u64) -> Result<(), DatasetError>;
     /// A file.
     fn file(&mut self, name: &str, file: &File) -> Result<(), DatasetError>;
@@ -142,7 +142,7 @@ impl Dataset for Generated {
         &self.facts
     }
 
-    fn lay(
+    fn create(
         &self,
         work_dir: &mut WorkDir,
         form: Form,

@@ -173,7 +173,7 @@ fn a_scale_that_is_no_number_is_refused() {
 }
 
 #[test]
-fn an_unknown_name_is_told_the_known_ones() {
+fn an_unknown_name_lists_the_known_ones() {
     let error = open(
         &DatasetChoice::Generated("portag".into()),
         1,
@@ -192,26 +192,26 @@ fn an_unknown_name_is_told_the_known_ones() {
 }
 
 #[test]
-fn a_dataset_that_is_no_archive_says_what_can_be_unpacked() {
+fn a_dataset_that_is_no_archive_reports_what_can_be_unpacked() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generated("music", 0.01);
     let mut work_dir = WorkDir::new(root.path());
     let error = dataset
-        .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+        .create(&mut work_dir, Form::Archive, &CancelToken::new())
         .unwrap_err();
     assert!(error.to_string().contains("tar:FILE"), "{error}");
     assert!(std::fs::read_dir(root.path()).unwrap().next().is_none());
 }
 
 #[test]
-fn a_laid_tree_holds_what_the_facts_say() {
+fn a_created_tree_has_the_files_of_its_facts() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generated("portage", 0.005);
     let mut work_dir = WorkDir::new(root.path());
     dataset
-        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+        .create(&mut work_dir, Form::Tree, &CancelToken::new())
         .unwrap();
-    let laid = open(
+    let created = open(
         &DatasetChoice::Tree(work_dir.newest().unwrap().clone()),
         1,
         1.0,
@@ -219,7 +219,7 @@ fn a_laid_tree_holds_what_the_facts_say() {
         &CancelToken::new(),
     )
     .unwrap();
-    let (told, found) = (dataset.facts(), laid.facts());
+    let (told, found) = (dataset.facts(), created.facts());
     assert_eq!(
         (told.files, told.directories, told.bytes),
         (found.files, found.directories, found.bytes)
@@ -236,10 +236,10 @@ fn the_archive_of_ports_unpacks_to_its_tree() {
     let dataset = generated("ports", 0.01);
     let mut work_dir = WorkDir::new(root.path());
     dataset
-        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+        .create(&mut work_dir, Form::Tree, &CancelToken::new())
         .unwrap();
     dataset
-        .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+        .create(&mut work_dir, Form::Archive, &CancelToken::new())
         .unwrap();
     let archive = work_dir.archive.clone().unwrap();
     let size = archive.metadata().unwrap().len();
@@ -258,8 +258,8 @@ fn a_wish_to_stop_is_heard() {
     let dataset = generated("portage", 0.01);
     let stop = CancelToken::new();
     stop.request();
-    let laid = dataset.lay(&mut WorkDir::new(root.path()), Form::Tree, &stop);
-    assert!(matches!(laid, Err(DatasetError::Stopped)));
+    let created = dataset.create(&mut WorkDir::new(root.path()), Form::Tree, &stop);
+    assert!(matches!(created, Err(DatasetError::Stopped)));
 }
 
 /// Checksums everything that is emitted with a function that no library may change.
@@ -312,7 +312,7 @@ fn what_a_seed_gives_is_the_same_on_every_machine_and_in_every_version() {
 }
 
 /// Not a test but a measurement: run by name and alone. Prints the peak of resident memory after
-/// a Portage tree of about a million files was counted, and one of some 200,000 laid.
+/// a Portage tree of about a million files was counted, and one of some 200,000 created.
 #[test]
 #[ignore = "a measurement"]
 fn memory_of_many_files() {
@@ -331,12 +331,12 @@ fn memory_of_many_files() {
     let mut work_dir = WorkDir::new(root.path());
     let start = std::time::Instant::now();
     dataset
-        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+        .create(&mut work_dir, Form::Tree, &CancelToken::new())
         .unwrap();
     let (files, took) = (dataset.facts().files, start.elapsed());
     println!("{files} files laid in {took:?}: {}", peak());
     let start = std::time::Instant::now();
-    let laid = open(
+    let created = open(
         &DatasetChoice::Tree(work_dir.newest().unwrap().clone()),
         1,
         1.0,
@@ -346,7 +346,8 @@ fn memory_of_many_files() {
     .unwrap();
     std::fs::create_dir(root.path().join("copy")).unwrap();
     let mut second = WorkDir::new(root.path().join("copy"));
-    laid.lay(&mut second, Form::Tree, &CancelToken::new())
+    created
+        .create(&mut second, Form::Tree, &CancelToken::new())
         .unwrap();
     println!("copied in {:?}: {}", start.elapsed(), peak());
     let start = std::time::Instant::now();
@@ -357,7 +358,7 @@ fn memory_of_many_files() {
     let ports = generated("ports", 1.0);
     let start = std::time::Instant::now();
     ports
-        .lay(&mut work_dir, Form::Archive, &CancelToken::new())
+        .create(&mut work_dir, Form::Archive, &CancelToken::new())
         .unwrap();
     let size = work_dir.archive.unwrap().metadata().unwrap().len();
     println!(

@@ -86,8 +86,8 @@ impl Identity {
         &self.content
     }
 
-    /// Whether it is still what was read; no file is read for it. Where the user wants to stop,
-    /// nothing is known and nothing is said.
+    /// Whether it is still what was read; no file is read for it. Where the user cancels,
+    /// nothing is known and none is given.
     pub fn check(&self, stop: &CancelToken) -> Result<(), Changed> {
         let was = format!("{} files of {}", self.content.files, self.content.bytes);
         let changed = |now| Changed {
@@ -283,7 +283,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// One entry, and what lies below it. Its name is added to the path.
+    /// One entry, and what is below it. Its name is added to the path.
     fn entry(
         &mut self,
         directory: BorrowedFd<'_>,

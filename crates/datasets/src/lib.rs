@@ -1,11 +1,11 @@
 //! Datasets: the files a workload works on.
 //!
 //! A generated dataset is a [`Generator`]: one file in this folder and one line in [`ALL`]. It
-//! emits entries, in order, to whoever counts, lays or packs them; memory does not grow with their
+//! emits entries, in order, to whoever counts, creates or packs them; memory does not grow with their
 //! number. The user's own are taken as they are: a tree ([`tree`]), an archive ([`archive`]), or
 //! one file ([`mod@file`]).
 //!
-//! What is done with a dataset once it lies is the business of the workloads.
+//! What is done with a dataset is in `load`.
 
 pub mod all;
 pub mod archive;
@@ -66,14 +66,14 @@ pub static ALL: &[&Generator] = &[
 /// The largest scale that is taken for one: a thousand times the published size.
 const LARGEST_SCALE: f64 = 1000.0;
 
-/// A dataset, known and ready to be laid.
+/// A dataset, known and ready to be created.
 pub trait Dataset: Send + Sync {
     /// What it holds, known before anything is written.
     fn facts(&self) -> &Facts;
 
-    /// Lays it below the root of the ground, untimed: as a tree named `source`, pushed to the
-    /// trees of the ground, or as the archive of the ground.
-    fn lay(
+    /// Creates it below the root of the work directory, untimed: as a tree named `source`, pushed to the
+    /// trees of the work directory, or as the archive of the work directory.
+    fn create(
         &self,
         work_dir: &mut WorkDir,
         form: Form,
@@ -81,7 +81,7 @@ pub trait Dataset: Send + Sync {
     ) -> Result<Vec<Warning>, DatasetError>;
 }
 
-/// In which form a dataset is laid.
+/// In which form a dataset is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// As a tree of files.
@@ -143,7 +143,7 @@ impl Facts {
     }
 }
 
-/// Opens a dataset. What can be known to be wrong is said here, before anything is made.
+/// Opens a dataset. What can be known to be wrong is decided here, before anything is made.
 ///
 /// `seed` and `scale` matter to generated datasets alone. An archive that needs more than `room` is
 /// refused as soon as this is known.

@@ -2,7 +2,7 @@
 //! their paths made safe.
 //!
 //! Owners are taken by number. Extended attributes are left out, as `tar -x` leaves them out
-//! unless it is asked for them.
+//! unless they are requested.
 
 use crate::entry::DEEPEST;
 use fsdyno_model::EntryKind;
@@ -156,7 +156,7 @@ impl Member {
         member.map(Some).map_err(damaged)
     }
 
-    /// A member with what its headers say of mode, owner and time.
+    /// A member with what its headers state of mode, owner and time.
     fn described(
         path: Vec<u8>,
         kind: MemberKind,
@@ -184,7 +184,7 @@ impl Member {
     }
 }
 
-/// What pax headers say over the plain one.
+/// What pax headers state over the plain one.
 #[derive(Debug, Default)]
 struct Extensions {
     modified: Option<(i64, u32)>,

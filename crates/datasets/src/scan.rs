@@ -110,7 +110,7 @@ impl Scan {
     }
 }
 
-/// The directories that a clean path lies in, outermost first, with the hashes of their paths. Each
+/// The directories that a clean path is in, outermost first, with the hashes of their paths. Each
 /// byte of the path is hashed once, however many directories there are.
 pub fn parents(path: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
     hashed_parents::<DefaultHasher>(path)

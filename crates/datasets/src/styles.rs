@@ -1,5 +1,5 @@
 //! The shapes that text files of a packages tree, a home directory and a source tree have: their
-//! lines, as literals, words and hexadecimal digits. How words are chosen is told in [`super::text`].
+//! lines, as literals, words and hexadecimal digits. How words are chosen is reported in [`super::text`].
 
 /// The shape of a kind of text file.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Style {
 /// A piece of a line.
 #[derive(Debug, Clone, Copy)]
 pub enum Piece {
-    /// As it stands.
+    /// As it is.
     Literal(&'static str),
     /// From so many to so many words, with blanks between.
     Words(u8, u8),

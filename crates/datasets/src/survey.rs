@@ -12,7 +12,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How many refusals, or mounts, are told by name.
+/// How many refusals, or mounts, are reported by name.
 const TOLD: usize = 5;
 
 /// What one walk found.
@@ -167,7 +167,7 @@ impl Surveyor<'_> {
         }
         let size = entry::size(stat);
         if is_sparse(stat) {
-            // Sizes on the device say little where the file system compresses: ask for holes.
+            // Sizes on the device state little where the file system compresses: request holes.
             let data = stored(directory, name, size).unwrap_or(size);
             self.survey.facts.add_sparse(size, data);
         } else {

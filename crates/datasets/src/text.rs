@@ -16,7 +16,7 @@ pub const KNOWN_WORD: &str = "libtool";
 /// One text file in this many holds [`KNOWN_WORD`].
 pub const MARKED_ONE_IN: u64 = 8;
 
-/// How many lines lie between one appearance of the known word and the next, in a marked file.
+/// How many lines are between one appearance of the known word and the next, in a marked file.
 const MARKED_LINES: u32 = 40;
 
 /// Room for the longest line any style can make.

@@ -55,7 +55,7 @@ impl Dataset for Tree {
         &self.survey.facts
     }
 
-    fn lay(
+    fn create(
         &self,
         work_dir: &mut WorkDir,
         form: Form,
@@ -92,7 +92,7 @@ impl Dataset for Tree {
     }
 }
 
-/// Makes the directory a tree is laid in, and opens it.
+/// Makes the directory a tree is created in, and opens it.
 pub(super) fn make_root(path: &Path) -> Result<OwnedFd, DatasetError> {
     fs::mkdir(path, Mode::RWXU).map_err(|errno| DatasetError::io("make directory", path, errno))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -100,7 +100,7 @@ pub(super) fn make_root(path: &Path) -> Result<OwnedFd, DatasetError> {
         .map_err(|errno| DatasetError::io("open", path, errno))
 }
 
-/// What could not be kept, said aloud.
+/// What could not be kept, as a warning.
 pub(super) fn lost_warnings(lost: Lost) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if lost.owners > 0 {

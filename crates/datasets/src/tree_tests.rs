@@ -1,4 +1,4 @@
-//! Odd trees, laid as `cp -a` lays them.
+//! Odd trees, created as `cp -a` creates them.
 
 use super::*;
 use crate::trees::{Comparison, compare};
@@ -44,11 +44,11 @@ fn odd_tree(at: &Path) {
     let _ = fs::lsetxattr(&name, c"user.long", &[7; 1500], flags);
 }
 
-fn lay(from: &Path, place: &Path) -> (PathBuf, Vec<Warning>) {
+fn create(from: &Path, place: &Path) -> (PathBuf, Vec<Warning>) {
     let dataset = Tree::open(from, &CancelToken::new()).unwrap();
     let mut work_dir = WorkDir::new(place);
     let warnings = dataset
-        .lay(&mut work_dir, Form::Tree, &CancelToken::new())
+        .create(&mut work_dir, Form::Tree, &CancelToken::new())
         .unwrap();
     (work_dir.newest().unwrap().clone(), warnings)
 }
@@ -58,7 +58,7 @@ fn compared(a: &Path, b: &Path) -> Comparison {
 }
 
 #[test]
-fn an_odd_tree_is_laid_as_by_cp() {
+fn an_odd_tree_is_created_as_by_cp() {
     let place = tempfile::tempdir().unwrap();
     let (odd, by_cp) = (place.path().join("odd"), place.path().join("cp"));
     files::create_dir(&odd).unwrap();
@@ -72,9 +72,9 @@ fn an_odd_tree_is_laid_as_by_cp() {
     assert!(status.success());
     let work_dir = place.path().join("ground");
     files::create_dir(&work_dir).unwrap();
-    let (laid, warnings) = lay(&odd, &work_dir);
+    let (created, warnings) = create(&odd, &work_dir);
     assert!(warnings.is_empty(), "{warnings:?}");
-    for (a, b) in [(&odd, &laid), (&by_cp, &laid), (&odd, &by_cp)] {
+    for (a, b) in [(&odd, &created), (&by_cp, &created), (&odd, &by_cp)] {
         let found = compared(a, b);
         assert!(
             found.equal(),
@@ -85,7 +85,7 @@ fn an_odd_tree_is_laid_as_by_cp() {
         );
         assert_eq!((found.files, found.directories), (11, 2));
     }
-    let stat = laid.join("sparse").metadata().unwrap();
+    let stat = created.join("sparse").metadata().unwrap();
     assert_eq!(stat.size(), 1 << 26);
     assert!(
         stat.blocks() * 512 < 4 << 20,
@@ -106,7 +106,7 @@ fn facts_count_links_once_and_holes_as_no_space() {
 }
 
 #[test]
-fn device_nodes_are_laid_by_root() {
+fn device_nodes_are_created_by_root() {
     let place = tempfile::tempdir().unwrap();
     let odd = place.path().join("odd");
     files::create_dir(&odd).unwrap();
@@ -121,16 +121,16 @@ fn device_nodes_are_laid_by_root() {
     )
     .is_err()
     {
-        println!("SKIP root (CAP_MKNOD): device_nodes_are_laid_by_root");
+        println!("SKIP root (CAP_MKNOD): device_nodes_are_created_by_root");
         return;
     }
     std::os::unix::fs::chown(&null, Some(4321), Some(1234)).unwrap();
     let work_dir = place.path().join("ground");
     files::create_dir(&work_dir).unwrap();
-    let (laid, _) = lay(&odd, &work_dir);
-    let found = compared(&odd, &laid);
+    let (created, _) = create(&odd, &work_dir);
+    let found = compared(&odd, &created);
     assert!(found.equal(), "{:?}", found.differences);
-    assert_eq!(laid.join("null").metadata().unwrap().rdev(), device);
+    assert_eq!(created.join("null").metadata().unwrap().rdev(), device);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_tree_is_not_copied_into_itself() {
     files::create_dir_all(&work_dir).unwrap();
     let dataset = Tree::open(place.path(), &CancelToken::new()).unwrap();
     let error = dataset
-        .lay(
+        .create(
             &mut WorkDir::new(&work_dir),
             Form::Tree,
             &CancelToken::new(),

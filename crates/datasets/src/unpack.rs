@@ -1,5 +1,5 @@
 //! Unpacks an archive as `tar -x` does, untimed, and never outside of its place: every component
-//! of every path is opened without following symbolic links, whatever the archive says.
+//! of every path is opened without following symbolic links, whatever the archive states.
 
 use crate::attributes::{Attributes, Lost};
 use crate::entry;

@@ -27,7 +27,7 @@ const COMMON: &str = "the to and of is for in this with on not be it from use if
 pub struct Vocabulary {
     letters: Vec<[u8; WORD]>,
     lengths: Vec<u8>,
-    /// Which word each of the 4096 draws stands for.
+    /// Which word each of the 4096 draws represents.
     slots: Vec<u16>,
 }
 
@@ -38,7 +38,7 @@ impl Vocabulary {
         VOCABULARY.get_or_init(Self::build)
     }
 
-    /// The word that the low bits of a random number stand for, in its slot, and its length.
+    /// The word that the low bits of a random number are for, in its slot, and its length.
     pub fn word(&self, bits: u64) -> (&[u8; WORD], usize) {
         #[expect(clippy::cast_possible_truncation, reason = "masked")]
         let slot = bits as usize & ((1 << SLOT_BITS) - 1);

@@ -1,4 +1,4 @@
-//! Fragments counted on real file systems, beside `filefrag`. Needs root, to mount image files.
+//! Fragments counted on real file systems, next to `filefrag`. Needs root, to mount image files.
 
 use fsdyno_datasets::fragments::count;
 use fsdyno_model::{Bytes, CancelToken, Fragmentation};
@@ -29,7 +29,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Whether a program is there; says by name that the test is skipped where it is not.
+/// Whether a program is there; states by name that the test is skipped where it is not.
 fn there(program: &str, test: &str) -> bool {
     let found = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
         .iter()
@@ -99,12 +99,12 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 /// Files of every kind of map, each in a directory of its own.
-fn lay(root: &Path) {
+fn create(root: &Path) {
     let noise = noise(4 << 20);
     for name in ["one", "two"] {
         file(root, name);
     }
-    // Appended to in turns, each time durable: neither can be laid in one piece.
+    // Appended to in turns, each time durable: neither can be contiguous.
     for turn in 0..60 {
         for name in ["one", "two"] {
             let path = root.join(name).join("file");
@@ -124,7 +124,7 @@ fn lay(root: &Path) {
             .write_all_at(&noise[..BLOCK], at * BLOCK as u64)
             .unwrap();
     }
-    // More extents than one call tells: every other block is missing.
+    // More extents than one call reports: every other block is missing.
     let punched = file(root, "punched");
     punched.write_all_at(&noise, 0).unwrap();
     for at in (0..noise.len() as u64).step_by(2 * BLOCK) {
@@ -135,7 +135,7 @@ fn lay(root: &Path) {
     let reserved = file(root, "reserved");
     reserved.write_all_at(&noise[..BLOCK], 0).unwrap();
     let _ = fallocate(&reserved, FallocateFlags::KEEP_SIZE, 0, 1 << 20);
-    // Written backwards, and in places that lie apart.
+    // Written backwards, and in places that are apart.
     let backwards = file(root, "backwards");
     for at in (0..32).rev() {
         backwards
@@ -166,14 +166,14 @@ fn counted(root: &Path) -> Fragmentation {
     found
 }
 
-/// Lays the files, and compares what is counted with `filefrag`, file by file and in sum.
+/// Creates the files, and compares what is counted with `filefrag`, file by file and in sum.
 fn compare(mkfs: &[&str], options: &str, test: &str) {
     let Some(mounted) = mounted(mkfs, options, test) else {
         return;
     };
     let root = mounted.at().join("ground");
     fs::create_dir(&root).unwrap();
-    lay(&root);
+    create(&root);
     let mut sum = Fragmentation::default();
     for entry in fs::read_dir(&root).unwrap() {
         let directory = entry.unwrap().path();
@@ -251,7 +251,7 @@ fn a_file_system_that_keeps_no_map_is_not_available_and_never_zero() {
     assert_eq!(found.files, 0);
 }
 
-/// The number behind a word, wherever it stands.
+/// The number behind a word, wherever it is.
 fn numbers_behind(text: &str, word: &str) -> Vec<u64> {
     let rests = text.split(word).skip(1);
     rests

@@ -1,4 +1,4 @@
-//! States brought about on real file systems. Needs root, to mount image files.
+//! States set up on real file systems. Needs root, to mount image files.
 
 use fsdyno_datasets::states::{self, Progress, Reached, Space, StateError};
 use fsdyno_model::{CancelToken, InitialState};
@@ -12,7 +12,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// Makes and mounts one; tells that the test is skipped where that cannot be.
+    /// Makes and mounts one; reports that the test is skipped where that cannot be.
     fn make(name: &str, test: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             println!("SKIP root: {test}");
@@ -74,7 +74,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-/// Names, sizes and contents of what lies in a tree, in a form that compares.
+/// Names, sizes and contents of what is in a tree, in a form that compares.
 fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for directory in fs::read_dir(root).unwrap() {

@@ -21,8 +21,8 @@ use std::time::Instant;
 
 /// How much is kept of what a program prints.
 pub(crate) const KEPT: usize = 64 * 1024;
-/// How often a wish to stop is looked for.
-const TICK: Timespec = Timespec {
+/// How often cancellation is checked.
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
@@ -34,7 +34,7 @@ pub(crate) struct Ended {
     pub user: Nanos,
     pub system: Nanos,
     pub lines: u64,
-    /// What was kept of its standard output: more than the record holds, where that was asked for.
+    /// What was kept of its standard output: more than the record holds, where that was requested.
     pub stdout: Vec<u8>,
     /// How many processes it left running in its group; they were ended.
     pub left_running: usize,
@@ -48,7 +48,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
         .spawn()
         .map_err(|source| cannot_start(tool, source))?;
     if let (Some(mut pipe), Some(input)) = (child.stdin.take(), &tool.input) {
-        // A program that does not read it says so by its status.
+        // A program that does not read it reports it by its status.
         let _ = pipe.write_all(input);
     }
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -78,7 +78,7 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
     };
     let complains = tool.fails_on_stderr && !command.stderr.trim().is_empty();
     if complains || status.code().is_none_or(|code| code > tool.highest_status) {
-        let told = if command.stderr.trim().is_empty() {
+        let message = if command.stderr.trim().is_empty() {
             &command.stdout
         } else {
             &command.stderr
@@ -86,8 +86,8 @@ pub(crate) fn run(tool: &ToolRun, stop: &CancelToken) -> Result<Ended, LoadError
         return Err(LoadError::Tool {
             argv: fsdyno_model::step::shell_line(&command.argv),
             status: status.to_string(),
-            errno: errno_of(told),
-            stderr: last_lines(told),
+            errno: errno_of(message),
+            stderr: last_lines(message),
             command: Box::new(command),
         });
     }
@@ -139,7 +139,7 @@ fn command(tool: &ToolRun) -> Command {
     let parent = rustix::process::getpid();
     let die_with_us = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // We may have died before the signal was asked for.
+        // We may have died before the signal was requested.
         if rustix::process::getppid() == Some(parent) {
             Ok(())
         } else {
@@ -172,7 +172,7 @@ struct Usage {
 #[derive(Debug, Default)]
 struct Printed {
     lines: u64,
-    /// Binary files that match: grep says so on standard error since 3.5, before as a line.
+    /// Binary files that match: grep reports it on standard error since 3.5, before as a line.
     binary: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -205,7 +205,7 @@ fn watch(
         watched.push(PollFd::new(&ended, PollFlags::IN));
         watched.extend(stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN)));
         watched.extend(stderr.as_ref().map(|err| PollFd::new(err, PollFlags::IN)));
-        match poll(&mut watched, Some(&TICK)) {
+        match poll(&mut watched, Some(&POLL_INTERVAL)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(refused("poll")(errno)),
         }
@@ -298,7 +298,7 @@ fn wait4(id: i32, flags: i32) -> (i32, i32, Usage) {
     (waited, status, usage)
 }
 
-/// Makes orphans of what we start children of ours (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`), so
+/// Makes orphans of what we start children of fsdyno (`prctl(2)`, `PR_SET_CHILD_SUBREAPER`), so
 /// that they can be waited for.
 fn adopt_orphans() {
     // Where it is refused, orphans go to process 1 as ever: what they used is not counted then.
@@ -330,7 +330,7 @@ fn end_group(leader: u32, usage: &mut Usage) -> usize {
 
 /// The last lines of a message.
 ///
-/// A line may hold a path of any length: its beginning is cut off, for its end tells why.
+/// A line may hold a path of any length: its beginning is cut off, for its end reports why.
 fn last_lines(text: &str) -> String {
     const LONGEST: usize = 300;
     let lines: Vec<String> = text
@@ -343,7 +343,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
-/// The error number a message tells of. In the C locale the texts are those of `strerror(3)`.
+/// The error number a message reports of. In the C locale the texts are those of `strerror(3)`.
 fn errno_of(text: &str) -> Option<i32> {
     const TEXTS: [(&str, i32); 9] = [
         ("No space left on device", libc::ENOSPC),
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_tells_status_message_and_error_number() {
+    fn a_failure_reports_status_message_and_error_number() {
         let script = "echo 1 >&2; echo 2 >&2; echo 'x: No space left on device' >&2; exit 3";
         let tool = ToolRun::new("", ["sh", "-c", script]);
         let error = run(&tool, &CancelToken::new()).unwrap_err();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_a_failure_where_the_status_tells_none() {
+    fn text_on_standard_error_is_a_failure_where_the_status_is_none() {
         for (fails_on_stderr, script) in [(true, "true"), (false, "echo x >&2")] {
             let mut tool = ToolRun::new("", ["sh", "-c", script]);
             tool.fails_on_stderr = fails_on_stderr;

@@ -31,7 +31,7 @@ pub enum LoadError {
         operation: &'static str,
         /// The file that was to be copied.
         path: PathBuf,
-        /// The method that was asked for.
+        /// The method that was requested.
         method: CopyMethod,
         /// The reason the system gave.
         source: io::Error,
@@ -39,7 +39,7 @@ pub enum LoadError {
     /// A worker that is a process of its own did not do its work.
     #[error("{reason}")]
     Worker {
-        /// What it said, or how it ended.
+        /// What it reported, or how it ended.
         reason: String,
         /// The error number, where the cause has one.
         errno: Option<i32>,
@@ -67,7 +67,7 @@ pub enum LoadError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A program cannot do what it was asked for.
+    /// A program cannot do what was requested.
     #[error("{kind}: {reason}")]
     Parameters {
         /// The kind of phase.
@@ -75,7 +75,7 @@ pub enum LoadError {
         /// What cannot be, and the way out.
         reason: String,
     },
-    /// An archive is broken, or wants what must not be.
+    /// An archive is broken, or contains what is refused.
     #[error("archive {}: {reason}", path.display())]
     Archive {
         /// The archive.
@@ -100,7 +100,7 @@ pub enum LoadError {
         status: String,
         /// The last lines it wrote to standard error.
         stderr: String,
-        /// The error number its message tells of, where it does.
+        /// The error number its message reports of, where it does.
         errno: Option<i32>,
         /// All that is kept of it.
         command: Box<ToolCommand>,

@@ -15,5 +15,5 @@ pub fn read_program(name: &str, printed: &str) -> Option<Result<Vec<Figure>, Unr
         tree: None,
         parameters: &parameters,
     };
-    Some((program.read)(printed, &task).map(|told| told.figures))
+    Some((program.read)(printed, &task).map(|report| report.figures))
 }

@@ -21,7 +21,7 @@ pub(crate) struct Job<'a> {
     pub method: CopyMethod,
     /// The regular expression of a search, where one was given.
     pub pattern: Option<&'a str>,
-    /// How many workers walk a tree at the same time.
+    /// How many workers walk a tree in parallel.
     pub workers: usize,
     /// Whether the clock is read for each file, in phases that can do without.
     pub each_file: bool,

@@ -1,4 +1,4 @@
-//! The entries of a directory that fsdyno made there, recorded in a file beside them.
+//! The entries of a directory that fsdyno made there, recorded in a file next to them.
 //!
 //! A name alone proves nothing: a user may have a `source` or a `copy-7` of their own. An entry is
 //! recognised by its time of birth, or by its inode number where the file system keeps none.
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_and_the_archive_are_told_from_what_other_phases_leave() {
+    fn trees_and_the_archive_are_distinguished_from_what_other_phases_leave() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         let found = || {

@@ -57,9 +57,9 @@ pub struct Request<'a> {
     /// Whether the clock is read for every file, by phases that need not: not where reading it takes
     /// of the time that is measured. Others read it for every operation, and always do.
     pub each_file: bool,
-    /// The wish to stop.
+    /// The cancellation.
     pub stop: &'a CancelToken,
-    /// Is told, next to the clock, that the phase begins and that its work has returned. What it
+    /// Called next to the clock: when the phase begins and when its work has returned. What it
     /// takes is inside the time to durable.
     pub mark: &'a mut dyn FnMut(Point),
 }
@@ -89,7 +89,7 @@ pub struct Measured {
     pub progress: Option<Progress>,
     /// Programs that were run.
     pub commands: Vec<ToolCommand>,
-    /// Doubts.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 

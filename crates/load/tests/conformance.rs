@@ -57,7 +57,7 @@ fn a_file_system_that_cannot_share_blocks_is_named_or_shares_them() {
 }
 
 #[test]
-fn deletion_leaves_nothing_and_touches_nothing_beside() {
+fn deletion_leaves_nothing_and_touches_nothing_next_to_it() {
     for engine in REAL {
         let (home, mut work_dir) = odd::work_dir();
         fs::write(home.path().join("neighbour"), "").unwrap();
@@ -186,7 +186,7 @@ fn packed(plain: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// One member of an archive, with its path as it stands.
+/// One member of an archive, with its path as it is.
 fn member(builder: &mut tar::Builder<Vec<u8>>, kind: tar::EntryType, path: &str, link: &str) {
     let data: &[u8] = if kind.is_file() { b"data" } else { b"" };
     let mut header = tar::Header::new_gnu();
@@ -214,7 +214,7 @@ const SYMLINK: tar::EntryType = tar::EntryType::Symlink;
 const HARD_LINK: tar::EntryType = tar::EntryType::Link;
 
 #[test]
-fn packed_archives_are_told_by_their_first_bytes() {
+fn packed_archives_are_recognised_by_their_first_bytes() {
     let plain = archive(&[(DIRECTORY, "d/", ""), (FILE, "d/f", "")]);
     for (suffix, bytes) in packed(&plain) {
         let home = tempfile::tempdir().unwrap();
@@ -306,7 +306,7 @@ fn on_trees() -> impl Iterator<Item = &'static kinds::PhaseKind> {
 }
 
 #[test]
-fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
+fn the_null_engine_always_does_the_same_as_much_as_requested() {
     for kind in on_trees() {
         let stop = CancelToken::new();
         let measure = || {
@@ -351,7 +351,7 @@ fn the_null_engine_always_does_the_same_as_much_as_it_was_told() {
 }
 
 #[test]
-fn a_wish_to_stop_is_heard_by_every_engine() {
+fn every_engine_stops_when_cancelled() {
     let (_home, mut work_dir) = odd::work_dir();
     work_dir.archive = Some(work_dir.root.join("archive"));
     fs::write(work_dir.root.join("archive"), archive(&[(FILE, "f", "")])).unwrap();
@@ -383,7 +383,7 @@ fn a_wish_to_stop_is_heard_by_every_engine() {
 }
 
 #[test]
-fn what_is_unknown_is_named() {
+fn an_unknown_kind_or_engine_is_named() {
     let mut work_dir = WorkDir::new("/nowhere");
     let error = run(&mut work_dir, "sync", &phase("juggle")).unwrap_err();
     assert!(error.to_string().contains("juggle"));
@@ -429,9 +429,9 @@ fn a_directory_of_many_files_is_copied_and_deleted_whole() {
 }
 
 #[test]
-fn what_may_not_be_read_is_named() {
+fn an_unreadable_file_is_named() {
     if rustix::process::geteuid().is_root() {
-        println!("SKIP not being root: what_may_not_be_read_is_named");
+        println!("SKIP not being root: an_unreadable_file_is_named");
         return;
     }
     let home = tempfile::tempdir().unwrap();

@@ -105,7 +105,7 @@ fn large_files_are_made_durable_by_one_call_a_worker_and_have_the_same_bytes() {
     assert_eq!(hashes[0], hashes[1]);
 }
 
-/// Buffers of a ring hold other noise: what tells a block from all others is laid over it, and the same.
+/// Buffers of a ring hold other noise: what reports a block from all others is created over it, and the same.
 #[test]
 fn through_a_ring_the_same_blocks_are_written_in_the_same_places() {
     if io_uring::IoUring::new(1).is_err() {

@@ -46,9 +46,9 @@ fn fill(root: &Path) -> WorkDir {
 }
 
 #[test]
-fn a_full_disk_is_told_by_its_error_number() {
+fn a_full_disk_is_reported_by_its_error_number() {
     for engine in ["sync", "tools"] {
-        let Some(small) = mount_small("a_full_disk_is_told_by_its_error_number") else {
+        let Some(small) = mount_small("a_full_disk_is_reported_by_its_error_number") else {
             return;
         };
         let mut work_dir = fill(small);
@@ -60,8 +60,8 @@ fn a_full_disk_is_told_by_its_error_number() {
 }
 
 #[test]
-fn a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program() {
-    let test = "a_full_disk_under_a_mapping_is_told_as_well_and_ends_no_program";
+fn a_full_disk_under_a_mapping_is_reported_as_well_and_ends_no_program() {
+    let test = "a_full_disk_under_a_mapping_is_reported_as_well_and_ends_no_program";
     let Some(small) = mount_small(test) else {
         return;
     };

@@ -98,7 +98,7 @@ fn several_find_what_one_finds() {
 }
 
 #[test]
-fn where_one_fails_all_end_and_its_reason_is_told() {
+fn where_one_fails_all_end_and_its_reason_is_reported() {
     let mut work_dir = WorkDir::new("/nowhere");
     work_dir.trees.push("/nowhere/tree".into());
     for kind in ["read", "copy", "delete"] {
@@ -115,7 +115,7 @@ fn where_one_fails_all_end_and_its_reason_is_told() {
 }
 
 #[test]
-fn programs_are_not_told_to_have_workers() {
+fn the_engine_tools_refuses_several_workers() {
     let (_home, mut work_dir) = odd::work_dir();
     let error = run(&mut work_dir, "tools", &by(2, "copy")).unwrap_err();
     assert!(error.to_string().contains("engine sync"), "{error}");

@@ -45,15 +45,15 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
         Form::Tree
     };
     let made = Made::read(&args.directory).map_err(CliError::usage)?;
-    let laid = dataset.lay(&mut work_dir, form, &stop);
+    let created = dataset.create(&mut work_dir, form, &stop);
     // Also where only a part of it is there.
     made.record()
         .map_err(|error| not_recorded(&args.directory, &error))?;
-    let warnings = match laid {
+    let warnings = match created {
         Err(DatasetError::Stopped) => {
             return Err(CliError::new(
                 Code::Interrupted,
-                "interrupted; a part of it is laid",
+                "interrupted; a part of it exists",
             ));
         }
         other => other.map_err(CliError::failure)?,
@@ -65,7 +65,7 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
         ));
     }
     let facts = dataset.facts();
-    let laid = work_dir
+    let created = work_dir
         .archive
         .as_ref()
         .or(work_dir.newest())
@@ -73,7 +73,7 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
         .unwrap_or_default();
     let line = format!(
         "{}: {} files, {} directories, {} ({})\n",
-        laid.display(),
+        created.display(),
         facts.files,
         facts.directories,
         facts.bytes,

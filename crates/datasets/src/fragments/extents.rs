@@ -5,7 +5,7 @@ use rustix::fd::AsFd;
 use rustix::io::{self, Errno};
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
-/// Extents asked for at once: with the header, about 16 KiB.
+/// Extents requested at once: with the header, about 16 KiB.
 const BATCH: usize = 292;
 
 const FS_IOC_FIEMAP: Opcode = opcode::read_write::<Header>(b'f', 11);
@@ -22,7 +22,7 @@ const LAST: u32 = 1;
 pub(super) struct Extent {
     /// Where it is in the file, bytes.
     pub logical: u64,
-    /// Where it is on the device, bytes; means nothing where `flags` say so.
+    /// Where it is on the device, bytes; means nothing where `flags` reports it.
     pub physical: u64,
     /// Its length in the file, bytes.
     pub length: u64,
@@ -73,7 +73,7 @@ impl Map {
         }))
     }
 
-    /// Calls `each` with every extent of a file, in the order of the file. False where `stop` said
+    /// Calls `each` with every extent of a file, in the order of the file. False where `stop` requested
     /// so before the end.
     pub fn each(
         &mut self,

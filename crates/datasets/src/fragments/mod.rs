@@ -1,14 +1,14 @@
-//! How the files of a tree lie on their devices: fragments, counted through the file system's own
+//! How the files of a tree are on their devices: fragments, counted through the file system's own
 //! map of each file (`FIEMAP`). No data is read, and no access time changes where the system lets
-//! us ask for that.
+//! us request that.
 //!
 //! A fragment is a run of a file that is contiguous on the device. What belongs to one run is
 //! decided as `filefrag` does: see `runs.rs`. The numbers are the file system's: a pool over several
-//! devices tells places in its own address space, and what it compressed it tells in pieces (on
+//! devices reports places in its own address space, and what it compressed it reports in pieces (on
 //! Btrfs of 128 KiB at most), each of which counts.
 //!
 //! Counting brings names, inodes and maps of extents into memory. It is for a moment at which no
-//! clock runs and before the state of the caches is brought about.
+//! clock runs and before the state of the caches is set up.
 
 mod extents;
 mod runs;
@@ -29,10 +29,10 @@ use std::path::{Path, PathBuf};
 /// A file of several names counts under each; links are not followed, nor is another file system
 /// entered. Memory does not grow with the number of files.
 ///
-/// What cannot be counted is told as [`Fragmentation::unavailable`], with the reason.
+/// What cannot be counted is reported as [`Fragmentation::unavailable`], with the reason.
 ///
 /// # Errors
-/// Where the user wishes to stop, and for nothing else.
+/// Where the user cancellation, and for nothing else.
 pub fn count(root: &Path, floor: Bytes, stop: &CancelToken) -> Result<Fragmentation, Stopped> {
     let mut counter = Counter {
         floor: floor.0,
@@ -67,7 +67,7 @@ struct Counter<'s> {
     floor: u64,
     /// The file system of the root.
     device: u64,
-    /// Where it is, for what it has to say.
+    /// Where it is, for what it has to state.
     at: PathBuf,
     map: Map,
     found: Fragmentation,
@@ -116,7 +116,7 @@ impl Counter<'_> {
         depth: usize,
     ) -> Result<(), End> {
         let what = match told {
-            // Some file systems do not tell in the directory what an entry is (readdir(3)).
+            // Some file systems do not report in the directory what an entry is (readdir(3)).
             FileType::Unknown => crate::entry::stat(above, name).map(|stat| kind(&stat)),
             known => Ok(known),
         };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_too_deep_to_hold_open_are_told_of() {
+    fn directories_too_deep_to_hold_open_are_reported() {
         let work_dir = tempfile::tempdir().unwrap();
         let mut directory = open(CWD, work_dir.path(), OFlags::DIRECTORY).unwrap();
         for _ in 0..DEEPEST + 2 {

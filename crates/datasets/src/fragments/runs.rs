@@ -1,8 +1,8 @@
 //! From extents to fragments: which extents of a file are one run on the device. Numbers in,
 //! numbers out.
 //!
-//! The rule is that of `filefrag`, so that its figures and ours can be laid side by side: an extent
-//! goes on with the run of the one before where it begins on the device right behind it (a hole in
+//! The rule is that of `filefrag`, so that its figures and ours can be compared: an extent
+//! continues with the run of the one before where it begins on the device right behind it (a hole in
 //! between makes no fragment), or as far behind it as it is in the file (room was left for the
 //! hole). Flags do not matter: what is preallocated, shared or compressed is judged by its place.
 //! The place of what was compressed is compared by its length in the file, as there is no other.
@@ -11,7 +11,7 @@
 use super::extents::Extent;
 use fsdyno_model::Fragmentation;
 
-/// `FIEMAP_EXTENT_UNKNOWN` and `FIEMAP_EXTENT_DELALLOC`: there are data, but no place is told.
+/// `FIEMAP_EXTENT_UNKNOWN` and `FIEMAP_EXTENT_DELALLOC`: there are data, but no place is reported.
 const PLACELESS: u32 = 0x2 | 0x4;
 
 /// `FIEMAP_EXTENT_UNWRITTEN`: preallocated, and read as zeros.

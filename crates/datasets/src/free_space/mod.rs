@@ -1,9 +1,9 @@
-//! In what pieces the free space of a file system lies that keeps it in a tree of extents and
+//! In what pieces the free space of a file system is that keeps it in a tree of extents and
 //! bitmaps, and lets its trees be searched while it is mounted (`BTRFS_IOC_TREE_SEARCH`). It is
 //! the file system's own and exact account, bitmaps included, which no program of its own prints.
 //!
 //! The keys and items are those of the kernel's `include/uapi/linux/btrfs_tree.h`. Free space is
-//! told by block group: what belongs to none yet is not allocated to anything and is no extent.
+//! reported by block group: what belongs to none yet is not allocated to anything and is no extent.
 
 mod search;
 
@@ -31,7 +31,7 @@ const HOLDS: [(u64, &str); 4] = [
     (2, "system"),
 ];
 
-/// Why it cannot be told.
+/// Why it cannot be reported.
 #[derive(Debug, thiserror::Error)]
 pub enum FreeSpaceError {
     /// A system call failed.
@@ -47,7 +47,7 @@ pub enum FreeSpaceError {
     /// It keeps no such tree.
     #[error("{} keeps no tree of its free space", .0.display())]
     NoTree(std::path::PathBuf),
-    /// The user wants to stop.
+    /// The user needs to stop.
     #[error("stopped")]
     Stopped,
 }
@@ -133,7 +133,7 @@ impl Groups {
         }
     }
 
-    /// What the block group holds that a place lies in.
+    /// What the block group holds that a place is in.
     fn holds(&self, place: u64) -> &'static str {
         let group = self.all.range(..=place).next_back();
         let bits = group.map_or(0, |(_, (_, holds))| *holds);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_such_trees_says_so() {
+    fn a_file_system_without_such_trees_is_reported() {
         let work_dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let error = free_space(work_dir.path(), &CancelToken::new())
             .unwrap_err()

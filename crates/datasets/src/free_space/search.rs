@@ -1,5 +1,5 @@
 //! The call that searches a tree of a mounted file system: `BTRFS_IOC_TREE_SEARCH`, as in the
-//! kernel's `include/uapi/linux/btrfs.h`. It takes the superuser. What items mean is not said here.
+//! kernel's `include/uapi/linux/btrfs.h`. It takes the superuser. What items mean is decided by the caller.
 
 use rustix::fd::AsFd;
 use rustix::io::{self, Errno};
@@ -47,7 +47,7 @@ pub(super) struct Item<'a> {
     pub data: &'a [u8],
 }
 
-/// Calls `each` with every item of a tree, in the order of their keys, as long as it says to go
+/// Calls `each` with every item of a tree, in the order of their keys, as long as it returns to go
 /// on. False where it did not.
 pub(super) fn each_item(
     file: impl AsFd,
@@ -103,7 +103,7 @@ fn after(item: &Item<'_>) -> Option<(u64, u32, u64)> {
     Some((item.objectid.checked_add(1)?, 0, 0))
 }
 
-/// The items that the kernel wrote; none where there are fewer than it says.
+/// The items that the kernel wrote; none where there are fewer than it states.
 fn read(room: &[u8], items: u32) -> Option<Vec<Item<'_>>> {
     let long = |at: &[u8]| Some(u64::from_ne_bytes(at.get(..8)?.try_into().ok()?));
     let short = |at: &[u8]| Some(u32::from_ne_bytes(at.get(..4)?.try_into().ok()?));

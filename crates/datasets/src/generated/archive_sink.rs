@@ -28,7 +28,7 @@ impl<'s> ArchiveSink<'s> {
     pub fn create(archive: &Path, stop: &'s CancelToken) -> Result<Self, DatasetError> {
         let file = std::fs::File::create_new(archive)
             .map_err(|error| DatasetError::io("make", archive, error))?;
-        // 255: the field that names the operating system says "unknown".
+        // 255: the field that names the operating system states "unknown".
         let packer = GzBuilder::new()
             .operating_system(255)
             .write(BufWriter::with_capacity(1 << 18, file), Compression::new(6));

@@ -38,13 +38,13 @@ impl<'s> TreeSink<'s> {
         })
     }
 
-    /// Begins a round: its share of the files is laid. All directories are made in the first, and
-    /// get their dates anew in each, as what is laid in them changes these.
+    /// Begins a round: its share of the files is created. All directories are made in the first, and
+    /// get their dates anew in each, as new entries change these.
     pub fn begin(&mut self, round: u32, rounds: u32) {
         self.round = (round, rounds);
     }
 
-    /// Whether a file is laid in this round: its content tells, so that each is in one of them.
+    /// Whether a file is created in this round: its content decides, so that each is in one of them.
     fn is_of_round(&self, file: &File) -> bool {
         let (round, rounds) = self.round;
         file.seed.part("round").below(u64::from(rounds)) == u64::from(round)

@@ -1,5 +1,5 @@
 //! Aged: filled with files of all sizes, which are then made, grown, cut and removed in turn until
-//! the churn has written as many times what they hold as the age says.
+//! the churn has written as many times what they hold as the age states.
 
 use super::churn::{Churn, Counts, Operation};
 use super::error::StateError;
@@ -100,7 +100,7 @@ impl Ageing {
     }
 
     /// Lets the file system write and free what it holds back, and keeps below the utilisation
-    /// asked for where metadata took more than was left to it.
+    /// requested where metadata took more than was left to it.
     fn look(&mut self, work: &Work<'_>) -> Result<(), StateError> {
         let space = work.files.space()?;
         let beyond = space.beyond(work.permille);
@@ -154,7 +154,7 @@ fn act(work: &mut Work<'_>, operation: Operation) -> Result<(), StateError> {
     }
 }
 
-/// From where the churn left it to the utilisation asked for.
+/// From where the churn left it to the utilisation requested.
 fn close(work: &mut Work<'_>, ageing: &mut Ageing) -> Result<(), StateError> {
     const ROUNDS: u32 = 8;
     // Once all is written, cutting a file at its end writes nothing.

@@ -39,7 +39,7 @@ pub(super) struct Counts {
     pub(super) deletes: u64,
 }
 
-/// A file that stands: eight bytes, however many there are.
+/// A file that is: eight bytes, however many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Live {
     number: u32,
@@ -85,7 +85,7 @@ impl Churn {
         }
     }
 
-    /// The bytes in the files that stand, each rounded to blocks.
+    /// The bytes in the files that are, each rounded to blocks.
     pub(super) fn held(&self) -> u64 {
         self.held
     }
@@ -95,7 +95,7 @@ impl Churn {
         self.made
     }
 
-    /// The files that stand, by number and size.
+    /// The files that are, by number and size.
     pub(super) fn live(&self) -> impl Iterator<Item = (u32, u64)> {
         self.live.iter().map(|file| (file.number, file.size.into()))
     }

@@ -1,10 +1,10 @@
-//! Why a state could not be brought about.
+//! Why a state could not be set up.
 
 use crate::shown;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a state could not be brought about.
+/// Why a state could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// A system call failed.
@@ -17,7 +17,7 @@ pub enum StateError {
         /// Why.
         source: io::Error,
     },
-    /// It is fuller than asked for.
+    /// It is fuller than requested.
     #[error(
         "{} is {percent:.1} % full before anything is written, and {asked} % are asked for; \
          ask for more, or take a larger device",
@@ -26,7 +26,7 @@ pub enum StateError {
     Fuller {
         /// The file system.
         path: PathBuf,
-        /// The utilisation asked for, percent.
+        /// The utilisation requested, percent.
         asked: f64,
         /// The utilisation found, percent.
         percent: f64,
@@ -41,14 +41,14 @@ pub enum StateError {
     NotReached {
         /// The files that were to fill it.
         path: PathBuf,
-        /// The utilisation asked for, percent.
+        /// The utilisation requested, percent.
         asked: f64,
         /// The utilisation reached, percent.
         percent: f64,
         /// How many more files a plain user could make, where the file system has a limit.
         inodes_left: Option<u64>,
     },
-    /// The user wants to stop.
+    /// The user needs to stop.
     #[error("stopped")]
     Stopped,
 }

@@ -1,6 +1,6 @@
 //! Numbered files below a directory of their own, made, grown, cut and removed by number.
 //!
-//! Which files stand is known to those who ask; here is only how many.
+//! Only counts are kept here, not which files exist.
 
 use super::error::StateError;
 use super::progress::Teller;
@@ -14,12 +14,12 @@ use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, write};
 use std::path::{Path, PathBuf};
 
-/// Neighbours in number lie in different directories, as files of different users do: some file
+/// Neighbours in number are in different directories, as files of different users do: some file
 /// systems place them by their directory.
 const DIRECTORIES: u32 = 32;
 
-/// How much is written before the file system is told to bring it to the device: so much has to be
-/// waited for when the user wishes to stop, as an unmount writes what is left.
+/// How much is written before the file system is synced: so much has to be
+/// waited for when the user cancels, as an unmount writes what is left.
 const HELD_BACK: u64 = 64 << 20;
 
 /// The files.
@@ -30,7 +30,7 @@ pub(super) struct Files<'a> {
     seed: Seed,
     stop: &'a CancelToken,
     progress: Teller<'a>,
-    /// Written since the file system was last told to write everything.
+    /// Written since the file system was last reported to write everything.
     unwritten: u64,
     next: u32,
     count: u64,
@@ -72,12 +72,12 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// How many stand.
+    /// How many are.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The bytes in those that stand.
+    /// The bytes in those that are.
     pub(super) fn held(&self) -> u64 {
         self.held
     }
@@ -110,13 +110,13 @@ impl<'a> Files<'a> {
             .map_err(|e| StateError::io("sync and examine", &self.root, e))
     }
 
-    /// How those lie that could be in fragments: of two blocks or more.
+    /// How those are that could be in fragments: of two blocks or more.
     pub(super) fn fragmentation(&self) -> Result<Fragmentation, StateError> {
-        // There is but one reason not to be told.
+        // Only one reason has no error number.
         fragments::count(&self.root, Bytes(8192), self.stop).map_err(|_| StateError::Stopped)
     }
 
-    /// That the file system did not come to what was asked for.
+    /// That the file system did not reach the requested state.
     pub(super) fn not_reached(&self, permille: u32, space: &Space) -> StateError {
         StateError::NotReached {
             path: self.root.clone(),
@@ -134,7 +134,7 @@ impl<'a> Files<'a> {
         let result = self.pour(&file, number, 0, size);
         drop(file);
         if result.is_err() {
-            // What is told is why it could not be written, not why what was could not be removed.
+            // What is reported is why it could not be written, not why what was could not be removed.
             let _ = self.remove(number, 0);
         }
         result

@@ -1,4 +1,4 @@
-//! Filled so that the free space lies in small holes: nearly full, in the end with small files,
+//! Filled so that the free space is in small holes: nearly full, in the end with small files,
 //! of which then every other is deleted.
 
 use super::error::StateError;
@@ -18,7 +18,7 @@ pub static FRAGMENTED: Manner = Manner {
 /// The size of a small file, and so of a hole.
 const HOLE: u64 = 32 << 10;
 /// How full it is before files are deleted, in tenths of a percent: only a two-hundredth stays
-/// free beside the holes.
+/// free next to the holes.
 const BRIM: u32 = 995;
 
 fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
@@ -54,7 +54,7 @@ fn fill(work: &mut Work<'_>) -> Result<String, StateError> {
     ))
 }
 
-/// Deletes small files, evenly spread over those that stand, until no more is in use.
+/// Deletes small files, evenly spread over those that are, until no more is in use.
 fn thin_to(
     files: &mut Files<'_>,
     permille: u32,

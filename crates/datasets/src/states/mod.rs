@@ -2,9 +2,9 @@
 //!
 //! What brings a state about is a [`Manner`]: one file in this folder and one line in [`ALL`]. All
 //! of them write numbered files of incompressible content below [`DIRECTORY`], through our own
-//! system calls, untimed and unverified, until the utilisation asked for is reached (see
+//! system calls, untimed and unverified, until the utilisation requested is reached (see
 //! [`InitialState`] for what that is). They approach it from below, and take what the file system
-//! itself says (statfs after syncfs), so that metadata counts.
+//! itself states (statfs after syncfs), so that metadata counts.
 
 mod aged;
 mod churn;
@@ -28,7 +28,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 
-/// The directory that holds the files, beside the ground of the workload.
+/// The directory that holds the files, next to the work directory of the workload.
 pub const DIRECTORY: &str = "state";
 
 /// All manners of bringing a state about; the first that applies does it.
@@ -38,7 +38,7 @@ pub static ALL: &[&Manner] = &[&aged::AGED, &fragmented::FRAGMENTED, &plain::PLA
 pub struct Manner {
     /// Its name.
     pub name: &'static str,
-    /// How it is asked for.
+    /// Its name on the command line.
     pub typed: &'static str,
     /// What it does, in one line.
     pub title: &'static str,
@@ -63,13 +63,13 @@ pub struct Reached {
     pub what: String,
     /// The utilisation reached, percent.
     pub percent: f64,
-    /// Files that stand.
+    /// Files that are.
     pub files: u64,
     /// Bytes in them.
     pub bytes: Bytes,
     /// Bytes written in all.
     pub written: Bytes,
-    /// How its files lie, those that could be in fragments.
+    /// How its files are, those that could be in fragments.
     pub fragmentation: Fragmentation,
     /// How long it took.
     pub took: Nanos,
@@ -77,7 +77,7 @@ pub struct Reached {
 
 /// Brings the file system of a directory into a state; makes [`DIRECTORY`] in it.
 ///
-/// How far it has come is `told` now and then. A wish to stop is heard within a piece of a file; what
+/// How far it has come is `told` now and then. Cancellation takes effect within a piece of a file; what
 /// is written but not yet on the device never grows so large that giving it up would take long.
 ///
 /// The same seed on a file system of the same size gives the same files and the same sequence.

@@ -36,7 +36,7 @@ pub(super) fn large(work: &Work<'_>) -> Result<u64, StateError> {
     Ok(hundredth.next_multiple_of(4096).clamp(64 << 10, 16 << 20))
 }
 
-/// Writes files of `size`, the last smaller, until so much is in use; tells of each its number
+/// Writes files of `size`, the last smaller, until so much is in use; reports the number of each
 /// and size.
 ///
 /// Each round writes a bit less than what is missing, and asks again: metadata comes on top of

@@ -1,4 +1,4 @@
-//! How far a state has come about, told while it does: bytes written of those that will be.
+//! How far a state has come about, reported while it does: bytes written of those that will be.
 
 use fsdyno_model::Bytes;
 
@@ -7,16 +7,16 @@ use fsdyno_model::Bytes;
 pub struct Progress {
     /// Bytes written so far.
     pub done: Bytes,
-    /// Bytes that will have been written in the end, as far as can be told; never below `done`.
+    /// Bytes that will have been written in the end, as far as can be reported; never below `done`.
     pub of: Bytes,
 }
 
-/// How often it is told: at every so manieth part.
+/// How often it is reported: once for each such part.
 const PARTS: u64 = 500;
 /// And no oftener than after so many bytes.
 const LEAST: u64 = 1 << 20;
 
-/// Counts what is written, and tells of it now and then.
+/// Counts what is written, and reports progress now and then.
 pub(super) struct Teller<'a> {
     told: &'a mut dyn FnMut(Progress),
     done: u64,
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_now_and_then_and_never_beyond_its_end() {
+    fn progress_is_reported_now_and_then_and_never_beyond_its_end() {
         let mut heard = Vec::new();
         let mut hear = |progress: Progress| heard.push((progress.done.0, progress.of.0));
         let mut teller = Teller::new(&mut hear);

@@ -18,12 +18,12 @@ pub struct Space {
 }
 
 impl Space {
-    /// What the file system says of itself right now.
+    /// What the file system states of itself right now.
     pub fn now(directory: impl AsFd) -> Result<Self> {
         fstatvfs(directory).map(|all| Self::from(&all))
     }
 
-    /// What it says once everything is written and freed space has come back: some free space
+    /// What it states once everything is written and freed space has come back: some free space
     /// in the background, after the call that deleted has returned and was synced.
     pub fn settled(directory: impl AsFd) -> Result<Self> {
         const PAUSE: Duration = Duration::from_millis(20);

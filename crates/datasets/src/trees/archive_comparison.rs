@@ -1,10 +1,10 @@
-//! Compares a tree with the archive it was unpacked from: every member stands there as the
+//! Compares a tree with the archive it was unpacked from: every member is there as the
 //! archive has it, and nothing else does.
 //!
 //! What `tar -x` gives depends on who runs it: owners are compared where root unpacked and the
 //! archive names none but root or nobody by name; the permissions of group and others only where
 //! root unpacked, for else they pass through the umask. Times of directories are compared only
-//! when asked for: GNU tar leaves some of them at the time of unpacking where members of a
+//! when requested: GNU tar leaves some of them at the time of unpacking where members of a
 //! directory do not follow it directly (see `--delay-directory-restore` in its manual; 127 of the
 //! 5096 directories of Linux 6.1 as Debian packs it).
 
@@ -91,7 +91,7 @@ struct Comparer<'a> {
     parent: Option<(Vec<u8>, OwnedFd)>,
     /// Hashes of the paths of all members.
     members: HashSet<u64>,
-    /// Hashes of the paths of directories that members lie in.
+    /// Hashes of the paths of directories that members are in.
     implied: HashSet<u64>,
     buffers: [Box<[u8]>; 2],
     as_root: bool,
@@ -270,7 +270,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// What stands in the tree and is no member.
+    /// What is in the tree and is no member.
     fn others(&mut self, directory: &OwnedFd, at: &mut PathBuf) -> Result<(), TreeError> {
         let path = self.tree.join(&*at);
         entry::each_name(

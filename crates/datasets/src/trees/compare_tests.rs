@@ -139,7 +139,7 @@ fn links_are_compared() {
 }
 
 #[test]
-fn times_of_directories_are_compared_unless_told_not_to() {
+fn times_of_directories_are_compared_unless_disabled() {
     let (_place, a, b) = pair();
     files::write(b.join("d/new"), "").unwrap();
     files::remove_file(b.join("d/new")).unwrap();

@@ -20,7 +20,7 @@ pub enum TreeError {
     /// The archive could not be read.
     #[error(transparent)]
     Archive(#[from] DatasetError),
-    /// The user wished to stop.
+    /// The user cancellation.
     #[error("stopped while comparing trees")]
     Stopped,
 }

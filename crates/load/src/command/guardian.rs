@@ -25,7 +25,7 @@ while [ $turns -lt 100 ]; do
     sleep 0.1
 done";
 
-/// The process, and the pipe that tells it of our end.
+/// The process, and the pipe that reports it of our end.
 #[derive(Debug)]
 pub(crate) struct Guardian(Child);
 

@@ -1,6 +1,6 @@
 //! Processes that outlive the command that started them, in a session of their own: they are
 //! found by a mark in their environment, and ended. Those that stay in the group of the command
-//! are the affair of `engines::tools`.
+//! are ended by `command`.
 
 use super::guardian::Guardian;
 use crate::error::LoadError;
@@ -39,7 +39,7 @@ impl Strays {
         (VARIABLE, &self.mark)
     }
 
-    /// Ends everything that carries the mark, and tells how many there were.
+    /// Ends everything that carries the mark, and reports how many there were.
     pub fn end(&self) -> usize {
         let late = Instant::now() + DYING;
         let mut ended: Vec<Pid> = Vec::new();

@@ -1,4 +1,4 @@
-//! The entries of a directory as `getdents64(2)` lays them in a buffer that is used again and
+//! The entries of a directory as `getdents64(2)` writes them to a buffer that is used again and
 //! again. Who fills the buffer is the engine's affair.
 
 use super::meta::Kind;
@@ -14,7 +14,7 @@ const SHORTEST: usize = 24;
 /// Part of a directory's entries, and how far they were taken.
 #[derive(Debug)]
 pub struct Listing {
-    /// Room for records, and a zero behind it: every name ends in here, whatever was laid in it.
+    /// Room for records, and a zero behind it: every name ends in here, whatever it contains.
     buffer: Box<[u8]>,
     /// Where records begin, by the numbers of their inodes.
     order: Vec<(u64, u16)>,
@@ -29,7 +29,7 @@ pub struct Listing {
 pub struct Entry<'a> {
     /// Its name.
     pub name: &'a CStr,
-    /// What it is, where the directory tells.
+    /// What it is, where the directory reports.
     pub kind: Option<Kind>,
 }
 
@@ -66,7 +66,7 @@ impl Listing {
     }
 
     /// Says how many bytes of the buffer were filled. The entries are taken by the numbers of
-    /// their inodes, which is about how they lie on a disk, as cp does it: some file systems list in
+    /// their inodes, which is about how they are on a disk, as cp does it: some file systems list in
     /// the order of a hash, and to follow it is to seek.
     #[inline]
     pub fn filled(&mut self, bytes: usize) {

@@ -36,7 +36,7 @@ impl Moment {
     };
 }
 
-/// What `stat` tells.
+/// What `stat` reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
     /// What it is.
@@ -47,13 +47,13 @@ pub struct Meta {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// The file system it lies on.
+    /// The file system it is on.
     pub dev: u64,
     /// Its number there.
     pub ino: u64,
     /// Names it has.
     pub links: u64,
-    /// The device a device node stands for.
+    /// The device a device node represents.
     pub rdev: u64,
     /// Bytes of data.
     pub size: u64,
@@ -66,14 +66,14 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Whether the file has holes, as far as `stat` can tell.
+    /// Whether the file has holes, as far as `stat` can report.
     pub fn sparse(&self) -> bool {
         self.space < self.size
     }
 }
 
 impl Kind {
-    /// From the `d_type` of a directory's entry; none where the file system does not tell.
+    /// From the `d_type` of a directory's entry; none where the file system does not report.
     pub fn of_dirent(byte: u8) -> Option<Self> {
         Some(match byte {
             libc::DT_REG => Self::File,

@@ -1,7 +1,7 @@
 //! The engine `mmap`: a large file is read and written as memory (`mmap(2)`), and made durable by
 //! `msync(2)`. Everything else goes by the calls of `sync`.
 //!
-//! A page that the kernel cannot give ends no program: what becomes of it is the affair of `missed`.
+//! A page that the kernel cannot give ends no program: what becomes of it is in `fault`.
 //! Which block comes next is the caller's.
 
 mod fault;
@@ -117,14 +117,9 @@ struct Mapping<'f> {
 }
 
 impl<'f> Mapping<'f> {
-    /// So many bytes of a file, which has as many; `all_over` tells the kernel not to read ahead,
-    /// else it is told to do so (`madvise(2)`).
-    fn new(
-        file: &'f OwnedFd,
-        length: u64,
-        writes: bool,
-        all_over: bool,
-    ) -> Result<Self, LoadError> {
+    /// So many bytes of a file, which has as many; `random` reports the kernel not to read ahead,
+    /// else it is set to do so (`madvise(2)`).
+    fn new(file: &'f OwnedFd, length: u64, writes: bool, random: bool) -> Result<Self, LoadError> {
         let length = usize::try_from(length)
             .map_err(|_| LoadError::io("mmap", path_of(file), Errno::OVERFLOW.into()))?;
         let rights = if writes {
@@ -133,7 +128,7 @@ impl<'f> Mapping<'f> {
             ProtFlags::READ
         };
         let anywhere = std::ptr::null_mut();
-        // SAFETY: the place is the kernel's to choose, so that nothing else lies there; nobody is
+        // SAFETY: the place is the kernel's to choose, so that nothing else is there; nobody is
         // given a reference to it, for the file may change under us.
         let start = unsafe { mm::mmap(anywhere, length, rights, MapFlags::SHARED, file, 0) }
             .map_err(|errno| LoadError::io("mmap", path_of(file), errno.into()))?;
@@ -145,15 +140,15 @@ impl<'f> Mapping<'f> {
             calls: 2,
         };
         let watched = Watched::begin(start.addr(), length);
-        mapping.watched = Some(watched.map_err(|source| mapping.refused("sigaction", source))?);
-        let advice = if all_over {
+        mapping.watched = Some(watched.map_err(|source| mapping.call_error("sigaction", source))?);
+        let advice = if random {
             Advice::Random
         } else {
             Advice::Sequential
         };
         // SAFETY: it is the mapping made above, and neither piece of advice changes what is in it.
         unsafe { mm::madvise(start, length, advice) }
-            .map_err(|errno| mapping.refused("madvise", errno))?;
+            .map_err(|errno| mapping.call_error("madvise", errno))?;
         Ok(mapping)
     }
 
@@ -169,7 +164,7 @@ impl<'f> Mapping<'f> {
         // SAFETY: so many bytes of the mapping begin there, and `into` is memory of its own.
         unsafe { std::ptr::copy_nonoverlapping(place, into.as_mut_ptr(), into.len()) };
         std::hint::black_box(into);
-        self.looked("read of a mapping")
+        self.check_pages("read of a mapping")
     }
 
     /// Copies bytes into the file, which was mapped to be written.
@@ -178,7 +173,7 @@ impl<'f> Mapping<'f> {
         let place = self.place(to, data.len(), "write to a mapping")?;
         // SAFETY: so many bytes of the mapping begin there, and `data` is memory of its own.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
-        self.looked("write to a mapping")
+        self.check_pages("write to a mapping")
     }
 
     /// Makes what was written durable.
@@ -186,11 +181,11 @@ impl<'f> Mapping<'f> {
         self.calls += 1;
         // SAFETY: it is our mapping, whole.
         let synced = unsafe { mm::msync(self.start.cast(), self.length, MsyncFlags::SYNC) };
-        synced.map_err(|errno| self.refused("msync", errno))?;
-        self.looked("write to a mapping")
+        synced.map_err(|errno| self.call_error("msync", errno))?;
+        self.check_pages("write to a mapping")
     }
 
-    /// Where bytes lie.
+    /// Where bytes are.
     #[inline]
     fn place(&self, at: u64, length: usize, what: &'static str) -> Result<*mut u8, LoadError> {
         let place = usize::try_from(at).ok();
@@ -199,35 +194,35 @@ impl<'f> Mapping<'f> {
             end.is_some_and(|end| end <= self.length)
         });
         match inside {
-            // SAFETY: it lies within the mapping.
+            // SAFETY: it is within the mapping.
             Some(at) => Ok(unsafe { self.start.add(at) }),
-            None => Err(self.refused(what, Errno::INVAL)),
+            None => Err(self.call_error(what, Errno::INVAL)),
         }
     }
 
     /// Whether all pages were there so far.
     #[inline]
-    fn looked(&self, what: &'static str) -> Result<(), LoadError> {
+    fn check_pages(&self, what: &'static str) -> Result<(), LoadError> {
         match self.watched.as_ref().and_then(Watched::fault) {
             None => Ok(()),
-            Some(at) => Err(self.told(what, at)),
+            Some(at) => Err(self.fault_error(what, at)),
         }
     }
 
-    /// Why a page was not there: the signal does not say it, so that the file and its disk are asked.
+    /// Why a page was not there: the signal does not state it, so that the file and its disk are asked.
     #[cold]
-    fn told(&self, what: &'static str, at: usize) -> LoadError {
+    fn fault_error(&self, what: &'static str, at: usize) -> LoadError {
         let size = fstat(self.file).map_or(0, |stat| stat.st_size.cast_unsigned());
         if at as u64 >= size {
             let words = format!("the file was cut to {size} bytes while it was mapped");
-            return self.refused(what, io::Error::other(words));
+            return self.call_error(what, io::Error::other(words));
         }
         let full = fstatvfs(self.file).is_ok_and(|disk| disk.f_bavail == 0);
-        self.refused(what, if full { Errno::NOSPC } else { Errno::IO })
+        self.call_error(what, if full { Errno::NOSPC } else { Errno::IO })
     }
 
     #[cold]
-    fn refused(&self, call: &'static str, source: impl Into<io::Error>) -> LoadError {
+    fn call_error(&self, call: &'static str, source: impl Into<io::Error>) -> LoadError {
         LoadError::io(call, path_of(self.file), source.into())
     }
 }
@@ -273,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_while_it_is_mapped_fails_who_reads_it_and_nobody_else() {
+    fn a_file_that_is_truncated_while_it_is_mapped_fails_only_the_phase_that_reads_it() {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -98,7 +98,7 @@ pub trait Calls: Sized {
     fn calls(&self) -> u64;
 
     /// Opens the directory a phase works in, by its path.
-    fn open_ground(&mut self, path: &Path) -> Result<Self::Dir, LoadError>;
+    fn open_work_dir(&mut self, path: &Path) -> Result<Self::Dir, LoadError>;
     /// Opens a directory.
     fn open_dir(&mut self, at: &Self::Dir, name: &CStr) -> Result<Self::Dir, LoadError>;
     /// Fills `into` with more entries; false at the end.
@@ -128,7 +128,7 @@ pub trait Calls: Sized {
     ) -> Result<Self::File, LoadError>;
     /// Makes a file that was not there, to write.
     fn create(&mut self, at: &Self::Dir, name: &CStr, mode: u32) -> Result<Self::File, LoadError>;
-    /// Closes a file; some file systems tell of a full disk only here.
+    /// Closes a file; some file systems report of a full disk only here.
     fn close(&mut self, file: Self::File) -> Result<(), LoadError>;
     /// Makes a file durable: its data, and what is needed to find them (`fsync`).
     fn make_durable(&mut self, file: &mut Self::File) -> Result<(), LoadError>;
@@ -138,7 +138,7 @@ pub trait Calls: Sized {
     fn read(&mut self, file: &mut Self::File, into: &mut [u8]) -> Result<usize, LoadError>;
     /// Writes all of it.
     fn write(&mut self, file: &mut Self::File, data: &[u8]) -> Result<(), LoadError>;
-    /// Reads at an offset; fewer bytes than asked for where the file ends.
+    /// Reads at an offset; fewer bytes than requested where the file ends.
     fn read_at(
         &mut self,
         file: &mut Self::File,
@@ -166,7 +166,7 @@ pub trait Calls: Sized {
     fn set_size(&mut self, file: &mut Self::File, size: u64) -> Result<(), LoadError>;
     /// Lets `to` share all blocks of `from` (`FICLONE`).
     fn share(&mut self, from: &Self::File, to: &mut Self::File) -> Result<(), LoadError>;
-    /// `copy_file_range` at the offsets both files stand at; the bytes copied, 0 at the end.
+    /// `copy_file_range` at the offsets both files are at; the bytes copied, 0 at the end.
     fn copy_range(
         &mut self,
         from: &mut Self::File,

@@ -203,7 +203,7 @@ impl Calls for NullCalls {
         self.calls
     }
 
-    fn open_ground(&mut self, _path: &Path) -> Result<NullDir, LoadError> {
+    fn open_work_dir(&mut self, _path: &Path) -> Result<NullDir, LoadError> {
         self.done(NullDir {
             number: 0,
             listed: 0,
@@ -480,7 +480,7 @@ impl NullArchive {
         }
     }
 
-    /// Lays the header of the next member; zeros at the end.
+    /// Creates the header of the next member; zeros at the end.
     fn begin(&mut self) {
         let (number, facts) = (self.begun, self.facts);
         self.begun += 1;

@@ -1,5 +1,5 @@
 //! The engine `sync`: one system call after the other, relative to open directories. No path is
-//! built and nothing allocated for an entry; the path of an error is asked of `/proc` when there
+//! built and nothing allocated for an entry; the path of an error is read from `/proc` when there
 //! is one.
 
 use super::listing::Listing;
@@ -221,7 +221,7 @@ impl Calls for SystemCalls {
         self.calls
     }
 
-    fn open_ground(&mut self, path: &Path) -> Result<OwnedFd, LoadError> {
+    fn open_work_dir(&mut self, path: &Path) -> Result<OwnedFd, LoadError> {
         self.calls += 1;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         again(|| fs::open(path, flags, Mode::empty()))
@@ -549,7 +549,7 @@ impl Calls for SystemCalls {
         let mode = Mode::from_raw_mode(mode);
         let result = match on {
             Target::File(fd) | Target::Directory(fd) => fs::fchmod(fd, mode),
-            // fchmodat follows links; it is only asked for nodes we have just made ourselves.
+            // fchmodat follows links; it is only called on nodes made just before.
             Target::Entry(dir, name) => fs::chmodat(dir, *name, mode, AtFlags::empty()),
         };
         self.target("fchmod", on, result)

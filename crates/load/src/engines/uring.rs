@@ -1,5 +1,5 @@
-//! The engine `uring`: reads and writes of large files with many requests under way, handed to the
-//! kernel through a ring (`io_uring(7)`) whose buffers and file it was told beforehand.
+//! The engine `uring`: reads and writes of large files with many requests in flight, handed to the
+//! kernel through a ring (`io_uring(7)`) whose buffers and file are registered beforehand.
 //!
 //! Everything else goes by the calls of `sync`: opens, unlinks and the like are handed to worker
 //! threads of the kernel, which costs more than the call. Which block comes next is the caller's affair.
@@ -104,12 +104,12 @@ fn transfer_queued(
     Ok(moved)
 }
 
-/// The file, by its place in the table the ring was told.
+/// The file, by its place in the table that is registered with the ring.
 const FILE: types::Fixed = types::Fixed(0);
 /// What the `fsync` at the end is known by: no slot.
 const FSYNC: u64 = u64::MAX;
 
-/// A ring over one file, with a buffer for each request that can be under way.
+/// A ring over one file, with a buffer for each request that can be in flight.
 pub(crate) struct Ring<'b> {
     kernel: IoUring,
     buffers: &'b mut [u8],
@@ -133,7 +133,7 @@ fn refused(call: &'static str) -> impl Fn(io::Error) -> LoadError {
 }
 
 impl<'b> Ring<'b> {
-    /// A ring over a file; `buffers` are as many blocks as requests may be under way.
+    /// A ring over a file; `buffers` are as many blocks as requests may be in flight.
     pub fn new(file: &OwnedFd, buffers: &'b mut [u8], block: usize) -> Result<Self, LoadError> {
         let depth = u32::try_from(buffers.len() / block).unwrap_or(u32::MAX);
         let mut modern = IoUring::builder();
@@ -168,7 +168,7 @@ impl<'b> Ring<'b> {
         })
     }
 
-    /// How many requests may be under way.
+    /// How many requests may be in flight.
     fn depth(&self) -> usize {
         self.buffers.len() / self.block
     }
@@ -178,7 +178,7 @@ impl<'b> Ring<'b> {
         self.calls
     }
 
-    /// The buffer of a slot with no request under way.
+    /// The buffer of a slot with no request in flight.
     #[inline]
     fn buffer(&mut self, slot: usize) -> &mut [u8] {
         &mut self.buffers[slot * self.block..(slot + 1) * self.block]
@@ -199,7 +199,7 @@ impl<'b> Ring<'b> {
         Ok(true)
     }
 
-    /// Lays down a request for the block at an offset; the kernel has it with the next wait.
+    /// Queues a request for the block at an offset; the kernel has it with the next wait.
     #[inline]
     fn begin(&mut self, slot: usize, offset: u64, writes: bool) -> Result<(), LoadError> {
         let block = self.block;
@@ -223,7 +223,7 @@ impl<'b> Ring<'b> {
 
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) -> Result<(), LoadError> {
-        // SAFETY: its buffer, where it has one, is a registered one of ours and lives as long as the
+        // SAFETY: its buffer, where it has one, is a registered one and lives as long as the
         // ring; nobody touches it until the request has ended.
         let pushed = unsafe { self.kernel.submission().push(entry) };
         if pushed.is_err() {
@@ -236,7 +236,7 @@ impl<'b> Ring<'b> {
         Ok(())
     }
 
-    /// Hands over what was laid down, and waits until at least one request has ended.
+    /// Passes what was queued, and waits until at least one request has ended.
     ///
     /// By two calls, where none has ended by the first: in between, whoever serves the requests may
     /// run. One call that does both goes to sleep at once, and must be woken.
@@ -274,13 +274,13 @@ impl<'b> Ring<'b> {
             .map_err(|_| io::Error::from_raw_os_error(-entry.result()))
             .map_err(|source| LoadError::io(call, "(a large file)", source))?;
         Ok(Some(Ended {
-            // A slot, or the mark of `fsync`, which nobody asks for here.
+            // A slot, or the mark of `fsync`, which nobody requests here.
             slot: usize::try_from(entry.user_data()).unwrap_or(0),
             bytes,
         }))
     }
 
-    /// Makes the file durable; nothing may be under way.
+    /// Makes the file durable; nothing may be in flight.
     fn make_durable(&mut self) -> Result<(), LoadError> {
         self.push(&opcode::Fsync::new(FILE).build().user_data(FSYNC))?;
         self.wait()?;

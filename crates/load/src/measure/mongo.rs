@@ -23,7 +23,7 @@ pub(super) fn run<E: Engine>(
     let mut calls = E::calls(mongo.facts());
     let timed =
         Timing::of(kind, request).time::<E, _>(|| phase.run(&mut calls, &job, &mut mongo))?;
-    let timeline = mongo.timeline().told(phases::FILE, timed.used.wall);
+    let timeline = mongo.timeline().summary(phases::FILE, timed.used.wall);
     Ok(Measured {
         return_ns: timed.used.wall,
         durable_ns: timed.durable_ns,

@@ -56,8 +56,8 @@ pub(super) fn run<E: Engine>(
     Ok(Measured {
         return_ns: done.returned,
         durable_ns,
-        user_ns: Nanos(used.user.0 + done.used_apart[0].0),
-        system_ns: Nanos(used.system.0 + done.used_apart[1].0),
+        user_ns: Nanos(used.user.0 + done.used_by_processes[0].0),
+        system_ns: Nanos(used.system.0 + done.used_by_processes[1].0),
         tally: done.tally,
         method: method.to_owned(),
         engine,

@@ -19,7 +19,7 @@ pub(super) fn planned(phase: &PhasePlan, work_dir: &WorkDir) -> Result<Option<Pl
     Planned::of(phase, &work_dir.root, tree)
 }
 
-/// Does, untimed, what a phase wants done before the state of the caches is brought about. Only
+/// Does, untimed, what a phase needs done before the state of the caches is set up. Only
 /// phases of programs want anything.
 pub fn prepare(
     phase: &PhasePlan,
@@ -78,17 +78,17 @@ pub(super) fn run<E: Engine>(
     let left = ended.left_running + strays.end();
     let task = planned.task(phase);
     let text = String::from_utf8_lossy(&ended.stdout);
-    let told = (planned.program.read)(&text, &task)?;
-    let mut warnings = told.warnings;
+    let report = (planned.program.read)(&text, &task)?;
+    let mut warnings = report.warnings;
     warnings.extend((left > 0).then(|| left_running(&phase.label, left)));
     Ok(Measured {
         return_ns: timed.used.wall,
         durable_ns: timed.durable_ns,
         user_ns: ended.user,
         system_ns: ended.system,
-        method: (planned.program.in_words)(&task),
+        method: (planned.program.describe)(&task),
         engine: tools::NAME,
-        figures: told.figures,
+        figures: report.figures,
         commands: vec![ended.command],
         warnings,
         ..Measured::default()

@@ -96,7 +96,7 @@ fn job<'a, E: Engine>(
     Ok(job)
 }
 
-/// How many workers walk a tree at the same time.
+/// How many workers walk a tree in parallel.
 fn workers<E: Engine>(kind: &PhaseKind, phase: &PhasePlan) -> Result<usize, LoadError> {
     let given = phase.parameters.get("workers");
     let workers = given.and_then(|text| text.parse().ok()).unwrap_or(1);
@@ -147,7 +147,7 @@ fn run_calls<E: Engine>(
         Scratch::begin(&mut scratch, job);
         (phase.run)(&mut calls, job, &mut scratch)
     })?;
-    let timeline = Scratch::timeline(&scratch).told(phases::FILE, timed.used.wall);
+    let timeline = Scratch::timeline(&scratch).summary(phases::FILE, timed.used.wall);
     let imagined = !E::INFO.touches_files;
     Ok(Measured {
         return_ns: timed.used.wall,

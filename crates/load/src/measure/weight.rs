@@ -24,7 +24,7 @@ pub struct ClockFacts {
     pub cost_ns: f64,
 }
 
-/// What an engine costs beside the kernel's work.
+/// What an engine costs in addition to the kernel's work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineCost {
     /// The kind of phase.
@@ -42,15 +42,15 @@ pub struct EngineCost {
 /// What workers cost one another, where none of them waits for the kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contention {
-    /// How many there are side by side: one a processor.
+    /// How many run in parallel: one for each processor.
     pub workers: usize,
     /// Processor time of an operation of one alone, its latency recorded, nanoseconds.
     pub alone_ns: f64,
-    /// The same of each side by side.
+    /// The same with all in parallel.
     pub together_ns: f64,
     /// How often they slept, as who waits for a lock does, from their start to the end of the last.
     pub sleeps: u64,
-    /// Operations of all side by side.
+    /// Operations of all in parallel.
     pub operations: u64,
 }
 
@@ -144,7 +144,7 @@ pub fn empty_phase_cost() -> f64 {
 
 /// What the workloads cost on a tree of 10,000 files that exists nowhere, for an engine of that
 /// name. The calls of `sync` are the same as those of `null`, and cost the kernel's work on top;
-/// `tools` runs no loop of ours, so nothing is listed for it.
+/// `tools` runs no loop of its own, so nothing is listed for it.
 pub fn engine_cost(engine: &str) -> Result<Vec<EngineCost>, LoadError> {
     let found = engines::find(engine).ok_or_else(|| LoadError::UnknownEngine(engine.to_owned()))?;
     if found.programs().next().is_some() {
@@ -225,7 +225,7 @@ mod tests {
         let found = contention().unwrap();
         assert!(found.alone_ns > 0.0 && found.workers >= 2, "{found:?}");
         // A lock taken for every operation would be slept for about as often; the start and the end
-        // of the workers are waited for, and other tests sleep beside.
+        // of the workers are waited for, and other tests sleep as well.
         assert!(found.sleeps < found.operations / 10, "{found:?}");
     }
 }

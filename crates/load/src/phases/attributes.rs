@@ -1,5 +1,5 @@
-//! What a copy keeps beside the data: mode, owner, times, extended attributes (with them access
-//! control lists), as `cp -a` does. A call is made only where what stands differs from what shall.
+//! What a copy keeps besides the data: mode, owner, times, extended attributes (with them access
+//! control lists), as `cp -a` does. A call is made only where what is differs from what shall.
 
 use crate::engines::meta::{Kind, Meta};
 use crate::engines::{Calls, Target};
@@ -17,7 +17,7 @@ pub struct Keeper {
     uid: u32,
     gid: u32,
     umask: u32,
-    /// Files we make do not get our group, or get more than the mode we ask for: set everything.
+    /// Files we make do not get our group, or get more than the mode we request: set everything.
     inherits: bool,
     /// Whether the file system stores owners and permissions.
     owners: bool,
@@ -214,7 +214,7 @@ impl Keeper {
         Ok(false)
     }
 
-    /// Doubts that came up, of all that kept something.
+    /// Warnings that came up, of all that kept something.
     pub fn warnings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Warning> {
         let sums = |(refused, foreign), one: &Self| (refused + one.refused, foreign + one.foreign);
         let (refused, foreign) = all.fold((0, 0), sums);

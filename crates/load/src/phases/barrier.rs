@@ -1,10 +1,10 @@
-//! Workers side by side, each in a thread of its own.
+//! Workers in parallel, each in a thread of its own.
 
 use crate::clock;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Does one piece of work with each of these, all at the same time, and waits for the last; what each
+/// Does one piece of work with each of these, all in parallel, and waits for the last; what each
 /// came to, in their order. A panic of one is passed on.
 pub(super) fn run_threads<W: Send, T: Send>(
     workers: &mut [W],

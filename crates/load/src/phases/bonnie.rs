@@ -1,10 +1,10 @@
 //! The phases of bonnie (Tim Bray) and bonnie++ (Russell Coker), done anew: one large file byte by
 //! byte, chunk by chunk and by seeks; many files made, looked at and deleted.
 //!
-//! What each does is what theirs does, with its defects mended: latencies are told as shares, not
+//! What each does is what theirs does, with its defects mended: latencies are reported as shares, not
 //! only as the slowest; processor time of workers that run together is counted once; a phase too
 //! short for the clock is repeated where that means the same, and its figures are never left out.
-//! How phases are planned, and how they are told in reports, is not said here.
+//! How phases are planned, and how reports show them, is not decided here.
 
 mod data;
 mod files;
@@ -17,7 +17,7 @@ mod source;
 
 pub use kinds::KINDS;
 
-use super::timeline::{TimelineRecorder, Told};
+use super::timeline::{TimelineRecorder, TimelineSummary};
 use crate::clock::{self, Stopwatch};
 use crate::engines::Calls;
 use crate::engines::null::Facts;
@@ -34,11 +34,11 @@ use parameters::{DataParameters, FileParameters, Made};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The directory all phases work in, below the ground.
+/// The directory all phases work in, below the work directory.
 pub(crate) const HOME: &std::ffi::CStr = c"bonnie";
 /// The seed of names, sizes and orders: the same in every cell.
 const SEED: u64 = 1;
-/// A phase shorter than that is too short for its clock: the original did not tell its figures.
+/// A phase shorter than that is too short for its clock: the original did not report its figures.
 const LONG_ENOUGH: u64 = 500_000_000;
 
 /// No memory moves more.
@@ -158,7 +158,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
         return Some(Bytes(DataParameters::read(given).size));
     }
     let files = FileParameters::read(given);
-    // What a file takes beside its data: an inode, and its place in a directory.
+    // What a file takes besides its data: an inode, and its place in a directory.
     let each = files.most.next_multiple_of(4096) + 1024;
     Some(Bytes(files.files.saturating_mul(each)))
 }
@@ -166,7 +166,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
 /// Where a phase works.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// The ground.
+    /// The work directory.
     pub root: &'a Path,
     pub stop: &'a CancelToken,
 }
@@ -174,7 +174,7 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// The directory of all phases.
     fn open<E: Calls>(&self, engine: &mut E) -> Result<E::Dir, LoadError> {
-        let work_dir = engine.open_ground(self.root)?;
+        let work_dir = engine.open_work_dir(self.root)?;
         let home = engine.open_dir(&work_dir, HOME)?;
         engine.close_dir(work_dir);
         Ok(home)
@@ -249,7 +249,7 @@ enum Room {
     Files(Box<Files>),
 }
 
-/// A phase with everything it needs, laid out before its clock starts.
+/// A phase with everything it needs, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Bonnie {
     phase: Phase,
@@ -272,12 +272,12 @@ pub(crate) struct Done {
     pub tally: Tally,
     pub figures: Vec<Figure>,
     /// How long operations took in all passes, and what was done when in the first.
-    pub timeline: Told,
+    pub timeline: TimelineSummary,
     pub warnings: Vec<Warning>,
 }
 
 impl Bonnie {
-    /// Lays out a phase as a plan gives it. Where it began with empty caches it must not be
+    /// Allocates a phase as a plan gives it. Where it began with empty caches it must not be
     /// repeated: its second pass would find them full.
     pub fn new(phase: Phase, given: &BTreeMap<String, String>, may_repeat: bool) -> Self {
         let room = if phase.on_one_file() {
@@ -373,7 +373,7 @@ impl Bonnie {
                 ..tally
             },
             figures,
-            timeline: timeline.told(self.phase.operation(), Nanos(first)),
+            timeline: timeline.summary(self.phase.operation(), Nanos(first)),
             warnings: self.doubts(elapsed),
         })
     }
@@ -478,11 +478,11 @@ impl Sums {
     }
 }
 
-/// The memory of the machine, where it can be asked for.
+/// The memory of the machine, where it is known.
 fn memory() -> Option<Bytes> {
-    let told = rustix::system::sysinfo();
-    let unit = u64::from(told.mem_unit.max(1));
-    told.totalram.checked_mul(unit).map(Bytes)
+    let summary = rustix::system::sysinfo();
+    let unit = u64::from(summary.mem_unit.max(1));
+    summary.totalram.checked_mul(unit).map(Bytes)
 }
 
 #[cfg(test)]

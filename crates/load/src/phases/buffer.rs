@@ -1,6 +1,6 @@
 //! Buffers that begin at a page, as those of the original do. Where a buffer begins within its page
 //! decides how fast the kernel copies to it: left to the allocator, the rate of a cached read
-//! would differ by a third between two builds. What is in them is not said here.
+//! would differ by a third between two builds. Their content is up to the caller.
 
 use std::ops::{Deref, DerefMut};
 

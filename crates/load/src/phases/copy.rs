@@ -1,9 +1,9 @@
-//! `copy`: copies the newest tree into a new one beside it, as `cp -a` does: modes, owners, times,
+//! `copy`: copies the newest tree into a new one next to it, as `cp -a` does: modes, owners, times,
 //! extended attributes, hard links, holes and special files are kept.
 
 use super::attributes::{Creation, Keeper};
 use super::data::Mover;
-use super::parallel_walk::{Hand, Shared, walk_together};
+use super::parallel_walk::{Shared, Walker, walk_in_parallel};
 use super::walk::{Above, Left, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
 use crate::engines::meta::{Kind, Meta};
@@ -40,7 +40,7 @@ pub(super) fn phase<C: Calls + Send>() -> TreePhase<C> {
 
 fn tool(job: &Job<'_>) -> ToolRun {
     let run = match job.method {
-        // Since coreutils 9.0 cp shares or offloads of its own accord, unless told not to.
+        // Since coreutils 9.0 cp shares or offloads of its own accord, unless disabled.
         CopyMethod::ReadWrite => {
             ToolRun::new("cp -a --reflink=never", ["cp", "-a", "--reflink=never"])
         }
@@ -64,11 +64,11 @@ struct Copy<'a, E: Calls> {
     mover: Mover<'a>,
     /// Shared by all workers: held while a first name is made, so that whoever meets the second finds it.
     links: &'a Mutex<Links>,
-    /// The directory being filled, as a path below the ground: from `begins` on, for below lies where a
+    /// The directory being filled, as a path below the work directory: from `begins` on, for below is where a
     /// worker was that took another directory over.
     path: Vec<u8>,
     begins: usize,
-    /// Whether the keeper has seen a directory of ours.
+    /// Whether the keeper has seen a directory of its own.
     observed: bool,
     symlink: &'a mut [u8],
     tally: Tally,
@@ -89,9 +89,9 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let base = engine.open_ground(job.root)?;
+    let base = engine.open_work_dir(job.root)?;
     let links = Mutex::default();
-    let hands = rooms.iter_mut().map(
+    let walkers = rooms.iter_mut().map(
         |Scratch {
              data,
              symlink,
@@ -116,17 +116,17 @@ fn run<E: Calls + Send>(
                 symlink,
                 tally: Tally::default(),
             };
-            Hand {
+            Walker {
                 visitor,
                 trail,
                 timeline,
             }
         },
     );
-    let mut hands: Vec<_> = hands.collect();
-    let calls = walk_together(engine, &base, &job.source, job.stop, &mut hands)?;
-    let done = summed(calls + 1, hands.iter().map(|hand| hand.visitor.tally));
-    drop(hands);
+    let mut walkers: Vec<_> = walkers.collect();
+    let calls = walk_in_parallel(engine, &base, &job.source, job.stop, &mut walkers)?;
+    let done = summed(calls + 1, walkers.iter().map(|walker| walker.visitor.tally));
+    drop(walkers);
     engine.close_dir(base);
     Ok(done)
 }
@@ -342,7 +342,7 @@ impl<E: Calls> Shared<E> for Copy<'_, E> {
             let below = engine.open_dir(&to, name)?;
             engine.close_dir(std::mem::replace(&mut to, below));
         }
-        // What it shall become at its end is the affair of whoever entered it.
+        // Its final attributes are set by the worker that entered it.
         let meta = engine.stat(&Target::Directory(&to))?;
         Ok(Level {
             to,

@@ -1,4 +1,4 @@
-//! Moving the data of one file into another, by the method asked for; holes stay holes.
+//! Moving the data of one file into another, by the method requested; holes stay holes.
 
 use crate::engines::Calls;
 use crate::engines::meta::Meta;
@@ -19,7 +19,7 @@ pub struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    /// Gives `to` the data of `from`. Both stand at their beginnings.
+    /// Gives `to` the data of `from`. Both are at their beginnings.
     #[inline]
     pub fn copy<E: Calls>(
         &mut self,
@@ -46,7 +46,7 @@ impl Mover<'_> {
         engine.set_size(to, meta.size)
     }
 
-    /// Moves `length` bytes from where both files stand; fewer where the source ends.
+    /// Moves `length` bytes from where both files are; fewer where the source ends.
     #[inline]
     fn stretch<E: Calls>(
         &mut self,
@@ -55,7 +55,7 @@ impl Mover<'_> {
         to: &mut E::File,
         length: u64,
     ) -> Result<(), LoadError> {
-        /// So that a wish to stop is heard within one call on a slow disk.
+        /// So that cancellation takes effect within one call on a slow disk.
         const RANGE: u64 = 64 << 20;
         let mut left = length;
         while left > 0 {

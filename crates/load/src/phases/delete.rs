@@ -1,7 +1,7 @@
 //! `delete`: removes the newest tree, as `rm -rf` does: names are unlinked as they are listed. By the
 //! numbers of their inodes it takes a tenth more on a file system that lists as files were made.
 
-use super::parallel_walk::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
 use super::walk::{Above, Left, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
 use crate::engines::Calls;
@@ -52,21 +52,24 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(
+    let walkers = rooms.iter_mut().map(
         |Scratch {
              trail, timeline, ..
          }| {
             let visitor = Delete::default();
-            Hand {
+            Walker {
                 visitor,
                 trail,
                 timeline,
             }
         },
     );
-    let mut hands: Vec<_> = hands.collect();
-    let calls = walk_ground_together(engine, job, &mut hands)?;
-    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
+    let mut walkers: Vec<_> = walkers.collect();
+    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
+    Ok(summed(
+        calls,
+        walkers.iter().map(|walker| walker.visitor.tally),
+    ))
 }
 
 impl<E: Calls> Visitor<E> for Delete {
@@ -135,7 +138,7 @@ impl<E: Calls> Shared<E> for Delete {
         Ok(0)
     }
 
-    fn handed(&mut self, removed: &mut Removed) {
+    fn delegated(&mut self, removed: &mut Removed) {
         // By whoever takes it over, before this directory is left.
         *removed += 1;
     }

@@ -1,7 +1,7 @@
 //! `grep`: searches every regular file of the newest tree for a regular expression, and counts the
-//! lines `grep -r` would print: of a file with zero bytes in it, one line that says it matches.
+//! lines `grep -r` would print: of a file with zero bytes in it, one line that reports the match.
 
-use super::parallel_walk::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
 use super::walk::{Above, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
 use crate::engines::Calls;
@@ -14,7 +14,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use std::ffi::CStr;
 use std::io;
 
-/// What is searched for where nothing is said: the word that stands in one of eight generated
+/// What is searched for where none is given: the word that is in one of eight generated
 /// text files ([`fsdyno_datasets::text::KNOWN_WORD`]). It means the same to POSIX extended
 /// expressions and to ours.
 pub const DEFAULT_PATTERN: &str = "[Ll]ibtool";
@@ -120,8 +120,8 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    // Laid out by `Scratch::for_job` for this kind.
-    let hands = rooms.iter_mut().filter_map(
+    // Allocated by `Scratch::for_job` for this kind.
+    let walkers = rooms.iter_mut().filter_map(
         |Scratch {
              search,
              trail,
@@ -133,16 +133,19 @@ fn run<E: Calls + Send>(
                 stop: job.stop,
                 tally: Tally::default(),
             };
-            Some(Hand {
+            Some(Walker {
                 visitor,
                 trail,
                 timeline,
             })
         },
     );
-    let mut hands: Vec<_> = hands.collect();
-    let calls = walk_ground_together(engine, job, &mut hands)?;
-    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
+    let mut walkers: Vec<_> = walkers.collect();
+    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
+    Ok(summed(
+        calls,
+        walkers.iter().map(|walker| walker.visitor.tally),
+    ))
 }
 
 impl GrepAll<'_> {
@@ -163,11 +166,11 @@ impl GrepAll<'_> {
             let have = kept + bytes;
             let fresh = &mut buffer[kept..have];
             if count.one || memchr::memchr(0, fresh).is_some() {
-                // A binary file: its zero bytes end lines, and one match says all (grep(1)).
+                // A binary file: its zero bytes end lines, and one match is reported for the file (grep(1)).
                 count.one = true;
                 zap(fresh);
             }
-            // A regular file gives fewer bytes than asked for only at its end (read(2)).
+            // A regular file gives fewer bytes than requested only at its end (read(2)).
             let last = have < buffer.len();
             let whole = if last {
                 have

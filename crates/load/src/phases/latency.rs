@@ -1,17 +1,17 @@
 //! How long every operation took: one reading of the clock an operation, into a histogram that was
-//! laid out before. What an operation is, the phase says.
+//! allocated before. The phase decides what an operation is.
 
 use crate::clock;
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::timeline::LatencyDistribution;
 use hdrhistogram::Histogram;
 
-/// The longest that is told apart, nanoseconds: an hour.
+/// The longest that is distinguished, nanoseconds: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
-/// Decimal digits that are told apart.
+/// Decimal digits that are distinguished.
 const DIGITS: u8 = 3;
 
-/// The shares that are told, with what they are called.
+/// The shares that are reported, with their names.
 const SHARES: [(f64, &str); 4] = [
     (0.5, "latency p50"),
     (0.9, "latency p90"),
@@ -21,7 +21,7 @@ const SHARES: [(f64, &str); 4] = [
 /// What the slowest is called.
 pub(crate) const SLOWEST: &str = "latency max";
 
-/// Latencies as numbers, which one process can tell another.
+/// Latencies as numbers, which one process can report another.
 pub(crate) type Parts = (u64, u64, u64, Vec<(u64, u64)>);
 
 /// The latencies of one worker.
@@ -33,7 +33,7 @@ pub(crate) struct Latencies {
     slowest: u64,
     /// All together.
     sum: u64,
-    /// When the operation under way began: when the one before ended.
+    /// When the operation in flight began: when the one before ended.
     began: u64,
 }
 
@@ -56,12 +56,12 @@ impl Latencies {
         self.began = clock::now();
     }
 
-    /// When the operation under way began.
+    /// When the operation in flight began.
     pub fn began(&self) -> u64 {
         self.began
     }
 
-    /// The operation under way counts from another moment.
+    /// The operation in flight counts from another moment.
     pub fn began_at(&mut self, moment: u64) {
         self.began = moment;
     }
@@ -126,20 +126,20 @@ impl Latencies {
         if self.count() == 0 {
             return Vec::new();
         }
-        let told = |name: &str, value: u64| Figure::new(name, value as f64, "ns", Better::Lower);
+        let summary = |name: &str, value: u64| Figure::new(name, value as f64, "ns", Better::Lower);
         SHARES
             .iter()
             .map(|(share, name)| {
-                // The upper end of a class may lie above the slowest.
+                // The upper end of a class may are above the slowest.
                 let value = self.histogram.value_at_quantile(*share).min(self.slowest);
-                told(name, value)
+                summary(name, value)
             })
-            .chain([told(SLOWEST, self.slowest)])
+            .chain([summary(SLOWEST, self.slowest)])
             .collect()
     }
 
     /// How they are spread, of operations of that name; none where there was none. The classes of the
-    /// histogram are finer than those told, and lie within them.
+    /// histogram are finer than those reported, and are within them.
     pub fn distribution(&self, operation: &str) -> Option<LatencyDistribution> {
         if self.count() == 0 {
             return None;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_add_up_and_nothing_is_told_of_nothing() {
+    fn workers_add_up_and_no_operations_have_no_summary() {
         let (mut one, mut two) = (Latencies::new(), Latencies::new());
         assert!(one.figures().is_empty());
         two.begin();
@@ -210,12 +210,12 @@ mod tests {
             let end = LatencyDistribution::class_end(times(at));
             *expected.entry(end).or_insert(0_u64) += 1;
         }
-        let told = one.distribution("file").unwrap();
-        assert_eq!(told.buckets, expected.into_iter().collect::<Vec<_>>());
-        assert_eq!(told.sum_ns, (0..5000).map(times).sum::<u64>());
-        assert_eq!((told.min_ns, told.max_ns), (1, times(4999)));
-        assert_eq!((told.count, told.operation.as_str()), (5000, "file"));
-        let median = told.at(0.5).unwrap() as f64 / times(2499) as f64;
+        let summary = one.distribution("file").unwrap();
+        assert_eq!(summary.buckets, expected.into_iter().collect::<Vec<_>>());
+        assert_eq!(summary.sum_ns, (0..5000).map(times).sum::<u64>());
+        assert_eq!((summary.min_ns, summary.max_ns), (1, times(4999)));
+        assert_eq!((summary.count, summary.operation.as_str()), (5000, "file"));
+        let median = summary.at(0.5).unwrap() as f64 / times(2499) as f64;
         assert!((1.0..1.04).contains(&median), "{median}");
     }
 }

@@ -74,7 +74,7 @@ const PARAMETERS: &[Parameter] = &[Parameter {
     given: Given::Absent,
 }];
 
-/// Everything one worker of a phase needs room for, laid out before its clock starts.
+/// Everything one worker of a phase needs room for, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub data: Box<[u8]>,
@@ -87,7 +87,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Lays out what a job of that kind needs, for each of its workers.
+    /// Allocates what a job of that kind needs, for each of its workers.
     pub fn for_job(kind: &PhaseKind, job: &Job<'_>) -> Result<Vec<Self>, LoadError> {
         (0..job.workers.max(1))
             .map(|_| Self::for_worker(kind, job))
@@ -131,7 +131,7 @@ impl Scratch {
         TimelineRecorder::joined(all.iter().map(|one| &one.timeline))
     }
 
-    /// Doubts that came up during the phase, of all workers.
+    /// Warnings that came up during the phase, of all workers.
     pub fn warnings(all: &[Self]) -> Vec<Warning> {
         let mut warnings = Keeper::warnings(all.iter().map(|scratch| &scratch.keeper));
         warnings.extend(all.iter().filter_map(|scratch| scratch.left_out.warning()));

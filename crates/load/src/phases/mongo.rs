@@ -2,11 +2,11 @@
 //! at, rename, append to, modify and delete them, in rounds.
 //!
 //! A phase is made of rounds, one after the other; in each, every worker works on a tree of its
-//! own at the same time as the others. A worker is a thread with a table of descriptors of its
+//! own, in parallel with the others. A worker is a thread with a table of descriptors of its
 //! own. The figure is the wall time of all rounds, each as long as its slowest worker; where there
-//! are several, what each worker took stands beside it. (The original timed only its first worker,
+//! are several, the time of each worker is reported as well. (The original timed only its first worker,
 //! and left the second tree out of the time of a deletion by one worker.) How phases are planned,
-//! and how they are told in reports, is not said here.
+//! and how reports show them, is not decided here.
 
 mod change;
 mod copy;

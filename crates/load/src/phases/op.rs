@@ -1,10 +1,10 @@
 //! Operations of one kind, one after the other, as many as wanted: files made, looked at, opened,
 //! renamed, linked, unlinked; directories made and removed; a large file written and read in order
-//! and all over.
+//! and in random order.
 //!
 //! Names are counted up in place and offsets come off a wheel drawn before, so that any number of
-//! operations takes the same little memory. How often an operation comes and who does it is said
-//! here; the clock around all of it is the affair of `measure`.
+//! operations takes the same little memory. How often an operation comes and who does it is decided
+//! here; the clock around all of it is in `measure`.
 
 mod data;
 mod files;
@@ -26,7 +26,7 @@ use fsdyno_model::plan::PhasePlan;
 use fsdyno_model::units::Bytes;
 use std::ffi::CStr;
 
-/// The directory all phases work in, below the ground.
+/// The directory all phases work in, below the work directory.
 pub(crate) const HOME: &CStr = c"op";
 
 /// The phases.
@@ -164,7 +164,7 @@ pub fn data_bytes(phase: &PhasePlan) -> Option<Bytes> {
             parameters.size
         }));
     }
-    // What a file takes beside its data: an inode, and its place in a directory; and a block for
+    // What a file takes besides its data: an inode, and its place in a directory; and a block for
     // every directory.
     let each = (parameters.bytes as u64).next_multiple_of(4096) + 1024;
     let directories = match found {

@@ -1,11 +1,11 @@
 //! One tree and several workers: each walks depth first as [`super::walk`] does, and hands a directory
 //! it meets to a worker who has nothing to do. A directory is left by who entered it, and only once all
-//! that was handed over from it has been left: times of directories are set, and directories removed,
+//! that was passed from it has been left: times of directories are set, and directories removed,
 //! last.
 //!
-//! What waits to be taken is bounded, so that no list of the tree comes to stand in memory, and whoever
+//! What waits to be taken is bounded, so that no list of the tree comes to exist in memory, and whoever
 //! waits for others takes from it meanwhile. Nobody waits for ever: what is waited for began after who
-//! waits for it, and what lies higher on a stack began after what lies below.
+//! waits for it, and what is higher on a stack began after what is below.
 
 mod pool;
 
@@ -27,20 +27,20 @@ pub trait Shared<E: Calls>: Visitor<E> {
     /// kept of it while a directory in it is walked.
     fn reach(&mut self, engine: &mut E, path: &[Box<CStr>]) -> Result<Self::Level, LoadError>;
 
-    /// What was handed over has been left.
+    /// What was passed has been left.
     fn release(&mut self, engine: &mut E, level: Self::Level) {
         let _ = (engine, level);
     }
 
-    /// A directory below this one was handed over.
-    fn handed(&mut self, level: &mut Self::Level) {
+    /// A directory below this one was passed.
+    fn delegated(&mut self, level: &mut Self::Level) {
         let _ = level;
     }
 }
 
 /// A worker of a walk: its visitor, its buffers, and what it writes down of its files.
 #[derive(Debug)]
-pub struct Hand<'a, V> {
+pub struct Walker<'a, V> {
     pub visitor: V,
     pub trail: &'a mut Trail,
     pub timeline: &'a mut TimelineRecorder,
@@ -50,34 +50,34 @@ pub struct Hand<'a, V> {
 ///
 /// `base` was opened by this thread: each worker gets a table of descriptors of its own, and in it this
 /// one under the same number.
-pub fn walk_together<E, V>(
+pub fn walk_in_parallel<E, V>(
     engine: &mut E,
     base: &E::Dir,
     root: &CStr,
     stop: &CancelToken,
-    hands: &mut [Hand<'_, V>],
+    walkers: &mut [Walker<'_, V>],
 ) -> Result<u64, LoadError>
 where
     E: Calls + Send,
     V: Shared<E> + Send,
 {
-    if let [hand] = hands {
-        let own = (&mut *hand.trail, &mut *hand.timeline);
-        walk(engine, base, root, own, stop, &mut hand.visitor)?;
+    if let [walker] = walkers {
+        let own = (&mut *walker.trail, &mut *walker.timeline);
+        walk(engine, base, root, own, stop, &mut walker.visitor)?;
         return Ok(engine.calls());
     }
-    let pool = Pool::new(hands.len());
-    let number_them = |(number, hand)| (number, engine.another(), hand);
-    let mut workers: Vec<_> = hands.iter_mut().enumerate().map(number_them).collect();
-    let ends = run_threads(&mut workers, |(number, engine, hand)| {
+    let pool = Pool::new(walkers.len());
+    let number_them = |(number, walker)| (number, engine.another(), walker);
+    let mut workers: Vec<_> = walkers.iter_mut().enumerate().map(number_them).collect();
+    let ends = run_threads(&mut workers, |(number, engine, walker)| {
         // However it ends, the others are not left to wait.
         let _end = pool.ender(*number == 0);
         own_descriptors()?;
         let mut worker = Worker {
             engine,
-            visitor: &mut hand.visitor,
-            listings: hand.trail.listings(),
-            timeline: hand.timeline,
+            visitor: &mut walker.visitor,
+            listings: walker.trail.listings(),
+            timeline: walker.timeline,
             between: true,
             pool: &pool,
             base,
@@ -94,7 +94,7 @@ where
     let mut stopped = false;
     for end in ends {
         match end {
-            // The others stop where one fails: its reason is the one to be told.
+            // The others stop where one fails: its reason is the one to be reported.
             Err(LoadError::Stopped) => stopped = true,
             end => end?,
         }
@@ -107,17 +107,17 @@ where
 }
 
 /// Walks the tree of a job by its hands.
-pub fn walk_ground_together<E, V>(
+pub fn walk_source_in_parallel<E, V>(
     engine: &mut E,
     job: &Job<'_>,
-    hands: &mut [Hand<'_, V>],
+    walkers: &mut [Walker<'_, V>],
 ) -> Result<u64, LoadError>
 where
     E: Calls + Send,
     V: Shared<E> + Send,
 {
-    let base = engine.open_ground(job.root)?;
-    let calls = walk_together(engine, &base, &job.source, job.stop, hands)?;
+    let base = engine.open_work_dir(job.root)?;
+    let calls = walk_in_parallel(engine, &base, &job.source, job.stop, walkers)?;
     engine.close_dir(base);
     Ok(calls + 1)
 }
@@ -126,12 +126,12 @@ where
 struct Frame<D, L> {
     dir: D,
     level: L,
-    /// How deep it lies below the root of the walk.
+    /// How deep it is below the root of the walk.
     depth: usize,
     /// Whether all its entries were seen.
     seen: bool,
-    /// What was handed over from it and is not left yet.
-    handed: Option<Left>,
+    /// What was passed from it and is not left yet.
+    delegated: Option<Left>,
     /// What it was taken for, where somebody else met it.
     taken: Option<Taken<D, L>>,
 }
@@ -143,7 +143,7 @@ struct Taken<D, L> {
     level: L,
 }
 
-/// One worker, with the directories it has under way: those of the errand it took last on top.
+/// One worker, with the directories it has in flight: those of the errand it took last on top.
 struct Worker<'a, E: Calls, V: Shared<E>> {
     engine: &'a mut E,
     visitor: &'a mut V,
@@ -186,7 +186,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
                 continue;
             }
             self.between = true;
-            let awaited = frame.handed.as_ref().filter(|left| left.some());
+            let awaited = frame.delegated.as_ref().filter(|left| left.some());
             match awaited {
                 None => self.leave()?,
                 Some(left) => {
@@ -212,7 +212,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
             level,
             depth,
             seen: false,
-            handed: None,
+            delegated: None,
             taken,
         });
     }
@@ -228,7 +228,7 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         };
         let kind = match kind {
             Some(kind) => kind,
-            // Some file systems do not tell in the directory what an entry is (readdir(3)).
+            // Some file systems do not report in the directory what an entry is (readdir(3)).
             None => self.engine.stat(&Target::Entry(&frame.dir, name))?.kind,
         };
         let Frame { dir, level, .. } = frame;
@@ -272,8 +272,8 @@ impl<E: Calls, V: Shared<E>> Worker<'_, E, V> {
         above.extend((begins.unwrap_or(0)..top).map(met));
         let name = met(top);
         let frame = &mut self.open[top];
-        self.visitor.handed(&mut frame.level);
-        let left = frame.handed.get_or_insert_default();
+        self.visitor.delegated(&mut frame.level);
+        let left = frame.delegated.get_or_insert_default();
         self.pool.give(Errand::new(above, name, left));
     }
 
@@ -409,10 +409,10 @@ mod tests {
                 directories: 1_000,
                 bytes: 0,
             });
-            let base = engine.open_ground("/".as_ref()).unwrap();
+            let base = engine.open_work_dir("/".as_ref()).unwrap();
             let mut rooms = [(); 3].map(|()| (Trail::default(), TimelineRecorder::new()));
-            let hands = rooms.iter_mut().enumerate();
-            let hands = hands.map(|(number, (trail, timeline))| Hand {
+            let walkers = rooms.iter_mut().enumerate();
+            let walkers = walkers.map(|(number, (trail, timeline))| Walker {
                 visitor: Panics {
                     left: 100 + number as u64,
                     tally: Tally::default(),
@@ -420,8 +420,14 @@ mod tests {
                 trail,
                 timeline,
             });
-            let mut hands: Vec<_> = hands.collect();
-            let _ = walk_together(&mut engine, &base, c"tree", &CancelToken::new(), &mut hands);
+            let mut walkers: Vec<_> = walkers.collect();
+            let _ = walk_in_parallel(
+                &mut engine,
+                &base,
+                c"tree",
+                &CancelToken::new(),
+                &mut walkers,
+            );
         });
         assert!(walked.is_err());
     }

@@ -1,6 +1,6 @@
 //! `read`: reads every byte of every file of the newest tree.
 
-use super::parallel_walk::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
 use super::walk::{Above, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
 use crate::engines::Calls;
@@ -62,7 +62,7 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(
+    let walkers = rooms.iter_mut().map(
         |Scratch {
              data,
              trail,
@@ -70,16 +70,19 @@ fn run<E: Calls + Send>(
              ..
          }| {
             let visitor = ReadAll::new(data, job.stop);
-            Hand {
+            Walker {
                 visitor,
                 trail,
                 timeline,
             }
         },
     );
-    let mut hands: Vec<_> = hands.collect();
-    let calls = walk_ground_together(engine, job, &mut hands)?;
-    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
+    let mut walkers: Vec<_> = walkers.collect();
+    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
+    Ok(summed(
+        calls,
+        walkers.iter().map(|walker| walker.visitor.tally),
+    ))
 }
 
 impl<E: Calls> Visitor<E> for ReadAll<'_> {
@@ -116,7 +119,7 @@ impl<E: Calls> Visitor<E> for ReadAll<'_> {
         loop {
             let bytes = engine.read(&mut file, self.buffer)?;
             self.tally.bytes.0 += bytes as u64;
-            // A regular file gives fewer bytes than asked for only at its end (read(2)).
+            // A regular file gives fewer bytes than requested only at its end (read(2)).
             if bytes < self.buffer.len() {
                 break;
             }

@@ -20,7 +20,7 @@ pub(super) fn unless_absent(done: io::Result<()>) -> io::Result<()> {
 }
 
 /// What failed, and where.
-pub(super) fn told<T>(
+pub(super) fn with_path<T>(
     operation: &'static str,
     path: &Path,
     done: io::Result<T>,

@@ -1,6 +1,6 @@
 //! `stat-walk`: walks the newest tree and stats everything in it, following nothing.
 
-use super::parallel_walk::{Hand, Shared, walk_ground_together};
+use super::parallel_walk::{Shared, Walker, walk_source_in_parallel};
 use super::walk::{Above, Visitor};
 use super::{Job, Needs, PARAMETERS, PhaseKind, Scratch, ToolRun, TreePhase, summed};
 use crate::engines::meta::Kind;
@@ -48,22 +48,25 @@ fn run<E: Calls + Send>(
     job: &Job<'_>,
     rooms: &mut [Scratch],
 ) -> Result<Tally, LoadError> {
-    let hands = rooms.iter_mut().map(
+    let walkers = rooms.iter_mut().map(
         |Scratch {
              trail, timeline, ..
          }| {
             let tally = Tally::default();
             let visitor = StatAll { tally };
-            Hand {
+            Walker {
                 visitor,
                 trail,
                 timeline,
             }
         },
     );
-    let mut hands: Vec<_> = hands.collect();
-    let calls = walk_ground_together(engine, job, &mut hands)?;
-    Ok(summed(calls, hands.iter().map(|hand| hand.visitor.tally)))
+    let mut walkers: Vec<_> = walkers.collect();
+    let calls = walk_source_in_parallel(engine, job, &mut walkers)?;
+    Ok(summed(
+        calls,
+        walkers.iter().map(|walker| walker.visitor.tally),
+    ))
 }
 
 impl<E: Calls> Visitor<E> for StatAll {

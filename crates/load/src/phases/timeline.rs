@@ -1,5 +1,5 @@
 //! What a worker did within its time: how long each operation took, and how many had ended when. One
-//! reading of the clock an operation tells both; everything is laid out before.
+//! reading of the clock an operation reports both; everything is allocated before.
 
 use super::latency::{self, Latencies};
 use crate::clock;
@@ -18,7 +18,7 @@ pub(crate) struct Slices {
     all: Box<[Slice; SLICES]>,
     /// When the phase began.
     origin: u64,
-    /// The slice under way, and when it ends.
+    /// The slice in flight, and when it ends.
     at: usize,
     end: u64,
     /// How wide each is, as a power of two of nanoseconds.
@@ -92,7 +92,7 @@ impl Slices {
     }
 
     /// All slices until the work had returned, so long after it began.
-    fn told(&self, returned: Nanos) -> Progress {
+    fn summary(&self, returned: Nanos) -> Progress {
         let mut whole = self.clone();
         while returned.0 >> whole.width >= SLICES as u64 {
             whole.widen();
@@ -108,7 +108,7 @@ impl Slices {
     }
 }
 
-/// A course as numbers, which one process can tell another.
+/// A course as numbers, which one process can report another.
 pub(crate) type Parts = (latency::Parts, u32, Vec<Slice>);
 
 /// The course of one worker.
@@ -118,7 +118,7 @@ pub(crate) struct TimelineRecorder {
     slices: Slices,
     /// Whether it is followed: else no clock is read.
     followed: bool,
-    /// Whether what comes is to be told in slices as well.
+    /// Whether what comes is to be reported in slices as well.
     sliced: bool,
     /// What of a tally was followed so far.
     files: u64,
@@ -179,7 +179,7 @@ impl TimelineRecorder {
         self.progress(now, bytes);
     }
 
-    /// An operation ended at this moment, which took so long: one of many under way.
+    /// An operation ended at this moment, which took so long: one of many in flight.
     #[inline]
     pub fn ended(&mut self, now: u64, took: u64, bytes: u64) {
         self.latencies.add_one(took);
@@ -204,7 +204,7 @@ impl TimelineRecorder {
         self.next(bytes);
     }
 
-    /// All of it that is told, as numbers: latencies, the width of slices, and these.
+    /// All of it that is reported, as numbers: latencies, the width of slices, and these.
     pub fn to_parts(&self) -> Parts {
         let slices = &self.slices;
         (self.latencies.to_parts(), slices.width, slices.all.to_vec())
@@ -215,8 +215,8 @@ impl TimelineRecorder {
         let mut timeline = Self::new();
         timeline.latencies = Latencies::of_parts(latencies);
         timeline.slices.width = width;
-        for (slice, told) in timeline.slices.all.iter_mut().zip(slices) {
-            *slice = told;
+        for (slice, summary) in timeline.slices.all.iter_mut().zip(slices) {
+            *slice = summary;
         }
         timeline.followed = true;
         timeline
@@ -236,19 +236,19 @@ impl TimelineRecorder {
         all
     }
 
-    /// What is told of a phase that returned so long after it began, and whose operations are such.
-    pub fn told(&self, operation: &str, returned: Nanos) -> Told {
+    /// The summary of a phase with this time to return and these operations.
+    pub fn summary(&self, operation: &str, returned: Nanos) -> TimelineSummary {
         let latencies = self.latencies.distribution(operation);
-        Told {
-            progress: latencies.is_some().then(|| self.slices.told(returned)),
+        TimelineSummary {
+            progress: latencies.is_some().then(|| self.slices.summary(returned)),
             latencies: latencies.into_iter().collect(),
         }
     }
 }
 
-/// What is told of the course of a phase.
+/// The timeline of a phase, and its latencies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Told {
+pub(crate) struct TimelineSummary {
     pub latencies: Vec<LatencyDistribution>,
     pub progress: Option<Progress>,
 }
@@ -279,10 +279,10 @@ mod tests {
         assert_eq!((slices.all[63], slices.all[64]), (done(1, 10), done(1, 1)));
         // A stall of an hour: as wide as it takes, at once.
         slices.add(5 + 3_600_000_000_000, 7);
-        let told = slices.told(Nanos(3_600_000_000_001));
-        assert_eq!(told.whole(), done(6, 48));
-        assert!(told.slices.len() > SLICES / 2 && told.slices.len() <= SLICES);
-        assert_eq!(told.slices[0], done(5, 41));
+        let summary = slices.summary(Nanos(3_600_000_000_001));
+        assert_eq!(summary.whole(), done(6, 48));
+        assert!(summary.slices.len() > SLICES / 2 && summary.slices.len() <= SLICES);
+        assert_eq!(summary.slices[0], done(5, 41));
     }
 
     #[test]
@@ -290,15 +290,15 @@ mod tests {
         let mut slices = Slices::new();
         slices.begin(1000);
         slices.add(1001, 0);
-        let told = slices.told(Nanos(10 << NARROWEST));
+        let summary = slices.summary(Nanos(10 << NARROWEST));
         assert_eq!(
-            (told.slices.len(), told.slice_ns),
+            (summary.slices.len(), summary.slice_ns),
             (10, Nanos(1 << NARROWEST))
         );
-        assert_eq!(slices.told(Nanos(1)).slices.len(), 1);
-        let told = slices.told(Nanos(1 << 40));
-        assert!(told.slices.len() * usize::try_from(told.slice_ns.0).unwrap() >= 1 << 40);
-        assert!(told.slices.len() <= SLICES);
+        assert_eq!(slices.summary(Nanos(1)).slices.len(), 1);
+        let summary = slices.summary(Nanos(1 << 40));
+        assert!(summary.slices.len() * usize::try_from(summary.slice_ns.0).unwrap() >= 1 << 40);
+        assert!(summary.slices.len() <= SLICES);
     }
 
     proptest! {
@@ -316,7 +316,7 @@ mod tests {
                 bytes += size;
                 workers[*worker].ended(now, *step, *size);
             }
-            let whole = TimelineRecorder::joined(&workers).told("file", Nanos(now - 77));
+            let whole = TimelineRecorder::joined(&workers).summary("file", Nanos(now - 77));
             let progress = whole.progress.as_ref().unwrap();
             prop_assert_eq!(progress.whole(), done(steps.len() as u64, bytes));
             // Each slice by itself, against a sum over everything.

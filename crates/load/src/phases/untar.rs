@@ -73,7 +73,7 @@ fn broken_archive(job: &Job<'_>, broken: Broken) -> LoadError {
 fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result<Tally, LoadError> {
     // An archive is read in order: one does it.
     let scratch = &mut rooms[0];
-    let base = engine.open_ground(job.root)?;
+    let base = engine.open_work_dir(job.root)?;
     let source = engine.archive(job.archive, job.stop)?;
     let mut stream = Stream::new(source, &mut scratch.data);
     let (mut members, mut member) = (Members::default(), Member::new());
@@ -124,7 +124,7 @@ fn run<E: Calls>(engine: &mut E, job: &Job<'_>, rooms: &mut [Scratch]) -> Result
             }
         }
         place.give_back(name);
-        // Kinds without data were told to store none.
+        // Kinds without data were set to store none.
         let padding = stored.next_multiple_of(BLOCK) - stored;
         stream
             .skip(padding)

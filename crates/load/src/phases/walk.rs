@@ -11,7 +11,7 @@ use fsdyno_model::cancel::CancelToken;
 use fsdyno_model::sample::Tally;
 use std::ffi::CStr;
 
-/// Buffers laid out beforehand: deeper trees are rare, and get theirs when they come.
+/// Buffers allocated beforehand: deeper trees are rare, and get theirs when they come.
 const LEVELS: usize = 12;
 
 /// The buffers of a walk, one a level, used again and again.
@@ -93,7 +93,7 @@ pub trait Visitor<E: Calls> {
     }
 }
 
-/// Walks the tree `root` on the ground of a job.
+/// Walks the tree `root` in the work directory of a job.
 pub fn walk_ground<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     job: &Job<'_>,
@@ -101,14 +101,14 @@ pub fn walk_ground<E: Calls, V: Visitor<E>>(
     (trail, timeline): (&mut Trail, &mut TimelineRecorder),
     visitor: &mut V,
 ) -> Result<(), LoadError> {
-    let base = engine.open_ground(job.root)?;
+    let base = engine.open_work_dir(job.root)?;
     walk(engine, &base, root, (trail, timeline), job.stop, visitor)?;
     engine.close_dir(base);
     Ok(())
 }
 
 /// Walks the tree `root` in `base`. What directories take is in the time of no file: behind them the
-/// course goes on anew.
+/// course continues anew.
 pub fn walk<E: Calls, V: Visitor<E>>(
     engine: &mut E,
     base: &E::Dir,
@@ -143,7 +143,7 @@ pub fn walk<E: Calls, V: Visitor<E>>(
         };
         let kind = match kind {
             Some(kind) => kind,
-            // Some file systems do not tell in the directory what an entry is (readdir(3)).
+            // Some file systems do not report in the directory what an entry is (readdir(3)).
             None => engine.stat(&Target::Entry(dir, name))?.kind,
         };
         if kind != Kind::Directory {
@@ -261,7 +261,7 @@ mod tests {
             directories: 1,
             bytes: 0,
         });
-        let base = engine.open_ground("/".as_ref()).unwrap();
+        let base = engine.open_work_dir("/".as_ref()).unwrap();
         let stop = CancelToken::new();
         let mut tenth = Tenth {
             seen: Tally::default(),

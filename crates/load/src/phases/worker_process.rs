@@ -1,5 +1,5 @@
-//! Workers apart from each other, each a process of its own: forked when everything is laid out for it,
-//! it works on a copy, and says through a pipe what came of it.
+//! Workers apart from each other, each a process of its own: forked when everything is allocated for it,
+//! it works on a copy, and sends its result through a pipe.
 //!
 //! Threads share one address space, and the kernel one lock around it; processes meet nowhere but in
 //! the file system.
@@ -21,7 +21,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// How often a wish to stop is looked for.
+/// How often cancellation is checked.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -57,7 +57,7 @@ fn panic_through_pipe() {
                     break;
                 }
             }
-            // SAFETY: nothing of ours is to be undone here: it is the parent's.
+            // SAFETY: nothing is cleaned up here: it belongs to the parent.
             unsafe { libc::_exit(PANICKED) }
         }));
     });
@@ -67,8 +67,8 @@ fn refused<E: Into<io::Error>>(call: &'static str) -> impl Fn(E) -> LoadError {
     move |source| LoadError::io(call, "(a worker)", source.into())
 }
 
-/// Does one piece of work with each of these, all at the same time, each in a process of its own; what
-/// each said at its end, in their order.
+/// Does one piece of work with each of these, all in parallel, each in a process of its own; what
+/// each returned at its end, in their order.
 pub(super) fn run_processes<W>(
     workers: &mut [W],
     stop: &CancelToken,
@@ -90,7 +90,7 @@ pub(super) fn run_processes<W>(
         .collect())
 }
 
-/// Hears what is said within a tick.
+/// Reads what arrives within one poll interval.
 fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
     let mut talking: Vec<&mut Worker> = all
         .iter_mut()
@@ -110,7 +110,7 @@ fn listen(all: &mut [Worker]) -> Result<(), LoadError> {
 /// A worker, which dies with us, and when nobody waits for it any more.
 struct Worker {
     pid: Pid,
-    /// None once it has said everything.
+    /// None once it has sent everything.
     pipe: Option<PipeReader>,
     said: Vec<u8>,
 }
@@ -120,7 +120,7 @@ impl Worker {
         panic_through_pipe();
         let (ours, theirs) = io::pipe().map_err(refused("pipe2"))?;
         let parent = getpid();
-        // SAFETY: the child goes on with a copy of this thread alone, and ends in here. Of the locks
+        // SAFETY: the child continues with a copy of this thread alone, and ends in here. Of the locks
         // that other threads may have held it takes none but that of the allocator, which the C
         // library leaves free in it (`fork(2)`, `malloc(3)`); a panic goes by the hook above.
         let pid = unsafe { libc::fork() };
@@ -194,23 +194,23 @@ fn live(parent: Pid, mut pipe: PipeWriter, work: impl FnOnce() -> Vec<u8>) -> ! 
         // Who does not hear it has gone.
         let _ = pipe.write_all(&said);
     }
-    // SAFETY: nothing of ours is to be undone here: it is the parent's.
+    // SAFETY: nothing is cleaned up here: it belongs to the parent.
     unsafe { libc::_exit(0) }
 }
 
 /// A value that all processes see which are forked later. It must be nothing but atomics: each of them
 /// has it under the same address.
-pub(super) struct InCommon<T> {
+pub(super) struct SharedMemory<T> {
     place: NonNull<T>,
 }
 
-impl<T: Sync> InCommon<T> {
+impl<T: Sync> SharedMemory<T> {
     pub fn new(value: T) -> Result<Self, LoadError> {
         let (size, both) = (size_of::<T>(), ProtFlags::READ | ProtFlags::WRITE);
         // SAFETY: a new mapping, which touches no other memory.
         let place = unsafe { mm::mmap_anonymous(ptr::null_mut(), size, both, MapFlags::SHARED) };
         let place = place.map_err(refused("mmap"))?.cast::<T>();
-        // No mapping lies at zero.
+        // No mapping is at zero.
         let place = NonNull::new(place).ok_or_else(|| refused("mmap")(Errno::NOMEM))?;
         // SAFETY: the mapping is large enough, aligned to a page, and nobody else's.
         unsafe { place.write(value) };
@@ -218,7 +218,7 @@ impl<T: Sync> InCommon<T> {
     }
 }
 
-impl<T: Sync> Deref for InCommon<T> {
+impl<T: Sync> Deref for SharedMemory<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -227,7 +227,7 @@ impl<T: Sync> Deref for InCommon<T> {
     }
 }
 
-impl<T> Drop for InCommon<T> {
+impl<T> Drop for SharedMemory<T> {
     fn drop(&mut self) {
         // SAFETY: our own mapping, of which no reference is left.
         let _ = unsafe { mm::munmap(self.place.as_ptr().cast(), size_of::<T>()) };
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn each_is_a_process_of_its_own_and_all_see_what_is_in_common() {
-        let sum = InCommon::new(AtomicU64::new(0)).unwrap();
+        let sum = SharedMemory::new(AtomicU64::new(0)).unwrap();
         let mut own = [1, 2, 3];
         let said = run_processes(&mut own, &CancelToken::new(), |number| {
             *number *= 10;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_dies_is_told_and_the_others_end_with_it() {
+    fn a_worker_that_dies_is_reported_and_the_others_end() {
         let mut workers = [0, 1];
         let end = run_processes(&mut workers, &CancelToken::new(), |number| {
             if *number == 1 {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_to_stop_ends_them() {
+    fn cancellation_ends_them() {
         let stop = CancelToken::new();
         stop.request();
         let end = run_processes(&mut [()], &stop, |()| {

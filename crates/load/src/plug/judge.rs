@@ -1,14 +1,14 @@
 //! What must be there after a cut, held against what is.
 
 use super::script::{Act, Operation, Script, State, fill};
-use super::{DIRECTORIES, UNDER_WAY, path};
+use super::{DIRECTORIES, IN_FLIGHT, path};
 use fsdyno_model::{Judgement, Loss};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// How many losses are told one by one.
+/// How many losses are reported one by one.
 const TOLD: usize = 5;
 
 /// Judges what is in the directory that the script of a seed was cut off in, after so many
@@ -20,7 +20,7 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
         let operation = script.next();
         last.insert(operation.file, (number, operation));
     }
-    let later: Vec<Operation> = (0..UNDER_WAY).map(|_| script.next()).collect();
+    let later: Vec<Operation> = (0..IN_FLIGHT).map(|_| script.next()).collect();
     let mut judgement = Judgement::default();
     let mut told = Vec::new();
     for (file, (number, operation)) in last {
@@ -33,7 +33,7 @@ pub fn judge(root: &Path, seed: u64, acknowledged: u64) -> Judgement {
         *judgement.lost.entry(loss).or_default() += 1;
         told.push((number, in_words(file, (number, operation), loss, &found)));
     }
-    // The oldest first: it tells since when nothing is durable.
+    // The oldest first: it reports since when nothing is durable.
     told.sort_unstable();
     judgement.messages = told
         .into_iter()
@@ -65,7 +65,7 @@ impl Seen {
         seen
     }
 
-    /// Whether the file stands so, there and nowhere else.
+    /// Whether the file is so, there and nowhere else.
     fn is(&self, file: u32, state: Option<State>) -> bool {
         match (state, self.copies.as_slice()) {
             (None, []) => true,
@@ -88,7 +88,7 @@ fn begins(file: u32, generation: u32, bytes: &[u8]) -> bool {
     expected == bytes
 }
 
-/// Whether what is seen may be: as acknowledged, or as operations under way leave it.
+/// Whether what is seen may be: as acknowledged, or as operations in flight leave it.
 fn may_be(file: u32, state: Option<State>, later: &[Operation], seen: &Seen) -> bool {
     if seen.unreadable.is_some() {
         return false;
@@ -205,25 +205,25 @@ mod tests {
         work_dir
     }
 
-    /// Files that stand after so many operations, none of which the next ones touch.
+    /// Files that are after so many operations, none of which the next ones touch.
     fn quiet_files(count: u64) -> Vec<(u32, State)> {
         let mut script = Script::new(SEED);
         (0..count).for_each(|_| {
             script.next();
         });
         let live = script.live().clone();
-        let later: Vec<u32> = (0..UNDER_WAY).map(|_| script.next().file).collect();
+        let later: Vec<u32> = (0..IN_FLIGHT).map(|_| script.next().file).collect();
         live.into_iter()
             .filter(|(file, _)| !later.contains(file))
             .collect()
     }
 
     #[test]
-    fn what_was_acknowledged_and_what_was_under_way_is_no_loss() {
+    fn what_was_acknowledged_and_what_was_in_flight_is_no_loss() {
         for count in [1, 10, 100, 300] {
             let work_dir = cut_after(count);
             // The word of up to two operations may not have been heard.
-            for heard in count.saturating_sub(UNDER_WAY as u64)..=count {
+            for heard in count.saturating_sub(IN_FLIGHT as u64)..=count {
                 let judgement = judge(work_dir.path(), SEED, heard);
                 assert_eq!(judgement.losses(), 0, "{count} {heard}: {judgement:?}");
             }
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_append_under_way_must_keep_what_was_there() {
+    fn an_append_in_flight_must_keep_what_was_there() {
         let mut script = Script::new(SEED);
         let next = |script: &mut Script| {
             (1_u64..).find_map(|done| {

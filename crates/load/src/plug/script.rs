@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use std::collections::BTreeMap;
 
-/// How many files stand at most.
+/// How many files are at most.
 const MOST_FILES: usize = 120;
 
 /// The longest piece that is written at once, bytes.
@@ -16,7 +16,7 @@ const LONGEST: u64 = 48 << 10;
 /// What a content is made of: blocks of this size, each from a seed of its own.
 const BLOCK: usize = 4096;
 
-/// A file as it stands.
+/// A file as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
     /// The directory it is in.
@@ -43,7 +43,7 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// The name, as told.
+    /// The name, as reported.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -62,9 +62,9 @@ pub(super) struct Operation {
     pub file: u32,
     /// How it stood before; none where it is made.
     pub before: Option<State>,
-    /// How it stands after; none where it goes.
+    /// How it is after; none where it goes.
     pub after: Option<State>,
-    /// The length of a file that is written beside, and never fsynced: what else is dirty.
+    /// The length of a file that is written as well, and never fsynced: what else is dirty.
     pub beside: u64,
 }
 
@@ -87,7 +87,7 @@ impl Script {
         }
     }
 
-    /// The files that stand, by number.
+    /// The files that are, by number.
     #[cfg(test)]
     pub fn live(&self) -> &BTreeMap<u32, State> {
         &self.live

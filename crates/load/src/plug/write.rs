@@ -1,4 +1,4 @@
-//! Doing the script: each operation durable before it is told of.
+//! Doing the script: each operation durable before it is reported.
 
 use super::script::{Act, Operation, Script, State, fill};
 use super::{DIRECTORIES, directory, path};
@@ -6,10 +6,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// How many files are written beside, one after the other and over again.
+/// How many such files are written, one after the other and over again.
 const BESIDE: u64 = 16;
 
-/// Does the script of a seed in an empty directory, and tells of each operation that is
+/// Does the script of a seed in an empty directory, and reports of each operation that is
 /// acknowledged: how many are by then. It ends with an error: one of the file system, or that of
 /// the listener.
 pub fn write(

@@ -1,9 +1,9 @@
 //! `bonnie++`: its figures from the line of comma-separated values it prints (version 1.98 of
-//! that form, `bon_csv2txt(1)`). A `+++++`, which stands for a phase too short for its clock, is
-//! left out and said, never a figure.
+//! that form, `bon_csv2txt(1)`). A `+++++`, which represents a phase too short for its clock, is
+//! left out with a warning, never a figure.
 
 use super::printed::decimal;
-use super::{Commands, Program, Task, Told, VERSION_FORM};
+use super::{Commands, Program, ProgramReport, Task, VERSION_FORM};
 use crate::error::LoadError;
 use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
@@ -14,13 +14,13 @@ use fsdyno_model::warning::{Warning, WarningKind};
 use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 
-/// What it is called.
+/// Its name.
 const NAME: &str = "bonnie++";
 /// The version of the form that is understood, and its number of fields.
 const FORM: (&str, usize) = ("1.98", 50);
-/// What stands where a phase was too short.
+/// What is where a phase was too short.
 const SHORT: &str = "+++++";
-/// What stands there for its share of the processor.
+/// What is there for its share of the processor.
 const SHORT_SHARE: &str = "+++";
 
 /// The program.
@@ -77,7 +77,7 @@ pub static BONNIE: Program = Program {
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
     commands,
     read: |text, _| read(text),
-    in_words,
+    describe,
     data,
 };
 
@@ -86,7 +86,7 @@ fn mebibytes(parameters: &BTreeMap<String, String>) -> Option<u64> {
     Some(size.div_ceil(1 << 20))
 }
 
-/// What of its work is asked for.
+/// What of its work is requested.
 struct Asked {
     /// The large file, MiB; 0 leaves it out.
     mebibytes: u64,
@@ -97,7 +97,7 @@ struct Asked {
 }
 
 /// Reads it from what a plan gives, which was checked there.
-fn asked(parameters: &BTreeMap<String, String>) -> Option<Asked> {
+fn argument_pairs(parameters: &BTreeMap<String, String>) -> Option<Asked> {
     let part = parameters.get("part").map(String::as_str);
     let files = parameters.get("files")?.parse().ok()?;
     let mebibytes = mebibytes(parameters)?;
@@ -109,32 +109,37 @@ fn asked(parameters: &BTreeMap<String, String>) -> Option<Asked> {
 }
 
 fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
-    let asked = asked(parameters)?;
+    let argument_pairs = argument_pairs(parameters)?;
     // Each of the small files may take a block, whatever its size.
     let max = parameters.get("max").and_then(|max| max.parse().ok());
     let each = max.unwrap_or(0_u64).next_multiple_of(4096).max(4096);
-    let small = asked.files.saturating_mul(1024).saturating_mul(each);
-    Some(Bytes((asked.mebibytes << 20).saturating_add(small)))
+    let small = argument_pairs
+        .files
+        .saturating_mul(1024)
+        .saturating_mul(each);
+    Some(Bytes(
+        (argument_pairs.mebibytes << 20).saturating_add(small),
+    ))
 }
 
-fn in_words(task: &Task<'_>) -> String {
-    let Some(asked) = asked(task.parameters) else {
+fn describe(task: &Task<'_>) -> String {
+    let Some(argument_pairs) = argument_pairs(task.parameters) else {
         return NAME.to_owned();
     };
-    let fast = if asked.fast { " -f" } else { "" };
+    let fast = if argument_pairs.fast { " -f" } else { "" };
     let mut words = vec![format!("{NAME}{fast}")];
-    if asked.mebibytes > 0 {
-        words.push(format!("{} MiB", asked.mebibytes));
+    if argument_pairs.mebibytes > 0 {
+        words.push(format!("{} MiB", argument_pairs.mebibytes));
     }
-    if asked.files > 0 {
+    if argument_pairs.files > 0 {
         let made = task.get("made").unwrap_or("files").replace('-', " ");
-        words.push(format!("{} x 1024 {made}", asked.files));
+        words.push(format!("{} x 1024 {made}", argument_pairs.files));
     }
     words.join(", ")
 }
 
 fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
-    let asked = asked(task.parameters).unwrap_or(Asked {
+    let argument_pairs = argument_pairs(task.parameters).unwrap_or(Asked {
         mebibytes: 16,
         files: 0,
         fast: false,
@@ -142,17 +147,17 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     // -r 0: it would refuse a file smaller than memory; that is warned of instead.
     let mut timed = ToolRun::new("", [NAME, "-q", "-r", "0", "-m", "fsdyno"]);
     if rustix::process::geteuid().is_root() {
-        // As root it asks to be told as whom to work, and nobody else may say root.
+        // As root it requires a user to work as, and only root may name root.
         timed = timed.args(["-u", "root"]);
     }
-    if asked.fast {
+    if argument_pairs.fast {
         timed = timed.arg("-f");
     }
     let mut timed = timed
         .arg("-s")
-        .arg(format!("{}M", asked.mebibytes))
+        .arg(format!("{}M", argument_pairs.mebibytes))
         .arg("-n")
-        .arg(files(task, asked.files)?)
+        .arg(files(task, argument_pairs.files)?)
         .arg("-d")
         .arg(task.directory);
     timed.current_dir = Some(task.directory.to_owned());
@@ -162,7 +167,7 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
     })
 }
 
-/// The many files as it is told of them: `NUMBER[:MAX:MIN:DIRECTORIES]`, where -1 bytes are hard
+/// The files as its option takes them: `NUMBER[:MAX:MIN:DIRECTORIES]`, where -1 bytes are hard
 /// links and -2 symbolic ones.
 fn files(task: &Task<'_>, number: u64) -> Result<String, LoadError> {
     let of = |name, given| task.get(name).unwrap_or(given);
@@ -207,7 +212,7 @@ const RATES: [(usize, &str, &str); 12] = [
     (34, "random stat", "1/s"),
     (36, "random delete", "1/s"),
 ];
-/// Where the longest latency of the first of them stands; the others follow.
+/// Where the longest latency of the first of them is; the others follow.
 const LATENCIES: usize = 38;
 
 fn missing(what: impl Into<String>) -> Unread {
@@ -217,7 +222,7 @@ fn missing(what: impl Into<String>) -> Unread {
     }
 }
 
-fn read(text: &str) -> Result<Told, Unread> {
+fn read(text: &str) -> Result<ProgramReport, Unread> {
     let start = format!("{},", FORM.0);
     let line = text
         .split_inclusive('\n')
@@ -230,14 +235,14 @@ fn read(text: &str) -> Result<Told, Unread> {
     if fields.len() != FORM.1 {
         return Err(missing(format!("{} fields, not {}", fields.len(), FORM.1)));
     }
-    let mut told = Told::default();
+    let mut report = ProgramReport::default();
     let mut short = Vec::new();
     for (number, (place, name, unit)) in RATES.into_iter().enumerate() {
         let mut add = |name: String, value, unit: &str, better| {
-            told.figures.push(Figure::new(name, value, unit, better));
+            report.figures.push(Figure::new(name, value, unit, better));
         };
         match fields[place] {
-            // It was not asked for.
+            // It was not requested.
             "" => continue,
             SHORT => short.push(name),
             rate => {
@@ -264,10 +269,10 @@ fn read(text: &str) -> Result<Told, Unread> {
             }
         }
     }
-    if told.figures.is_empty() && short.is_empty() {
+    if report.figures.is_empty() && short.is_empty() {
         return Err(missing("all of its figures are empty"));
     }
-    told.warnings.extend((!short.is_empty()).then(|| {
+    report.warnings.extend((!short.is_empty()).then(|| {
         Warning::new(
             WarningKind::TooShort,
             format!(
@@ -277,7 +282,7 @@ fn read(text: &str) -> Result<Told, Unread> {
             "these took less than half a second: raise size and files",
         )
     }));
-    Ok(told)
+    Ok(report)
 }
 
 fn number_of(text: &str) -> Option<f64> {
@@ -309,16 +314,16 @@ mod tests {
 
     #[test]
     fn a_real_output_is_read_and_what_was_too_short_is_no_figure() {
-        let told = read(REAL).unwrap();
-        assert_eq!(seen(&told, "char write"), Some(566.0));
-        assert_eq!(seen(&told, "char write latency max"), Some(116_000.0));
-        assert_eq!(seen(&told, "random create"), Some(1461.0));
-        assert_eq!(seen(&told, "random delete latency max"), Some(10_647.0));
-        assert_eq!(seen(&told, "block write"), None);
-        assert_eq!(seen(&told, "random create cpu"), Some(41.0));
-        assert_eq!(told.figures.len(), 4 + 4 + 12);
+        let report = read(REAL).unwrap();
+        assert_eq!(seen(&report, "char write"), Some(566.0));
+        assert_eq!(seen(&report, "char write latency max"), Some(116_000.0));
+        assert_eq!(seen(&report, "random create"), Some(1461.0));
+        assert_eq!(seen(&report, "random delete latency max"), Some(10_647.0));
+        assert_eq!(seen(&report, "block write"), None);
+        assert_eq!(seen(&report, "random create cpu"), Some(41.0));
+        assert_eq!(report.figures.len(), 4 + 4 + 12);
         assert!(
-            told.warnings[0]
+            report.warnings[0]
                 .message
                 .contains("block write, rewrite, block read")
         );
@@ -346,8 +351,15 @@ mod tests {
         ] {
             let given = [("part", part), ("size", "33554432"), ("files", "3")];
             let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let asked = asked(&BTreeMap::from(given)).unwrap();
-            assert_eq!((asked.mebibytes, asked.files, asked.fast), expected);
+            let argument_pairs = argument_pairs(&BTreeMap::from(given)).unwrap();
+            assert_eq!(
+                (
+                    argument_pairs.mebibytes,
+                    argument_pairs.files,
+                    argument_pairs.fast
+                ),
+                expected
+            );
         }
     }
 
@@ -372,7 +384,7 @@ mod tests {
         assert_eq!(seen(&links, "sequential create"), Some(26_177.0));
         assert_eq!(seen(&links, "sequential delete"), Some(27_804.0));
         assert_eq!(seen(&links, "random delete latency max"), Some(8158.0));
-        // It was not asked for bytes one by one.
+        // It was not requested bytes one by one.
         assert_eq!(seen(&links, "char write latency max"), None);
         let symlinks = read(SYMLINKS).unwrap();
         assert_eq!(seen(&symlinks, "sequential create"), Some(4450.0));
@@ -388,8 +400,8 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_as_it_is_told_of_them() {
-        let told = |pairs: &[(&str, &str)]| {
+    fn the_command_line_describes_the_files_as_requested() {
+        let report = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
             let parameters = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             let parameters: BTreeMap<String, String> = parameters.collect();
@@ -415,14 +427,14 @@ mod tests {
             ),
             (&[many, ("made", "symlinks")], "16:-2:0:1"),
         ] {
-            assert_eq!(told(pairs).unwrap(), line);
+            assert_eq!(report(pairs).unwrap(), line);
         }
         for pairs in [
             &[many, ("min", "9"), ("max", "8")][..],
             &[many, ("made", "symlinks"), ("directories", "2")],
         ] {
             assert!(
-                told(pairs)
+                report(pairs)
                     .unwrap_err()
                     .to_string()
                     .starts_with("bonnie++: ")

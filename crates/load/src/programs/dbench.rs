@@ -2,7 +2,7 @@
 //! the table of operations and the line of throughput at the end of what it prints.
 
 use super::printed::{decimal, whole};
-use super::{Commands, Program, Task, Told, VERSION_FORM};
+use super::{Commands, Program, ProgramReport, Task, VERSION_FORM};
 use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
@@ -12,9 +12,9 @@ use fsdyno_model::warning::{Warning, WarningKind};
 use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 
-/// What it is called.
+/// Its name.
 const NAME: &str = "dbench";
-/// The most that stands of one client of the packaged load, with room to spare: 22.5 MiB seen.
+/// The most that is of one client of the packaged load, with room to spare: 22.5 MiB seen.
 const CLIENT: u64 = 24 << 20;
 /// The options that are there or not, by parameter.
 const SWITCHES: [(&str, &str); 4] = [
@@ -67,7 +67,7 @@ pub static DBENCH: Program = Program {
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
     commands: |task| Ok(commands(task)),
     read: |text, _| read(text),
-    in_words: |task| {
+    describe: |task| {
         let of = |name| task.get(name).unwrap_or_default();
         format!(
             "dbench, {} clients, {} s given: compare its throughput",
@@ -113,7 +113,7 @@ fn missing(what: impl Into<String>) -> Unread {
     }
 }
 
-fn read(text: &str) -> Result<Told, Unread> {
+fn read(text: &str) -> Result<ProgramReport, Unread> {
     let mut lines = text.split_inclusive('\n');
     let head = ["Operation", "Count", "AvgLat", "MaxLat"];
     if !lines.any(|line| line.split_whitespace().eq(head)) {
@@ -142,21 +142,21 @@ fn read(text: &str) -> Result<Told, Unread> {
         .ok_or_else(|| missing("the line of its throughput is cut off"))?;
     let (rate, latency) = throughput(line)
         .ok_or_else(|| missing(format!("`{line}` is not the line of its throughput")))?;
-    let mut told = Told::default();
+    let mut report = ProgramReport::default();
     if rate > 0.0 {
-        told.figures = vec![
+        report.figures = vec![
             Figure::new("throughput", rate, "MB/s", Better::Higher),
             Figure::new("latency max", latency, "us", Better::Lower),
         ];
     } else {
-        told.warnings.push(Warning::new(
+        report.warnings.push(Warning::new(
             WarningKind::TooShort,
             "dbench told no throughput: it was still warming up".to_owned(),
             "raise its time",
         ));
     }
-    told.figures.extend(operations);
-    Ok(told)
+    report.figures.extend(operations);
+    Ok(report)
 }
 
 fn is_rule(line: &str) -> bool {
@@ -225,14 +225,14 @@ mod tests {
 
     #[test]
     fn a_real_output_gives_throughput_and_the_table_of_operations() {
-        let told = read(REAL).unwrap();
-        assert_eq!(told.figures.len(), 2 + 16 * 3);
-        assert_eq!(seen(&told, "throughput"), Some(30.5803));
-        assert_eq!(seen(&told, "latency max"), Some(671_762.0));
-        assert_eq!(seen(&told, "Flush"), Some(128.0));
-        assert_eq!(seen(&told, "Flush latency mean"), Some(27_452.0));
-        assert_eq!(seen(&told, "Unlink latency max"), Some(579_119.0));
-        assert!(told.warnings.is_empty());
+        let report = read(REAL).unwrap();
+        assert_eq!(report.figures.len(), 2 + 16 * 3);
+        assert_eq!(seen(&report, "throughput"), Some(30.5803));
+        assert_eq!(seen(&report, "latency max"), Some(671_762.0));
+        assert_eq!(seen(&report, "Flush"), Some(128.0));
+        assert_eq!(seen(&report, "Flush latency mean"), Some(27_452.0));
+        assert_eq!(seen(&report, "Unlink latency max"), Some(579_119.0));
+        assert!(report.warnings.is_empty());
         let synced = read(SYNC).unwrap();
         assert_eq!(seen(&synced, "throughput"), Some(101.147));
         assert_eq!(synced.figures.len(), 2 + 14 * 3);
@@ -240,10 +240,10 @@ mod tests {
 
     #[test]
     fn a_run_that_ends_while_it_warms_up_has_no_throughput() {
-        let told = read(SHORT).unwrap();
-        assert_eq!(seen(&told, "throughput"), None);
-        assert_eq!(seen(&told, "latency max"), None);
-        assert_eq!(told.warnings[0].kind, WarningKind::TooShort);
+        let report = read(SHORT).unwrap();
+        assert_eq!(seen(&report, "throughput"), None);
+        assert_eq!(seen(&report, "latency max"), None);
+        assert_eq!(report.warnings[0].kind, WarningKind::TooShort);
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_what_it_was_given() {
+    fn the_command_line_has_the_given_parameters() {
         let pairs = [
             ("clients", "8"),
             ("time", "5"),

@@ -1,7 +1,7 @@
 //! `exec`: any command of the user's, through `sh -c`, in the directory on the contender.
 
 use super::shell::quoted;
-use super::{Commands, Program, Task, Told};
+use super::{Commands, Program, ProgramReport, Task};
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
 use fsdyno_model::{Form, Given, Parameter};
@@ -32,8 +32,8 @@ pub static EXEC: Program = Program {
     executable: None,
     version: &[],
     commands: |task| Ok(commands(task)),
-    read: |_, _| Ok(Told::default()),
-    in_words,
+    read: |_, _| Ok(ProgramReport::default()),
+    describe,
     data: |_| None,
 };
 
@@ -77,7 +77,7 @@ fn filled_in(text: &str, directory: &Path, tree: Option<&Path>) -> OsString {
 }
 
 /// The command in a line, as reports show it.
-fn in_words(task: &Task<'_>) -> String {
+fn describe(task: &Task<'_>) -> String {
     let text = task.get("command").unwrap_or_default();
     format!("sh -c {}", quoted(OsStr::new(text)).to_string_lossy())
 }

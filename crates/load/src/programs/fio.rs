@@ -1,6 +1,6 @@
 //! `fio`: its figures from `--output-format=json`, latencies with their percentiles.
 
-use super::{Commands, Program, Task, Told};
+use super::{Commands, Program, ProgramReport, Task};
 use crate::error::LoadError;
 use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What it is called.
+/// Its name.
 const NAME: &str = "fio";
 
 /// The program.
@@ -69,7 +69,7 @@ pub static FIO: Program = Program {
     version: &[NAME, "--version"],
     commands,
     read,
-    in_words,
+    describe,
     data,
 };
 
@@ -81,7 +81,7 @@ fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
     Some(Bytes(number("size")?.saturating_mul(number("jobs")?)))
 }
 
-fn in_words(task: &Task<'_>) -> String {
+fn describe(task: &Task<'_>) -> String {
     match task.get("job") {
         Some(job) => format!("fio, job {job}"),
         None => format!(
@@ -112,7 +112,7 @@ fn commands(task: &Task<'_>) -> Result<Commands, LoadError> {
                 .arg(option("randseed", "seed"))
         };
         if !task.get("rw").unwrap_or_default().ends_with("write") {
-            // The files that are read from are laid before, so that they can be made cold.
+            // The files that are read from are created before, so that they can be made cold.
             let mut laid = all(ToolRun::new("", [NAME])).arg("--create_only=1");
             laid.current_dir = Some(task.directory.to_owned());
             before.push(laid);
@@ -157,8 +157,8 @@ fn missing(what: impl Into<String>) -> Unread {
     }
 }
 
-fn read(text: &str, _: &Task<'_>) -> Result<Told, Unread> {
-    // Notes for people may stand before the document.
+fn read(text: &str, _: &Task<'_>) -> Result<ProgramReport, Unread> {
+    // Notes for people may be before the document.
     let start = text
         .find('{')
         .ok_or_else(|| missing("there is no JSON in it"))?;
@@ -168,7 +168,7 @@ fn read(text: &str, _: &Task<'_>) -> Result<Told, Unread> {
         .as_array()
         .filter(|jobs| !jobs.is_empty())
         .ok_or_else(|| missing("it has no `jobs`"))?;
-    let mut told = Told::default();
+    let mut report = ProgramReport::default();
     for job in jobs {
         let name = job["jobname"]
             .as_str()
@@ -185,13 +185,13 @@ fn read(text: &str, _: &Task<'_>) -> Result<Told, Unread> {
             String::new()
         };
         for direction in ["read", "write"] {
-            figures(&mut told.figures, &prefix, direction, &job[direction])?;
+            figures(&mut report.figures, &prefix, direction, &job[direction])?;
         }
     }
-    if told.figures.is_empty() {
+    if report.figures.is_empty() {
         return Err(missing("no job read or wrote anything"));
     }
-    Ok(told)
+    Ok(report)
 }
 
 /// The figures of one direction; none where nothing went that way.
@@ -254,8 +254,8 @@ mod tests {
 
     const REAL: &str = include_str!("../../tests/outputs/fio-randrw.json");
 
-    fn parse(text: &str) -> Result<Told, Unread> {
-        outputs::told(&FIO, text)
+    fn parse(text: &str) -> Result<ProgramReport, Unread> {
+        outputs::read_output(&FIO, text)
     }
 
     #[test]

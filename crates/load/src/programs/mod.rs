@@ -1,8 +1,8 @@
 //! Programs as workloads: what people run already, under the discipline of a phase. One file a
 //! program, and one line in [`ALL`].
 //!
-//! A program tells which commands are run, which of them is timed, and how its figures are read
-//! from what it printed. Running them is the affair of `engines::tools`; the clock, of `measure`.
+//! A program reports which commands are run, which of them is timed, and how its figures are read
+//! from what it printed. They run in `command`; the clock is in `measure`.
 
 pub mod bonnie;
 pub mod dbench;
@@ -34,15 +34,15 @@ pub struct Program {
     pub kind: PhaseKind,
     /// The executable and the Debian package that holds it; none where the user names it.
     pub executable: Option<(&'static str, &'static str)>,
-    /// The command that tells its version; empty where it has none.
+    /// The command that reports its version; empty where it has none.
     pub version: &'static [&'static str],
     /// The commands of a phase.
     pub(crate) commands: fn(&Task<'_>) -> Result<Commands, LoadError>,
-    /// What it told, from what the timed command printed.
-    pub(crate) read: fn(&str, &Task<'_>) -> Result<Told, Unread>,
-    /// What is said of it in reports.
-    pub(crate) in_words: fn(&Task<'_>) -> String,
-    /// The bytes of data it works on, where its parameters tell.
+    /// Reads its report from what the timed command printed.
+    pub(crate) read: fn(&str, &Task<'_>) -> Result<ProgramReport, Unread>,
+    /// How it is described in reports.
+    pub(crate) describe: fn(&Task<'_>) -> String,
+    /// The bytes of data it works on, where its parameters report.
     pub(crate) data: fn(&BTreeMap<String, String>) -> Option<Bytes>,
 }
 
@@ -56,7 +56,7 @@ pub static ALL: &[&Program] = &[
     &sysbench::SYSBENCH,
 ];
 
-/// How a package tells its version, where its program does not.
+/// How a package reports its version, where its program does not.
 const VERSION_FORM: &str = "--showformat=${Package} ${Version}\n";
 
 /// The program of that name.
@@ -71,7 +71,7 @@ pub fn find(name: &str) -> Option<&'static Program> {
 pub(crate) struct Task<'a> {
     /// The directory it works in.
     pub directory: &'a Path,
-    /// The newest tree, where one stands.
+    /// The newest tree, where one is.
     pub tree: Option<&'a Path>,
     /// What it was given, by name.
     pub parameters: &'a BTreeMap<String, String>,
@@ -87,15 +87,15 @@ impl Task<'_> {
 /// What is run for one phase.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    /// Untimed, before the state of the caches is brought about.
+    /// Untimed, before the state of the caches is set up.
     pub before: Vec<ToolRun>,
     /// Timed.
     pub timed: ToolRun,
 }
 
-/// What a program told of itself.
+/// What a program reported of itself.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct ProgramReport {
     pub figures: Vec<Figure>,
     pub warnings: Vec<Warning>,
 }
@@ -114,7 +114,7 @@ impl Program {
         ))
     }
 
-    /// Where it works, below the ground: a command of the user's in the ground itself.
+    /// Where it works, below the work directory: a command of the user's in the work directory itself.
     fn directory(&self, root: &Path, phase: &PhasePlan) -> PathBuf {
         if self.executable.is_none() {
             return root.to_owned();
@@ -136,7 +136,7 @@ pub fn check(phase: &PhasePlan) -> Result<(), LoadError> {
     Planned::of(phase, nowhere, Some(nowhere)).map(|_| ())
 }
 
-/// What a phase needs to stand on the ground: what its kind does, or the tree it speaks of.
+/// What a phase needs to exist in the work directory: what its kind does, or the tree it speaks of.
 pub fn needs(phase: &PhasePlan, of_kind: Needs) -> Needs {
     let speaks = phase
         .parameters
@@ -148,7 +148,7 @@ pub fn needs(phase: &PhasePlan, of_kind: Needs) -> Needs {
     of_kind
 }
 
-/// A phase of a program on its ground: what is run, and where.
+/// A phase of a program in its work directory: what is run, and where.
 pub(crate) struct Planned {
     pub program: &'static Program,
     /// Where it works.

@@ -1,13 +1,13 @@
 //! What every parser is held to, on outputs that the programs really printed: cut off anywhere
 //! they give an error, and a broken byte never makes another figure. Only tests use it.
 
-use super::{Program, Task, Told};
+use super::{Program, ProgramReport, Task};
 use crate::error::Unread;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a program tells by an output.
-pub(super) fn told(program: &Program, text: &str) -> Result<Told, Unread> {
+/// What a program reports by an output.
+pub(super) fn read_output(program: &Program, text: &str) -> Result<ProgramReport, Unread> {
     let parameters = BTreeMap::new();
     let task = Task {
         directory: Path::new("/"),
@@ -18,26 +18,29 @@ pub(super) fn told(program: &Program, text: &str) -> Result<Told, Unread> {
 }
 
 /// The value of one figure.
-pub(super) fn seen(told: &Told, name: &str) -> Option<f64> {
-    let figure = told.figures.iter().find(|figure| figure.name == name)?;
+pub(super) fn seen(read_output: &ProgramReport, name: &str) -> Option<f64> {
+    let figure = read_output
+        .figures
+        .iter()
+        .find(|figure| figure.name == name)?;
     Some(figure.value)
 }
 
 /// Cuts an output off at every byte, up to where it is complete.
 pub(super) fn cut_off_it_gives_an_error(program: &Program, text: &str, complete: usize) {
-    assert!(told(program, &text[..complete]).is_ok());
+    assert!(read_output(program, &text[..complete]).is_ok());
     for cut in places(&text[..complete]) {
-        let error = told(program, &text[..cut]).expect_err(&text[..cut]);
+        let error = read_output(program, &text[..cut]).expect_err(&text[..cut]);
         assert_eq!(error.program, executable(program));
     }
 }
 
-/// Breaks an output at every byte: what is told stays the same, or there is an error.
+/// Breaks an output at every byte: what is reported stays the same, or there is an error.
 pub(super) fn broken_it_gives_no_other_figure(program: &Program, text: &str) {
-    let whole = told(program, text).unwrap();
+    let whole = read_output(program, text).unwrap();
     for place in places(text) {
         let broken = [&text[..place], "?", &text[place + 1..]].concat();
-        match told(program, &broken) {
+        match read_output(program, &broken) {
             Ok(same) => assert_eq!(same, whole, "{broken}"),
             Err(error) => assert_eq!(error.program, executable(program)),
         }

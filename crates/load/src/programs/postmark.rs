@@ -1,8 +1,8 @@
 //! `postmark`: the small files of a mail server. It takes its commands on standard input, and its
 //! figures are those of its verbose report.
 //!
-//! It ends with status 0 whatever happens, so what it says on standard error is a failure; a
-//! refused write it does not even say.
+//! It ends with status 0 whatever happens, so text on standard error is a failure; a
+//! refused write it does not even state.
 
 mod report;
 
@@ -16,7 +16,7 @@ use fsdyno_model::{Form, Given, Parameter};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What it is called.
+/// Its name.
 const NAME: &str = "postmark";
 
 /// The program.
@@ -97,7 +97,7 @@ pub static POSTMARK: Program = Program {
     version: &["dpkg-query", "--show", VERSION_FORM, NAME],
     commands,
     read: |text, _| report::read(text),
-    in_words: |task| {
+    describe: |task| {
         let of = |name| task.get(name).unwrap_or_default();
         format!(
             "postmark, {} files, {} transactions",
@@ -113,7 +113,7 @@ fn data(parameters: &BTreeMap<String, String>) -> Option<Bytes> {
     let of = |name: &str| parameters.get(name)?.parse::<u64>().ok();
     let more = (2 * of("bias-create")?).saturating_sub(10);
     let more = of("transactions")?.saturating_mul(more) / 10;
-    // Appending goes on up to the largest size; a file takes its blocks and its name.
+    // Appending continues up to the largest size; a file takes its blocks and its name.
     let each = of("size-high")?.next_multiple_of(4096) + 1024;
     Some(Bytes(
         of("number")?.saturating_add(more).saturating_mul(each),
@@ -169,7 +169,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn it_is_told_what_it_was_given() {
+    fn the_command_line_has_the_given_parameters() {
         let mut parameters: BTreeMap<String, String> = BTreeMap::new();
         for one in POSTMARK.kind.parameters {
             let value = match one.given {

@@ -1,5 +1,5 @@
 //! Numbers and lines as programs print them: read to the letter, or not at all. What they mean is
-//! said by each program's own file.
+//! decided by each program's own file.
 
 /// A number of digits with at most one point, above zero or zero.
 pub(super) fn decimal(text: &str) -> Option<f64> {
@@ -14,14 +14,14 @@ pub(super) fn whole(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok())?
 }
 
-/// What stands in the places `{}` of a pattern; nothing where the rest is not the same.
+/// What is in the places `{}` of a pattern; nothing where the rest is not the same.
 pub(super) fn places<'a>(line: &'a str, pattern: &str) -> Option<Vec<&'a str>> {
     let mut literals = pattern.split("{}");
     let mut rest = line.strip_prefix(literals.next()?)?;
     let mut found = Vec::new();
     let mut literals = literals.peekable();
     while let Some(literal) = literals.next() {
-        // The last one stands at the end of the line.
+        // The last one is at the end of the line.
         let at = if literals.peek().is_none() {
             rest.strip_suffix(literal)?.len()
         } else {

@@ -1,4 +1,4 @@
-//! `sysbench fileio`: requests at a set of files, which are laid untimed. Its figures are its
+//! `sysbench fileio`: requests at a set of files, which are created untimed. Its figures are its
 //! rates, and the shares of its latencies from the histogram it prints: what it calls percentile is
 //! a single one, in hundredths of a millisecond.
 //!
@@ -6,7 +6,7 @@
 //! counted.
 
 use super::printed::{decimal, places, whole};
-use super::{Commands, Program, Task, Told};
+use super::{Commands, Program, ProgramReport, Task};
 use crate::error::Unread;
 use crate::phase_kind::PhaseKind;
 use crate::tool_run::ToolRun;
@@ -14,7 +14,7 @@ use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::units::Bytes;
 use fsdyno_model::{Form, Given, Parameter};
 
-/// What it is called.
+/// Its name.
 const NAME: &str = "sysbench";
 
 /// A parameter that is written as its option is.
@@ -130,14 +130,14 @@ pub static SYSBENCH: Program = Program {
     version: &[NAME, "--version"],
     commands: |task| Ok(commands(task)),
     read: |text, _| read(text),
-    in_words,
+    describe,
     data: |parameters| {
         let size = parameters.get("file-total-size")?;
         Some(Bytes(size.parse().ok()?))
     },
 };
 
-fn in_words(task: &Task<'_>) -> String {
+fn describe(task: &Task<'_>) -> String {
     let of = |name| task.get(name).unwrap_or_default();
     let until = match of("events") {
         "" | "0" => format!("{} s given: compare its rates", of("time")),
@@ -255,15 +255,15 @@ fn at_share(rows: &Histogram, share: f64) -> Option<f64> {
         .map(|row| row.0)
 }
 
-fn read(text: &str) -> Result<Told, Unread> {
+fn read(text: &str) -> Result<ProgramReport, Unread> {
     let (before, figures) = text
         .split_once("\nFile operations:\n")
         .ok_or_else(|| missing("there is no report in it"))?;
     let rows = histogram(before)?;
-    let mut report = Report {
+    let mut lines = Report {
         lines: figures.split_inclusive('\n'),
     };
-    let mut told = Told::default();
+    let mut report = ProgramReport::default();
     for (pattern, name, unit) in [
         ("reads/s: {}", "reads", "1/s"),
         ("writes/s: {}", "writes", "1/s"),
@@ -271,20 +271,21 @@ fn read(text: &str) -> Result<Told, Unread> {
         ("read, MiB/s: {}", "read", "MiB/s"),
         ("written, MiB/s: {}", "written", "MiB/s"),
     ] {
-        let rate = report.decimal(pattern)?;
-        // Nothing of that kind was asked for.
+        let rate = lines.decimal(pattern)?;
+        // Nothing of that kind was requested.
         if rate > 0.0 {
-            told.figures
+            report
+                .figures
                 .push(Figure::new(name, rate, unit, Better::Higher));
         }
     }
-    report.decimal("total time: {}s")?;
-    let events = report.decimal("total number of events: {}")?;
-    let (most, sum) = (report.decimal("max: {}")?, report.decimal("sum: {}")?);
-    report.decimals("execution time (avg/stddev): {}/{}")?;
+    lines.decimal("total time: {}s")?;
+    let events = lines.decimal("total number of events: {}")?;
+    let (most, sum) = (lines.decimal("max: {}")?, lines.decimal("sum: {}")?);
+    lines.decimals("execution time (avg/stddev): {}/{}")?;
     #[expect(clippy::cast_precision_loss, reason = "2^53 requests take ages")]
     let counted = rows.iter().map(|row| row.1).sum::<u64>() as f64;
-    if told.figures.is_empty() || events <= 0.0 {
+    if report.figures.is_empty() || events <= 0.0 {
         return Err(missing("it did nothing"));
     }
     if (counted - events).abs() >= 0.5 {
@@ -295,7 +296,8 @@ fn read(text: &str) -> Result<Told, Unread> {
     let mut add = |name: &str, milliseconds: f64| {
         let name = format!("latency {name}");
         let value = milliseconds * 1000.0;
-        told.figures
+        report
+            .figures
             .push(Figure::new(name, value, "us", Better::Lower));
     };
     add("mean", sum / events);
@@ -304,7 +306,7 @@ fn read(text: &str) -> Result<Told, Unread> {
         add(name, latency);
     }
     add("max", most);
-    Ok(told)
+    Ok(report)
 }
 
 #[cfg(test)]
@@ -320,16 +322,16 @@ mod tests {
 
     #[test]
     fn a_real_output_gives_rates_and_shares_of_latencies() {
-        let told = read(MIXED).unwrap();
-        assert_eq!(told.figures.len(), 5 + 6);
-        assert_eq!(seen(&told, "reads"), Some(27_442.60));
-        assert_eq!(seen(&told, "fsyncs"), Some(1832.27));
-        assert_eq!(seen(&told, "written"), Some(285.86));
-        let mean = seen(&told, "latency mean").unwrap();
+        let report = read(MIXED).unwrap();
+        assert_eq!(report.figures.len(), 5 + 6);
+        assert_eq!(seen(&report, "reads"), Some(27_442.60));
+        assert_eq!(seen(&report, "fsyncs"), Some(1832.27));
+        assert_eq!(seen(&report, "written"), Some(285.86));
+        let mean = seen(&report, "latency mean").unwrap();
         assert!((mean - 3_959_000.0 / 95_221.0).abs() < 1e-6, "{mean}");
-        assert_eq!(seen(&told, "latency max"), Some(285_290.0));
-        // It said itself, asked for one: `99th percentile: 0.54` milliseconds.
-        let share = seen(&told, "latency p99").unwrap();
+        assert_eq!(seen(&report, "latency max"), Some(285_290.0));
+        // With one requested it prints: `99th percentile: 0.54` milliseconds.
+        let share = seen(&report, "latency p99").unwrap();
         assert!((share - 540.0).abs() < 10.0, "{share}");
     }
 
@@ -374,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_what_it_was_given() {
+    fn the_command_line_has_the_given_parameters() {
         let pairs = [
             ("file-test-mode", "seqrd"),
             ("file-total-size", "1048576"),

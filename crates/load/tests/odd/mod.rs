@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// A directory that goes away, with a ground in it and the odd tree on the ground.
+/// A directory that goes away, with a ground in it and the odd tree in the work directory.
 pub fn work_dir() -> (tempfile::TempDir, WorkDir) {
     let home = tempfile::tempdir().unwrap();
     let mut work_dir = WorkDir::new(home.path());
@@ -152,7 +152,7 @@ pub fn describe(tree: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Fails where two trees differ, and says where.
+/// Fails where two trees differ, and names the place.
 #[track_caller]
 pub fn assert_same(one: &BTreeMap<PathBuf, String>, other: &BTreeMap<PathBuf, String>, what: &str) {
     for path in one.keys().chain(other.keys()) {

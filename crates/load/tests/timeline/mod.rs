@@ -1,4 +1,4 @@
-//! What phases tell of their course: each operation is in it once, whoever does it.
+//! The timelines of phases: each operation is in it once, whoever does it.
 
 use crate::odd;
 use crate::phases::{phase, run};
@@ -46,7 +46,7 @@ fn check(measured: &Measured, kind: &str, operation: &str, operations: u64) {
 }
 
 #[test]
-fn every_file_of_a_tree_is_in_the_course_of_its_phase() {
+fn every_file_of_a_tree_is_in_the_timeline_of_its_phase() {
     let (_home, mut work_dir) = odd::work_dir();
     for parameters in ["", "workers=3"] {
         for kind in ["copy", "read", "stat-walk", "grep", "delete"] {
@@ -55,13 +55,13 @@ fn every_file_of_a_tree_is_in_the_course_of_its_phase() {
             check(&measured, kind, "file", measured.tally.files);
         }
     }
-    // Programs tell nobody.
+    // Programs report nobody.
     let measured = run(&mut work_dir, "tools", &phase("copy")).unwrap();
     assert_eq!((measured.latencies, measured.progress), (vec![], None));
 }
 
 #[test]
-fn workers_and_rounds_are_in_one_course() {
+fn workers_and_rounds_are_in_one_timeline() {
     let home = tempfile::tempdir().unwrap();
     let mut work_dir = WorkDir::new(home.path());
     let workers = "files=500 each=50 bytes=100 workers=3";
@@ -104,7 +104,7 @@ fn workers_and_rounds_are_in_one_course() {
 }
 
 #[test]
-fn what_is_repeated_for_the_clock_tells_the_course_of_its_first_time() {
+fn a_repeated_phase_reports_the_timeline_of_its_first_pass() {
     let home = tempfile::tempdir().unwrap();
     let mut work_dir = WorkDir::new(home.path());
     let phase = given("bonnie-stat", "files=50");

@@ -356,7 +356,7 @@ impl CellExecutor for HostExecutor<'_, '_> {
         }
         for form in &job.prepared.forms {
             let dataset = job.dataset();
-            let written = dataset.and_then(|d| d.lay(&mut self.work_dir, *form, self.stop));
+            let written = dataset.and_then(|d| d.create(&mut self.work_dir, *form, self.stop));
             let warnings = written.map_err(|error| match error {
                 DatasetError::Stopped => CellEnd::Stopped,
                 other => self.notes.halt(other.to_string(), other.errno()),

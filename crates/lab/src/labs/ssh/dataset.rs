@@ -117,7 +117,7 @@ fn really(
     let mut work_dir = WorkDir::new(scratch.path());
     let written = job
         .dataset()
-        .and_then(|dataset| dataset.lay(&mut work_dir, form, executor.stop));
+        .and_then(|dataset| dataset.create(&mut work_dir, form, executor.stop));
     let warnings = written.map_err(|error| match error {
         DatasetError::Stopped => CellEnd::Stopped,
         other => executor.notes.halt(other.to_string(), other.errno()),

@@ -1,9 +1,9 @@
 //! Pages that the kernel cannot give: the file was cut short, its disk is full or does not answer.
-//! The kernel says so by SIGBUS, whose default is the end of the program. Here a page of memory is put
-//! in the place, so that the copy under way goes on, and it is noted that a page was missed: who
+//! The kernel reports it by SIGBUS, whose default is the end of the program. Here a page of memory is put
+//! in the place, so that the copy in flight continues, and it is noted that a page was missed: who
 //! copied looks at the note and fails with the cause.
 //!
-//! A fault anywhere else is none of ours: it goes to whoever had the signal before.
+//! A fault anywhere else is not handled: it goes to whoever had the signal before.
 
 use std::io;
 use std::marker::PhantomData;
@@ -162,7 +162,7 @@ fn this_thread() -> usize {
 }
 
 impl Place {
-    /// Whether an address lies in the mapping that this thread watches here now.
+    /// Whether an address is in the mapping that this thread watches here now.
     fn holds(&self, at: usize, thread: usize) -> bool {
         let start = self.start.load(Ordering::Acquire);
         let taken = start != 0 && start != TAKEN;
@@ -176,7 +176,7 @@ impl Place {
 /// Puts a page in the place of a missed one, and notes it; whether that was possible.
 fn stand_in(place: &Place, at: usize) -> bool {
     let page = PAGE.load(Ordering::Relaxed);
-    // SAFETY: the page lies in a mapping that this thread holds while it is watched, and nobody has a
+    // SAFETY: the page is in a mapping that this thread holds while it is watched, and nobody has a
     // reference into it: what is copied from or to there is lost, and known to be.
     let put = unsafe {
         libc::mmap(

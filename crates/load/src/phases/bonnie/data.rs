@@ -1,4 +1,4 @@
-//! The phases on one large file: byte by byte, chunk by chunk, and back again. Seeks stand in
+//! The phases on one large file: byte by byte, chunk by chunk, and back again. Seeks are in
 //! `seeks`.
 
 use super::names::{below, shuffle};
@@ -22,7 +22,7 @@ pub(super) const FILE: &CStr = c"data";
 /// The rights it is made with.
 pub(super) const MODE: u32 = 0o600;
 
-/// What the phases on one file need, laid out before the clock starts.
+/// What the phases on one file need, allocated before the clock starts.
 #[derive(Debug)]
 pub(super) struct Data {
     pub parameters: DataParameters,
@@ -41,7 +41,7 @@ pub(super) struct Room {
 }
 
 impl Data {
-    /// Lays everything out for so many workers; tickets only where there are more than one phase
+    /// Creates everything out for so many workers; tickets only where there are more than one phase
     /// needs them.
     pub fn new(parameters: DataParameters, workers: u64, seeks: u64) -> Self {
         #[expect(
@@ -195,7 +195,7 @@ pub(super) fn change(chunk: &mut [u8], number: u64) {
 
 /// Reads from the start in calls of `length` bytes, so many times or to the end. As in the
 /// original the rate is of the time with `fsync`: where nothing is left to be written, that still
-/// makes the device empty its cache. What had returned before is told beside it.
+/// makes the device empty its cache. What had returned before is reported as well.
 fn drain<E: Calls>(
     engine: &mut E,
     place: &Place<'_>,

@@ -1,5 +1,5 @@
 //! The phases on many files: they are made, looked at, and deleted. Making and deleting last until
-//! the file system says that all is durable; that they had returned before is told beside.
+//! the file system reports that all is durable; when they had returned is reported as well.
 
 use super::names::{Name, Order, below, shuffle};
 use super::parameters::{FileParameters, Made};
@@ -23,7 +23,7 @@ const MODE: u32 = 0o600;
 /// Further names that one file is given at most: some file systems allow 32,000, and 65,000.
 const NAMES: u64 = 30_000;
 
-/// What the phases on many files need, laid out before the clock starts.
+/// What the phases on many files need, allocated before the clock starts.
 #[derive(Debug)]
 pub(super) struct Files {
     pub parameters: FileParameters,
@@ -39,7 +39,7 @@ pub(super) struct Files {
     listing: Listing,
 }
 
-/// What stands before the first file is made, by name.
+/// What is before the first file is made, by name.
 #[derive(Debug)]
 pub(super) struct Places {
     /// The directory of all of them: the order by its name.

@@ -1,5 +1,5 @@
 //! The names of the files: a number and random letters and digits, the one or the other first.
-//! Which file lies in which directory stands here as well; what is done with them does not.
+//! Which file is in which directory is here as well; what is done with them is not.
 
 use rand_core::Rng;
 use std::ffi::CStr;

@@ -1,12 +1,12 @@
-//! What the phases of bonnie can be told. Those of one workload must agree where they name the
+//! The parameters of the phases of bonnie. Those of one workload must agree where they name the
 //! same files.
 
 use super::names::Order;
 use std::collections::BTreeMap;
 
-/// What one chunk is of, where nobody says: the calls of the original moved so much at a time.
+/// What one chunk is of, where no value is given: the calls of the original moved so much at a time.
 pub const CHUNK: u64 = 8192;
-/// How many seeks, and by how many workers at the same time.
+/// How many seeks, and by how many workers in parallel.
 pub const SEEKS: u64 = 8192;
 /// Workers that seek.
 pub const SEEKERS: u64 = 5;
@@ -31,7 +31,7 @@ pub struct DataParameters {
     pub chunk: u64,
     /// Seeks.
     pub seeks: u64,
-    /// Workers that seek at the same time.
+    /// Workers that seek in parallel.
     pub seekers: u64,
     /// What is written.
     pub fill: Fill,
@@ -57,7 +57,7 @@ pub struct FileParameters {
     pub least: u64,
     /// The largest, bytes.
     pub most: u64,
-    /// Directories they lie in.
+    /// Directories they are in.
     pub directories: u64,
     /// What is made.
     pub made: Made,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_what_the_original_does_but_for_its_zeros() {
+    fn defaults_are_those_of_the_original_but_for_its_zeros() {
         let files = FileParameters::read(&given(&[]));
         assert_eq!((files.files, files.most, files.directories), (16_384, 0, 1));
         let data = DataParameters::read(&given(&[]));

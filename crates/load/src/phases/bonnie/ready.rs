@@ -1,4 +1,4 @@
-//! What a phase of bonnie finds when it begins, made untimed: a phase that stands alone, or behind
+//! What a phase of bonnie finds when it begins, made untimed: a phase that is alone, or behind
 //! phases with other parameters, gets what the ones before it would have left.
 
 use super::data::{self, Data, FILE};
@@ -7,13 +7,13 @@ use super::parameters::{DataParameters, FileParameters};
 use super::{HOME, Phase, Place};
 use crate::engines::sync::SystemCalls;
 use crate::error::LoadError;
-use crate::phases::ready::{below, told, unless_absent};
+use crate::phases::ready::{below, unless_absent, with_path};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn home(place: &Place<'_>) -> Result<PathBuf, LoadError> {
     let home = below(place.root, HOME);
-    told("mkdir", &home, fs::create_dir_all(&home))?;
+    with_path("mkdir", &home, fs::create_dir_all(&home))?;
     Ok(home)
 }
 
@@ -33,7 +33,7 @@ pub(super) fn data(
     if stands {
         return Ok(());
     }
-    told("unlink", &file, unless_absent(fs::remove_file(&file)))?;
+    with_path("unlink", &file, unless_absent(fs::remove_file(&file)))?;
     if !matches!(phase, Phase::CharWrite | Phase::Write) {
         let mut room = Data::new(parameters, 1, 0);
         data::write(&mut SystemCalls::default(), place, &mut room)?;
@@ -50,22 +50,22 @@ pub(super) fn files(
     let home = home(place)?;
     // The large file has had its phases, as in the original.
     let large = below(&home, FILE);
-    told("unlink", &large, unless_absent(fs::remove_file(&large)))?;
+    with_path("unlink", &large, unless_absent(fs::remove_file(&large)))?;
     let places = Places::of(&parameters);
     let base = below(&home, &places.base);
     if phase != Phase::Create && count(&base, &places) == parameters.files {
         return Ok(());
     }
-    told("unlink", &base, unless_absent(fs::remove_dir_all(&base)))?;
-    told("mkdir", &base, fs::create_dir(&base))?;
+    with_path("unlink", &base, unless_absent(fs::remove_dir_all(&base)))?;
+    with_path("mkdir", &base, fs::create_dir(&base))?;
     for name in &places.directories {
         let path = below(&base, name);
-        told("mkdir", &path, fs::create_dir(&path))?;
+        with_path("mkdir", &path, fs::create_dir(&path))?;
     }
     let size = usize::try_from(parameters.least).unwrap_or(0);
     for name in &places.originals {
         let path = below(&base, name);
-        told("write", &path, fs::write(&path, vec![0; size]))?;
+        with_path("write", &path, fs::write(&path, vec![0; size]))?;
     }
     if phase != Phase::Create {
         files::create(
@@ -77,7 +77,7 @@ pub(super) fn files(
     Ok(())
 }
 
-/// How many files stand in the directories.
+/// How many files are in the directories.
 fn count(base: &Path, places: &Places) -> u64 {
     let directories = places.directories.iter();
     let entries =

@@ -1,4 +1,4 @@
-//! The bytes that are written, laid out before any clock starts.
+//! The bytes that are written, allocated before any clock starts.
 
 use super::parameters::Fill;
 use crate::phases::buffer::Buffer;
@@ -33,7 +33,7 @@ impl Source {
         }
     }
 
-    /// The next stretch, no longer than was said: zeros but for a byte that counts on, or data
+    /// The next stretch, no longer than requested: zeros but for a byte that counts on, or data
     /// that begin elsewhere than those before.
     #[inline]
     pub fn take(&mut self, length: usize) -> &[u8] {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn data_compress_as_they_are_told_to() {
+    fn data_compress_as_requested() {
         for percent in [100, 50, 25] {
             let data = drawn(Fill::Percent(percent));
             let packed: usize = data

@@ -187,13 +187,13 @@ fn a_short_phase_is_repeated_where_it_may_be_and_doubted_where_not() {
     let mut repeated = Bonnie::new(Phase::Read, &given(SMALL), true);
     let done = repeated.run(&mut SystemCalls::default(), &place).unwrap();
     assert!(!short(&done));
-    // What is told is told of one pass.
+    // Figures are those of one pass.
     assert_eq!(done.tally.bytes.0, 1 << 20);
     assert!(done.elapsed.0 < LONG_ENOUGH);
 }
 
 #[test]
-fn every_phase_tells_rate_processor_time_and_latencies() {
+fn every_phase_reports_rate_processor_time_and_latencies() {
     let names = [
         "rate",
         "cpu",
@@ -223,7 +223,7 @@ fn every_phase_tells_rate_processor_time_and_latencies() {
 }
 
 #[test]
-fn the_engine_that_touches_no_file_does_as_much_as_it_was_told() {
+fn the_engine_that_touches_no_file_does_as_much_as_requested() {
     let pairs = [
         SMALL,
         &[("files", "60"), ("directories", "3"), ("max", "100")],
@@ -271,7 +271,7 @@ fn a_wish_to_stop_ends_every_phase() {
     }
 }
 
-/// Not a test but a measurement, of zeros as the original writes them, to be laid beside it: run by
+/// Not a test but a measurement, of zeros as the original writes them, to compare with it: run by
 /// name, in release, with the directory in `BONNIE_DIR` and the size of the file in `BONNIE_SIZE`.
 #[test]
 #[ignore = "a measurement"]
@@ -288,14 +288,14 @@ fn figures_of_a_whole_run() {
         };
         for phase in phases {
             let done = done(*phase, &root, &pairs);
-            let told = |name| value(&done, name);
+            let summary = |name| value(&done, name);
             println!(
                 "{} {order}: {:.0} {} {:.0} % slowest {:.0} us",
                 phase.name(),
-                told("rate"),
+                summary("rate"),
                 done.figures[0].unit,
-                told("cpu"),
-                told("latency max") / 1000.0
+                summary("cpu"),
+                summary("latency max") / 1000.0
             );
         }
     }

@@ -1,4 +1,4 @@
-//! What is done to every regular file of a worker's tree: a symbolic link beside it, another name,
+//! What is done to every regular file of a worker's tree: a symbolic link next to it, another name,
 //! more data, other data.
 
 use super::workers::{CHUNK, Worker};
@@ -98,7 +98,7 @@ impl<E: Calls> Visitor<E> for Changes<'_, E> {
     }
 }
 
-/// An absolute symbolic link beside every regular file, looked at and read.
+/// An absolute symbolic link next to every regular file, examined and read.
 pub(super) fn symlinks<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
@@ -183,7 +183,7 @@ pub(super) fn delete<E: Calls>(
     worker: &mut Worker<'_>,
 ) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let base = engine.open_ground(job.root)?;
+    let base = engine.open_work_dir(job.root)?;
     let mut visitor = delete::Delete::default();
     for tree in &worker.trees {
         let there = match engine.stat(&Target::Entry(&base, tree)) {

@@ -12,7 +12,7 @@ use std::ffi::CStr;
 /// Copies the tree of a worker.
 pub(super) fn copy<E: Calls>(engine: &mut E, worker: &mut Worker<'_>) -> Result<Tally, LoadError> {
     let job = worker.mongo.job;
-    let base = engine.open_ground(job.root)?;
+    let base = engine.open_work_dir(job.root)?;
     let [from, to] = worker.trees.clone();
     let mut visitor = Copy {
         base: &base,

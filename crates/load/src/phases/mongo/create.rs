@@ -11,7 +11,7 @@ pub(super) fn create<E: Calls>(
     engine: &mut E,
     worker: &mut Worker<'_>,
 ) -> Result<Tally, LoadError> {
-    let base = engine.open_ground(worker.mongo.job.root)?;
+    let base = engine.open_work_dir(worker.mongo.job.root)?;
     let mut tally = Tally::default();
     let root = worker.trees[0].clone();
     directory(engine, worker, &base, &root, 0, &mut tally)?;

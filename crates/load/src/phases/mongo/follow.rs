@@ -4,7 +4,7 @@
 use super::{Parameters, Phase};
 use fsdyno_model::plan::PhasePlan;
 
-/// The trees that stand.
+/// The trees that are.
 struct Trees<'a> {
     made_by: &'a PhasePlan,
     copied: bool,
@@ -13,7 +13,7 @@ struct Trees<'a> {
 /// What is wrong with the phases of a workload, and the way out.
 ///
 /// # Errors
-/// Where a phase finds no trees, or others than it was told of, or some where it would make them.
+/// A phase finds no trees, or trees of other parameters, or trees where it would make them.
 pub fn follow(phases: &[PhasePlan]) -> Result<(), String> {
     let mut trees: Option<Trees<'_>> = None;
     for plan in phases {
@@ -62,9 +62,9 @@ pub fn follow(phases: &[PhasePlan]) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a phase that was told of other trees than were made.
+/// Refuses a phase whose parameters do not match the trees that were made.
 fn agree(made_by: &PhasePlan, plan: &PhasePlan) -> Result<(), String> {
-    let told = |plan: &PhasePlan| {
+    let summary = |plan: &PhasePlan| {
         let Parameters {
             bytes,
             median,
@@ -80,7 +80,7 @@ fn agree(made_by: &PhasePlan, plan: &PhasePlan) -> Result<(), String> {
     };
     let differs =
         |((name, made), (_, other)): (_, (_, u64))| (made != other).then_some((name, made, other));
-    let mut pairs = told(made_by).into_iter().zip(told(plan));
+    let mut pairs = summary(made_by).into_iter().zip(summary(plan));
     let Some((name, made, other)) = pairs.find_map(differs) else {
         return Ok(());
     };
@@ -132,17 +132,17 @@ mod tests {
             (&["create", "create"], "put `mongo-delete` before it"),
             (&["create", "copy", "copy"], "a copy stands"),
         ] {
-            let told = outcome(kinds).unwrap_err();
-            assert!(told.contains(words), "{told}");
+            let summary = outcome(kinds).unwrap_err();
+            assert!(summary.contains(words), "{summary}");
         }
     }
 
     #[test]
-    fn phases_that_were_told_of_other_trees_are_refused_with_the_setting_that_helps() {
+    fn phases_with_other_trees_are_refused_with_the_setting_that_helps() {
         let create = || phase("create", &[("processes", "4")]);
-        let told = follow(&[create(), phase("read", &[])]).unwrap_err();
-        assert!(told.contains("--set mongo.processes=4"), "{told}");
-        // What is said as the default is the default.
+        let summary = follow(&[create(), phase("read", &[])]).unwrap_err();
+        assert!(summary.contains("--set mongo.processes=4"), "{summary}");
+        // A default that is set is the default.
         let same = [("rounds", "3"), ("processes", "4")];
         assert_eq!(follow(&[create(), phase("read", &same)]), Ok(()));
     }

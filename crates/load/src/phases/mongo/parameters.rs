@@ -1,22 +1,22 @@
-//! What a phase of mongo can be told. Those of one workload must agree: they name the same trees.
+//! The parameters of the phases of mongo. Those of one workload must agree: they name the same trees.
 
 use std::collections::BTreeMap;
 
-/// What a phase was told.
+/// The parameters of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
     /// Bytes of files in a tree.
     pub bytes: u64,
     /// Median size of a file, bytes.
     pub median: u64,
-    /// Workers at the same time, each with trees of its own.
+    /// Workers in parallel, each with trees of its own.
     pub processes: u32,
     /// Rounds, each with new trees.
     pub rounds: u32,
 }
 
 impl Parameters {
-    /// Reads them; the first set of the original where nothing was said. A plan was checked when
+    /// Reads them; the first set of the original where none is set. A plan was checked when
     /// it was made, so that what is no number does not occur.
     pub fn read(given: &BTreeMap<String, String>) -> Self {
         let number = |name: &str, default: u64| {

@@ -19,7 +19,7 @@ const BRANCHES: (u64, u64) = (0, 1);
 const SIZES: u64 = 32_995;
 const POPULATIONS: u64 = 649_351;
 
-/// A directory of the tree, with what lies directly in it.
+/// A directory of the tree, with what is directly in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     /// The first of its files, by its place in [`Shape::sizes`].
@@ -86,7 +86,7 @@ impl Shape {
     /// Builds the directories that hold these populations, in the order of files.
     ///
     /// A directory takes the first population; the others are dealt to its branches, each of which
-    /// goes on with its own. By a list of what is to be done: trees may be deep.
+    /// continues with its own. By a list of what is to be done: trees may be deep.
     fn grow(&mut self, populations: &[usize], draws: &mut Draws) {
         let mut first = 0;
         let mut waiting = vec![(None, populations.to_vec())];

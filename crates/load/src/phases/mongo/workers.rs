@@ -20,7 +20,7 @@ use std::ffi::{CStr, CString};
 /// The calls of the original moved so many bytes at a time.
 pub(super) const CHUNK: usize = 4096;
 
-/// Everything a mongo phase needs, laid out before its clock starts.
+/// Everything a mongo phase needs, allocated before its clock starts.
 #[derive(Debug)]
 pub(crate) struct Mongo {
     parameters: Parameters,
@@ -46,7 +46,7 @@ pub(super) struct Worker<'a> {
     pub room: &'a mut Room,
     /// Its tree, and the copy of it.
     pub trees: [CString; 2],
-    /// Which worker in which round: tells contents apart.
+    /// Which worker in which round: distinguishes contents.
     pub number: usize,
 }
 
@@ -83,7 +83,7 @@ impl Mongo {
         }
     }
 
-    /// What stands of one tree, for the engine that makes none.
+    /// What is of one tree, for the engine that makes none.
     pub fn facts(&self) -> Facts {
         Facts {
             files: self.shape.sizes.len() as u64,

@@ -1,4 +1,4 @@
-//! Operations on one large file: block by block, or at offsets all over it.
+//! Operations on one large file: block by block, or in random order.
 
 use super::pace::Pace;
 use super::workers::{Room, Work};
@@ -18,7 +18,7 @@ const UNIQUE: usize = 4096;
 /// Offsets that are drawn.
 const SPOKES: usize = 8192;
 
-/// Offsets all over a file, drawn before the clock starts. After each turn of the wheel all of them
+/// Random offsets in a file, drawn before the clock starts. After each turn of the wheel all of them
 /// are others, so that few drawn ones make as many as are wanted.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
@@ -82,7 +82,7 @@ pub(super) fn noise(length: usize) -> Buffer {
     buffer
 }
 
-/// Makes a block one that was never written before: `author` tells phases and workers apart.
+/// Makes a block one that was never written before: `author` reports phases and workers apart.
 #[inline]
 pub(super) fn stamp(block: &mut [u8], author: u64, number: u64) {
     for (part, unique) in (0..).zip(block.chunks_exact_mut(UNIQUE)) {
@@ -100,7 +100,7 @@ pub(super) fn run<E: Engine>(
     let Work {
         phase, parameters, ..
     } = work;
-    let work_dir = calls.open_ground(work.job.root)?;
+    let work_dir = calls.open_work_dir(work.job.root)?;
     let top = calls.open_dir(&work_dir, HOME)?;
     let file = LargeFile {
         directory: &top,
@@ -223,7 +223,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn offsets_lie_all_over_the_file_however_many_are_wanted() {
+    fn offsets_are_spread_over_the_file_for_any_count() {
         for blocks in [1, 7, 1000, 1 << 28] {
             let mut wheel = Wheel::drawn(blocks, 0);
             let mut tenths = [0; 10];

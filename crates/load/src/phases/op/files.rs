@@ -1,4 +1,4 @@
-//! Operations on many files: each in the directory its number says, each timed.
+//! Operations on many files: each in the directory of its number, each timed.
 
 use super::names::{Directory, File};
 use super::workers::{Room, Work};
@@ -21,7 +21,7 @@ pub(super) const LINK: u8 = b'l';
 pub(super) const MADE: u8 = b'm';
 /// What those of files begin with while they have another name.
 const RENAMED: u8 = b'r';
-/// What those of the directories all of it lies in begin with.
+/// The letter of the directories that hold all of it.
 pub(super) const DIRECTORY: u8 = b'd';
 
 /// Does all operations of one worker.
@@ -128,7 +128,7 @@ fn over<C: Calls>(
 ) -> Result<Tally, LoadError> {
     let parameters = work.parameters;
     let share = parameters.share(parameters.files, room.number);
-    let work_dir = calls.open_ground(work.job.root)?;
+    let work_dir = calls.open_work_dir(work.job.root)?;
     let top = calls.open_dir(&work_dir, HOME)?;
     let home = calls.open_dir(&top, &room.home)?;
     let mut at = share.start;

@@ -1,4 +1,4 @@
-//! Workers that are processes: what they do is that of threads, and what came of it is told through a
+//! Workers that are processes: what they do is that of threads, and what came of it is reported through a
 //! pipe.
 
 use super::workers::{Room, Shift, Work, shift};
@@ -7,13 +7,13 @@ use crate::engines::{Calls, Engine};
 use crate::error::LoadError;
 use crate::phases::barrier::Start;
 use crate::phases::timeline::{self, TimelineRecorder};
-use crate::phases::worker_process::{InCommon, run_processes};
+use crate::phases::worker_process::{SharedMemory, run_processes};
 use fsdyno_model::sample::Tally;
 use fsdyno_model::units::Nanos;
 
-/// A shift as it is told: its end, what was done, processor time, and its course; or why it failed,
+/// A shift as its process reports it: its end, what was done, processor time, and its course; or why it failed,
 /// and the error number.
-type Told = Result<(u64, Tally, [Nanos; 2], timeline::Parts), (String, Option<i32>)>;
+type WorkerReport = Result<(u64, Tally, [Nanos; 2], timeline::Parts), (String, Option<i32>)>;
 
 /// What came of workers that are processes.
 pub(super) struct Shifts {
@@ -30,16 +30,16 @@ pub(super) fn shifts<E: Engine>(
     work: Work<'_>,
     rooms: &mut [Room],
 ) -> Result<Shifts, LoadError> {
-    let start = InCommon::new(Start::new(rooms.len()))?;
+    let start = SharedMemory::new(Start::new(rooms.len()))?;
     let mut workers: Vec<(E::Calls, &mut Room)> = rooms
         .iter_mut()
         .map(|room| (calls.another(), room))
         .collect();
-    let said = run_processes(&mut workers, work.job.stop, |(calls, room)| {
+    let reports = run_processes(&mut workers, work.job.stop, |(calls, room)| {
         let watch = Stopwatch::start();
         let done = shift::<E>(calls, work, room, &start);
         let used = watch.read();
-        let told: Told = match done {
+        let report: WorkerReport = match done {
             Ok(done) => {
                 let timeline = room.timeline.to_parts();
                 Ok((done.ended, done.tally, [used.user, used.system], timeline))
@@ -47,14 +47,14 @@ pub(super) fn shifts<E: Engine>(
             Err(error) => Err((error.to_string(), error.errno())),
         };
         // Numbers and texts alone are never refused.
-        serde_json::to_vec(&told).unwrap_or_default()
+        serde_json::to_vec(&report).unwrap_or_default()
     })?;
     let mut sum = [Nanos(0); 2];
-    let shifts = said.iter().zip(rooms).map(|(said, room)| {
-        let told: Told = serde_json::from_slice(said)
+    let shifts = reports.iter().zip(rooms).map(|(reports, room)| {
+        let report: WorkerReport = serde_json::from_slice(reports)
             .map_err(|error| worker(format!("a worker was cut short: {error}"), None))?;
-        let (ended, tally, [user, system], timeline) = told.map_err(|(reason, errno)| {
-            // It heard the wish to stop as well.
+        let (ended, tally, [user, system], timeline) = report.map_err(|(reason, errno)| {
+            // It heard the cancellation as well.
             if work.job.stop.requested() {
                 LoadError::Stopped
             } else {

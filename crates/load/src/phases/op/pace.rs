@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_late_counts_from_when_it_was_due() {
+    fn a_late_operation_counts_from_its_due_time() {
         let mut timeline = TimelineRecorder::new();
         timeline.begin();
         // Due a microsecond apart; the first takes five milliseconds, and all others wait for it.

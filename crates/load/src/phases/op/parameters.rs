@@ -1,9 +1,9 @@
-//! What the phases can be told. Those of one workload must agree where they name the same files.
+//! The parameters of the phases. Those of one workload must agree where they name the same files.
 
 use super::Phase;
 use std::collections::BTreeMap;
 
-/// What a phase was told.
+/// The parameters of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -20,13 +20,13 @@ pub(crate) struct Parameters {
     pub size: u64,
     /// Bytes of one call on a large file.
     pub block: usize,
-    /// Operations all over large files, of all workers together.
+    /// Operations in random order on large files, of all workers together.
     pub operations: u64,
     /// Whether large files are opened past the page cache.
     pub direct: bool,
-    /// Whether large files that something is done all over begin as a hole.
+    /// Whether large files for random operations begin as sparse files.
     pub sparse: bool,
-    /// Workers at the same time.
+    /// Workers in parallel.
     pub workers: usize,
     /// Whether all workers work in the same directories, on the same large file.
     pub shared: bool,
@@ -34,21 +34,21 @@ pub(crate) struct Parameters {
     pub processes: bool,
     /// Whether each worker keeps to one processor.
     pub pin: bool,
-    /// Requests under way at the same time on a large file, where the engine can.
+    /// Requests in flight on a large file (queue depth), where the engine can.
     pub depth: usize,
     /// Operations a second that arrive, of all workers together; none where each begins when the
     /// one before has ended.
     pub rate: Option<u64>,
 }
 
-/// Bytes of one call in order, where nobody says.
+/// Bytes of one call in order, where no value is given.
 pub(super) const BLOCK_IN_ORDER: u64 = 128 << 10;
-/// Bytes of one call all over the file, where nobody says.
+/// Bytes of one call in random order, where no value is given.
 pub(super) const BLOCK_ALL_OVER: u64 = 4 << 10;
 /// The largest block, and the most bytes in a small file.
 pub(super) const LARGEST: u64 = 4 << 20;
 
-/// The most requests under way.
+/// The most requests in flight.
 pub(super) const DEEPEST: u64 = 1024;
 
 impl Parameters {

@@ -1,4 +1,4 @@
-//! What a phase finds when it begins, made untimed: a phase that stands alone, or behind phases with
+//! What a phase finds when it begins, made untimed: a phase that is alone, or behind phases with
 //! other parameters, gets what the ones before it would have left.
 
 use super::files::{self, DIRECTORY, FILE, LINK, MADE};
@@ -8,7 +8,7 @@ use super::{HOME, Parameters, Phase};
 use crate::engines::sync::{SyncEngine, SystemCalls};
 use crate::error::LoadError;
 use crate::phases::Job;
-use crate::phases::ready::{below, told, unless_absent};
+use crate::phases::ready::{below, unless_absent, with_path};
 use std::fs;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub(crate) fn prepare(
     job: &Job<'_>,
 ) -> Result<(), LoadError> {
     let top = below(job.root, HOME);
-    told("mkdir", &top, fs::create_dir_all(&top))?;
+    with_path("mkdir", &top, fs::create_dir_all(&top))?;
     let stand = Stand {
         phase,
         parameters,
@@ -33,7 +33,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// What is to stand.
+/// What is to exist.
 struct Stand<'a> {
     phase: Phase,
     parameters: &'a Parameters,
@@ -58,11 +58,11 @@ impl Stand<'_> {
             let path = self.top.join(large(self.parameters, worker));
             let stands = fs::metadata(&path).is_ok_and(|meta| meta.len() == size);
             if self.phase == Phase::Write || !stands {
-                told("unlink", &path, unless_absent(fs::remove_file(&path)))?;
+                with_path("unlink", &path, unless_absent(fs::remove_file(&path)))?;
                 if self.parameters.shared || self.parameters.sparse {
-                    let file = told("create", &path, fs::File::create(&path))?;
+                    let file = with_path("create", &path, fs::File::create(&path))?;
                     if self.parameters.sparse {
-                        told("ftruncate", &path, file.set_len(size))?;
+                        with_path("ftruncate", &path, file.set_len(size))?;
                     }
                 }
             }
@@ -127,7 +127,7 @@ impl Stand<'_> {
         below(&below(&home, directory.as_c()), name.as_c())
     }
 
-    /// Whether the first and the last of each worker stand, and none behind the last of all.
+    /// Whether the first and the last of each worker are, and none behind the last of all.
     fn all_there(&self, letter: u8) -> bool {
         let parameters = self.parameters;
         let size = parameters.bytes as u64;
@@ -149,16 +149,16 @@ impl Stand<'_> {
 
     /// Nothing but empty directories.
     fn directories(&self) -> Result<(), LoadError> {
-        for entry in told("open", &self.top, fs::read_dir(&self.top))? {
-            let path = told("read", &self.top, entry)?.path();
+        for entry in with_path("open", &self.top, fs::read_dir(&self.top))? {
+            let path = with_path("read", &self.top, entry)?.path();
             if path.is_dir() {
-                told("unlink", &path, fs::remove_dir_all(&path))?;
+                with_path("unlink", &path, fs::remove_dir_all(&path))?;
             }
         }
         let parameters = self.parameters;
         for worker in 0..parameters.workers {
             let home = self.top.join(home(parameters, worker));
-            told("mkdir", &home, fs::create_dir_all(&home))?;
+            with_path("mkdir", &home, fs::create_dir_all(&home))?;
             let share = parameters.share(parameters.files, worker);
             if share.is_empty() {
                 continue;
@@ -169,7 +169,7 @@ impl Stand<'_> {
             for _ in numbers {
                 let path = below(&home, name.as_c());
                 // Two workers may share the one between them.
-                told("mkdir", &path, fs::create_dir_all(&path))?;
+                with_path("mkdir", &path, fs::create_dir_all(&path))?;
                 name.next();
             }
         }

@@ -69,7 +69,7 @@ fn with(letter: char, numbers: std::ops::Range<u64>) -> impl Iterator<Item = Str
 }
 
 #[test]
-fn each_phase_leaves_what_it_says_whatever_stood_before() {
+fn each_phase_leaves_its_files_from_any_earlier_state() {
     let (one, shared) = (("workers", "1"), ("place", "shared"));
     for pair in [one, ("workers", "3"), shared] {
         let home = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn each_rename_is_an_operation_and_every_other_phase_has_one_for_each_file() {
 }
 
 #[test]
-fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
+fn workers_that_are_processes_do_what_threads_do_and_report_as_much() {
     let home = tempfile::tempdir().unwrap();
     let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
@@ -160,13 +160,13 @@ fn workers_that_are_processes_do_what_threads_do_and_tell_as_much() {
             };
             assert_eq!(counts(&threads), counts(&processes), "{phase:?}");
             assert!(processes.returned.0 > 0);
-            assert_eq!(threads.used_apart, [Nanos(0); 2]);
+            assert_eq!(threads.used_by_processes, [Nanos(0); 2]);
         }
     }
 }
 
 #[test]
-fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
+fn what_a_worker_fails_at_in_its_process_is_reported_with_its_number() {
     let home = tempfile::tempdir().unwrap();
     let stop = CancelToken::new();
     let job = Job::bare(home.path(), &stop);
@@ -175,7 +175,7 @@ fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
         ("workers", "2"),
         ("worker-type", "process"),
     ];
-    // Nothing was laid: there is no directory to make files in.
+    // Nothing was created: there is no directory to make files in.
     let mut op = Op::new::<SyncEngine>(Phase::Create, parameters(Phase::Create, &given));
     let error = op
         .run::<SyncEngine>(&mut SystemCalls::default(), &job)
@@ -185,7 +185,7 @@ fn what_a_worker_fails_at_in_its_process_is_told_with_its_number() {
 }
 
 #[test]
-fn files_hold_what_they_are_told_to_and_are_made_anew_where_they_differ() {
+fn files_have_the_requested_size_and_are_made_again_where_they_differ() {
     let home = tempfile::tempdir().unwrap();
     let given = [("files", "20"), ("files-per-dir", "7"), ("bytes", "1000")];
     assert_eq!(run(home.path(), Phase::Open, &given).bytes.0, 20_000);
@@ -267,7 +267,7 @@ fn the_engine_null_does_as_many_operations() {
     }
 }
 
-/// Where data lie in a file that is one hole for the rest.
+/// Where data are in a file that is one hole for the rest.
 fn data_in(path: &Path) -> Vec<(u64, u64)> {
     use rustix::fs::{SeekFrom, seek};
     let file = fs::File::open(path).unwrap();

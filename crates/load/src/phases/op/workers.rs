@@ -10,7 +10,7 @@ use crate::engines::{Calls, Engine};
 use crate::error::LoadError;
 use crate::phases::barrier::{Start, run_threads};
 use crate::phases::buffer::Buffer;
-use crate::phases::timeline::{TimelineRecorder, Told};
+use crate::phases::timeline::{TimelineRecorder, TimelineSummary};
 use crate::phases::{Job, own_descriptors};
 use fsdyno_model::sample::{Better, Figure, Tally};
 use fsdyno_model::units::{Bytes, Nanos};
@@ -53,9 +53,9 @@ pub(crate) struct Done {
     pub returned: Nanos,
     pub tally: Tally,
     /// Processor time in user mode and in the kernel of workers that were processes of their own.
-    pub used_apart: [Nanos; 2],
+    pub used_by_processes: [Nanos; 2],
     pub figures: Vec<Figure>,
-    pub timeline: Told,
+    pub timeline: TimelineSummary,
 }
 
 /// What a worker did, and when.
@@ -112,7 +112,7 @@ impl Op {
         }
     }
 
-    /// What was laid out for each worker.
+    /// What was allocated for each worker.
     pub(super) fn into_rooms(self) -> Vec<Room> {
         self.rooms
     }
@@ -143,7 +143,7 @@ impl Op {
             parameters: &self.parameters,
             job,
         };
-        let (began, shifts, used_apart) = if self.parameters.processes {
+        let (began, shifts, used_by_processes) = if self.parameters.processes {
             let forked = forked::shifts::<E>(calls, work, &mut self.rooms)?;
             (forked.began, forked.all, forked.used)
         } else {
@@ -171,10 +171,10 @@ impl Op {
         let timeline = TimelineRecorder::joined(self.rooms.iter().map(|room| &room.timeline));
         Ok(Done {
             figures: self.figures(&timeline, returned, tally.bytes),
-            timeline: timeline.told(self.phase.operation(), returned),
+            timeline: timeline.summary(self.phase.operation(), returned),
             returned,
             tally,
-            used_apart,
+            used_by_processes,
         })
     }
 

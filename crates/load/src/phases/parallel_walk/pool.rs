@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// So many directories just below the root wait at most; of those deeper a quarter as many each level,
-/// for what lies deeper is smaller, and to take it over costs as much.
+/// for what is deeper is smaller, and to take it over costs as much.
 const MOST: usize = 64;
 
 /// A directory to be walked by somebody else.
@@ -19,7 +19,7 @@ pub(super) struct Errand {
     left: Left,
 }
 
-/// What was handed over from one directory and is not left yet.
+/// What was passed from one directory and is not left yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left(Arc<AtomicUsize>);
 

@@ -127,7 +127,7 @@ impl Members {
         }
     }
 
-    /// What the header itself says.
+    /// The fields of the header.
     #[inline]
     fn describe(&self, header: &[u8], size: u64, member: &mut Member) -> Result<(), Broken> {
         let flag = header[156];

@@ -5,7 +5,7 @@ use super::member::{BLOCK, BLOCK_BYTES, Broken, Member};
 use super::stream::Stream;
 use crate::engines::meta::{Kind, Moment};
 
-/// What pax records say; it overrides the header.
+/// What pax records state; it overrides the header.
 #[derive(Debug, Default)]
 pub(super) struct Overrides {
     pub path: Option<Vec<u8>>,
@@ -98,7 +98,7 @@ impl Overrides {
     }
 }
 
-/// The map of holes where it stands before the data: decimal numbers, a line each (GNU pax 1.0).
+/// The map of holes where it is before the data: decimal numbers, a line each (GNU pax 1.0).
 #[cold]
 fn map_in_data(stream: &mut Stream<'_>, member: &mut Member) -> Result<Vec<u64>, Broken> {
     let broken = || Broken::Content("has a damaged map of holes".to_owned());

@@ -73,7 +73,7 @@ impl<'a, E: Calls> Place<'a, E> {
         }
     }
 
-    /// The directory the last member lies in.
+    /// The directory the last member is in.
     fn here(&self) -> &E::Dir {
         &self.chain.last().unwrap_or(&self.root).dir
     }

@@ -1,4 +1,4 @@
-//! The bytes of an archive, in stretches as long as they are asked for, out of one buffer.
+//! The bytes of an archive, in stretches as long as they are requested, out of one buffer.
 
 use std::io::{self, Read};
 
@@ -57,7 +57,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Reads until at least `length` bytes lie in the window.
+    /// Reads until at least `length` bytes are in the window.
     fn fill(&mut self, length: usize) -> io::Result<()> {
         if length > self.buffer.len() {
             return Err(io::ErrorKind::InvalidInput.into());

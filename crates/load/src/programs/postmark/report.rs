@@ -1,17 +1,17 @@
 //! What postmark prints at its end, read line by line.
 //!
-//! It counts whole seconds, and says 1 where there was none: a rate is computed anew from the count
+//! It counts whole seconds, and prints 1 where there was none: a rate is computed anew from the count
 //! and the seconds behind it, and left out where these are too few.
 
 use super::NAME;
 use crate::programs::printed::{decimal, places, whole};
-use crate::programs::{Told, Unread};
+use crate::programs::{ProgramReport, Unread};
 use fsdyno_model::sample::{Better, Figure};
 use fsdyno_model::warning::{Warning, WarningKind};
 
 /// With fewer seconds, a rate may be wrong by more than a quarter: it is left out.
 const LEAST_SECONDS: u64 = 5;
-/// With fewer seconds, how wrong a rate may be is said.
+/// With fewer seconds, a warning gives the possible error of a rate.
 const EXACT_SECONDS: u64 = 20;
 
 fn missing(what: impl Into<String>) -> Unread {
@@ -27,7 +27,7 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// What stands in the places of a pattern that the next line must fit.
+    /// What is in the places of a pattern that the next line must fit.
     fn places(&mut self, pattern: &str) -> Result<Vec<&'a str>, Unread> {
         let wanted = || pattern.trim().replace("{}", "..");
         let line = self.lines.next();
@@ -44,7 +44,7 @@ impl<'a> Report<'a> {
             .ok_or_else(|| missing(format!("no numbers are in {found:?}")))
     }
 
-    /// A count, and its seconds as the rate tells them.
+    /// A count, and its seconds as the rate reports them.
     fn counted(&mut self, what: &str) -> Result<(u64, Option<u64>), Unread> {
         let [count, rate] = self.wholes(&format!("\t{what} ({{}} per second)"))?;
         Ok((count, seconds(count, rate)))
@@ -81,12 +81,12 @@ fn seconds(count: u64, rate: u64) -> Option<u64> {
     (fits(most) && !fits(most - 1)).then_some(most)
 }
 
-/// What is told, and what is not.
+/// What is reported and what is left out.
 #[derive(Default)]
 struct Rates {
-    told: Told,
+    report: ProgramReport,
     short: Vec<&'static str>,
-    /// Those told, with fewer seconds than make them exact; the fewest.
+    /// Those reported, with fewer seconds than make them exact; the fewest.
     rough: Option<u64>,
 }
 
@@ -104,17 +104,17 @@ impl Rates {
                 }
                 #[expect(clippy::cast_precision_loss, reason = "2^53 seconds are ages")]
                 let rate = amount / seconds as f64;
-                self.told
+                self.report
                     .figures
                     .push(Figure::new(name, rate, unit, Better::Higher));
             }
         }
     }
 
-    fn told(mut self) -> Told {
+    fn into_report(mut self) -> ProgramReport {
         let advice = "raise number and transactions";
         if !self.short.is_empty() {
-            self.told.warnings.push(Warning::new(
+            self.report.warnings.push(Warning::new(
                 WarningKind::TooShort,
                 format!(
                     "postmark counts whole seconds, and there were fewer than {LEAST_SECONDS} for {}",
@@ -124,7 +124,7 @@ impl Rates {
             ));
         }
         if let Some(seconds) = self.rough {
-            self.told.warnings.push(Warning::new(
+            self.report.warnings.push(Warning::new(
                 WarningKind::Imprecise,
                 format!("postmark counts whole seconds: {seconds} of them may be one more or less"),
                 format!(
@@ -133,11 +133,11 @@ impl Rates {
                 ),
             ));
         }
-        self.told
+        self.report
     }
 }
 
-pub(super) fn read(text: &str) -> Result<Told, Unread> {
+pub(super) fn read(text: &str) -> Result<ProgramReport, Unread> {
     let at = text
         .find("\nTime:\n")
         .ok_or_else(|| missing("there is no report in it"))?;
@@ -201,7 +201,7 @@ pub(super) fn read(text: &str) -> Result<Told, Unread> {
     }
     rates.add("data read", "KiB/s", bytes_read / 1024.0, all);
     rates.add("data written", "KiB/s", bytes_written / 1024.0, all);
-    Ok(rates.told())
+    Ok(rates.into_report())
 }
 
 #[cfg(test)]
@@ -217,30 +217,30 @@ mod tests {
 
     #[test]
     fn a_real_output_gives_rates_over_the_seconds_behind_them() {
-        let told = read(REAL).unwrap();
-        assert_eq!(seen(&told, "transactions"), Some(2608.0));
-        assert_eq!(seen(&told, "created"), Some(70_018.0 / 123.0));
-        assert_eq!(seen(&told, "deleted alone"), Some(40_036.0 / 96.0));
-        assert_eq!(seen(&told, "read"), Some(29_919.0 / 23.0));
-        assert_eq!(seen(&told, "data written"), Some(399.90 * 1024.0 / 123.0));
+        let report = read(REAL).unwrap();
+        assert_eq!(seen(&report, "transactions"), Some(2608.0));
+        assert_eq!(seen(&report, "created"), Some(70_018.0 / 123.0));
+        assert_eq!(seen(&report, "deleted alone"), Some(40_036.0 / 96.0));
+        assert_eq!(seen(&report, "read"), Some(29_919.0 / 23.0));
+        assert_eq!(seen(&report, "data written"), Some(399.90 * 1024.0 / 123.0));
         // 40,000 files in 4 seconds.
-        assert_eq!(seen(&told, "created alone"), None);
-        assert!(told.warnings[0].message.ends_with("for created alone"));
-        assert_eq!((told.figures.len(), told.warnings.len()), (10, 1));
+        assert_eq!(seen(&report, "created alone"), None);
+        assert!(report.warnings[0].message.ends_with("for created alone"));
+        assert_eq!((report.figures.len(), report.warnings.len()), (10, 1));
     }
 
     #[test]
     fn what_took_no_time_it_could_count_is_left_out_and_said() {
-        let told = read(SHORT).unwrap();
-        assert!(told.figures.is_empty());
-        let message = &told.warnings[0].message;
+        let report = read(SHORT).unwrap();
+        assert!(report.figures.is_empty());
+        let message = &report.warnings[0].message;
         assert!(message.contains("transactions, created,"), "{message}");
         // Nothing was appended: that is not too short.
         assert!(!message.contains("appended"), "{message}");
     }
 
     #[test]
-    fn few_seconds_are_said_with_what_they_mean() {
+    fn a_phase_of_few_seconds_is_a_warning() {
         // The same work, done in 6 seconds instead of 23.
         let text = REAL
             .replace(
@@ -249,9 +249,9 @@ mod tests {
             )
             .replace("1305 per", "5003 per")
             .replace("1303 per", "4997 per");
-        let told = read(&text).unwrap();
-        assert_eq!(seen(&told, "transactions"), Some(10_000.0));
-        let rough = &told.warnings[1];
+        let report = read(&text).unwrap();
+        assert_eq!(seen(&report, "transactions"), Some(10_000.0));
+        let rough = &report.warnings[1];
         assert_eq!(rough.kind, WarningKind::Imprecise);
         assert!(rough.advice.contains("up to 20 %"), "{}", rough.advice);
     }
