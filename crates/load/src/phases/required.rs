@@ -42,7 +42,7 @@ mod tests {
         // Each worker has a file of its own.
         let workers = [("size", "8589934592"), ("workers", "4")];
         check("op-write", &workers, &[gib(2)]);
-        let sparse = [("size", "1073741824"), ("lay", "hole")];
+        let sparse = [("size", "1073741824"), ("lay", "sparse")];
         check("op-random-write", &sparse, &[gib(1), Required::SparseFiles]);
         check("bonnie-write", &[("size", "5368709120")], &[gib(5)]);
         let made = |what| [("made", what)];
