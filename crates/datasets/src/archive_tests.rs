@@ -504,7 +504,7 @@ fn members_that_a_file_system_cannot_store_are_left_out_and_counted() {
         ..Capabilities::ALL
     };
     let stop = CancelToken::new();
-    let warnings = dataset.lay(&mut work_dir, Form::Tree, &stop).unwrap();
+    let warnings = dataset.create(&mut work_dir, Form::Tree, &stop).unwrap();
     assert!(
         warnings[0].message.starts_with("3 entries were left out"),
         "{warnings:?}"
