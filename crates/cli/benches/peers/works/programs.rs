@@ -32,9 +32,8 @@ pub(super) static WORKS: &[Work] = &[
     },
     Work {
         name: "fresh cycle",
-        about: "a file system made, mounted, its one cell measured, and all undone, as a repeat more takes \
-                in a run, beside mkfs alone; in it are the waits until the device stands still, which \
-                are meant",
+        about: "the cost of one more repeat: make, mount, measure one cell, clean up, and wait for an idle \
+                device; compared with mkfs alone",
         setup: "",
         before: "rm -f {store}* {image}",
         ours: "{fsdyno} run --fs {fs} --store {store} --work-dir {base} --on loop:4G --phases op-create --set op-create.files=1 \
