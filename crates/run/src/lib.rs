@@ -4,7 +4,6 @@
 pub mod conductor;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod judging;
 mod open;
 pub mod resolve;
 pub mod schedule;

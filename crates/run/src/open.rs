@@ -4,9 +4,8 @@
 //! What is decided here depends on the cells recorded alone, so that a run that is gone on with
 //! decides as it would have done.
 
-use crate::judging::rule;
 use fsdyno_model::{Cell, CellRecord, ResultSet, RunInfo};
-use fsdyno_stats::{InterimAnalyses, open_in};
+use fsdyno_stats::{InterimAnalyses, Rule, open_in};
 
 /// How far a plan that repeats until enough is known has come.
 pub struct Open {
@@ -31,7 +30,7 @@ pub struct Look {
 impl Open {
     /// Begins with the cells that stand recorded already.
     pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
-        let rule = rule(&run.plan);
+        let rule = Rule::of(&run.plan);
         Self {
             so_far: rule.looks.map(|_| ResultSet {
                 schema: ResultSet::SCHEMA,
@@ -99,7 +98,7 @@ fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
     for share in before.labs() {
         let lines = before.only(&share.contenders).time_lines();
         let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
-        let open = open_in(&times, &rule(plan), adaptive.precision);
+        let open = open_in(&times, &Rule::of(plan), adaptive.precision);
         for (line, open) in lines.iter().zip(open) {
             for (contender, open) in share.contenders.iter().zip(open) {
                 part[line.workload][*contender] |= open;

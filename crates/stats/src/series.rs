@@ -201,14 +201,18 @@ mod tests {
             outliers(&[10.1, 10.2, 9.9, 10.0, 10.3, 17.0, 10.15], OUTLYING),
             [5]
         );
-        assert_eq!(outliers(&[10.1, 10.2, 9.9, 10.0, 10.3], OUTLYING), []);
+        assert_eq!(outliers(&[10.1, 10.2, 9.9, 10.0, 10.3], OUTLYING), [0; 0]);
         assert_eq!(
             outliers(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0], OUTLYING),
             [6]
         );
-        assert_eq!(outliers(&[1.0; 9], OUTLYING), []);
-        assert_eq!(outliers(&[1.0, 1.0, 1.0, 99.0], OUTLYING), [], "too few");
-        assert_eq!(outliers(&[f64::NAN; 9], OUTLYING), []);
+        assert_eq!(outliers(&[1.0; 9], OUTLYING), [0; 0]);
+        assert_eq!(
+            outliers(&[1.0, 1.0, 1.0, 99.0], OUTLYING),
+            [0; 0],
+            "too few"
+        );
+        assert_eq!(outliers(&[f64::NAN; 9], OUTLYING), [0; 0]);
     }
 
     proptest! {

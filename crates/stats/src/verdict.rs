@@ -4,6 +4,7 @@ use crate::holm::holm;
 use crate::interim::InterimAnalyses;
 use crate::pairs::{CONFIDENCE, pairs};
 use crate::{rank_sum, signed_rank, student};
+use fsdyno_model::Plan;
 
 /// By how much two contenders must differ before it matters: 2 %.
 pub const MARGIN: f64 = 0.02;
@@ -60,6 +61,20 @@ pub struct Rule {
     pub looks: Option<InterimAnalyses>,
     /// Whether figures have no noise, as in virtual time: then one pair is enough.
     pub certain: bool,
+}
+
+impl Rule {
+    /// How the comparisons of a plan are judged, while it runs and in every report.
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            margin: plan.margin,
+            looks: plan.adaptive.map(|adaptive| InterimAnalyses {
+                least: plan.repeats,
+                most: adaptive.most,
+            }),
+            certain: plan.is_certain(),
+        }
+    }
 }
 
 impl Default for Rule {

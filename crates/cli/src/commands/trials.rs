@@ -15,9 +15,8 @@ use fsdyno_model::{
 };
 use fsdyno_run::RunOptions;
 use fsdyno_run::conductor::{conduct, unix_now};
-use fsdyno_run::judging::rule;
 use fsdyno_run::resolve::resolve;
-use fsdyno_stats::{Verdict, judge_table, proportion_interval, reached};
+use fsdyno_stats::{Rule, Verdict, judge_table, proportion_interval, reached};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -216,7 +215,7 @@ fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliE
 fn told(set: &ResultSet) -> Told {
     let lines = set.time_lines();
     let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
-    let table = judge_table(&times, &rule(&set.run.plan));
+    let table = judge_table(&times, &Rule::of(&set.run.plan));
     let verdicts: Vec<_> = table.iter().map(|line| line.of(1, 0)).collect();
     let any = |wanted| verdicts.contains(&Some(wanted));
     if any(Verdict::Faster) {

@@ -1,8 +1,7 @@
 //! How the contenders stand so far: which comparisons with a baseline are open, and which decided.
 
 use fsdyno_model::{Cell, CellRecord, Nanos, Outcome, ResultSet, RunInfo};
-use fsdyno_run::judging::rule;
-use fsdyno_stats::{Verdict, judge_table, ratio_paired};
+use fsdyno_stats::{Rule, Verdict, judge_table, ratio_paired};
 use std::collections::BTreeMap;
 
 /// What was measured so far.
@@ -102,7 +101,7 @@ impl Standings {
             let whole: Vec<_> = durable.iter().map(|l| (l.workload, l.phase)).collect();
             lines.retain(|line| line.durable || !whole.contains(&(line.workload, line.phase)));
             let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
-            for (line, verdicts) in lines.iter().zip(judge_table(&times, &rule(plan))) {
+            for (line, verdicts) in lines.iter().zip(judge_table(&times, &Rule::of(plan))) {
                 let workload = &plan.workloads[line.workload];
                 let phase = &workload.phases[line.phase].label;
                 for one in 1..labels.len() {
