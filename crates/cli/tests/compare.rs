@@ -51,7 +51,7 @@ fn a_threshold_ends_with_its_code_and_runs_of_different_things_are_refused() {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let said = compare(&["--fail-if", "copy > 0.00001"]);
     assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
-    assert!(said.out.contains("BEYOND"), "{}", said.out);
+    assert!(said.out.contains("EXCEEDED"), "{}", said.out);
     assert!(
         said.out.lines().all(|line| line.chars().count() <= 80),
         "{}",

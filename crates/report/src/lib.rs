@@ -1,122 +1,163 @@
-//! A result set to bytes: terminal, HTML, CSV, JSON, Markdown.
+//! Reports: what a store holds becomes a [`document`], and that text, a page or a table.
 //!
-//! What lives here: the model of comparison all formats share ([`table`]), its wording, published
-//! tables and what a run is beside them ([`published`]), their reruns ([`reruns`]), runs beside each
-//! other ([`compare`]), charts as values and as pictures ([`charts`]), and one module per format. What does not: SQL, clocks, terminal detection.
-//! Everything a report depends on is passed in, so that the same result set and options give the same
-//! bytes.
+//! Each kind of report makes its document: a run ([`run_report`]), runs compared with each other
+//! ([`compare`]), a run compared with a published table ([`published_comparison`]), the reason of a
+//! difference ([`why`]), a series of crash tests ([`crash`]). The renderers are in [`formats`]. This
+//! crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
 
 pub mod charts;
 pub mod compare;
+pub mod comparison;
+pub mod crash;
+pub mod document;
 mod figures;
+mod format;
 pub mod formats;
+mod options;
 pub mod published;
+pub mod published_comparison;
 pub mod reruns;
+pub mod run_charts;
+pub mod run_report;
 pub mod schemas;
-pub mod table;
 mod terms;
 pub mod why;
 
-pub use formats::why::why as render_why;
-pub use formats::{
-    Format, ablation as render_ablation, against as render_comparison,
-    published as render_published,
-};
-use fsdyno_model::{Contender, ResultSet};
+pub use format::{Format, ReportError};
+pub use options::{Advice, Options};
 
-/// What the slower of two contenders, which stands first, may try against a cause of their difference,
-/// as recipes know it.
-pub type Advice = fn([&Contender; 2], why::cause::Cause) -> Option<String>;
+use formats::{Report, bencher, bonnie, openmetrics};
+use fsdyno_model::{ResultSet, Series};
+use published::Published;
+use published_comparison::PublishedComparison;
+use reruns::AblationSummary;
+use why::Why;
 
-/// How a report is to look.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Columns a line of the terminal may have; below 60, 60 is taken.
-    pub width: usize,
-    /// Whether the terminal understands colour.
-    pub color: bool,
-    /// Times as `m:ss`, like the published tables, instead of figures with a unit.
-    pub clock: bool,
-    /// What is told against causes of differences.
-    pub advice: Advice,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            width: 80,
-            color: false,
-            clock: false,
-            advice: |_, _| None,
+/// Writes the report of a run.
+pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
+    match format {
+        Format::BonnieCsv => bonnie::render(set),
+        Format::Bencher => bencher::render(set),
+        Format::OpenMetrics => Ok(openmetrics::render(set)),
+        format => {
+            let report = Report {
+                what: &format!("run {}", set.run.id),
+                document: &|| run_report::document(set, options),
+                figures: &|| run_report::figures(set),
+            };
+            formats::render(&report, set, format, options)
         }
     }
 }
 
-/// A report that cannot be written.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// No format has that name.
-    #[error("`{name}` is no report format; there are {}", formats::names())]
-    UnknownFormat {
-        /// What was typed.
-        name: String,
-    },
-    /// A value has no form in JSON: a path of the plan that is not UTF-8.
-    #[error("the run {run} has no JSON form; every other format can show it")]
-    Json {
-        /// The run.
-        run: String,
-        /// Why.
-        source: serde_json::Error,
-    },
-    /// The rows could not be written.
-    #[error("the run {run} has no CSV form")]
-    Csv {
-        /// The run.
-        run: String,
-        /// Why.
-        source: csv::Error,
-    },
-    /// A published table, or a run beside one, could not be written.
-    #[error("the published table {table} cannot be written as {format}: {why}")]
-    Published {
-        /// The table.
-        table: String,
-        /// The format.
-        format: Format,
-        /// Why.
-        why: String,
-    },
-    /// The difference between two contenders has no such form.
-    #[error("the difference between two contenders of {run} cannot be written as {format}: {why}")]
-    Why {
-        /// The run.
-        run: String,
-        /// The format.
-        format: Format,
-        /// Why.
-        why: String,
-    },
-    /// There is nothing for this format to show.
-    #[error(
-        "the run {run} has no figures of a phase of bonnie, and bonnie-csv shows nothing else: \
-         choose another format"
-    )]
-    NotBonnie {
-        /// The run.
-        run: String,
-    },
-    /// The page could not be filled in.
-    #[error("the page of run {run} could not be made")]
-    Page {
-        /// The run.
-        run: String,
-        /// Why.
-        source: minijinja::Error,
-    },
+/// Writes a published table; as CSV, its figures are as they were published.
+pub fn render_published(
+    published: &Published,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    if format == Format::Csv {
+        return Ok(published.figures.as_bytes().to_vec());
+    }
+    let table = published.read().map_err(|error| ReportError::Published {
+        table: published.name.to_owned(),
+        why: error.to_string(),
+    })?;
+    let report = Report {
+        what: &format!("the published table {}", published.name),
+        document: &|| published::document(&table),
+        figures: &|| published::figures(&table),
+    };
+    formats::render(&report, &table, format, options)
 }
 
-/// Writes a report of `set`.
-pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
-    format.render(set, options)
+/// Writes a run compared with a published table: lab by lab, where it has several. JSON is an array
+/// then.
+pub fn render_comparison(
+    comparisons: &[PublishedComparison],
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let table = comparisons.first().map_or("", |one| &one.table);
+    let report = Report {
+        what: &format!("the comparison with the published table {table}"),
+        document: &|| published_comparison::document(comparisons),
+        figures: &|| published_comparison::figures(comparisons),
+    };
+    match comparisons {
+        [one] => formats::render(&report, one, format, options),
+        several => formats::render(&report, &several, format, options),
+    }
+}
+
+/// Writes an ablation.
+pub fn render_ablation(
+    ablation: &AblationSummary,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let report = Report {
+        what: &format!("the ablation of {}", ablation.rerun),
+        document: &|| ablation.document(),
+        figures: &|| ablation.figures(),
+    };
+    formats::render(&report, ablation, format, options)
+}
+
+/// Writes why two contenders differ.
+pub fn render_why(why: &Why, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
+    let report = Report {
+        what: &format!("the difference between two contenders of {}", why.run),
+        document: &|| why::document::document(why),
+        figures: &|| why::document::figures(why),
+    };
+    formats::render(&report, why, format, options)
+}
+
+/// Writes a run compared with the first of several, and what became of thresholds.
+pub fn render_run_comparison(
+    comparison: &compare::RunComparison,
+    checked: &[compare::Checked<'_>],
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let thresholds = checked.iter().map(Into::into).collect();
+    let value = compare::Comparisons::of(&[(comparison.clone(), thresholds)]);
+    let report = Report {
+        what: &format!(
+            "the comparison of {} with {}",
+            comparison.run, comparison.base
+        ),
+        document: &|| compare::document(comparison, checked),
+        figures: &|| compare::figures(comparison),
+    };
+    formats::render(&report, &value, format, options)
+}
+
+/// Writes a series of crash tests.
+pub fn render_crash(
+    series: &Series,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let report = Report {
+        what: &format!("the series {}", series.info.id),
+        document: &|| crash::document(series),
+        figures: &|| crash::figures(&series.info, &series.cuts),
+    };
+    formats::render(&report, series, format, options)
+}
+
+/// Writes a series of crash tests with every power cut and where it ran.
+pub fn render_crash_details(
+    series: &Series,
+    format: Format,
+    options: &Options,
+) -> Result<Vec<u8>, ReportError> {
+    let report = Report {
+        what: &format!("the series {}", series.info.id),
+        document: &|| crash::details(series),
+        figures: &|| crash::each(&series.info, &series.cuts),
+    };
+    formats::render(&report, series, format, options)
 }

@@ -77,6 +77,19 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// `12,345`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A ratio with two digits behind the point; with one, or none, where it is large.
 pub fn ratio(value: f64) -> String {
     match value {
@@ -85,6 +98,12 @@ pub fn ratio(value: f64) -> String {
         v if v < 0.095 => format!("{v:.3}"),
         v => format!("{v:.2}"),
     }
+}
+
+/// A figure as it was published, with at most three decimals.
+pub fn published(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `2 %`, `0.5 %`.

@@ -5,7 +5,8 @@ use crate::exit::{CliError, Code};
 use crate::output;
 use clap::{Args, ValueEnum};
 use fsdyno_report::charts::svg::{self, Look, Theme};
-use fsdyno_report::charts::{self, Chart, Filter, png};
+use fsdyno_report::charts::{Chart, png};
+use fsdyno_report::run_charts::{self, Filter};
 use fsdyno_store::{Named, Store};
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -94,8 +95,8 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
         phase: args.phase.clone(),
         contenders: args.contender.clone(),
     };
-    let all = charts::of_run(&set, &filter).map_err(CliError::usage)?;
-    let chosen = charts::choose(&set.run.id, all, &args.names).map_err(CliError::usage)?;
+    let all = run_charts::of_run(&set, &filter).map_err(CliError::usage)?;
+    let chosen = run_charts::choose(&set.run.id, all, &args.names).map_err(CliError::usage)?;
     match (&args.output, chosen.as_slice()) {
         (None, charts) if args.names.is_empty() && args.format == ChartFormat::Svg => {
             list(charts)?;

@@ -7,7 +7,7 @@ use crate::output;
 use clap::{ArgAction, Args};
 use fsdyno_model::ResultSet;
 use fsdyno_report::compare::{Checked, Comparisons, Holds, RunComparison, Threshold, check};
-use fsdyno_report::formats::compare as formats;
+use fsdyno_report::{Format, render_run_comparison};
 use fsdyno_store::Store;
 use std::path::Path;
 
@@ -64,9 +64,13 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
         let all = all.map(|(run, checked)| (run, checked.iter().map(Into::into).collect()));
         output::json(&Comparisons::of(&all.collect::<Vec<_>>()))?;
     } else {
-        let texts = all.iter().zip(&checked);
-        let texts = texts.map(|(across, checked)| formats::terminal(across, checked));
-        output::bytes(texts.collect::<Vec<_>>().join("\n").as_bytes())?;
+        let options = super::report::options(false, false);
+        for (at, (across, checked)) in all.iter().zip(&checked).enumerate() {
+            let text = render_run_comparison(across, checked, Format::Terminal, &options);
+            let gap: &[u8] = if at > 0 { b"\n" } else { b"" };
+            output::bytes(gap)?;
+            output::coloured(&text.map_err(CliError::failure)?)?;
+        }
     }
     let beyond = |one: &Checked<'_>| {
         one.holds == Holds::No || (args.fail_on_open && one.holds == Holds::Open)

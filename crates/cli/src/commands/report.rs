@@ -1,9 +1,11 @@
-//! `report`: a run, from the store alone; or laid beside a published table.
+//! `report`: a run or a series of crash tests, from the store alone; or a run compared with a published
+//! table.
 
-use super::{published, series};
+use super::published;
 use crate::args::ReportArgs;
 use crate::exit::{CliError, Code};
 use crate::output;
+use fsdyno_report::{Options, render_crash};
 use fsdyno_store::{Named, Store};
 use std::path::Path;
 
@@ -11,16 +13,15 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     let store = Store::open_existing_read_only(store)?;
     let named = store.resolve_any(&args.run)?;
     let to_file = args.output.is_some();
-    let options = fsdyno_report::Options {
-        width: output::width(),
-        color: output::color() && !to_file,
-        clock: args.clock,
-        advice: super::why::advice,
-    };
+    let options = options(args.clock, to_file);
     let bytes = match (named, &args.against) {
-        (Named::Series(id), None) => series::report(&store.load_series(&id)?, args.format)?,
+        (Named::Series(id), None) => {
+            let series = store.load_series(&id)?;
+            render_crash(&series, args.format, &options).map_err(CliError::usage)?
+        }
         (Named::Series(id), Some(_)) => {
-            let message = format!("{id} is a series of cuts, and no published table tells of such");
+            let message =
+                format!("{id} is a series of crash tests: no published table has such figures");
             return Err(CliError::usage(message));
         }
         (Named::Run(id), None) => {
@@ -34,4 +35,14 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     };
     output::to(args.output.as_deref(), &bytes, output::existing(args.force))?;
     Ok(Code::Ok)
+}
+
+/// How a report is made and printed.
+pub fn options(clock: bool, to_file: bool) -> Options {
+    Options {
+        width: output::width(),
+        color: output::color() && !to_file,
+        clock,
+        advice: super::why::advice,
+    }
 }

@@ -49,11 +49,6 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
         }
     };
     let format = if args.json { Format::Json } else { args.format };
-    if !fsdyno_report::formats::why::FORMATS.contains(&format) {
-        return Err(CliError::usage(
-            "the formats of why are terminal, markdown and json",
-        ));
-    }
     let labels = [args.one.as_str(), args.other.as_str()];
     let why = Why::of(&set, labels, args.phase.as_deref(), &advice).map_err(CliError::usage)?;
     let options = fsdyno_report::Options {
@@ -62,7 +57,7 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
         clock: false,
         advice,
     };
-    let bytes = fsdyno_report::render_why(&why, format, &options).map_err(CliError::failure)?;
+    let bytes = fsdyno_report::render_why(&why, format, &options).map_err(CliError::usage)?;
     output::coloured(&bytes)?;
     Ok(Code::Ok)
 }

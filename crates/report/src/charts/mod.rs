@@ -1,20 +1,11 @@
 //! Charts as values: what is drawn, and none of how. The same value becomes the SVG of the page, a
 //! picture for elsewhere ([`svg`], [`png`]) and JSON, and holds everything that can be seen in it.
 //!
-//! What lives here: the value, and one module per kind of chart that makes it of a comparison. What
-//! does not: pixels and colours, which are those of [`svg`].
+//! This module holds the value and its two writers. The charts of a run are made in
+//! [`run_charts`](crate::run_charts).
 
-mod cost;
-mod latency;
-mod of_run;
 pub mod png;
-mod ratios;
-mod repeats;
-mod samples;
 pub mod svg;
-mod throughput;
-
-pub use of_run::{Filter, NoChart, by_lab, choose, of_run};
 
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
@@ -292,12 +283,12 @@ impl Chart {
         series.all(|one| one.marks.is_empty())
     }
 
-    /// Tells in words what its fields show, by their marks of a kind.
-    fn tell(&mut self, wanted: fn(&Mark) -> bool) {
+    /// Adds what its panels show in words, by their marks of a kind.
+    pub(crate) fn describe(&mut self, wanted: fn(&Mark) -> bool) {
         for panel in &self.panels {
             let marks = panel.series.iter().flat_map(|one| &one.marks);
-            let told: Vec<&str> = marks.filter(|mark| wanted(mark)).map(Mark::label).collect();
-            let _ = write!(self.about, " {}: {}.", panel.title, told.join("; "));
+            let labels: Vec<&str> = marks.filter(|mark| wanted(mark)).map(Mark::label).collect();
+            let _ = write!(self.about, " {}: {}.", panel.title, labels.join("; "));
         }
     }
 
@@ -313,7 +304,7 @@ impl Chart {
 }
 
 impl Axis {
-    fn of(label: impl Into<String>, unit: Unit, scale: Scale) -> Self {
+    pub(crate) fn of(label: impl Into<String>, unit: Unit, scale: Scale) -> Self {
         Self {
             label: label.into(),
             unit,
@@ -323,7 +314,10 @@ impl Axis {
     }
 
     /// Times: by their ratios where they lie far apart.
-    fn of_times(label: impl Into<String>, times: impl Iterator<Item = f64> + Clone) -> Self {
+    pub(crate) fn of_times(
+        label: impl Into<String>,
+        times: impl Iterator<Item = f64> + Clone,
+    ) -> Self {
         /// From this ratio of the longest to the shortest on, the short ones could no longer be
         /// told apart.
         const FAR: f64 = 20.0;

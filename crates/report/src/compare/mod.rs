@@ -4,10 +4,12 @@
 //! is told ([`mod@differences`]).
 
 pub mod differences;
+mod document;
 mod json;
 pub mod thresholds;
 
 pub use differences::{Difference, differences};
+pub use document::{document, figures};
 pub use json::{
     CheckedThreshold, ComparedRun, ComparedTime, Comparisons, Measure, RunVerdict, ThresholdResult,
 };

@@ -2,8 +2,8 @@
 //! nanoseconds, as `bencher run --adapter json --file` takes them.
 //! Format: <https://bencher.dev/docs/reference/bencher-metric-format/>.
 
-use crate::ReportError;
-use crate::table::labs::has_faults;
+use crate::comparison::labs::has_faults;
+use crate::format::ReportError;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::Summary;
 use serde_json::{Map, Value, json};
@@ -45,7 +45,7 @@ pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
     }
     let bytes = serde_json::to_vec_pretty(&Value::Object(benchmarks));
     let mut bytes = bytes.map_err(|source| ReportError::Json {
-        run: set.run.id.clone(),
+        what: format!("run {}", set.run.id),
         source,
     })?;
     bytes.push(b'\n');

@@ -2,8 +2,8 @@
 //! `bon_csv2html` and `bon_csv2txt` show them. One line for each cell; a phase that was not
 //! measured is empty, and none is left out for having been short.
 
-use crate::ReportError;
-use crate::table::labs::has_faults;
+use crate::comparison::labs::has_faults;
+use crate::format::ReportError;
 use fsdyno_model::{CellRecord, ResultSet, Sample};
 use std::collections::BTreeMap;
 

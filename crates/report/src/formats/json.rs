@@ -1,14 +1,10 @@
-//! The result set as JSON: every raw sample, the plan, the commands; `schema` is its version.
+//! A value as JSON; `schema` in it is its version.
 
-use crate::ReportError;
-use fsdyno_model::ResultSet;
+use serde::Serialize;
 
-/// Writes the result set, indented, with a newline at its end.
-pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
-    let mut bytes = serde_json::to_vec_pretty(set).map_err(|source| ReportError::Json {
-        run: set.run.id.clone(),
-        source,
-    })?;
+/// Renders a value, indented, with a newline at its end.
+pub fn render(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
     bytes.push(b'\n');
     Ok(bytes)
 }

@@ -1,7 +1,7 @@
 //! `OpenMetrics` text: the times of a run as gauges in seconds, as Prometheus and its relatives read
 //! them. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
 
-use crate::table::labs::has_faults;
+use crate::comparison::labs::has_faults;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::Summary;
 use std::fmt::Write as _;

@@ -1,25 +1,18 @@
-//! Published tables: comparisons that others made, as data, and a run of today beside them.
+//! Published tables: comparisons that others made, as data.
 //!
 //! A table is two files in `data/published/`: its figures as they were printed (`.csv`), and a
-//! header (`.toml`) that tells where they come from, who competed, which phase of which workload
-//! does the same today, and what was concluded. A new one is these two files and a line in
-//! [`ALL`]. What lives here: their meaning. Characters and columns live in
-//! [`formats`](crate::formats).
+//! header (`.toml`) with their source, the contenders, the phase of the workload that does the same
+//! today, and the conclusions. A new one is these two files and a line in [`ALL`].
 
-mod comparison;
-mod conclusions;
-mod judge;
+mod document;
 mod read;
 #[cfg(test)]
 mod sound_tests;
-pub(crate) mod text;
 
-pub(crate) use comparison::place;
-pub use comparison::{Apart, Beside, Entry, NothingShared, Paired, PublishedComparison};
-pub use conclusions::{Compared, Holding, Outcome, Told};
+pub use document::{document, figures};
 pub use read::PublishedError;
 
-use fsdyno_model::{Better, CacheState, PhasePlan};
+use fsdyno_model::{Better, CacheState, PhasePlan, ResultSet};
 use serde::{Deserialize, Serialize};
 
 /// A table as it comes with the program.
@@ -226,4 +219,15 @@ impl Line {
         let sum = figures.sum::<Option<f64>>()?;
         Some(sum / self.rows.len() as f64)
     }
+}
+
+/// The workload and the phase of a run that repeat a line of a table.
+pub(crate) fn place(set: &ResultSet, line: &Line) -> Option<(usize, usize)> {
+    let workloads = &set.run.plan.workloads;
+    let workload = workloads.iter().position(|workload| {
+        workload.name == line.workload && workload.dataset.to_string() == line.dataset
+    })?;
+    let mut phases = workloads[workload].phases.iter();
+    let phase = phases.position(|phase| line.is_of(phase))?;
+    Some((workload, phase))
 }

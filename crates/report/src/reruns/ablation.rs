@@ -2,9 +2,10 @@
 //! differ in one thing, on a disk as it is and on one that differs in one thing.
 
 use super::{Ablation, Setting};
-use crate::published::{Line, Table, place, text};
-use crate::table::costs::grouped;
+use crate::document::{self, Block, Cell, Column, Document, Group, Item, Section, Tone};
+use crate::published::{Line, Table, place};
 use crate::terms;
+use crate::terms::grouped;
 use fsdyno_model::{Bytes, Nanos, ResultSet, Sample};
 use serde::Serialize;
 
@@ -134,30 +135,85 @@ impl AblationSummary {
         read
     }
 
-    /// What it is, in a line.
-    pub fn heading(&self) -> String {
-        format!("{}: {}", self.rerun, self.asks)
+    /// The ablation as a document.
+    pub fn document(&self) -> Document {
+        let contenders = self.contenders.iter().map(|(name, is)| Item {
+            lead: Some((name.clone(), Tone::Plain)),
+            text: is.as_str().into(),
+            ..Item::default()
+        });
+        let disks = self.disks.iter().enumerate().map(|(at, disk)| Item {
+            lead: Some((format!("disk {}", at + 1), Tone::Plain)),
+            text: format!("{} (run {})", disk.disk, disk.run).into(),
+            ..Item::default()
+        });
+        let read = self.read.iter().map(|text| format!("{text}."));
+        Document {
+            blocks: vec![
+                Block::List(contenders.chain(disks).collect()),
+                Section::new("figures", "The figures")
+                    .with(Block::Legend(self.legend().into()))
+                    .with(self.figures())
+                    .into(),
+                Section::new("findings", "Findings")
+                    .with(Block::sentences(read))
+                    .into(),
+            ],
+            footer: format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION")),
+            ..Document::new(format!("fsdyno: {}: {}", self.rerun, self.asks))
+        }
+    }
+
+    /// The figures, a row for each contender on each disk.
+    pub fn figures(&self) -> document::Table {
+        const COLUMNS: [(&str, u8); 7] = [
+            ("return", 0),
+            ("durable", 0),
+            ("now/then", 0),
+            ("flushes", 1),
+            ("waited", 2),
+            ("writes", 3),
+            ("written", 4),
+        ];
+        let columns = COLUMNS.iter();
+        let columns = columns.map(|(name, gives_way)| Column::giving_way(*name, *gives_way));
+        let groups = self.parts.iter().map(|part| Group {
+            heading: part.heading(),
+            rows: part
+                .rows
+                .iter()
+                .map(|row| {
+                    let name = &self.contenders[row.contender].0;
+                    let name = format!("{name}, disk {}", row.disk + 1);
+                    document::Row::new(name, row.cells())
+                })
+                .collect(),
+            ..Group::default()
+        });
+        document::Table {
+            name: "The figures".to_owned(),
+            groups_are: "phase",
+            rows_are: "contender",
+            columns: columns.collect(),
+            groups: groups.collect(),
+            ..document::Table::default()
+        }
     }
 
     /// How the figures are to be read.
-    pub fn legend(&self) -> String {
+    fn legend(&self) -> String {
         let size = if (self.scale - 1.0).abs() < 1e-9 {
             String::new()
         } else {
             format!(", brought to full size (datasets of {} of it)", self.scale)
         };
         format!(
-            "Virtual time, seconds. now/then: the time to return{size}, by that of {} as published. \
-             Flushes, how long was waited for them (added up over all who waited), writes and megabytes \
+            "Virtual time. now/then: the time to return{size}, by that of {} as published. \
+             flushes, the time that requests waited for them (the sum of all), writes and written: \
              until durable.",
             self.then
         )
     }
-
-    /// The columns of figures.
-    pub const COLUMNS: [&'static str; 7] = [
-        "return", "durable", "now/then", "flushes", "waited", "writes", "MB",
-    ];
 }
 
 impl Part {
@@ -189,7 +245,7 @@ impl Part {
     /// What it is called, with the figure of then.
     pub fn heading(&self) -> String {
         let then = self.then.map_or_else(String::new, |then| {
-            format!(" (then {} s)", text::printed(then, "s", false))
+            format!(" (then {} s)", terms::published(then))
         });
         format!("{}{then}", self.label)
     }
@@ -212,20 +268,15 @@ impl Row {
     }
 
     /// The figures in the order of the columns.
-    pub fn texts(&self) -> Vec<String> {
-        let unknown = || "-".to_owned();
-        let count = |n: Option<u64>| n.map_or_else(unknown, grouped);
-        let seconds = |time: Nanos| terms::significant(time.seconds());
-        let by_then = self.by_then.map(|by| format!("{}x", terms::ratio(by)));
-        let written = self.written.map(|w| terms::significant(w.0 as f64 / 1e6));
+    fn cells(&self) -> Vec<Cell> {
         vec![
-            seconds(self.return_ns),
-            self.durable_ns.map_or_else(unknown, seconds),
-            by_then.unwrap_or_else(unknown),
-            count(self.flushes),
-            self.flush_wait_ns.map_or_else(unknown, seconds),
-            count(self.writes),
-            written.unwrap_or_else(unknown),
+            Cell::Duration(self.return_ns),
+            Cell::known(self.durable_ns, Cell::Duration),
+            Cell::known(self.by_then, Cell::Ratio),
+            Cell::known(self.flushes, Cell::Count),
+            Cell::known(self.flush_wait_ns, Cell::Duration),
+            Cell::known(self.writes, Cell::Count),
+            Cell::known(self.written, Cell::Size),
         ]
     }
 

@@ -5,14 +5,13 @@
 //! a plan is made of it is not said here; what a report tells of it is (`told`).
 
 mod ablation;
+pub(crate) mod measure;
 mod read;
 #[cfg(test)]
 mod sound_tests;
-pub(crate) mod summary;
 
 pub use ablation::{AblationSummary, OnDisk, Part, Ran, Row};
 pub use read::RerunError;
-pub use summary::{Because, Departure, NotRun, RerunSummary};
 
 use crate::published::{PublishedError, Table};
 use fsdyno_model::{Bytes, Plan};
@@ -138,12 +137,12 @@ impl Setting {
     }
 
     /// The disk, in words.
-    fn disk_in_words(&self) -> String {
+    pub(crate) fn disk_in_words(&self) -> String {
         format!("{} (model), the first {} of it", self.disk, self.partition)
     }
 
     /// The memory of then and of the guests of a plan, in words.
-    fn memory_in_words(&self, plan: &Plan) -> String {
+    pub(crate) fn memory_in_words(&self, plan: &Plan) -> String {
         let itself = self.beside.unwrap_or(ITSELF).max(ITSELF);
         let known = if self.memory_known {
             ""

@@ -4,8 +4,8 @@
 use super::Advice;
 use super::parts::{Anatomy, Part};
 use super::rows::{Asked, fragments};
-use crate::table::costs::grouped;
 use crate::terms;
+use crate::terms::grouped;
 use fsdyno_model::{Bytes, Contender, Nanos, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;

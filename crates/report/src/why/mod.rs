@@ -5,11 +5,12 @@
 //! [`rows`]. What to try against a cause is the affair of recipes, and passed in.
 
 pub mod cause;
+pub mod document;
 pub mod parts;
 pub mod rows;
 
-use crate::table::labs;
-use crate::table::verdicts::Judged;
+use crate::comparison::labs;
+use crate::comparison::verdicts::Judged;
 use crate::terms;
 use cause::Cause;
 use fsdyno_model::{Contender, DiskUse, ResultSet, Sample};

@@ -2,8 +2,8 @@
 //! asked of the devices.
 
 use super::parts::{Anatomy, Part};
-use crate::table::costs::grouped;
 use crate::terms;
+use crate::terms::grouped;
 use fsdyno_model::disk_use::Causes;
 use fsdyno_model::{Bytes, Nanos, Observed, Pressure, Sample, Traced, Waits};
 use schemars::JsonSchema;

@@ -3,8 +3,8 @@
 use crate::fixture::{self, empty, many, mixed_labs, one_phase, repeated, single};
 use fsdyno_model::{Bytes, LatencyDistribution, Nanos, Progress, ResultSet, Slice};
 use fsdyno_report::charts::svg::{Look, Theme, render};
-use fsdyno_report::charts::{Axis, Chart, Filter, Kind, Mark, NoChart, Scale};
-use fsdyno_report::charts::{choose, of_run, png as pictures};
+use fsdyno_report::charts::{Axis, Chart, Kind, Mark, Scale, png as pictures};
+use fsdyno_report::run_charts::{Filter, NoChart, choose, of_run};
 use resvg::usvg::roxmltree::{Document, Node};
 
 const PAGE: Look = Look {

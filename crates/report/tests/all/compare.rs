@@ -6,7 +6,7 @@ use fsdyno_model::ResultSet;
 use fsdyno_report::Format;
 use fsdyno_report::compare::Holds::{No, Open, Yes};
 use fsdyno_report::compare::{Comparisons, Holds, RunComparison, Threshold, check, differences};
-use fsdyno_report::formats::compare;
+use fsdyno_report::{Options, render_run_comparison};
 
 fn run(id: &str, times: &[&[u64]]) -> ResultSet {
     let mut set = one_phase(&["ext4", "xfs"], times);
@@ -36,7 +36,11 @@ fn runs_beside_each_other_look_like_this() {
     let beside = RunComparison::of(&was, &now, 0.02);
     let thresholds = ["copy.durable > 1.05", "*.return > 0.9"].map(|t| t.parse().unwrap());
     let checked = check(&beside, &thresholds).unwrap();
-    let shown = compare::terminal(&beside, &checked);
+    let render = |format| {
+        let bytes = render_run_comparison(&beside, &checked, format, &Options::default());
+        String::from_utf8(bytes.unwrap()).unwrap()
+    };
+    let shown = render(Format::Terminal);
     assert!(
         shown.lines().all(|line| line.chars().count() <= 80),
         "{shown}"

@@ -1,7 +1,7 @@
 //! The paragraph on top says what the figures say, and no more.
 
 use crate::fixture::one_phase;
-use fsdyno_report::table::Comparisons;
+use fsdyno_report::comparison::Comparisons;
 
 fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
     let said = Comparisons::of(&one_phase(labels, times))

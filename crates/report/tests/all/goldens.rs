@@ -84,7 +84,7 @@ fn enough_repeats_give_ratios_an_interval() {
     let set = repeated();
     insta::assert_snapshot!("terminal_repeated", text(&set, Format::Terminal, &wide(80)));
     let markdown = text(&set, Format::Markdown, &wide(80));
-    assert!(markdown.contains(r"0.46x \[0.44-0.49\]"), "{markdown}");
+    assert!(markdown.contains(r"0.46x \[0.44-0.49x\]"), "{markdown}");
     let page = text(&set, Format::Html, &wide(80));
     assert!(page.contains(r#"<span class="interval">0."#));
     assert!(page.contains("interval at 95 % or more"));

@@ -4,8 +4,9 @@
 use crate::fixture::{self, mixed_labs};
 use crate::{text, wide};
 use fsdyno_model::{Contender, FilesystemKind, LabChoice, ResultSet};
-use fsdyno_report::published::{PublishedComparison, find};
-use fsdyno_report::table::{Comparison, Comparisons};
+use fsdyno_report::comparison::{Comparison, Comparisons};
+use fsdyno_report::published::find;
+use fsdyno_report::published_comparison::PublishedComparison;
 use fsdyno_report::{Format, Options, render, render_comparison};
 
 #[test]

@@ -6,7 +6,7 @@ use fsdyno_model::{
     Bytes, CacheState, Contender, DatasetChoice, DeviceUse, DiskTime, FilesystemKind, ModelDisk,
     Nanos, PhasePlan, ResultSet, Workload,
 };
-use fsdyno_report::published::{Holding, PublishedComparison};
+use fsdyno_report::published_comparison::{Holding, PublishedComparison};
 use fsdyno_report::reruns::{AblationSummary, find};
 use fsdyno_report::{Format, render_ablation, render_comparison};
 
@@ -223,5 +223,5 @@ fn what_flushes_cost_is_read_off_two_runs() {
     for format in [Format::Markdown, Format::Json] {
         assert!(render_ablation(&told, format, &wide(80)).is_ok());
     }
-    assert!(render_ablation(&told, Format::Csv, &wide(80)).is_err());
+    assert!(render_ablation(&told, Format::OpenMetrics, &wide(80)).is_err());
 }

@@ -43,19 +43,21 @@ fn set() -> ResultSet {
 fn rates_stand_by_the_number_of_workers_with_their_gain_over_the_fewest() {
     let said = text(&set(), Format::Terminal, &wide(80));
     let at = said.find("By the number of workers").unwrap();
-    let section: Vec<&str> = said[at..].lines().take(12).collect();
+    let section: Vec<&str> = said[at..].lines().take(14).collect();
     let has = |line: &str| assert!(section.contains(&line), "{line}: {section:#?}");
-    has("op-create          ext4         xfs");
+    has("op-create");
     has("  1 worker   1050        1050");
     has("  2 workers  1995 1.90x  1050 1.00x");
     has("  4 workers  3675 3.50x     -");
     let said = text(&set(), Format::Markdown, &wide(80));
     assert!(
-        said.contains("| op-create | 4 | 3675 3.50x | - |"),
+        said.contains("| op-create | 4 workers | 3675 3.50x | - |"),
         "{said}"
     );
     let said = text(&set(), Format::Html, &wide(80));
-    assert!(said.contains("id=\"scaling\"") && said.contains("3675 3.50x"));
+    assert!(
+        said.contains("id=\"scaling\"") && said.contains("3675</span> <span class=\"ratio\">3.50×")
+    );
 }
 
 #[test]

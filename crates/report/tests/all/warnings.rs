@@ -4,7 +4,7 @@ use crate::fixture::{self, one_phase};
 use crate::{text, wide};
 use fsdyno_model::{DatasetChoice, DeviceChoice, ResultSet, WarningKind};
 use fsdyno_report::Format;
-use fsdyno_report::table::{Comparisons, Doubt};
+use fsdyno_report::comparison::{Comparisons, Doubt};
 
 /// The doubt of that kind; there is at most one.
 fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<Doubt> {

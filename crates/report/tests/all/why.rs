@@ -7,7 +7,7 @@ use fsdyno_model::{
     Bytes, CpuUse, DeviceUse, DiskTime, Fragmentation, LabChoice, ModelDisk, Nanos, Observed,
     Pressure, ResultSet, Sample, Traced, Waits,
 };
-use fsdyno_report::table::Comparisons;
+use fsdyno_report::comparison::Comparisons;
 use fsdyno_report::why::cause::Cause;
 use fsdyno_report::why::parts::{Anatomy, Part};
 use fsdyno_report::why::{Why, WhyError};
@@ -521,9 +521,14 @@ fn every_format_shows_the_same() {
     for line in text(&fragmented(), Format::Terminal, 60).lines() {
         assert!(line.width() <= 60, "{line}");
     }
-    let other = render_why(&why(&flushing()), Format::Html, &wide(80)).unwrap_err();
+    let page = text(&flushing(), Format::Html, 80);
+    let csv = text(&flushing(), Format::Csv, 80);
+    assert!(page.contains("<h2>copy</h2>") && csv.contains("copy,time,1.00 s,9.00 s"));
+    let other = render_why(&why(&flushing()), Format::Bencher, &wide(80)).unwrap_err();
     assert!(
-        other.to_string().contains("terminal, markdown or json"),
+        other
+            .to_string()
+            .ends_with("use one of terminal, html, csv, json, markdown"),
         "{other}"
     );
 }

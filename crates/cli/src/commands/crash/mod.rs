@@ -5,7 +5,6 @@ mod args;
 mod summary;
 
 pub use args::CrashArgs;
-pub use summary::{again, came_back, lost_by_disk, table};
 
 use super::lab::{guest_size, guest_trouble};
 use crate::exit::{CliError, Code};
@@ -16,15 +15,16 @@ use fsdyno_host::signals;
 use fsdyno_lab::{CrashTest, GuestLab, GuestLabError};
 use fsdyno_model::{
     CancelToken, Contender, ContenderSpec, GuestSize, LabChoice, ModelDisk, PowerCut, Recovery,
-    SeriesInfo, Step, StopReason,
+    Series, SeriesInfo, Step, StopReason,
 };
 use fsdyno_observe::provenance;
 use fsdyno_recipes as recipes;
+use fsdyno_report::Format;
 use fsdyno_run::conductor::unix_now;
 use fsdyno_run::resolve::{Judge, ResolveError};
 use fsdyno_store::Store;
 use std::path::{Path, PathBuf};
-use summary::tell;
+use summary::print;
 
 pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     let contenders = contenders(&args.contenders, &args.lab)?;
@@ -115,7 +115,7 @@ fn pull(
             match lab.crash(pull, number, work_dir, args.keep) {
                 Ok(cut) => {
                     store.record_cut(id, &cut)?;
-                    tell(&info, contender, &cut);
+                    print(&info, contender, &cut);
                     cuts.push(cut);
                 }
                 Err(error) => {
@@ -132,13 +132,19 @@ fn pull(
         store.end_series(id, StopReason::Complete, unix_now())?;
     }
     if cuts.is_empty() {
-        // There is nothing to tell but why.
         return ended.map(|()| Code::Ok);
     }
     if args.json {
         output::json(&cuts)?;
     } else {
-        output::bytes(table(&info, &cuts).as_bytes())?;
+        let series = Series {
+            schema: Series::SCHEMA,
+            info: info.clone(),
+            cuts: cuts.clone(),
+        };
+        let options = super::report::options(false, false);
+        let bytes = fsdyno_report::render_crash(&series, Format::Terminal, &options);
+        output::coloured(&bytes.map_err(CliError::failure)?)?;
     }
     ended?;
     Ok(code(cuts.iter().map(|cut| &cut.recovery)))

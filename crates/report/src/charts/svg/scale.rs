@@ -1,7 +1,7 @@
 //! Values to places along an axis, and the values that are written beside it.
 
 use crate::charts::{Axis, Scale, Unit};
-use crate::table::costs::grouped;
+use crate::terms::grouped;
 use crate::terms::{self, significant};
 
 /// An axis laid out: from the least value to the most, between two places.

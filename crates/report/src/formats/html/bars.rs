@@ -1,9 +1,10 @@
 //! Bars as inline SVG: the median as a bar, every sample as a dot, the spread as a whisker; where
-//! there are very many samples, a dot for all that lie close together. Only numbers and words of ours
+//! there are very many samples, a dot for all that lie close together. Only numbers and our own words
 //! go in, so that nothing needs escaping. Lengths are percentages: the bars stretch with the page,
 //! the dots stay round.
 
-use crate::table::{Comparison, Line, Measure, PhaseTable, Value};
+use super::table::bar_tables;
+use crate::document::{Block, Cell, Figure, Group};
 use crate::terms::Scale;
 use std::fmt::Write as _;
 
@@ -11,34 +12,35 @@ use std::fmt::Write as _;
 const LONGEST_PERCENT: f64 = 97.0;
 /// Pixels from one bar to the next.
 const PITCH: u32 = 13;
-/// So many dots one lab may have before they are drawn by bins.
+/// So many dots a page may have before they are drawn by bins.
 const DOTS: usize = 4_000;
-/// The fewest stretches of a scale that tell of a distribution.
+/// The fewest parts of a scale that show a distribution.
 const FEWEST_BINS: usize = 5;
 /// The radius of the dot of one sample, and of the fullest bin, pixels.
 const RADIUS: (f64, f64) = (2.25, 4.5);
 
-/// How the samples of a lab are drawn.
+/// How samples are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dots {
     /// A dot for each.
     Each,
-    /// The scale is divided into so many stretches, each of which has one dot.
+    /// The scale is divided into so many parts, each of which has one dot.
     Bins(usize),
-    /// Not at all: there are too many bars for as many as tell anything.
+    /// Not at all: there are too many bars.
     None,
 }
 
 impl Dots {
     /// A dot for each sample, unless they are too many for a page.
-    pub fn of(comparison: &Comparison) -> Self {
-        let values = || {
-            comparison
-                .lines()
-                .flat_map(|line| line.values.iter().flatten())
-        };
-        let samples: usize = values().map(|value| value.times.len()).sum();
-        match DOTS / values().count().max(1) {
+    pub fn of(blocks: &[Block]) -> Self {
+        let mut tables = Vec::new();
+        bar_tables(blocks, &mut tables);
+        let cells = tables.iter().flat_map(|table| table.rows());
+        let figures: Vec<&Figure> = cells
+            .flat_map(|row| row.cells.iter().filter_map(figure))
+            .collect();
+        let samples: usize = figures.iter().map(|figure| figure.samples.len()).sum();
+        match DOTS / figures.len().max(1) {
             _ if samples <= DOTS => Self::Each,
             0..FEWEST_BINS => Self::None,
             bins => Self::Bins(bins.min(48)),
@@ -46,31 +48,29 @@ impl Dots {
     }
 }
 
-/// The bars of contender `at`: to return above, to durable below. All contenders of a phase
-/// share one scale that begins at zero.
-pub fn bars(phase: &PhaseTable, at: usize, scale: Scale, dots: Dots) -> String {
-    let values: Vec<(&Line, &Value)> = phase
-        .lines
-        .iter()
-        .filter_map(|line| Some((line, line.values[at].as_ref()?)))
-        .collect();
-    if values.is_empty() {
+/// The bars of the contender in column `at`: to return above, to durable below. All contenders of a
+/// phase share one scale that begins at zero.
+pub fn bars(group: &Group, at: usize, scale: Scale, dots: Dots) -> String {
+    let figures = group.rows.iter();
+    let figures =
+        figures.filter_map(|row| Some((row.label.full.as_str(), figure(&row.cells[at])?)));
+    let figures: Vec<(&str, &Figure)> = figures.collect();
+    if figures.is_empty() {
         return String::new();
     }
-    let longest = phase
-        .lines
+    let all = group
+        .rows
         .iter()
-        .flat_map(|l| l.values.iter().flatten())
-        .map(|v| v.summary.max)
-        .fold(1.0, f64::max);
-    let height = PITCH * u32::try_from(phase.lines.len()).unwrap_or(2) + 1;
+        .flat_map(|row| row.cells.iter().filter_map(figure));
+    let longest = all.map(|figure| range(figure).1).fold(1.0, f64::max);
+    let height = PITCH * u32::try_from(group.rows.len()).unwrap_or(2) + 1;
     let mut svg = format!(r#"<svg height="{height}" aria-hidden="true">"#);
-    for (row, (line, value)) in (0_u32..).zip(values) {
-        bar(&mut svg, line.measure, value, row * PITCH, longest);
+    for (row, (measure, figure)) in (0_u32..).zip(figures) {
+        bar(&mut svg, measure, figure, row * PITCH, longest);
         let middle = row * PITCH + 7;
         match dots {
-            Dots::Each => each(&mut svg, value, middle, longest, scale),
-            Dots::Bins(bins) => binned(&mut svg, value, middle, (longest, bins), scale),
+            Dots::Each => each(&mut svg, figure, middle, longest, scale),
+            Dots::Bins(bins) => binned(&mut svg, figure, middle, (longest, bins), scale),
             Dots::None => {}
         }
         svg.push_str("</g>");
@@ -79,20 +79,31 @@ pub fn bars(phase: &PhaseTable, at: usize, scale: Scale, dots: Dots) -> String {
     svg
 }
 
+fn figure(cell: &Cell) -> Option<&Figure> {
+    match cell {
+        Cell::Figure(figure) => Some(figure),
+        _ => None,
+    }
+}
+
+/// From the least to the most.
+fn range(figure: &Figure) -> (f64, f64) {
+    figure.spread.unwrap_or((figure.value, figure.value))
+}
+
 fn x(time_ns: f64, longest: f64) -> String {
     format!("{:.1}%", time_ns / longest * LONGEST_PERCENT)
 }
 
-fn bar(svg: &mut String, measure: Measure, value: &Value, top: u32, longest: f64) {
-    let summary = value.summary;
-    let (class, y, middle) = (measure.name(), top + 1, top + 7);
+fn bar(svg: &mut String, class: &str, figure: &Figure, top: u32, longest: f64) {
+    let (y, middle) = (top + 1, top + 7);
     let _ = write!(
         svg,
         r#"<g class="{class}"><rect y="{y}" width="{}" height="12"/>"#,
-        x(summary.median, longest)
+        x(figure.value, longest)
     );
-    if summary.n > 1 {
-        let (min, max) = (x(summary.min, longest), x(summary.max, longest));
+    if let Some((min, max)) = figure.spread {
+        let (min, max) = (x(min, longest), x(max, longest));
         let _ = write!(
             svg,
             r#"<line x1="{min}" x2="{max}" y1="{middle}" y2="{middle}"/>"#,
@@ -100,8 +111,8 @@ fn bar(svg: &mut String, measure: Measure, value: &Value, top: u32, longest: f64
     }
 }
 
-fn each(svg: &mut String, value: &Value, middle: u32, longest: f64, scale: Scale) {
-    for (block, time) in &value.times {
+fn each(svg: &mut String, figure: &Figure, middle: u32, longest: f64, scale: Scale) {
+    for (block, time) in &figure.samples {
         let _ = write!(
             svg,
             r#"<circle cx="{}" cy="{middle}" r="{}" data-tip="block {}: {} {}"/>"#,
@@ -116,13 +127,13 @@ fn each(svg: &mut String, value: &Value, middle: u32, longest: f64, scale: Scale
 
 fn binned(
     svg: &mut String,
-    value: &Value,
+    figure: &Figure,
     middle: u32,
     (longest, bins): (f64, usize),
     scale: Scale,
 ) {
     let mut counts = vec![0_usize; bins];
-    for (_, time) in &value.times {
+    for (_, time) in &figure.samples {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -143,7 +154,7 @@ fn binned(
             radius.max(1.0),
             scale.span(from, from + stretch, "\u{2013}"),
             scale.unit(),
-            crate::terms::count(value.times.len(), "sample"),
+            crate::terms::count(figure.samples.len(), "sample"),
         );
     }
 }

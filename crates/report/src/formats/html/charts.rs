@@ -2,15 +2,16 @@
 //! and left to the command that draws them.
 
 use crate::charts::svg::{Look, Theme, render};
-use crate::charts::{Chart, Kind, by_lab};
-use crate::table::Comparisons;
-use fsdyno_model::ResultSet;
+use crate::charts::{Chart, Kind};
+use crate::document::Block;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// Bytes that charts may add to a page.
 const BUDGET: usize = 400 << 10;
-/// How wide they are drawn; on the page they stretch a little, and stand beside each other.
+/// How wide they are drawn; on the page they stretch a little.
 const WIDTH: u32 = 380;
-/// Whose place is found first: what no table tells as well.
+/// Which kinds are drawn first: what no table shows as well.
 const ORDER: [Kind; 6] = [
     Kind::Overview,
     Kind::Latency,
@@ -20,74 +21,71 @@ const ORDER: [Kind; 6] = [
     Kind::Cost,
 ];
 
-/// A chart on the page.
-#[derive(Debug)]
-struct Drawn {
-    kind: Kind,
-    /// Its workload and phase.
-    place: (Option<String>, Option<String>),
-    /// The element.
-    svg: String,
+/// The charts for which the page has room, by name.
+pub struct Drawings {
+    drawn: BTreeMap<String, String>,
+    left_out: usize,
 }
 
-/// The charts of one lab.
-#[derive(Debug, Default)]
-pub struct Charts {
-    drawn: Vec<Drawn>,
-}
-
-/// Those of all labs, and how many more there are.
-pub fn of_all(set: &ResultSet, comparisons: &Comparisons) -> (Vec<Charts>, usize) {
-    let labs = by_lab(set, comparisons);
-    let mut charts: Vec<Charts> = labs.iter().map(|_| Charts::default()).collect();
-    let (mut bytes, mut left_out) = (0, 0);
-    for kind in ORDER {
-        for (at, chart) in (0..)
-            .zip(&labs)
-            .flat_map(|(at, lab)| lab.iter().map(move |c| (at, c)))
-        {
-            if chart.kind != kind {
-                continue;
-            }
-            let drawn = draw(chart);
-            if bytes + drawn.svg.len() <= BUDGET {
-                bytes += drawn.svg.len();
-                charts[at].drawn.push(drawn);
-            } else {
-                left_out += 1;
+impl Drawings {
+    /// Draws the charts of a document.
+    pub fn of(blocks: &[Block]) -> Self {
+        let mut charts = Vec::new();
+        collect(blocks, &mut charts);
+        let mut drawings = Self {
+            drawn: BTreeMap::new(),
+            left_out: 0,
+        };
+        let mut bytes = 0;
+        for kind in ORDER {
+            for chart in charts.iter().filter(|chart| chart.kind == kind) {
+                let look = Look {
+                    width: WIDTH,
+                    theme: Theme::Page,
+                };
+                let svg = render(chart, look);
+                if bytes + svg.len() <= BUDGET {
+                    bytes += svg.len();
+                    drawings.drawn.insert(chart.name.clone(), svg);
+                } else {
+                    drawings.left_out += 1;
+                }
             }
         }
+        drawings
     }
-    (charts, left_out)
+
+    /// How many charts the page has no room for.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Whether any of these is drawn.
+    pub fn any(&self, charts: &[Chart]) -> bool {
+        charts
+            .iter()
+            .any(|chart| self.drawn.contains_key(&chart.name))
+    }
+
+    /// Writes a chart, if it is drawn.
+    pub fn write(&self, html: &mut String, chart: &Chart) {
+        if let Some(svg) = self.drawn.get(&chart.name) {
+            let _ = writeln!(html, "<figure>{svg}</figure>");
+        }
+    }
 }
 
-fn draw(chart: &Chart) -> Drawn {
-    let look = Look {
-        width: WIDTH,
-        theme: Theme::Page,
-    };
-    Drawn {
-        kind: chart.kind,
-        place: (chart.workload.clone(), chart.phase.clone()),
-        svg: render(chart, look),
-    }
-}
-
-impl Charts {
-    /// Those over all phases.
-    pub fn overview(&self) -> Vec<String> {
-        let of_all = self.drawn.iter().filter(|drawn| drawn.place.1.is_none());
-        of_all.map(|drawn| drawn.svg.clone()).collect()
-    }
-
-    /// Those of one phase, in the order charts are listed.
-    pub fn of(&self, workload: &str, phase: &str) -> Vec<String> {
-        let here = |drawn: &&Drawn| {
-            drawn.place.0.as_deref() == Some(workload) && drawn.place.1.as_deref() == Some(phase)
-        };
-        let drawn = self.drawn.iter().filter(here);
-        let mut drawn: Vec<&Drawn> = drawn.collect();
-        drawn.sort_by_key(|drawn| Kind::ALL.iter().position(|kind| *kind == drawn.kind));
-        drawn.into_iter().map(|drawn| drawn.svg.clone()).collect()
+fn collect<'a>(blocks: &'a [Block], charts: &mut Vec<&'a Chart>) {
+    for block in blocks {
+        match block {
+            Block::Charts(some) => charts.extend(some),
+            Block::Table(table) => {
+                charts.extend(table.groups.iter().flat_map(|group| &group.charts));
+            }
+            Block::Section(section) => collect(&section.blocks, charts),
+            Block::Fold(fold) => collect(&fold.blocks, charts),
+            Block::Only(_, blocks) => collect(blocks, charts),
+            _ => {}
+        }
     }
 }

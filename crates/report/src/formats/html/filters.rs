@@ -1,76 +1,64 @@
 //! What a reader can choose to see: contenders, workloads, cache states and phases, of all tables
-//! and charts of the page at once. Elements of the page bear the name of their contender (`data-c`)
+//! and charts of the page at once. Elements of the page carry the name of their contender (`data-c`)
 //! or their phase (`data-p`); the script hides those that were not chosen.
 
-use crate::table::Comparison;
-use crate::terms;
-use serde::Serialize;
+use super::escape;
+use crate::document::{Block, Filter, FilterItem};
+use std::fmt::Write as _;
 
-/// What can be chosen of one kind.
-#[derive(Debug, Serialize)]
-pub struct Filter {
-    /// Its name in the address of the page.
-    name: &'static str,
-    /// One and several of it, in words.
-    one: &'static str,
-    several: &'static str,
-    items: Vec<Item>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct Item {
-    value: String,
-    /// Of a phase: its workload and the state of its caches.
-    of: Option<(String, &'static str)>,
-}
-
-/// All kinds; without those of which there is no choice.
-pub fn filters(labs: &[Comparison]) -> Vec<Filter> {
-    let plain = |value: &str| Item {
-        value: value.to_owned(),
-        of: None,
-    };
-    let (mut contenders, mut workloads) = (Vec::new(), Vec::new());
-    let (mut caches, mut phases) = (Vec::new(), Vec::new());
-    for lab in labs.iter().filter(|lab| lab.measured()) {
-        contenders.extend(lab.contenders.iter().map(|label| plain(label)));
-        for workload in lab.workloads.iter().filter(|workload| workload.measured()) {
-            insert(&mut workloads, plain(&workload.name));
-            for phase in workload
-                .phases
-                .iter()
-                .filter(|phase| !phase.lines.is_empty())
-            {
-                insert(&mut caches, plain(phase.cache));
-                let place = terms::phase(lab.workloads.len(), &workload.name, &phase.label);
-                let item = Item {
-                    value: place,
-                    of: Some((workload.name.clone(), phase.cache)),
-                };
-                insert(&mut phases, item);
-            }
+/// Writes the form that chooses; nothing where there is nothing to choose.
+pub fn form(html: &mut String, filters: &[Filter], blocks: &[Block]) {
+    if filters.is_empty() {
+        return;
+    }
+    *html += "<form class=\"controls\" id=\"filters\" hidden>\n<details>\n\
+              <summary>Choose what is shown</summary>\n";
+    for filter in filters.iter().filter(|filter| filter.items.len() > 1) {
+        fieldset(html, filter);
+    }
+    if writes(blocks) {
+        *html += "<fieldset><legend>Times</legend>\n";
+        for (show, checked) in [("both", " checked"), ("return", ""), ("durable", "")] {
+            let _ = writeln!(
+                html,
+                r#"<label><input type="radio" name="show" value="{show}"{checked}> {show}</label>"#
+            );
         }
+        *html += "</fieldset>\n";
     }
-    let kinds = [
-        ("contender", "contender", "contenders", contenders),
-        ("workload", "workload", "workloads", workloads),
-        ("cache", "cache state", "cache states", caches),
-        ("phase", "phase", "phases", phases),
-    ];
-    let kinds = kinds.into_iter().map(|(name, one, several, items)| Filter {
-        name,
-        one,
-        several,
-        items,
-    });
-    // A single phase is kept: the others are counted by it.
-    kinds
-        .filter(|kind| kind.items.len() > 1 || kind.name == "phase" && !kind.items.is_empty())
-        .collect()
+    *html += "</details>\n<p class=\"hidden-count\" role=\"status\"><span></span> \
+              <button type=\"button\" class=\"take\" id=\"show-all\" hidden>Show all</button></p>\n\
+              </form>\n";
 }
 
-fn insert(items: &mut Vec<Item>, item: Item) {
-    if !items.contains(&item) {
-        items.push(item);
+fn fieldset(html: &mut String, filter: &Filter) {
+    let Filter { name, several, .. } = filter;
+    let mut legend = (*several).to_owned();
+    legend[..1].make_ascii_uppercase();
+    let _ = writeln!(
+        html,
+        r#"<fieldset data-kind="{name}" data-several="{several}"><legend>{legend}</legend>"#
+    );
+    for FilterItem { value, of } in &filter.items {
+        let value = escape(value);
+        let of = of.as_ref().map_or_else(String::new, |(workload, cache)| {
+            format!(
+                r#" data-workload="{}" data-cache="{cache}""#,
+                escape(workload)
+            )
+        });
+        let _ = writeln!(
+            html,
+            r#"<label><input type="checkbox" name="{name}" value="{value}"{of} checked> {value}</label>"#
+        );
     }
+    *html += "</fieldset>\n";
+}
+
+/// Whether some phase has a second time, to durable.
+fn writes(blocks: &[Block]) -> bool {
+    let mut tables = Vec::new();
+    super::table::bar_tables(blocks, &mut tables);
+    let mut groups = tables.iter().flat_map(|table| &table.groups);
+    groups.any(|group| group.rows.len() > 1)
 }

@@ -1,99 +1,333 @@
 //! One page that needs nothing else: no request leaves it, and without JavaScript it only loses
-//! sorting, filtering and copying. The template, its style and its script lie in `data/`.
+//! sorting, filtering and copying. Its style and its script are in `data/`.
 
 mod bars;
 mod charts;
-mod commands;
-mod costs;
-mod disks;
 mod filters;
-mod fragments;
-mod glance;
-mod notes;
-mod overview;
-mod part;
-mod published;
-mod view;
-mod why;
+mod table;
 
-use crate::published::{PublishedComparison, Table};
-use crate::{Options, ReportError};
-use fsdyno_model::ResultSet;
-use minijinja::{AutoEscape, Environment, HtmlEscape, Value};
-use serde::Serialize;
+use super::cells::{Style, Symbols};
+use crate::charts::svg::theme;
+use crate::document::{
+    Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone,
+};
+use crate::options::Options;
+use bars::Dots;
+use charts::Drawings;
+use std::fmt::Write as _;
 
-/// Writes the page.
-pub fn render(set: &ResultSet, options: &Options) -> Result<Vec<u8>, ReportError> {
-    let page = view::Page::of(set, options).and_then(|page| fill("report.html", &page));
-    page.map_err(|source| ReportError::Page {
-        run: set.run.id.clone(),
-        source,
+const SYMBOLS: Symbols = Symbols {
+    unknown: "–",
+    dash: "–",
+    times: "×",
+    equivalent: "≈ ",
+    inconclusive: "? ",
+};
+
+const STYLE: &str = include_str!("../../../data/report.css");
+const SCRIPT: &str = include_str!("../../../data/report.js");
+/// The ends of all whiskers, drawn once.
+const WHISKERS: &str = r#"<svg class="unseen" aria-hidden="true"><defs><marker id="cap" markerWidth="1" markerHeight="6" refX=".5" refY="3" markerUnits="userSpaceOnUse"><path class="cap-line" d="M.5 0V6"/></marker></defs></svg>
+"#;
+
+/// Renders a document.
+pub fn render(document: &Document, options: &Options) -> Vec<u8> {
+    let mut page = Page {
+        html: String::new(),
+        style: Style {
+            symbols: SYMBOLS,
+            clock: options.clock,
+        },
+        dots: Dots::of(&document.blocks),
+        drawings: Drawings::of(&document.blocks),
+        keys_shown: false,
+        switches: 0,
+    };
+    page.head(document);
+    filters::form(&mut page.html, &document.filters, &document.blocks);
+    page.blocks(&document.blocks, 2);
+    let left_out = page.drawings.left_out();
+    if left_out > 0 {
+        let command = escape(&document.chart_command);
+        let _ = writeln!(
+            page.html,
+            r#"<p class="soft">{left_out} more charts would make this page too large: <code>{command}</code> draws them all.</p>"#
+        );
+    }
+    let footer = escape(&document.footer);
+    let _ = write!(
+        page.html,
+        "</main>\n<footer>{footer} This page contains everything it shows.</footer>\n<script>\n\
+         {SCRIPT}</script>\n</body>\n</html>\n"
+    );
+    page.html.into_bytes()
+}
+
+/// The page as it grows.
+struct Page {
+    html: String,
+    style: Style,
+    dots: Dots,
+    drawings: Drawings,
+    /// Whether the page explains its bars already.
+    keys_shown: bool,
+    /// How many tables choose what ratios are to.
+    switches: usize,
+}
+
+impl Page {
+    fn head(&mut self, document: &Document) {
+        let title = escape(document.page_title());
+        let dark = theme::of_page("@media screen and (prefers-color-scheme: dark)");
+        let _ = write!(
+            self.html,
+            r##"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="fsdyno">
+<title>{title} – fsdyno</title>
+<style>
+{STYLE}{dark}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the figures</a>
+<header>
+<p class="brand">fsdyno</p>
+<h1>{title}</h1>
+"##
+        );
+        if !document.subtitle.is_empty() {
+            let _ = writeln!(
+                self.html,
+                r#"<p class="sub">{}</p>"#,
+                escape(&document.subtitle)
+            );
+        }
+        for text in &document.lead {
+            let _ = writeln!(self.html, r#"<p class="lead">{}</p>"#, inline(text));
+        }
+        if !document.status.is_empty() {
+            let _ = writeln!(
+                self.html,
+                r#"<p class="sub">{}</p>"#,
+                inline(&document.status)
+            );
+        }
+        let _ = write!(
+            self.html,
+            "</header>\n<main id=\"content\" tabindex=\"-1\">\n{WHISKERS}"
+        );
+    }
+
+    fn blocks(&mut self, blocks: &[Block], level: usize) {
+        for block in blocks.iter().filter(|block| block.is_shown(Medium::Page)) {
+            self.block(block, level);
+        }
+    }
+
+    fn block(&mut self, block: &Block, level: usize) {
+        match block {
+            Block::Paragraph(text) => {
+                let _ = writeln!(self.html, "<p>{}</p>", inline(text));
+            }
+            Block::Legend(text) => {
+                let _ = writeln!(self.html, r#"<p class="legend">{}</p>"#, inline(text));
+            }
+            Block::List(items) => {
+                self.html += "<ul class=\"plain\">\n";
+                for item in items {
+                    self.item(item);
+                }
+                self.html += "</ul>\n";
+            }
+            Block::Facts(facts) => {
+                self.html += "<table class=\"facts\">\n<tbody>\n";
+                for (name, text) in facts {
+                    let text = escape(text);
+                    let _ = writeln!(
+                        self.html,
+                        r#"<tr><th scope="row">{name}</th><td>{text}</td></tr>"#
+                    );
+                }
+                self.html += "</tbody>\n</table>\n";
+            }
+            Block::Table(table) => self.table(table),
+            Block::Charts(charts) => {
+                for chart in charts {
+                    self.drawings.write(&mut self.html, chart);
+                }
+            }
+            Block::Code(text) => {
+                let _ = writeln!(self.html, r#"<pre class="copy">{}</pre>"#, escape(text));
+            }
+            Block::Fold(fold) => self.fold(fold, level),
+            Block::Section(section) => self.section(section, level),
+            Block::Only(_, blocks) => self.blocks(blocks, level),
+        }
+    }
+
+    fn section(&mut self, section: &Section, level: usize) {
+        if section.part {
+            let _ = writeln!(
+                self.html,
+                r#"<h2 class="lab">{}</h2>"#,
+                escape(&section.heading)
+            );
+            return self.blocks(&section.blocks, level);
+        }
+        let id = attribute("id", Some(&section.id).filter(|id| !id.is_empty()));
+        let contender = attribute("data-c", section.contender.as_ref());
+        let class = if level > 2 && section.contender.is_none() {
+            r#" class="workload""#
+        } else {
+            ""
+        };
+        let heading = escape(&section.heading);
+        let level = level.min(6);
+        let _ = writeln!(
+            self.html,
+            "<section{id}{class}{contender}>\n<h{level}>{heading}</h{level}>"
+        );
+        self.blocks(&section.blocks, level + 1);
+        self.html += "</section>\n";
+    }
+
+    fn fold(&mut self, fold: &Fold, level: usize) {
+        let is_text = matches!(fold.blocks[..], [Block::Code(_)]);
+        let class = match (fold.printed, is_text) {
+            (true, _) => "unfold",
+            (false, true) => "text",
+            (false, false) => "why",
+        };
+        let place = attribute("data-p", fold.place.as_ref());
+        let open = if fold.open { " open" } else { "" };
+        let (name, summary) = (escape(&fold.name), escape(&fold.summary));
+        let name = if fold.summary.is_empty() {
+            name
+        } else {
+            format!("<b>{name}</b> ")
+        };
+        let _ = writeln!(
+            self.html,
+            r#"<details class="{class}"{place}{open}><summary>{name}{summary}</summary>"#
+        );
+        self.blocks(&fold.blocks, level);
+        self.html += "</details>\n";
+    }
+
+    fn item(&mut self, item: &Item) {
+        let place = attribute("data-p", item.place.as_ref());
+        let contender = attribute("data-c", item.contender.as_ref());
+        let text = inline(&item.text);
+        let lead = item.lead.as_ref().map_or_else(String::new, |(lead, tone)| {
+            let colon = if text.is_empty() { "" } else { ": " };
+            format!("<b class=\"{}\">{}</b>{colon}", class(*tone), escape(lead))
+        });
+        let _ = write!(self.html, "<li{place}{contender}>{lead}{text}");
+        if !item.output.is_empty() {
+            let _ = write!(self.html, "<pre>{}</pre>", escape(&item.output));
+        }
+        for (text, tone) in &item.more {
+            let text = inline(text);
+            let _ = write!(
+                self.html,
+                r#"<br><span class="{}">{text}</span>"#,
+                class(*tone)
+            );
+        }
+        self.html += "</li>\n";
+    }
+
+    /// What bars and dots are, before the first of them.
+    fn keys(&mut self, table: &Table) {
+        if std::mem::replace(&mut self.keys_shown, true) {
+            return;
+        }
+        let dots = match self.dots {
+            Dots::Each => ", dots single samples, whiskers the range.".to_owned(),
+            Dots::Bins(_) => ", whiskers the range. There are too many samples for a dot each: a \
+                              dot stands for all in its part of the scale, the larger the more."
+                .to_owned(),
+            Dots::None => ", whiskers the range. There are too many samples for a dot each: \
+                           <code>fsdyno chart</code> draws them."
+                .to_owned(),
+        };
+        let mut keys: Vec<&str> = Vec::new();
+        for row in table.rows() {
+            if !keys.contains(&row.label.full.as_str()) {
+                keys.push(&row.label.full);
+            }
+        }
+        let keys: Vec<String> = keys
+            .iter()
+            .map(|key| format!(r#" <span class="key {key}"></span> <b>{key}</b>"#))
+            .collect();
+        let keys = keys.concat();
+        let _ = writeln!(
+            self.html,
+            "<p>Bars are medians on a scale from zero{dots}{keys}</p>"
+        );
+    }
+}
+
+/// The class of a tone.
+fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "plain",
+        Tone::Good => "good",
+        Tone::Warning => "doubt",
+        Tone::Bad => "bad",
+        Tone::Soft => "advice",
+    }
+}
+
+/// ` name="value"`, or nothing.
+fn attribute(name: &str, value: Option<&String>) -> String {
+    value.map_or_else(String::new, |value| {
+        format!(" {name}=\"{}\"", escape(value))
     })
 }
 
-/// Writes the page of a published table.
-pub fn published(table: &Table, options: &Options) -> Result<Vec<u8>, minijinja::Error> {
-    let page = published::Page::of_table(table, options.clock);
-    fill("published.html", &page)
+/// A text as HTML.
+fn inline(text: &Text) -> String {
+    let span = |span: &Span| match span {
+        Span::Plain(text) => escape(text),
+        Span::Term(word) => format!("<b>{}</b>", escape(word)),
+        Span::Code(command) => format!("<code>{}</code>", escape(command)),
+        Span::Link { text, section } => {
+            format!("<a href=\"#{section}\">{}</a>", escape(text))
+        }
+        Span::Mark(Mark::Best) => r#"<span class="mark">★</span>"#.to_owned(),
+        Span::Mark(Mark::Equivalent) => "≈".to_owned(),
+        Span::Mark(Mark::Inconclusive) => "<b>?</b>".to_owned(),
+        Span::Mark(Mark::Warning) => r#"<b class="mark">!</b>"#.to_owned(),
+    };
+    text.0.iter().map(span).collect()
 }
 
-/// Writes the page of a run beside a published table.
-pub fn against(
-    against: &[PublishedComparison],
-    options: &Options,
-) -> Result<Vec<u8>, minijinja::Error> {
-    let page = published::Page::of_against(against, options.clock);
-    fill("published.html", &page)
-}
-
-fn fill(template: &str, page: &impl Serialize) -> Result<Vec<u8>, minijinja::Error> {
-    let mut environment = Environment::new();
-    // What is put into the page is escaped; style and script are included as they are.
-    environment.set_auto_escape_callback(|name| match name {
-        "report.css" | "report.js" => AutoEscape::None,
-        _ => AutoEscape::Html,
-    });
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.add_filter("breakable", breakable);
-    environment.add_filter("short", short);
-    environment.add_template("report.html", include_str!("../../../data/report.html"))?;
-    environment.add_template("lab.html", include_str!("../../../data/lab.html"))?;
-    let overview = include_str!("../../../data/overview.html");
-    environment.add_template("overview.html", overview)?;
-    let beside = include_str!("../../../data/beside.html");
-    environment.add_template("beside.html", beside)?;
-    let published = include_str!("../../../data/published.html");
-    environment.add_template("published.html", published)?;
-    environment.add_template("report.css", include_str!("../../../data/report.css"))?;
-    let dark = "@media screen and (prefers-color-scheme: dark)";
-    environment.add_template_owned("charts.css", crate::charts::svg::theme::of_page(dark))?;
-    environment.add_template("report.js", include_str!("../../../data/report.js"))?;
-    let text = environment.get_template(template)?.render(page)?;
-    Ok(text.into_bytes())
-}
-
-/// A number to sort by, in six digits.
-fn short(number: f64) -> String {
-    let short = format!("{number:.5e}").parse().unwrap_or(number);
-    let (plain, scientific) = (format!("{short}"), format!("{short:e}"));
-    if plain.len() <= scientific.len() {
-        plain
-    } else {
-        scientific
+/// Text with everything escaped that HTML would act upon.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#x27;"),
+            c => out.push(c),
+        }
     }
+    out
 }
 
 /// A label, escaped, that may break behind its separators and nowhere else.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "a filter takes its argument by value"
-)]
-fn breakable(label: String) -> Value {
-    let mut html = String::with_capacity(label.len() + 16);
-    for part in label.split_inclusive([',', ':', '@', '/', ' ']) {
-        html.push_str(&HtmlEscape(part).to_string());
-        html.push_str("<wbr>");
-    }
-    Value::from_safe_string(html)
+fn breakable(label: &str) -> String {
+    let parts = label.split_inclusive([',', ':', '@', '/', ' ']);
+    let parts = parts.map(|part| escape(part) + "<wbr>");
+    parts.collect()
 }

@@ -1,153 +1,243 @@
-//! Text for a terminal: no line is wider than asked, and nothing is said by colour alone.
+//! Text for a terminal: no line is wider than the terminal, and no colour carries a meaning alone.
 
-mod ablation;
-mod comparison;
-mod costs;
-mod disks;
-mod figure;
-mod fragments;
-mod glance;
-mod names;
-mod notes;
+mod layout;
 mod paint;
-mod published;
-mod reported;
-mod scaling;
-mod speed;
-mod why;
+mod table;
 
-use crate::Options;
-use crate::published::{PublishedComparison, Table};
-use crate::reruns::AblationSummary;
-use crate::table::{Comparison, Comparisons, labs};
-use crate::why::Why;
-use fsdyno_model::ResultSet;
-use names::Names;
-use paint::Paint;
+use super::cells::{Style, Symbols};
+use crate::document::{
+    Audience, Block, Document, Fold, Item, Mark, Medium, Section, Span, Table, Text, Tone,
+};
+use crate::options::Options;
+use paint::{Paint, left, width, wrap};
+use std::collections::BTreeSet;
 
 /// The narrowest terminal there is a layout for, columns.
 const NARROWEST: usize = 60;
 
-/// Writes the report.
-pub fn render(set: &ResultSet, options: &Options) -> Vec<u8> {
-    let comparisons = Comparisons::of(set);
-    let mut page = Page::new(options);
-    notes::head(&mut page, set, &comparisons);
-    for comparison in &comparisons.labs {
-        of_lab(&mut page, comparison, options.clock);
+const SYMBOLS: Symbols = Symbols {
+    unknown: "-",
+    dash: "-",
+    times: "x",
+    equivalent: "~",
+    inconclusive: "?",
+};
+
+/// Renders a document.
+pub fn render(document: &Document, options: &Options) -> Vec<u8> {
+    let mut screen = Screen {
+        paint: Paint(options.color),
+        width: options.width.max(NARROWEST),
+        style: Style {
+            symbols: SYMBOLS,
+            clock: options.clock,
+        },
+        text: String::new(),
+        below_heading: false,
+        explained: BTreeSet::new(),
+        depth: 0,
+        peers: Vec::new(),
+        text_columns: Vec::new(),
+    };
+    screen.heading(&document.title, 1);
+    for text in &document.lead {
+        screen.line("");
+        screen.paragraph(text, 0);
     }
-    if comparisons.apart() {
-        page.heading_of_lab(labs::ALL);
+    if !document.status.is_empty() {
+        screen.line("");
+        screen.paragraph(&document.status, 0);
     }
-    notes::doubts(&mut page, &comparisons);
-    notes::unmeasured(&mut page, &comparisons);
-    notes::provenance(&mut page, set);
-    page.text.into_bytes()
-}
-
-/// All tables of one lab, under its name where there are others.
-fn of_lab(page: &mut Page, comparison: &Comparison, clock: bool) {
-    if let Some(heading) = comparison.heading() {
-        page.heading_of_lab(&heading);
-    }
-    let names = Names::of(comparison);
-    glance::tables(page, comparison, &names, clock);
-    speed::tables(page, comparison, &names, clock);
-    scaling::section(page, comparison, &names);
-    reported::section(page, comparison, &names);
-    costs::tables(page, comparison, &names);
-    disks::tables(page, comparison, &names);
-    fragments::tables(page, comparison, &names);
-    notes::proofs(page, comparison);
-}
-
-/// Writes a published table.
-pub fn published(table: &Table, options: &Options) -> Vec<u8> {
-    let mut page = Page::new(options);
-    published::write(&mut page, table, options.clock);
-    page.text.into_bytes()
-}
-
-/// Writes a run beside a published table.
-pub fn against(against: &PublishedComparison, options: &Options) -> Vec<u8> {
-    let mut page = Page::new(options);
-    comparison::write(&mut page, against, options.clock);
-    page.text.into_bytes()
-}
-
-/// Writes an inquiry.
-pub fn inquiry(told: &AblationSummary, options: &Options) -> Vec<u8> {
-    let mut page = Page::new(options);
-    ablation::write(&mut page, told);
-    page.text.into_bytes()
-}
-
-/// Writes what stands between two contenders.
-pub fn why(why: &Why, options: &Options) -> Vec<u8> {
-    let mut page = Page::new(options);
-    why::write(&mut page, why);
-    page.text.into_bytes()
+    screen.below_heading = false;
+    screen.blocks(&document.blocks, 2);
+    screen.text.into_bytes()
 }
 
 /// The report as it grows.
-struct Page {
+struct Screen<'a> {
     paint: Paint,
     width: usize,
+    style: Style,
     text: String,
+    /// Whether the last line is a heading, below which no line stays empty.
+    below_heading: bool,
+    /// The short names that the section has explained so far.
+    explained: BTreeSet<String>,
+    /// How many sections are open.
+    depth: usize,
+    /// The tables of the section.
+    peers: Vec<&'a Table>,
+    /// The columns of words of the table.
+    text_columns: Vec<usize>,
 }
 
-impl Page {
-    fn new(options: &Options) -> Self {
-        Self {
-            paint: Paint(options.color),
-            width: options.width.max(NARROWEST),
-            text: String::new(),
-        }
-    }
-
+impl<'a> Screen<'a> {
     fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
     }
 
-    /// An empty line and a heading.
-    fn heading(&mut self, heading: &str) {
-        self.line("");
-        self.heading_first(heading);
+    /// An empty line before a block, unless a heading is right above.
+    fn gap(&mut self) {
+        if !std::mem::take(&mut self.below_heading) {
+            self.line("");
+        }
     }
 
-    /// A heading above other headings.
-    fn heading_of_lab(&mut self, heading: &str) {
-        self.line("");
-        self.heading(heading);
-        let rule = self.paint.dim(&"=".repeat(self.width));
-        self.line(&rule);
+    fn heading(&mut self, heading: &str, level: usize) {
+        for line in wrap(heading, self.width, 0) {
+            let line = if level > 3 {
+                line
+            } else {
+                self.paint.bold(&line)
+            };
+            self.line(&line);
+        }
+        self.below_heading = true;
     }
 
-    /// A heading at the top of the page.
-    fn heading_first(&mut self, heading: &str) {
-        for line in paint::wrap(heading, self.width, 0) {
-            let line = self.paint.bold(&line);
+    fn blocks(&mut self, blocks: &'a [Block], level: usize) {
+        for block in blocks
+            .iter()
+            .filter(|block| block.is_shown(Medium::Terminal))
+        {
+            self.block(block, level);
+        }
+    }
+
+    fn block(&mut self, block: &'a Block, level: usize) {
+        match block {
+            Block::Paragraph(text) | Block::Legend(text) => {
+                self.gap();
+                self.paragraph(text, 0);
+            }
+            Block::List(items) => {
+                self.gap();
+                for item in items {
+                    self.item(item);
+                }
+            }
+            Block::Facts(facts) => {
+                self.gap();
+                self.facts(facts);
+            }
+            Block::Table(table) => self.table(table),
+            Block::Code(text) => {
+                self.gap();
+                // What is to be copied is not wrapped.
+                text.lines().for_each(|line| self.line(line));
+            }
+            Block::Fold(fold) => self.fold(fold, level),
+            Block::Section(section) => self.section(section, level),
+            Block::Only(_, blocks) => self.blocks(blocks, level),
+            Block::Charts(_) => {}
+        }
+    }
+
+    fn section(&mut self, section: &'a Section, level: usize) {
+        if !section.part && self.depth == 0 {
+            self.explained.clear();
+            self.peers.clear();
+            tables_in(&section.blocks, &mut self.peers);
+        }
+        self.line("");
+        if section.part {
+            self.line("");
+            self.heading(&section.heading, level);
+            let rule = self.paint.dim(&"=".repeat(self.width));
+            self.line(&rule);
+            // The sections of a part have a line before them, as everywhere.
+            self.below_heading = false;
+        } else {
+            self.heading(&section.heading, level);
+        }
+        self.depth += usize::from(!section.part);
+        self.blocks(&section.blocks, level + 1);
+        self.depth -= usize::from(!section.part);
+        self.below_heading = false;
+    }
+
+    fn fold(&mut self, fold: &'a Fold, level: usize) {
+        self.gap();
+        let heading = [fold.name.as_str(), fold.summary.as_str()];
+        self.heading(heading.join(" ").trim(), level);
+        self.blocks(&fold.blocks, level + 1);
+    }
+
+    /// Text wrapped to the width, its later lines indented by `hang` columns.
+    fn wrapped(&mut self, text: &str, hang: usize, tone: Tone) {
+        for line in wrap(text, self.width, hang) {
+            let line = self.paint.tone(&line, tone);
             self.line(&line);
         }
     }
 
-    /// Text wrapped to the width, its later lines set in by `hang` columns.
-    fn paragraph(&mut self, text: &str, hang: usize) {
-        for line in paint::wrap(text, self.width, hang) {
-            self.line(&line);
+    fn paragraph(&mut self, text: &Text, hang: usize) {
+        self.wrapped(&plain(text), hang, Tone::Plain);
+    }
+
+    /// An entry with its own mark, or with a dash.
+    fn item(&mut self, item: &Item) {
+        let text = plain(&item.text);
+        match &item.lead {
+            Some((lead, tone)) => {
+                let whole = format!("{lead}: {text}");
+                let whole = whole.trim_end_matches(' ').trim_end_matches(':');
+                for (at, line) in wrap(whole, self.width, 2).iter().enumerate() {
+                    let line = match line.strip_prefix(lead.as_str()).filter(|_| at == 0) {
+                        Some(rest) => self.paint.tone(lead, *tone) + rest,
+                        None => line.clone(),
+                    };
+                    self.line(&line);
+                }
+            }
+            None => self.wrapped(&format!("- {text}"), 2, Tone::Plain),
+        }
+        for line in item.output.lines() {
+            self.wrapped(&format!("  {line}"), 4, Tone::Plain);
+        }
+        for (text, tone) in &item.more {
+            self.wrapped(&format!("  {}", plain(text)), 4, *tone);
         }
     }
 
-    /// Facts by name, their texts below each other.
+    /// Names at the left, texts beside them.
     fn facts(&mut self, facts: &[(&'static str, String)]) {
-        let stub = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
+        let stub = facts.iter().map(|(name, _)| width(name)).max().unwrap_or(0) + 2;
         for (name, text) in facts {
-            for (at, part) in paint::wrap(text, self.width - stub, 0).iter().enumerate() {
-                let name = if at == 0 { name } else { "" };
-                let name = self.paint.dim(&paint::left(name, stub));
-                self.line(&format!("{name}{part}"));
+            let room = self.width - stub;
+            let lines = text.lines().flat_map(|line| wrap(line, room, 2));
+            for (at, line) in lines.enumerate() {
+                let name = self.paint.dim(&left(if at == 0 { name } else { "" }, stub));
+                self.line(&format!("{name}{line}"));
             }
         }
     }
+}
+
+/// The tables that a terminal shows of these blocks.
+fn tables_in<'a>(blocks: &'a [Block], tables: &mut Vec<&'a Table>) {
+    for block in blocks {
+        match block {
+            Block::Table(table) if !table.is_empty() => tables.push(table),
+            Block::Section(Section { blocks, .. })
+            | Block::Fold(Fold { blocks, .. })
+            | Block::Only(Audience::Text, blocks) => tables_in(blocks, tables),
+            _ => {}
+        }
+    }
+}
+
+/// A text in the characters of a terminal.
+fn plain(text: &Text) -> String {
+    let span = |span: &Span| match span {
+        Span::Plain(text) | Span::Link { text, .. } => text.clone(),
+        Span::Term(word) => format!("\"{word}\""),
+        Span::Code(command) => format!("`{command}`"),
+        Span::Mark(Mark::Best) => "*".to_owned(),
+        Span::Mark(Mark::Equivalent) => "~".to_owned(),
+        Span::Mark(Mark::Inconclusive) => "?".to_owned(),
+        Span::Mark(Mark::Warning) => "!".to_owned(),
+    };
+    text.0.iter().map(span).collect()
 }

@@ -1,5 +1,6 @@
 //! Colour, width and wrapping of text.
 
+use crate::document::Tone;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Colours text, or leaves it as it is.
@@ -19,12 +20,15 @@ impl Paint {
         self.with("1;32", text)
     }
 
-    pub fn doubtful(self, text: &str) -> String {
-        self.with("33", text)
-    }
-
-    pub fn bad(self, text: &str) -> String {
-        self.with("31", text)
+    /// A text in a tone.
+    pub fn tone(self, text: &str, tone: Tone) -> String {
+        match tone {
+            Tone::Plain => text.to_owned(),
+            Tone::Good => self.good(text),
+            Tone::Warning => self.with("33", text),
+            Tone::Bad => self.with("31", text),
+            Tone::Soft => self.dim(text),
+        }
     }
 
     fn with(self, code: &str, text: &str) -> String {
@@ -51,17 +55,8 @@ pub fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// The beginning of a text that is too wide, with `..` at its end.
-pub fn shortened(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
-    }
-    let (head, _) = split_at_width(text, columns.saturating_sub(2));
-    format!("{head}..")
-}
-
-/// Breaks text into lines of at most `columns`, those after the first set in by `hang`. Blanks at
-/// the beginning stay; a word wider than a line is cut.
+/// Breaks text into lines of at most `columns`, those after the first indented by `hang`. Blanks at
+/// the beginning stay; a word wider than a line is divided.
 pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
@@ -91,7 +86,7 @@ pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts a text behind the last character that fits; at least one character is taken.
+/// Divides a text behind the last character that fits; at least one character is taken.
 fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
     let mut taken = 0;
     for (at, c) in text.char_indices() {
@@ -117,11 +112,5 @@ mod tests {
             let letters = |s: &str| s.replace(' ', "");
             assert_eq!(letters(&lines.concat()), letters(text));
         }
-    }
-
-    #[test]
-    fn a_shortened_text_shows_that_it_is_one() {
-        assert_eq!(shortened("abcdef", 6), "abcdef");
-        assert_eq!(shortened("abcdefg", 6), "abcd..");
     }
 }

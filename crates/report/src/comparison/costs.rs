@@ -1,0 +1,156 @@
+//! What a phase cost beside time: processors, devices, space; and what it did for it.
+
+use crate::terms;
+use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample, Tally};
+
+/// Medians over the samples of one contender at one phase. Ratios are computed for each sample
+/// first: the ratio of two medians is not the median of the ratios.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// User time of the workers.
+    pub user: Nanos,
+    /// System time of the workers.
+    pub system: Nanos,
+    /// Busy time of all processors until durable.
+    pub machine_busy: Nanos,
+    /// Time the hypervisor took.
+    pub steal: Nanos,
+    /// Traffic at the devices, where it can be watched.
+    pub device: Option<DeviceUse>,
+    /// Bytes written to the devices for each byte of file data, where the phase handled any.
+    pub written_per_data: Option<f64>,
+    /// Space taken for each byte of file data, where the phase stored any.
+    pub space_per_data: Option<f64>,
+    /// Bytes of file data handled.
+    pub data: Bytes,
+    /// Space taken (or, below zero, given back), bytes.
+    pub space: i64,
+    /// Whether the phase writes.
+    pub writes: bool,
+}
+
+impl Cost {
+    pub(super) fn of(samples: &[(u32, &Sample)]) -> Option<Self> {
+        let middle = |of: &dyn Fn(&Sample) -> u64| {
+            lower_middle(samples.iter().map(|(_, s)| of(s)).collect())
+        };
+        let device = |of: fn(&DeviceUse) -> u64| {
+            lower_middle(
+                samples
+                    .iter()
+                    .filter_map(|(_, s)| s.device.as_ref().map(of))
+                    .collect(),
+            )
+        };
+        let writes = samples.iter().all(|(_, s)| s.durable_ns.is_some());
+        Some(Self {
+            user: Nanos(middle(&|s| s.cpu.user_ns.0)?),
+            system: Nanos(middle(&|s| s.cpu.system_ns.0)?),
+            written_per_data: per_data(samples, |s| Some(s.device.as_ref()?.written_bytes.0)),
+            space_per_data: per_data(samples, |s| {
+                writes.then(|| u64::try_from(space(s)).unwrap_or(0))
+            }),
+            machine_busy: Nanos(middle(&|s| s.cpu.machine_busy_ns.0)?),
+            steal: Nanos(middle(&|s| s.cpu.steal_ns.0)?),
+            device: device(|d| d.reads).and_then(|reads| {
+                Some(DeviceUse {
+                    reads,
+                    read_bytes: Bytes(device(|d| d.read_bytes.0)?),
+                    writes: device(|d| d.writes)?,
+                    written_bytes: Bytes(device(|d| d.written_bytes.0)?),
+                    discards: device(|d| d.discards)?,
+                    discarded_bytes: Bytes(device(|d| d.discarded_bytes.0)?),
+                    flushes: device(|d| d.flushes)?,
+                    busy_ns: Nanos(device(|d| d.busy_ns.0)?),
+                    waits: None,
+                })
+            }),
+            data: Bytes(middle(&|s| s.tally.bytes.0)?),
+            space: lower_middle(samples.iter().map(|(_, s)| space(s)).collect())?,
+            writes,
+        })
+    }
+
+    /// Whether the phase stored file data.
+    pub fn stores_data(&self) -> bool {
+        self.writes && self.data.0 > 0
+    }
+}
+
+/// The lower of the middle two where their number is even: a cost that really was paid.
+fn lower_middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
+    values.sort_unstable();
+    let last = values.len().checked_sub(1)?;
+    Some(values[last / 2])
+}
+
+/// Space taken (or, below zero, given back) by a sample, bytes.
+fn space(sample: &Sample) -> i64 {
+    let taken = sample.space_after.0.wrapping_sub(sample.space_before.0);
+    taken.cast_signed()
+}
+
+/// The middle of what each sample has for each byte of its file data; none where that is nothing.
+fn per_data(samples: &[(u32, &Sample)], of: impl Fn(&Sample) -> Option<u64>) -> Option<f64> {
+    let ratio = |(_, sample): &(u32, &Sample)| {
+        let data = sample.tally.bytes.0;
+        Some(of(sample)? as f64 / (data > 0).then_some(data)? as f64)
+    };
+    let mut ratios: Vec<f64> = samples.iter().filter_map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let middle = ratios.get(ratios.len().checked_sub(1)? / 2).copied();
+    middle.filter(|of| *of > 0.0)
+}
+
+/// The methods met in these samples, usually one; the engine where it is not the plan's.
+pub(super) fn how(samples: &[Vec<(u32, &Sample)>], planned: &str) -> String {
+    let mut met: Vec<String> = Vec::new();
+    for (_, sample) in samples.iter().flatten() {
+        let engine = if sample.engine == planned {
+            ""
+        } else {
+            &sample.engine
+        };
+        let parts: Vec<&str> = [engine, &sample.method]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        let text = terms::printable(&parts.join(", "));
+        if !text.is_empty() && !met.contains(&text) {
+            met.push(text);
+        }
+    }
+    met.join(" / ")
+}
+
+/// What was handled, from the first sample: it is the same for all by the seed, unless that varies.
+pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
+    let mut all = samples.iter().flatten();
+    let Some((first, sample)) = all.next() else {
+        return String::new();
+    };
+    let others = all.any(|(block, other)| block != first && other.tally != sample.tally);
+    let tally = sample.tally;
+    if tally == Tally::default() {
+        // A program tells nobody what it handled.
+        return String::new();
+    }
+    let number = |n: u64, one: &str, many: &str| {
+        format!("{} {}", terms::grouped(n), if n == 1 { one } else { many })
+    };
+    let mut parts = vec![
+        number(tally.files, "file", "files"),
+        number(tally.directories, "dir", "dirs"),
+    ];
+    if tally.bytes.0 > 0 {
+        parts.push(tally.bytes.to_string());
+    }
+    if tally.matches > 0 {
+        parts.push(number(tally.matches, "match", "matches"));
+    }
+    let amount = parts.join(", ");
+    if others {
+        return format!("{amount} (in block {}; others differ)", first + 1);
+    }
+    amount
+}

@@ -1,0 +1,136 @@
+//! Which contenders are compared with each other: those of one lab and kernel. Whatever compares is
+//! given one share of a run, and cannot see the others; nowhere else is anything told apart by lab.
+
+use super::{CellCounts, Comparison, Doubt, Unmeasured, series, surroundings, warnings};
+use crate::terms;
+use fsdyno_model::{LabShare, ResultSet};
+use std::borrow::Cow;
+
+/// Why figures of several labs stand apart.
+pub const WHY: &str = "Figures of another kernel are not compared, because its system calls cost \
+                       differently: each lab stands apart, with a baseline of its own.";
+
+/// What heads that which is told of all labs together.
+pub const ALL: &str = "All labs";
+
+/// What is said first of a run whose disks were told to have faults.
+const FAULTY: &str =
+    "The disks of this run were told to have faults: choose nothing by its figures.";
+
+/// Whether the disks of a run were told to have faults.
+pub fn has_faults(set: &ResultSet) -> bool {
+    let disk = set.run.plan.disk.as_ref();
+    disk.is_some_and(|disk| disk.faults.is_some())
+}
+
+/// A run as a reader compares it: lab by lab.
+#[derive(Debug, Clone)]
+pub struct Comparisons {
+    /// One for each lab, in the order of the plan.
+    pub labs: Vec<Comparison>,
+    /// The warnings of the whole run, deduplicated.
+    pub doubts: Vec<Doubt>,
+    /// Cells that were not measured, deduplicated.
+    pub unmeasured: Vec<Unmeasured>,
+    /// Whether the disks were told to have faults: then the figures choose nothing.
+    pub faulty: bool,
+    /// How the cells of the plan ended.
+    pub cells: CellCounts,
+}
+
+/// A lab of a run that has several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lab {
+    /// Its name, fit to print.
+    pub name: String,
+    /// Its kernel, and the memory of its guests; empty where nothing is known.
+    pub about: String,
+}
+
+impl Lab {
+    fn of(share: &LabShare, set: &ResultSet) -> Self {
+        let memory = set.run.plan.guest.as_ref().filter(|_| share.lab.is_guest());
+        let about = [
+            share.kernel.clone(),
+            memory.map(|guest| guest.memory.to_string()),
+        ];
+        let about: Vec<String> = about.into_iter().flatten().collect();
+        Self {
+            name: terms::printable(&share.lab.to_string()),
+            about: terms::printable(&about.join(", ")),
+        }
+    }
+
+    /// Both: `uml: Linux 6.1.0, 512 MiB`.
+    pub fn heading(&self) -> String {
+        if self.about.is_empty() {
+            return self.name.clone();
+        }
+        format!("{}: {}", self.name, self.about)
+    }
+}
+
+/// The shares of a run, each a run of its own; with the lab where there are several.
+pub fn shares(set: &ResultSet) -> Vec<(Option<Lab>, Cow<'_, ResultSet>)> {
+    let shares = set.labs();
+    if shares.len() < 2 {
+        return vec![(None, Cow::Borrowed(set))];
+    }
+    let share = |share: &LabShare| {
+        let lab = Lab::of(share, set);
+        (Some(lab), Cow::Owned(set.only(&share.contenders)))
+    };
+    shares.iter().map(share).collect()
+}
+
+impl Comparisons {
+    /// Compares the contenders of each lab of a run.
+    pub fn of(set: &ResultSet) -> Self {
+        let labs: Vec<Comparison> = shares(set)
+            .into_iter()
+            .map(|(lab, share)| Comparison {
+                lab,
+                ..Comparison::of(&share)
+            })
+            .collect();
+        let mut doubts = warnings::doubts(set);
+        for one in &labs {
+            doubts.extend(series::doubts(&one.workloads, &one.contenders));
+        }
+        doubts.extend(surroundings::doubts(set, &doubts));
+        Self {
+            labs,
+            doubts,
+            unmeasured: warnings::unmeasured(set),
+            faulty: has_faults(set),
+            cells: CellCounts::of(set),
+        }
+    }
+
+    /// Whether there are several labs, whose figures stand apart.
+    pub fn has_several(&self) -> bool {
+        self.labs.len() > 1
+    }
+
+    /// What the figures allow to be said, a paragraph for each lab; before all, that they allow
+    /// nothing where the disks lied.
+    pub fn conclusions(&self) -> Vec<String> {
+        let named_alike = |lab: &Lab| {
+            let labs = self.labs.iter().filter_map(|one| one.lab.as_ref());
+            labs.filter(|other| other.name == lab.name).count() > 1
+        };
+        let said = |one: &Comparison| {
+            let said = one.conclusion.join(" ");
+            match &one.lab {
+                Some(lab) if named_alike(lab) => format!("{}: {said}", lab.heading()),
+                Some(lab) => format!("{}: {said}", lab.name),
+                None => said,
+            }
+        };
+        let faulty = self.faulty.then(|| FAULTY.to_owned());
+        faulty
+            .into_iter()
+            .chain(self.labs.iter().map(said))
+            .collect()
+    }
+}

@@ -1,0 +1,245 @@
+//! Who wins where, by how much and how sure: the whole time of each phase as a ratio to the first of
+//! some contenders and to the fastest of them; and how that stands among equals, which are those on
+//! as many devices joined in the same way.
+
+use super::{Comparison, Line, Rank};
+use crate::document::Outcome;
+use crate::terms;
+use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio, rank_intervals, ratio_paired, tiers};
+
+/// The ratios of some contenders over all phases.
+#[derive(Debug)]
+pub struct Overview<'a> {
+    /// Whom it compares, by their places; the first is the baseline.
+    pub among: Vec<usize>,
+    /// A row for each phase that was measured.
+    pub rows: Vec<Row<'a>>,
+    /// The geometric means of the ratios to the baseline; empty where there are none.
+    pub to_base: Vec<PairedRatio>,
+    /// Those to the contender whose mean is the least.
+    pub to_best: Vec<PairedRatio>,
+    /// Over how many phases these go.
+    pub phases: usize,
+}
+
+/// One phase.
+#[derive(Debug)]
+pub struct Row<'a> {
+    /// Workload and phase, as in every report.
+    pub place: String,
+    /// The workload.
+    pub workload: &'a str,
+    /// The phase.
+    pub phase: &'a str,
+    /// The state of the caches at its start, in words.
+    pub cache: &'static str,
+    /// The time it is made of.
+    pub line: &'a Line,
+    /// Those compared, in their order; none where one has no figure.
+    pub entries: Vec<Option<Entry>>,
+}
+
+/// One contender at one phase.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// Relation the baseline.
+    pub to_base: Relation,
+    /// Relation the lowest median.
+    pub to_best: Relation,
+    /// Where it stands among all compared; none where fewer than three were judged.
+    pub rank: Option<Rank>,
+}
+
+/// One contender beside another.
+#[derive(Debug, Clone, Copy)]
+pub struct Relation {
+    /// Its time by that of the other, block by block.
+    pub ratio: Option<PairedRatio>,
+    /// The verdict.
+    pub outcome: Outcome,
+}
+
+/// The outcome of a verdict.
+fn outcome(verdict: Option<Verdict>) -> Outcome {
+    match verdict {
+        Some(Verdict::Faster) => Outcome::Faster,
+        Some(Verdict::Slower) => Outcome::Slower,
+        Some(Verdict::Indistinguishable) => Outcome::Equivalent,
+        Some(Verdict::Open) => Outcome::Inconclusive,
+        None => Outcome::TooFew,
+    }
+}
+
+impl Comparison {
+    /// The ratios of these contenders, by their places.
+    pub fn overview(&self, among: &[usize]) -> Overview<'_> {
+        let mut rows = Vec::new();
+        for workload in &self.workloads {
+            for phase in &workload.phases {
+                let Some(line) = phase.lines.last() else {
+                    continue;
+                };
+                let entries = entries(line, among);
+                if entries.iter().any(Option::is_some) {
+                    rows.push(Row {
+                        place: terms::phase(self.workloads.len(), &workload.name, &phase.label),
+                        workload: &workload.name,
+                        phase: &phase.label,
+                        cache: phase.cache,
+                        line,
+                        entries,
+                    });
+                }
+            }
+        }
+        let lines: Vec<&Line> = rows.iter().map(|row| row.line).collect();
+        let to_base = means(&lines, among, 0);
+        let least = (0..to_base.len()).min_by(|a, b| {
+            let middle = |at: usize| to_base[at].middle;
+            middle(*a).total_cmp(&middle(*b))
+        });
+        Overview {
+            among: among.to_vec(),
+            to_best: least.map_or_else(Vec::new, |least| means(&lines, among, least)),
+            phases: complete(&lines, among).len(),
+            to_base,
+            rows,
+        }
+    }
+
+    /// The contenders by their layouts, the layouts in the order in which they are met; one group
+    /// where all are alike.
+    pub fn by_layout(&self) -> Vec<(&str, Vec<usize>)> {
+        let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+        for (at, layout) in self.layouts.iter().enumerate() {
+            match groups.iter_mut().find(|(name, _)| name == layout) {
+                Some((_, places)) => places.push(at),
+                None => groups.push((layout, vec![at])),
+            }
+        }
+        groups
+    }
+}
+
+impl Row<'_> {
+    /// Of these contenders of the run the one with the lowest median.
+    pub fn fastest(&self, of: &[usize]) -> Option<usize> {
+        fastest(self.line, of)
+    }
+
+    /// One contender of the run beside another.
+    pub fn relation(&self, one: usize, other: usize) -> Relation {
+        relation(self.line, one, other)
+    }
+}
+
+impl Overview<'_> {
+    /// In how many phases each stands in the first tier, and in how many it was judged; none where
+    /// nobody was.
+    pub fn leads(&self) -> Option<Vec<(usize, usize)>> {
+        let of = |at: usize| {
+            let ranks = self.rows.iter().filter_map(|row| row.entries[at]?.rank);
+            let leads = ranks.clone().filter(|rank| rank.tier == 1).count();
+            (leads, ranks.count())
+        };
+        let all: Vec<_> = (0..self.among.len()).map(of).collect();
+        all.iter().any(|(_, judged)| *judged > 0).then_some(all)
+    }
+}
+
+fn median(line: &Line, at: usize) -> Option<f64> {
+    Some(line.values[at].as_ref()?.summary.median)
+}
+
+fn fastest(line: &Line, of: &[usize]) -> Option<usize> {
+    let there = of
+        .iter()
+        .filter_map(|at| Some((*at, median(line, *at)?)))
+        .min_by(|a, b| a.1.total_cmp(&b.1));
+    there.map(|(at, _)| at)
+}
+
+fn relation(line: &Line, one: usize, other: usize) -> Relation {
+    if one == other {
+        return Relation {
+            ratio: None,
+            outcome: Outcome::Itself,
+        };
+    }
+    let both = line.values[one].as_ref().zip(line.values[other].as_ref());
+    let ratio = both.and_then(|(one, other)| ratio_paired(&one.times, &other.times));
+    Relation {
+        outcome: outcome(line.verdicts.of(one, other)),
+        ratio,
+    }
+}
+
+fn entries(line: &Line, among: &[usize]) -> Vec<Option<Entry>> {
+    let ranks = ranks(line, among);
+    let best = fastest(line, among);
+    let of = |(place, at): (usize, &usize)| {
+        line.values[*at].as_ref()?;
+        Some(Entry {
+            to_base: relation(line, *at, among[0]),
+            to_best: relation(line, *at, best?),
+            rank: ranks[place],
+        })
+    };
+    among.iter().enumerate().map(of).collect()
+}
+
+/// Ranks and tiers of those that have figures; none where fewer than three of them were judged,
+/// whose verdicts say it all.
+fn ranks(line: &Line, among: &[usize]) -> Vec<Option<Rank>> {
+    let mut placed = vec![None; among.len()];
+    let there: Vec<usize> = (0..among.len())
+        .filter(|place| line.values[among[*place]].is_some())
+        .collect();
+    let verdict = |a: usize, b: usize| line.verdicts.of(among[there[a]], among[there[b]]);
+    let all = 0..there.len();
+    let judged = all
+        .clone()
+        .any(|a| all.clone().any(|b| verdict(a, b).is_some()));
+    if there.len() < 3 || !judged {
+        return placed;
+    }
+    let medians = there.iter().filter_map(|place| median(line, among[*place]));
+    let medians: Vec<f64> = medians.collect();
+    let ranks = rank_intervals(there.len(), verdict).into_iter();
+    for ((place, (first, last)), tier) in there.iter().zip(ranks).zip(tiers(&medians, verdict)) {
+        placed[*place] = Some(Rank { first, last, tier });
+    }
+    placed
+}
+
+/// The lines that everybody has figures of.
+fn complete<'a>(lines: &[&'a Line], among: &[usize]) -> Vec<&'a Line> {
+    let has_all = |line: &&&Line| among.iter().all(|at| line.values[*at].is_some());
+    lines.iter().filter(has_all).copied().collect()
+}
+
+/// The geometric mean of the ratios of each to one of them, over the phases that all have figures
+/// of; empty where there are fewer than two such phases, or no block has all of them.
+fn means(lines: &[&Line], among: &[usize], base: usize) -> Vec<PairedRatio> {
+    let complete = complete(lines, among);
+    if complete.len() < 2 || among.len() < 2 {
+        return Vec::new();
+    }
+    let times = |line: &'_ Line, at: usize| -> Vec<(u32, f64)> {
+        let value = line.values[among[at]].as_ref();
+        value.map_or_else(Vec::new, |value| value.times.clone())
+    };
+    let of = |at: usize| {
+        let both: Vec<_> = complete
+            .iter()
+            .map(|line| (times(line, at), times(line, base)))
+            .collect();
+        let phases: Vec<_> = both
+            .iter()
+            .map(|(one, other)| (&one[..], &other[..]))
+            .collect();
+        geometric_ratio(&phases)
+    };
+    let means: Option<Vec<PairedRatio>> = (0..among.len()).map(of).collect();
+    means.unwrap_or_default()
+}

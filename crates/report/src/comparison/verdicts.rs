@@ -1,0 +1,49 @@
+//! What may be said of contenders beside each other: all comparisons of a lab judged together, so
+//! that many of them err no more often than one.
+
+use super::Measure;
+use fsdyno_model::ResultSet;
+use fsdyno_stats::{Rule, Verdict, Verdicts, judge_table};
+use std::collections::BTreeMap;
+
+/// The verdicts of all lines of times.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    rule: Rule,
+    lines: BTreeMap<(usize, usize, bool), Verdicts>,
+}
+
+impl Judged {
+    /// Judges the contenders of a run of one lab.
+    pub fn of(set: &ResultSet) -> Self {
+        let (rule, lines) = (Rule::of(&set.run.plan), set.time_lines());
+        let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
+        let keys = lines.iter().map(|l| (l.workload, l.phase, l.durable));
+        Self {
+            rule,
+            lines: keys.zip(judge_table(&times, &rule)).collect(),
+        }
+    }
+
+    /// The verdicts of one line.
+    pub fn line(&self, workload: usize, phase: usize, measure: Measure) -> Verdicts {
+        let key = (workload, phase, measure == Measure::Durable);
+        self.lines.get(&key).cloned().unwrap_or_default()
+    }
+
+    /// Those of the time a comparison is made of: to durable where there is one, else to return.
+    pub fn whole(&self, workload: usize, phase: usize) -> Verdicts {
+        let durable = self.lines.get(&(workload, phase, true)).cloned();
+        durable.unwrap_or_else(|| self.line(workload, phase, Measure::Return))
+    }
+
+    /// How they were judged.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+}
+
+/// Whether that is a verdict which sets contenders apart.
+pub fn apart(verdict: Option<Verdict>) -> bool {
+    matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
+}

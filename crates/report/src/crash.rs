@@ -1,0 +1,394 @@
+//! A series of crash tests: how each file system came back after power cuts, and what was lost.
+
+use crate::document::{
+    Audience, Block, Cell, Column, Document, Fold, Group, Item, Label, Row, Section, Table, Tone,
+};
+use crate::terms;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{
+    CacheLoss, Contender, GuestSize, Judgement, LabChoice, Nanos, PowerCut, Recovery, Series,
+    SeriesInfo,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The series: a row for each contender; in longer formats each power cut and where it ran.
+pub fn document(series: &Series) -> Document {
+    let mut blocks = summary(&series.info, &series.cuts);
+    blocks.push(Block::Only(Audience::Long, power_cuts(series)));
+    with_title(series, blocks)
+}
+
+/// Every power cut, and where the series ran.
+pub fn details(series: &Series) -> Document {
+    with_title(series, power_cuts(series))
+}
+
+fn with_title(series: &Series, blocks: Vec<Block>) -> Document {
+    let date = terms::date(series.info.started_unix_ns);
+    let title = format!(
+        "fsdyno: {} of {date}, series {}",
+        Series::NAME,
+        series.info.id
+    );
+    Document {
+        blocks,
+        footer: format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION")),
+        ..Document::new(title)
+    }
+}
+
+fn power_cuts(series: &Series) -> Vec<Block> {
+    let each = each(&series.info, &series.cuts);
+    vec![
+        Section::new("cuts", "Each power cut").with(each).into(),
+        provenance(series).into(),
+    ]
+}
+
+/// The results by contender, and how they are to be read.
+fn summary(info: &SeriesInfo, cuts: &[PowerCut]) -> Vec<Block> {
+    let mut blocks = vec![figures(info, cuts).into()];
+    let losses: Vec<Item> = info
+        .contenders
+        .iter()
+        .flat_map(|contender| {
+            let of = cuts.iter().filter(|cut| cut.contender == contender.label);
+            losses(of).into_iter().map(|text| Item {
+                lead: Some((terms::printable(&contender.label), Tone::Plain)),
+                text: text.into(),
+                ..Item::default()
+            })
+        })
+        .collect();
+    blocks.push(Block::List(losses));
+    let mut legend = String::new();
+    if let Some(disk) = &info.disk {
+        let faults = if disk.faults.is_some() {
+            ", with injected faults"
+        } else {
+            ""
+        };
+        let _ = write!(legend, "Disk: {}{faults}, virtual time. ", disk.profile);
+    }
+    legend += "unaided: mounted without a repair; replaying a journal is none. clean: its checker \
+               found nothing after that. recovery: the median time until it was mounted. lost: \
+               files of which something acknowledged by fsync is gone. ";
+    legend += if info.disk.is_some() {
+        "The disk lost what it had acknowledged and not yet written to its medium. Times are those \
+         of that disk, with infinitely fast processors; the same seed gives the same power cut."
+    } else {
+        "The disk of a guest keeps everything that was sent to it, flushed or not: losses of a disk \
+         with a cache are not seen here."
+    };
+    blocks.push(Block::Legend(legend.into()));
+    blocks
+}
+
+/// A row for each contender.
+pub fn figures(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
+    let columns = [
+        ("power cuts", 0),
+        ("unaided", 0),
+        ("clean", 0),
+        ("recovery", 0),
+        ("longest", 2),
+        ("operations", 1),
+    ];
+    let columns = columns
+        .into_iter()
+        .map(|(name, gives_way)| Column::giving_way(name, gives_way));
+    let rows = info.contenders.iter().map(|contender| {
+        let of = cuts.iter().filter(|cut| cut.contender == contender.label);
+        row(contender, &of.collect::<Vec<_>>())
+    });
+    Table {
+        name: "Crash tests".to_owned(),
+        rows_are: "contender",
+        columns: columns.chain([Column::of_text("lost")]).collect(),
+        groups: vec![Group {
+            rows: rows.collect(),
+            ..Group::default()
+        }],
+        ..Table::default()
+    }
+}
+
+fn row(contender: &Contender, cuts: &[&PowerCut]) -> Row {
+    let recoveries: Vec<&Recovery> = cuts.iter().map(|cut| &cut.recovery).collect();
+    let count = |of: usize| Cell::Count(of as u64);
+    let unaided = recoveries.iter().filter(|one| one.is_unaided()).count();
+    let checked = recoveries.iter().filter_map(|one| one.clean);
+    let clean = checked.clone().filter(|clean| *clean).count();
+    let clean = match checked.count() {
+        0 => Cell::Text("no checker".to_owned()),
+        _ => count(clean),
+    };
+    let mut times: Vec<Nanos> = recoveries.iter().map(|one| one.took_ns).collect();
+    times.sort_unstable();
+    let time = |at: usize| Cell::known(times.get(at).copied(), Cell::Duration);
+    let cells = vec![
+        count(cuts.len()),
+        count(unaided),
+        clean,
+        time(cuts.len() / 2),
+        time(cuts.len().saturating_sub(1)),
+        Cell::Count(cuts.iter().map(|cut| cut.acknowledged).sum()),
+        Cell::Text(lost(&recoveries)),
+    ];
+    Row::new(label(contender), cells)
+}
+
+fn label(contender: &Contender) -> Label {
+    Label {
+        full: terms::printable(&contender.label),
+        short: None,
+        is_contender: true,
+    }
+}
+
+/// How many files were lost.
+fn lost(recoveries: &[&Recovery]) -> String {
+    let judged = recoveries.iter().filter_map(|one| one.judgement.as_ref());
+    let unjudged = recoveries.len() - judged.clone().count();
+    let mut lost = Vec::new();
+    match judged.map(Judgement::losses).sum() {
+        0 => {}
+        1 => lost.push("1 file".to_owned()),
+        files => lost.push(format!("{files} files")),
+    }
+    match unjudged {
+        0 => {}
+        1 => lost.push("all, once".to_owned()),
+        times => lost.push(format!("all, {times} times")),
+    }
+    if lost.is_empty() {
+        lost.push("nothing".to_owned());
+    }
+    lost.join("; ")
+}
+
+/// How files were lost; and the state before the checker ran, where it has to run before a file
+/// system without a journal is mounted.
+fn losses<'a>(cuts: impl Iterator<Item = &'a PowerCut> + Clone) -> Vec<String> {
+    let recoveries = cuts.clone().map(|cut| &cut.recovery);
+    let lost = by_kind(recoveries.filter_map(|recovery| recovery.judgement.as_ref()));
+    let before: Vec<&Judgement> = cuts
+        .filter_map(|cut| cut.recovery.before_check.as_ref())
+        .collect();
+    let mut lines = Vec::new();
+    if !lost.is_empty() {
+        lines.push(format!("lost: {lost}"));
+    }
+    if !before.is_empty() {
+        let count = before.len();
+        let before = by_kind(before.into_iter());
+        let before = if before.is_empty() {
+            "nothing"
+        } else {
+            &before
+        };
+        lines.push(format!(
+            "mounted read-only before its checker ran, {count} times: {before} lost"
+        ));
+    }
+    lines
+}
+
+fn by_kind<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> String {
+    let mut files = BTreeMap::new();
+    for (loss, count) in judgements.flat_map(|judgement| &judgement.lost) {
+        *files.entry(*loss).or_insert(0) += count;
+    }
+    let each = files.iter().map(|(loss, count)| format!("{count} {loss}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// A row for each power cut.
+pub fn each(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
+    let rows = cuts.iter().map(|cut| {
+        let mut outcome = recovered(cut);
+        if let Some(lost) = lost_by_disk(cut) {
+            let _ = write!(outcome, "; {lost}");
+        }
+        let mut contenders = info.contenders.iter();
+        let contender = contenders.find(|one| one.label == cut.contender);
+        let name = contender.map_or_else(|| cut.contender.as_str().into(), label);
+        let cells = vec![
+            Cell::Count(u64::from(cut.number)),
+            Cell::Duration(cut.after_ns),
+            Cell::Count(cut.acknowledged),
+            Cell::Duration(cut.recovery.took_ns),
+            Cell::Text(terms::printable(&outcome)),
+        ];
+        Row::new(name, cells)
+    });
+    Table {
+        name: "Each power cut".to_owned(),
+        rows_are: "contender",
+        columns: vec![
+            Column::new("power cut"),
+            Column::new("after"),
+            Column::giving_way("operations", 1),
+            Column::new("recovery"),
+            Column::of_text("outcome"),
+        ],
+        groups: vec![Group {
+            rows: rows.collect(),
+            ..Group::default()
+        }],
+        ..Table::default()
+    }
+}
+
+/// Where the series ran, and the commands that repeat its power cuts.
+fn provenance(series: &Series) -> Section {
+    let info = &series.info;
+    let repeats = series.cuts.iter().filter_map(|cut| {
+        let mut contenders = info.contenders.iter();
+        let contender = contenders.find(|one| one.label == cut.contender)?;
+        Some(format!("{}\n", repeat_command(contender, cut, info)?))
+    });
+    let repeats: String = repeats.collect();
+    let mut section = Section::new("provenance", "Provenance").with(Block::Facts(facts(series)));
+    if !repeats.is_empty() {
+        section.blocks.push(
+            Fold {
+                name: "Commands that check kept images again".to_owned(),
+                blocks: vec![Block::Code(repeats)],
+                ..Fold::default()
+            }
+            .into(),
+        );
+    }
+    section
+}
+
+/// What was to be done, and where.
+fn facts(series: &Series) -> Vec<(&'static str, String)> {
+    let info = &series.info;
+    let labels: Vec<&str> = info.contenders.iter().map(|c| c.label.as_str()).collect();
+    let machine = &info.provenance;
+    let ended = info
+        .stop
+        .map_or("not yet".to_owned(), |stop| stop.to_string());
+    let mut facts = vec![
+        ("series", info.id.clone()),
+        ("begun", terms::date(info.started_unix_ns)),
+        ("ended", ended),
+        ("command", shell_line(&info.command_line)),
+        ("contenders", labels.join(", ")),
+        ("power cuts", format!("{} of each", info.cuts_planned)),
+        ("seed", info.seed.to_string()),
+        (
+            "machine",
+            format!("{}, {} processors", machine.processor, machine.processors),
+        ),
+        ("kernel", machine.kernel.clone()),
+    ];
+    facts.extend(info.disk.iter().map(|disk| {
+        let about = format!("{} (model), virtual time", disk.profile);
+        ("disk", about)
+    }));
+    // All power cuts have the same guest, unless its kernel was replaced meanwhile.
+    let guests: BTreeSet<&str> = series.cuts.iter().map(|cut| cut.guest.as_str()).collect();
+    facts.extend(guests.into_iter().map(|guest| ("guest", guest.to_owned())));
+    let programs = machine.programs.iter();
+    facts.extend(programs.map(|(name, version)| ("program", format!("{name}: {version}"))));
+    for (_, text) in &mut facts {
+        *text = terms::printable_lines(text);
+    }
+    facts
+}
+
+/// How a file system recovered from a power cut, in few words.
+fn recovered(cut: &PowerCut) -> String {
+    let Recovery {
+        corrected_by,
+        refused,
+        beyond_repair,
+        judgement,
+        clean,
+        ..
+    } = &cut.recovery;
+    let mut parts = Vec::new();
+    let beyond_repair = beyond_repair.as_ref();
+    parts.extend(beyond_repair.map(|why| format!("beyond repair: {why}")));
+    parts.extend(refused.as_ref().map(|why| format!("repaired: {why}")));
+    let corrected_by = corrected_by.as_ref();
+    parts.extend(corrected_by.map(|by| format!("corrected by `{by}`")));
+    parts.extend((*clean == Some(false)).then(|| "its checker found errors".to_owned()));
+    let lost = by_kind(judgement.iter());
+    parts.extend((!lost.is_empty()).then(|| format!("lost: {lost}")));
+    if parts.is_empty() {
+        parts.push("whole".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// What the disk lost with its power, where it had not written everything to its medium.
+pub fn lost_by_disk(cut: &PowerCut) -> Option<String> {
+    let CacheLoss {
+        lost,
+        torn,
+        sectors_lost,
+        in_flight,
+        ..
+    } = cut.disk.as_ref()?;
+    let mut parts = vec![format!("{lost} writes")];
+    parts.extend((*torn > 0).then(|| format!("parts of {torn}")));
+    let mut text = format!(
+        "its disk had acknowledged and lost {} ({sectors_lost} sectors)",
+        parts.join(" and ")
+    );
+    if *in_flight > 0 {
+        let _ = write!(text, "; {in_flight} in flight");
+    }
+    Some(text)
+}
+
+/// The command that checks the kept images of a power cut again; none where none were kept.
+pub fn repeat_command(contender: &Contender, cut: &PowerCut, info: &SeriesInfo) -> Option<String> {
+    if cut.images.is_empty() {
+        return None;
+    }
+    let images: Vec<String> = cut.images.iter().map(|i| i.display().to_string()).collect();
+    let seed = cut.seed.to_string();
+    let acknowledged = cut.acknowledged.to_string();
+    let (label, images) = (&contender.label, images.join(","));
+    let mut words = vec!["fsdyno", "crash", "--fs", label, "--seed", &seed];
+    words.extend(["--acknowledged", &acknowledged, "--again", &images]);
+    let guest = &info.guest;
+    // A profile of the user is a file, and so are faults.
+    if let Some(disk) = &info.disk {
+        words.extend(["--disk", option(info, "--disk").unwrap_or(&disk.profile)]);
+        if let Some(faults) = option(info, "--disk-faults") {
+            words.extend(["--disk-faults", faults]);
+        }
+    }
+    let memory = guest.memory.0.to_string();
+    if guest.memory != GuestSize::default().memory {
+        words.extend(["--guest-memory", &memory]);
+    }
+    let lab = contender.lab.to_string();
+    if contender.lab != LabChoice::Uml {
+        words.extend(["--lab", &lab]);
+    }
+    // Another kernel may recover something else.
+    let kernel = guest.kernel.as_ref().map(ToString::to_string);
+    if let Some(kernel) = &kernel {
+        words.extend(["--guest-kernel", kernel]);
+    }
+    let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    Some(shell_line(&words))
+}
+
+/// The value of an option on the command line of a series.
+fn option<'a>(info: &'a SeriesInfo, option: &str) -> Option<&'a str> {
+    let mut words = info.command_line.iter();
+    let joined = words.find_map(|word| match word.strip_prefix(option)? {
+        "" => Some(None),
+        joined => joined.strip_prefix('=').map(Some),
+    });
+    joined?.or_else(|| words.next().map(String::as_str))
+}

@@ -1,0 +1,261 @@
+//! What a cell of a table holds: a quantity with its kind, so that each renderer prints it alike
+//! everywhere, the page sorts by it and CSV keeps it whole.
+
+use fsdyno_model::{Bytes, Nanos};
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// There is nothing to show.
+    Empty,
+    /// The quantity is unknown, or was not measured.
+    Unknown,
+    /// Words.
+    Text(String),
+    /// A number of things.
+    Count(u64),
+    /// A number with three digits.
+    Number(f64),
+    /// A number as it was published.
+    Published(f64),
+    /// An amount of data.
+    Size(Bytes),
+    /// A mean amount of data, in few characters.
+    MeanSize(Bytes),
+    /// Space taken, or below zero given back, in bytes.
+    SpaceChange(i64),
+    /// A time with its unit.
+    Duration(Nanos),
+    /// A part of a whole, in percent.
+    Percent(f64),
+    /// A ratio.
+    Ratio(f64),
+    /// A ratio with the mark of its outcome.
+    JudgedRatio(f64, Outcome),
+    /// The interval of a ratio.
+    Interval(f64, f64),
+    /// A rank among others; a half where two share it.
+    Rank(f64),
+    /// A verdict.
+    Outcome(Outcome),
+    /// A measured figure with its spread and its ratio to the baseline.
+    Figure(Box<Figure>),
+    /// A ratio with its verdict, to the baseline and to the fastest.
+    Verdict(Box<VerdictCell>),
+}
+
+/// A measured figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// The median: nanoseconds where its group has a unit of time, else a plain number.
+    pub value: f64,
+    /// How a plain number is printed, and whether it is in seconds.
+    pub number: Number,
+    /// The least and the most.
+    pub spread: Option<(f64, f64)>,
+    /// Its ratio to the baseline.
+    pub ratio: RatioTo,
+    /// Whether it is the best, or not distinguishable from the best.
+    pub best: bool,
+    /// Whether there is a warning about it.
+    pub warned: bool,
+    /// Every sample with its block, for bars.
+    pub samples: Vec<(u32, f64)>,
+}
+
+/// How a plain number is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Number {
+    /// With three digits.
+    #[default]
+    Measured,
+    /// With three digits, small numbers too.
+    Significant,
+    /// With three digits, in seconds.
+    MeasuredSeconds,
+    /// As published.
+    Published,
+    /// As published, in seconds.
+    PublishedSeconds,
+}
+
+/// The ratio of a figure to that of the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum RatioTo {
+    /// Ratios are not shown here.
+    #[default]
+    None,
+    /// The figure is that of the baseline.
+    Baseline,
+    /// The baseline has no figure.
+    Unknown,
+    /// The ratio.
+    Of {
+        /// The median of the ratios within blocks.
+        middle: f64,
+        /// Its interval.
+        interval: Option<(f64, f64)>,
+        /// What is to be marked: equivalent, inconclusive.
+        outcome: Option<Outcome>,
+    },
+}
+
+/// The outcome of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Both are the same contender.
+    Itself,
+    /// It is faster.
+    Faster,
+    /// It is slower.
+    Slower,
+    /// The difference is within the margin.
+    Equivalent,
+    /// The figures do not show which.
+    Inconclusive,
+    /// There are too few repeats.
+    TooFew,
+}
+
+/// One contender compared with another.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Compared {
+    /// Its time by that of the other, taken within blocks.
+    pub ratio: Option<f64>,
+    /// The interval of the ratio.
+    pub interval: Option<(f64, f64)>,
+    /// The verdict; none where nothing was judged.
+    pub outcome: Option<Outcome>,
+}
+
+/// A ratio with its verdict, to the baseline and to the fastest.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VerdictCell {
+    /// The contender, where the column does not name it.
+    pub contender: Option<String>,
+    /// Its median, nanoseconds.
+    pub time_ns: Option<f64>,
+    /// Compared with the baseline; none where only the fastest matters.
+    pub to_base: Option<Compared>,
+    /// Compared with the fastest.
+    pub to_best: Compared,
+    /// Its tier.
+    pub tier: Option<usize>,
+    /// Its rank, where that is a range: `2-4`.
+    pub rank: Option<(usize, usize)>,
+    /// Whether there is a warning about its figures.
+    pub warned: bool,
+}
+
+impl Outcome {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Itself => "baseline",
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+            Self::TooFew => "too few repeats",
+        }
+    }
+}
+
+impl RatioTo {
+    /// The same without the interval.
+    #[must_use]
+    pub fn without_interval(self) -> Self {
+        match self {
+            Self::Of {
+                middle, outcome, ..
+            } => Self::Of {
+                middle,
+                interval: None,
+                outcome,
+            },
+            other => other,
+        }
+    }
+}
+
+impl Figure {
+    /// A figure without spread or ratio.
+    pub fn of(value: f64) -> Self {
+        Self {
+            value,
+            number: Number::default(),
+            spread: None,
+            ratio: RatioTo::None,
+            best: false,
+            warned: false,
+            samples: Vec::new(),
+        }
+    }
+}
+
+impl From<Figure> for Cell {
+    fn from(figure: Figure) -> Self {
+        Self::Figure(Box::new(figure))
+    }
+}
+
+impl Cell {
+    /// Words; unknown where there are none.
+    pub fn text(text: Option<String>) -> Self {
+        text.map_or(Self::Unknown, Self::Text)
+    }
+
+    /// A cell of a quantity; unknown where there is none.
+    pub fn known<T>(value: Option<T>, cell: impl Fn(T) -> Self) -> Self {
+        value.map_or(Self::Unknown, cell)
+    }
+
+    /// Whether it shows nothing that is known.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Empty | Self::Unknown)
+    }
+
+    /// What it sorts by.
+    pub fn sort_value(&self) -> Option<f64> {
+        match self {
+            Self::Count(n) | Self::Size(Bytes(n)) | Self::MeanSize(Bytes(n)) => Some(*n as f64),
+            Self::Duration(time) => Some(time.0 as f64),
+            Self::SpaceChange(n) => Some(*n as f64),
+            Self::Number(n)
+            | Self::Published(n)
+            | Self::Percent(n)
+            | Self::Ratio(n)
+            | Self::JudgedRatio(n, _)
+            | Self::Rank(n) => Some(*n),
+            Self::Figure(figure) => Some(figure.value),
+            Self::Verdict(cell) => cell.to_base?.ratio,
+            Self::Empty | Self::Unknown | Self::Text(_) | Self::Interval(..) | Self::Outcome(_) => {
+                None
+            }
+        }
+    }
+
+    /// The whole quantity without unit or rounding, for CSV; empty where it is unknown.
+    pub fn raw(&self) -> String {
+        match self {
+            Self::Empty | Self::Unknown => String::new(),
+            Self::Text(text) => text.clone(),
+            Self::Count(n) | Self::Size(Bytes(n)) | Self::MeanSize(Bytes(n)) => n.to_string(),
+            Self::Duration(time) => time.0.to_string(),
+            Self::SpaceChange(n) => n.to_string(),
+            Self::Number(n)
+            | Self::Published(n)
+            | Self::Percent(n)
+            | Self::Ratio(n)
+            | Self::JudgedRatio(n, _)
+            | Self::Rank(n) => n.to_string(),
+            Self::Interval(low, high) => format!("{low}-{high}"),
+            Self::Outcome(outcome) => outcome.word().to_owned(),
+            Self::Figure(figure) => figure.value.to_string(),
+            Self::Verdict(cell) => cell
+                .to_base
+                .and_then(|to| to.ratio)
+                .map_or_else(String::new, |ratio| ratio.to_string()),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Sentences, with the marks of figures and the terms that stand out in them.
+
+/// A sentence or several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text(pub Vec<Span>);
+
+/// A stretch of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Span {
+    /// Plain text.
+    Plain(String),
+    /// A word that stands out.
+    Term(String),
+    /// A command.
+    Code(String),
+    /// Words that lead to a section of the page.
+    Link {
+        /// The words.
+        text: String,
+        /// The name of the section.
+        section: &'static str,
+    },
+    /// The mark of a figure, which each renderer draws in its own way.
+    Mark(Mark),
+}
+
+/// What a figure is marked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// The fastest, or not distinguishable from the fastest.
+    Best,
+    /// Within the margin of the baseline.
+    Equivalent,
+    /// Nothing is known so far.
+    Inconclusive,
+    /// There is a warning.
+    Warning,
+}
+
+impl Text {
+    /// Adds plain text.
+    #[must_use]
+    pub fn plain(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        match self.0.last_mut() {
+            Some(Span::Plain(last)) => last.push_str(&text),
+            _ => self.0.push(Span::Plain(text)),
+        }
+        self
+    }
+
+    /// Adds a word that stands out.
+    #[must_use]
+    pub fn term(mut self, word: impl Into<String>) -> Self {
+        self.0.push(Span::Term(word.into()));
+        self
+    }
+
+    /// Adds a command.
+    #[must_use]
+    pub fn code(mut self, command: impl Into<String>) -> Self {
+        self.0.push(Span::Code(command.into()));
+        self
+    }
+
+    /// Adds words that lead to a section of the page.
+    #[must_use]
+    pub fn link(mut self, text: impl Into<String>, section: &'static str) -> Self {
+        self.0.push(Span::Link {
+            text: text.into(),
+            section,
+        });
+        self
+    }
+
+    /// Adds a mark.
+    #[must_use]
+    pub fn mark(mut self, mark: Mark) -> Self {
+        self.0.push(Span::Mark(mark));
+        self
+    }
+
+    /// Whether there is nothing to print.
+    pub fn is_empty(&self) -> bool {
+        self.0
+            .iter()
+            .all(|span| matches!(span, Span::Plain(text) if text.is_empty()))
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(vec![Span::Plain(text)])
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}

@@ -1,0 +1,207 @@
+//! Cells in characters: the same digits and units for all renderers, which differ in their symbols
+//! alone.
+
+use crate::document::{Cell, Compared, Figure, Group, Number, Outcome, RatioTo, Row};
+use crate::terms::{self, Scale, grouped};
+use fsdyno_model::units::three_digits;
+use fsdyno_model::{Bytes, Nanos};
+
+/// The characters of a renderer.
+#[derive(Debug, Clone, Copy)]
+pub struct Symbols {
+    /// A figure that is unknown.
+    pub unknown: &'static str,
+    /// Between the ends of a range.
+    pub dash: &'static str,
+    /// Behind a ratio.
+    pub times: &'static str,
+    /// Before a ratio that is within the margin.
+    pub equivalent: &'static str,
+    /// Before a ratio of which nothing is known.
+    pub inconclusive: &'static str,
+}
+
+/// A cell in characters.
+#[derive(Debug, Clone, Default)]
+pub struct Parts {
+    /// The quantity.
+    pub value: String,
+    /// From the least to the most.
+    pub spread: String,
+    /// The ratio to the baseline.
+    pub ratio: String,
+    /// The interval of the ratio.
+    pub interval: String,
+    /// Whether it is the best.
+    pub best: bool,
+    /// Whether there is a warning about it.
+    pub warned: bool,
+}
+
+/// How the cells of a renderer are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// Its characters.
+    pub symbols: Symbols,
+    /// Whether times are `m:ss`.
+    pub clock: bool,
+}
+
+impl Style {
+    /// A cell in characters; times are in the unit of their group.
+    pub fn parts(self, cell: &Cell, scale: Option<Scale>) -> Parts {
+        if let Cell::Figure(figure) = cell {
+            return self.figure(figure, scale);
+        }
+        Parts {
+            value: self.plain(cell),
+            ..Parts::default()
+        }
+    }
+
+    /// The parts of all cells of a row.
+    pub fn row(self, group: Option<&Group>, row: &Row) -> Vec<Parts> {
+        let scale = group.and_then(|group| group.scale_as(self.clock));
+        row.cells
+            .iter()
+            .map(|cell| self.parts(cell, scale))
+            .collect()
+    }
+
+    fn plain(self, cell: &Cell) -> String {
+        let Symbols { unknown, dash, .. } = self.symbols;
+        match cell {
+            Cell::Empty | Cell::Figure(_) => String::new(),
+            Cell::Unknown => unknown.to_owned(),
+            Cell::Text(text) => text.clone(),
+            Cell::Count(n) => grouped(*n),
+            Cell::Number(n) => three_digits(*n),
+            Cell::Published(n) => terms::published(*n),
+            Cell::Size(size) => size.to_string(),
+            Cell::MeanSize(size) => brief(*size),
+            Cell::SpaceChange(n) => space_change(*n),
+            Cell::Duration(time) => time.to_string(),
+            Cell::Percent(n) => percent(*n),
+            Cell::Ratio(ratio) => self.ratio(*ratio),
+            Cell::JudgedRatio(ratio, outcome) => {
+                format!("{}{}", self.mark(*outcome), self.ratio(*ratio))
+            }
+            Cell::Interval(low, high) => {
+                format!("{}{}", self.range(*low, *high), self.symbols.times)
+            }
+            Cell::Rank(rank) => rank.to_string(),
+            Cell::Outcome(outcome) => outcome.word().to_owned(),
+            Cell::Verdict(cell) => self.compared(cell.to_base.unwrap_or(cell.to_best), dash),
+        }
+    }
+
+    fn figure(self, figure: &Figure, scale: Option<Scale>) -> Parts {
+        let Symbols { unknown, dash, .. } = self.symbols;
+        let (ratio, interval) = match figure.ratio {
+            RatioTo::None => (String::new(), None),
+            RatioTo::Baseline => ("base".to_owned(), None),
+            RatioTo::Unknown => (unknown.to_owned(), None),
+            RatioTo::Of {
+                middle,
+                interval,
+                outcome,
+            } => {
+                let mark = outcome.map_or("", |outcome| self.mark(outcome));
+                (format!("{mark}{}", self.ratio(middle)), interval)
+            }
+        };
+        let number = |value| self.number(value, figure.number, scale);
+        Parts {
+            value: number(figure.value),
+            spread: figure.spread.map_or_else(String::new, |(min, max)| {
+                let (min, max) = (number(min), number(max));
+                if min == max && scale.is_some() {
+                    min
+                } else {
+                    format!("{min}{dash}{max}")
+                }
+            }),
+            ratio,
+            interval: interval.map_or_else(String::new, |(low, high)| {
+                format!("{}{}", self.range(low, high), self.symbols.times)
+            }),
+            best: figure.best,
+            warned: figure.warned,
+        }
+    }
+
+    fn number(self, value: f64, number: Number, scale: Option<Scale>) -> String {
+        if let Some(scale) = scale {
+            return scale.show(value);
+        }
+        match number {
+            Number::MeasuredSeconds | Number::PublishedSeconds if self.clock => {
+                Nanos::from_seconds(value).clock()
+            }
+            Number::Measured => three_digits(value),
+            Number::MeasuredSeconds | Number::Significant => terms::significant(value),
+            Number::Published | Number::PublishedSeconds => terms::published(value),
+        }
+    }
+
+    fn mark(self, outcome: Outcome) -> &'static str {
+        match outcome {
+            Outcome::Equivalent => self.symbols.equivalent,
+            Outcome::Inconclusive | Outcome::TooFew => self.symbols.inconclusive,
+            Outcome::Itself | Outcome::Faster | Outcome::Slower => "",
+        }
+    }
+
+    /// `0.78x`.
+    pub fn ratio(self, ratio: f64) -> String {
+        format!("{}{}", terms::ratio(ratio), self.symbols.times)
+    }
+
+    /// `0.75-0.81`.
+    pub fn range(self, low: f64, high: f64) -> String {
+        let (low, high) = (terms::ratio(low), terms::ratio(high));
+        format!("{low}{}{high}", self.symbols.dash)
+    }
+
+    fn compared(self, compared: Compared, dash: &str) -> String {
+        let _ = dash;
+        let ratio = compared.ratio.map_or_else(
+            || self.symbols.unknown.to_owned(),
+            |ratio| self.ratio(ratio),
+        );
+        match compared.outcome {
+            Some(Outcome::Itself) | None => ratio,
+            Some(outcome) => format!("{ratio} {}", outcome.word()),
+        }
+    }
+}
+
+/// `37.1 %`; `<0.1 %` for what is not zero and rounds to it.
+fn percent(part: f64) -> String {
+    match part {
+        0.0 => "0 %".to_owned(),
+        of if of < 0.05 => "<0.1 %".to_owned(),
+        of => format!("{of:.1} %"),
+    }
+}
+
+/// `+34.0 MiB`, `-4.00 KiB`, `0 B`.
+fn space_change(bytes: i64) -> String {
+    let size = Bytes(bytes.unsigned_abs());
+    match bytes {
+        0 => "0 B".to_owned(),
+        n if n > 0 => format!("+{size}"),
+        _ => format!("-{size}"),
+    }
+}
+
+/// An amount with at most three digits: `32 KiB`, `3.0 MiB`.
+fn brief(size: Bytes) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (size.0 as f64, 0);
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        (value, unit) = (value / 1024.0, unit + 1);
+    }
+    let digits = usize::from(value < 9.95 && unit > 0);
+    format!("{value:.digits$} {}", UNITS[unit])
+}

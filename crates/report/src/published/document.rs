@@ -1,0 +1,84 @@
+//! A published table as a document.
+
+use super::{Row as Line, Table as Published};
+use crate::document::{
+    Block, Cell, Column, Document, Figure, Group, Label, Mark, Number, Overflow, Row, Section,
+    Table, Text,
+};
+
+/// A published table.
+pub fn document(published: &Published) -> Document {
+    let Published {
+        name, title, year, ..
+    } = published;
+    let conclusions = published.conclusions.iter();
+    let conclusions = conclusions.map(|conclusion| conclusion.says.clone());
+    let mut document = Document::new(format!("{name}: {title} ({year})"));
+    document.footer = format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION"));
+    document.blocks = vec![
+        Block::Facts(published.facts()),
+        Section::new("figures", "Figures")
+            .with(figures(published))
+            .with(Block::Legend(
+                Text::default().mark(Mark::Best).plain(" best of its row."),
+            ))
+            .into(),
+        Section::new("conclusions", "What was concluded")
+            .with(Block::sentences(conclusions))
+            .into(),
+    ];
+    document
+}
+
+/// The figures, a row for each phase.
+pub fn figures(published: &Published) -> Table {
+    let column = |label: &str| {
+        Column::new(Label {
+            full: label.to_owned(),
+            ..Label::default()
+        })
+    };
+    let contenders = published.contenders.iter();
+    let rows = published.rows.iter().map(|row| {
+        let cells = row.values.iter();
+        let cells = cells.map(|value| Cell::known(*value, |value| cell(row, value)));
+        Row::new(format!("{}, {}", row.label(), row.unit), cells.collect())
+    });
+    Table {
+        name: "Figures".to_owned(),
+        rows_are: "phase",
+        columns: contenders.map(|one| column(&one.label)).collect(),
+        groups: vec![Group {
+            rows: rows.collect(),
+            ..Group::default()
+        }],
+        overflow: Overflow::Split,
+        ..Table::default()
+    }
+}
+
+fn cell(row: &Line, value: f64) -> Cell {
+    Figure {
+        number: if row.unit == "s" {
+            Number::PublishedSeconds
+        } else {
+            Number::Published
+        },
+        best: row.is_best(value),
+        ..Figure::of(value)
+    }
+    .into()
+}
+
+impl Published {
+    /// Where the figures come from, by name.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("source", self.source.clone()),
+            ("machine", self.machine.clone()),
+            ("measured", self.measured.clone()),
+        ];
+        facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
+        facts
+    }
+}

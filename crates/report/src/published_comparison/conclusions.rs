@@ -1,0 +1,268 @@
+//! Whether published conclusions hold today: judged pair by pair with the verdicts of every report.
+
+use super::{Because, ComparedPhase, Paired};
+use crate::published::{Conclusion, Table};
+use crate::terms;
+use fsdyno_model::Better;
+use fsdyno_stats::Verdict;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// A conclusion, and what the figures of today say of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JudgedConclusion {
+    /// The sentence of then.
+    pub says: String,
+    /// What became of it.
+    pub holding: Holding,
+    /// Of how many comparisons it is made: each phase, each of those ahead with each behind.
+    pub comparisons: usize,
+    /// Those of which there are figures today.
+    pub compared: Vec<Compared>,
+    /// What it speaks of that has no figures today: contenders and phases, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// What is known of it where a rerun no longer confirms it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<Because>,
+}
+
+/// What became of a conclusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Holding {
+    /// Every comparison that can be made is as it says.
+    Holds,
+    /// Every comparison that can be made is the other way round.
+    Reversed,
+    /// Some comparison is the other way round, and not all are.
+    InPart,
+    /// Nothing contradicts it, and not every comparison confirms it.
+    CannotBeSaid,
+    /// No comparison can be made.
+    NotTested,
+}
+
+/// One comparison of a conclusion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Compared {
+    /// The phase.
+    pub phase: String,
+    /// Who was ahead then.
+    pub ahead: String,
+    /// Who was behind then.
+    pub behind: String,
+    /// Where the one who was ahead is now.
+    pub now: Outcome,
+}
+
+/// Where the one who was ahead is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Ahead.
+    Ahead,
+    /// Behind.
+    Behind,
+    /// Not to be told from the other.
+    Level,
+    /// There are too few figures to judge.
+    TooFew,
+}
+
+impl Holding {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Reversed => "is reversed",
+            Self::InPart => "is reversed in part",
+            Self::CannotBeSaid => "cannot be said",
+            Self::NotTested => "is not tested",
+        }
+    }
+
+    /// Whether there are figures of today, and they do not confirm it.
+    pub fn departs(self) -> bool {
+        matches!(self, Self::Reversed | Self::InPart | Self::CannotBeSaid)
+    }
+
+    fn of(compared: &[Compared]) -> Self {
+        let count = |outcome| compared.iter().filter(|c| c.now == outcome).count();
+        let (ahead, behind) = (count(Outcome::Ahead), count(Outcome::Behind));
+        match compared.len() {
+            0 => Self::NotTested,
+            all if ahead == all => Self::Holds,
+            all if behind == all => Self::Reversed,
+            _ if behind > 0 => Self::InPart,
+            _ => Self::CannotBeSaid,
+        }
+    }
+}
+
+impl Outcome {
+    /// Of two entries of a phase, by place: the one that was ahead, and the one that was behind.
+    fn of(line: &ComparedPhase, ahead: usize, behind: usize) -> Self {
+        let verdict = line.verdict(ahead, behind);
+        // A verdict takes what is less for faster.
+        let verdict = match line.better {
+            Better::Lower => verdict,
+            Better::Higher => verdict.map(Verdict::turned),
+        };
+        match verdict {
+            Some(Verdict::Faster) => Self::Ahead,
+            Some(Verdict::Slower) => Self::Behind,
+            Some(Verdict::Indistinguishable | Verdict::Open) => Self::Level,
+            None => Self::TooFew,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Ahead => "ahead of",
+            Self::Behind => "behind",
+            Self::Level => "not distinguishable from",
+            Self::TooFew => "not judged, for too few figures, against",
+        }
+    }
+}
+
+/// Judges all conclusions of a table.
+pub(super) fn judge_conclusions(
+    table: &Table,
+    pairs: &[Paired],
+    lines: &[ComparedPhase],
+) -> Vec<JudgedConclusion> {
+    let one = |conclusion| JudgedConclusion {
+        missing: missing(conclusion, table, pairs, lines),
+        ..JudgedConclusion::of(conclusion, pairs, lines)
+    };
+    table.conclusions.iter().map(one).collect()
+}
+
+/// Contenders and phases of a conclusion that have no figures today.
+fn missing(
+    conclusion: &Conclusion,
+    table: &Table,
+    pairs: &[Paired],
+    lines: &[ComparedPhase],
+) -> Vec<String> {
+    let about = |line: &&ComparedPhase| conclusion.rows.iter().any(|row| line.rows.contains(row));
+    let figures = || lines.iter().filter(about).flat_map(|line| &line.entries);
+    let speaks_of = conclusion.ahead.iter().chain(&conclusion.behind);
+    let absent = speaks_of
+        .filter(|place| !figures().any(|entry| pairs[entry.contender].in_table == **place));
+    let mut told: Vec<String> = Vec::new();
+    let rows = conclusion.rows.iter();
+    let rows: Vec<&usize> = rows
+        .filter(|row| !lines.iter().any(|line| line.rows.contains(row)))
+        .collect();
+    // Where no phase of it was measured, that is why nobody has figures.
+    if rows.len() < conclusion.rows.len() {
+        told.extend(absent.map(|place| table.contenders[*place].label.clone()));
+    }
+    told.extend(rows.into_iter().map(|row| table.rows[*row].label()));
+    told.dedup();
+    told
+}
+
+impl JudgedConclusion {
+    fn of(conclusion: &Conclusion, pairs: &[Paired], lines: &[ComparedPhase]) -> Self {
+        // Several rows may be one line of today; a row without one counts by itself.
+        let about: Vec<&ComparedPhase> = lines
+            .iter()
+            .filter(|line| conclusion.rows.iter().any(|row| line.rows.contains(row)))
+            .collect();
+        let covered = |row: &&usize| about.iter().any(|line| line.rows.contains(row));
+        let uncovered = conclusion.rows.iter().filter(|row| !covered(row)).count();
+        let each = conclusion.ahead.len() * conclusion.behind.len();
+        let mut compared = Vec::new();
+        for line in &about {
+            let entry = |in_table: usize| {
+                let mut entries = line.entries.iter();
+                entries.position(|entry| pairs[entry.contender].in_table == in_table)
+            };
+            for ahead in conclusion.ahead.iter().filter_map(|place| entry(*place)) {
+                for behind in conclusion.behind.iter().filter_map(|place| entry(*place)) {
+                    compared.push(Compared {
+                        phase: line.label.clone(),
+                        ahead: pairs[line.entries[ahead].contender].now.clone(),
+                        behind: pairs[line.entries[behind].contender].now.clone(),
+                        now: Outcome::of(line, ahead, behind),
+                    });
+                }
+            }
+        }
+        Self {
+            says: conclusion.says.clone(),
+            holding: Holding::of(&compared),
+            comparisons: (about.len() + uncovered) * each,
+            compared,
+            missing: Vec::new(),
+            because: Vec::new(),
+        }
+    }
+
+    /// What the figures of today say, in words.
+    pub fn today(&self) -> String {
+        let made = self.compared.len();
+        if made == 0 {
+            return format!("there are no figures of {}", terms::list(&self.missing));
+        }
+        let parts: Vec<String> = [
+            Outcome::Ahead,
+            Outcome::Behind,
+            Outcome::Level,
+            Outcome::TooFew,
+        ]
+        .into_iter()
+        .flat_map(|outcome| self.clauses(outcome))
+        .collect();
+        let mut text = parts.join("; ");
+        if made < self.comparisons {
+            let all = self.comparisons;
+            let _ = write!(text, " ({made} of {all} comparisons can be made)");
+        }
+        text
+    }
+
+    /// `a and b are ahead of c (copy, delete)`: everybody once for the same others in the same
+    /// phases.
+    fn clauses(&self, outcome: Outcome) -> Vec<String> {
+        let mut by_phase: Vec<(&str, &str, Vec<String>)> = Vec::new();
+        for one in self.compared.iter().filter(|one| one.now == outcome) {
+            let mut known = by_phase.iter_mut();
+            match known.find(|(ahead, phase, _)| *ahead == one.ahead && *phase == one.phase) {
+                Some((_, _, others)) => others.push(one.behind.clone()),
+                None => by_phase.push((&one.ahead, &one.phase, vec![one.behind.clone()])),
+            }
+        }
+        let mut by_others: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
+        for (ahead, phase, others) in by_phase {
+            let mut known = by_others.iter_mut();
+            match known.find(|group| group.0 == ahead && group.1 == others) {
+                Some((_, _, phases)) => phases.push(phase),
+                None => by_others.push((ahead, others, vec![phase])),
+            }
+        }
+        let mut grouped: Vec<(Vec<String>, Vec<String>, Vec<&str>)> = Vec::new();
+        for (ahead, others, phases) in by_others {
+            let mut known = grouped.iter_mut();
+            match known.find(|group| group.1 == others && group.2 == phases) {
+                Some((all, _, _)) => all.push(ahead.to_owned()),
+                None => grouped.push((vec![ahead.to_owned()], others, phases)),
+            }
+        }
+        let clause = |(ahead, others, phases): (Vec<String>, Vec<String>, Vec<&str>)| {
+            format!(
+                "{} {} {} {} ({})",
+                terms::list(&ahead),
+                if ahead.len() > 1 { "are" } else { "is" },
+                outcome.words(),
+                terms::list(&others),
+                phases.join(", ")
+            )
+        };
+        grouped.into_iter().map(clause).collect()
+    }
+}

@@ -1,0 +1,444 @@
+//! A run compared with a published table, as a document.
+
+use super::{ComparedPhase, Entry, Holding, JudgedConclusion, PublishedComparison, RerunSummary};
+use crate::comparison::labs;
+use crate::document::{
+    Block, Cell, Column, Document, Figure, Group, Item, Label, Mark, Number, Outcome, Row, Section,
+    Table, Text, Tone, add_suffix,
+};
+use crate::published::same_unit;
+use crate::terms;
+use fsdyno_stats::chance_of_order;
+
+/// A run compared with a published table: lab by lab, where it has several.
+pub fn document(comparisons: &[PublishedComparison]) -> Document {
+    let title = match comparisons {
+        [one] => one.heading(),
+        several => several
+            .first()
+            .map_or_else(String::new, PublishedComparison::heading_of_all),
+    };
+    let mut document = Document {
+        footer: format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION")),
+        ..Document::new(format!("fsdyno: {title}"))
+    };
+    for (at, comparison) in comparisons.iter().enumerate() {
+        let mut blocks = comparison.blocks();
+        if at > 0 {
+            add_suffix(&mut blocks, &format!("-{}", at + 1));
+        }
+        match &comparison.lab {
+            Some(lab) if comparisons.len() > 1 => document.blocks.push(Block::Section(Section {
+                part: true,
+                blocks,
+                ..Section::new("", lab.as_str())
+            })),
+            _ => document.blocks.extend(blocks),
+        }
+    }
+    document
+}
+
+/// The figures of both as a table, a row for each contender of each phase.
+pub fn figures(comparisons: &[PublishedComparison]) -> Table {
+    const COLUMNS: [&str; 19] = [
+        "run",
+        "table",
+        "year",
+        "scale",
+        "phase",
+        "contender",
+        "contender_then",
+        "better",
+        "unit_then",
+        "then",
+        "unit_now",
+        "now_median",
+        "repeats",
+        "ratio_then",
+        "ratio_now",
+        "rank_then",
+        "rank_now",
+        "rank_correlation",
+        "now_by_then",
+    ];
+    let text = |text: &str| Cell::Text(text.to_owned());
+    let has_labs = comparisons.iter().any(|one| one.lab.is_some());
+    let columns = COLUMNS.into_iter().chain(has_labs.then_some("lab"));
+    let lines = comparisons
+        .iter()
+        .flat_map(|one| one.lines.iter().map(move |line| (one, line)));
+    let mut rows = Vec::new();
+    for (comparison, line) in lines {
+        for entry in &line.entries {
+            let pair = &comparison.contenders[entry.contender];
+            let mut cells = vec![
+                text(&comparison.run),
+                text(&comparison.table),
+                Cell::Count(u64::from(comparison.year)),
+                Cell::Number(comparison.scale),
+                text(&line.label),
+                text(&pair.now),
+                text(&pair.then),
+                text(line.better.name()),
+                text(&line.unit_then),
+                Cell::Published(entry.then),
+                text(&line.unit_now),
+                Cell::Number(entry.now),
+                Cell::Count(entry.repeats as u64),
+                Cell::known(entry.ratio_then, Cell::Ratio),
+                Cell::known(entry.ratio_now, Cell::Ratio),
+                Cell::Rank(entry.rank_then),
+                Cell::Rank(entry.rank_now),
+                Cell::known(line.rank_correlation, Cell::Number),
+                Cell::known(entry.by_then, Cell::Ratio),
+            ];
+            cells.extend(has_labs.then(|| Cell::known(comparison.lab.as_deref(), text)));
+            rows.push(Row::new("", cells));
+        }
+    }
+    Table {
+        name: "figures".to_owned(),
+        columns: columns.map(Column::new).collect(),
+        groups: vec![Group {
+            rows,
+            ..Group::default()
+        }],
+        ..Table::default()
+    }
+}
+
+impl PublishedComparison {
+    fn blocks(&self) -> Vec<Block> {
+        let mut blocks = vec![
+            Block::Facts(self.facts()),
+            Section::new("figures", "Then and now")
+                .with(Block::Legend(self.legend()))
+                .with(self.as_table())
+                .into(),
+            Section::new("conclusions", format!("The conclusions ({})", self.tally()))
+                .with(Block::List(
+                    self.conclusions
+                        .iter()
+                        .map(JudgedConclusion::item)
+                        .collect(),
+                ))
+                .into(),
+        ];
+        if let Some(rerun) = &self.rerun {
+            blocks.push(rerun.section().into());
+        }
+        let only_one = self.only_one();
+        if !only_one.is_empty() {
+            let section = Section::new("only-one", "Not in both").with(Block::Facts(only_one));
+            blocks.push(section.into());
+        }
+        blocks
+    }
+
+    fn as_table(&self) -> Table {
+        let mut columns = vec![
+            Column::new("then"),
+            Column::new("now"),
+            Column::giving_way("ratio then", 1),
+            Column::giving_way("ratio now", 1),
+            Column::giving_way("rank then", 2),
+            Column::giving_way("rank now", 2),
+        ];
+        columns.extend(
+            self.rerun
+                .as_ref()
+                .map(|_| Column::giving_way("now/then", 1)),
+        );
+        let group = |line: &ComparedPhase| Group {
+            heading: line.heading(),
+            rows: line
+                .entries
+                .iter()
+                .map(|entry| {
+                    let label = Label {
+                        full: self.contenders[entry.contender].now.clone(),
+                        short: None,
+                        is_contender: true,
+                    };
+                    Row::new(label, line.cells(entry))
+                })
+                .collect(),
+            note: line.correlation(),
+            ..Group::default()
+        };
+        Table {
+            name: "Then and now".to_owned(),
+            groups_are: "phase",
+            rows_are: "contender",
+            columns,
+            groups: self.lines.iter().map(group).collect(),
+            ..Table::default()
+        }
+    }
+
+    /// What it is, in a line.
+    pub fn heading(&self) -> String {
+        let lab = self.lab.as_ref();
+        let lab = lab.map_or_else(String::new, |lab| format!("; {lab}"));
+        format!("{}{lab}", self.heading_of_all())
+    }
+
+    /// The same, of all labs of the run.
+    pub fn heading_of_all(&self) -> String {
+        let date = terms::date(self.started_unix_ns);
+        format!("{} of {date} beside {}", self.plan, self.table)
+    }
+
+    /// What then and now are.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("then", format!("{} ({})", self.title, self.year)),
+            ("", format!("{}; {}", self.machine, self.measured)),
+            (
+                "now",
+                format!(
+                    "run {}, {}, engine {}, datasets of {} of full size",
+                    self.run, self.kernel, self.engine, self.scale
+                ),
+            ),
+        ];
+        facts.extend(self.lab.as_ref().map(|_| ("labs", labs::WHY.to_owned())));
+        if let Some(rerun) = &self.rerun {
+            facts.extend(rerun.facts());
+        }
+        if self.virtual_time {
+            let text = "virtual: what disks take, with infinitely fast processors. A figure is the \
+                        same each time, so that one repeat is judged. Processor time is not told, \
+                        and what is in memory takes none: such figures are called `memory`";
+            facts.push(("time", text.to_owned()));
+        }
+        facts.extend(self.doubt.clone().map(|doubt| ("doubt", doubt)));
+        let others = self.contenders.iter().filter(|pair| pair.instead);
+        let others: Vec<String> = others
+            .map(|pair| format!("{} for {}", pair.now, pair.then))
+            .collect();
+        if !others.is_empty() {
+            let text = format!(
+                "{}: not the same, but another file system in its place; what was concluded is \
+                 asked of it",
+                terms::list(&others)
+            );
+            facts.push(("instead", text));
+        }
+        facts
+    }
+
+    /// How the figures are to be read.
+    fn legend(&self) -> Text {
+        let mut text = "Then: as published, of several runs the mean. Now: medians".to_owned();
+        if self.lines.iter().any(|line| line.unit_now == "s") {
+            text += "; a wall time is the time to return, which is what `time cp` showed then";
+        }
+        if self.lines.iter().any(|line| line.unit_now.ends_with("/s")) {
+            text += "; rates, and the processor time beside them, are what the phases tell of \
+                     themselves";
+        }
+        text += ".";
+        text += self.how_to_compare();
+        let mut text = Text::from(text);
+        if self.compares() {
+            let base = &self.contenders[0].now;
+            text = text
+                .plain(format!(" Ratios are to {base}; "))
+                .mark(Mark::Best)
+                .plain(": best, now also what is not distinguishable from the best; ")
+                .mark(Mark::Equivalent)
+                .plain(format!(
+                    ": not distinguishable from {base}. Ranks are by figures and medians alone, \
+                     the best first."
+                ));
+        }
+        if self.doubted() {
+            text = text
+                .plain(" ")
+                .mark(Mark::Warning)
+                .plain(": there is a warning about it (")
+                .code(format!("fsdyno report {}", self.run))
+                .plain(").");
+        }
+        if self.too_few() {
+            text = text.plain(" There are too few repeats to judge: 3 are needed.");
+        }
+        if let Some(most) = self.most_ranked() {
+            let orders = 1.0 / chance_of_order(most);
+            text = text.plain(format!(
+                " Rank correlation (Spearman): 1 where the order is the same, -1 where it is \
+                 reversed. Of so few it says little: chance alone puts {most} into the same order \
+                 once in {orders:.0}."
+            ));
+        }
+        text
+    }
+
+    /// What of the figures may be held against each other.
+    fn how_to_compare(&self) -> &'static str {
+        let full = (self.scale - 1.0).abs() < 1e-9;
+        match (&self.rerun, full) {
+            (Some(_), true) => {
+                " The disk is that of then, the kernel is not. now/then: the figure of today by that \
+                 of then."
+            }
+            (Some(_), false) => {
+                " The disk is that of then, the kernel is not. now/then: the figure of today by that \
+                 of then, a time brought to full size by the scale."
+            }
+            (None, true) => " The machines lie years apart: compare ratios and ranks, not figures.",
+            (None, false) => {
+                " The machines lie years apart and the datasets differ in size: compare ratios and \
+                 ranks, not figures."
+            }
+        }
+    }
+
+    /// How many conclusions fared how: `2 hold, 1 is reversed ...`.
+    pub fn tally(&self) -> String {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for told in &self.conclusions {
+            let words = told.holding.words();
+            match counts.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, n)) => *n += 1,
+                None => counts.push((words, 1)),
+            }
+        }
+        let parts: Vec<String> = counts
+            .iter()
+            .map(|(words, n)| format!("{words}: {n}"))
+            .collect();
+        parts.join(", ")
+    }
+
+    /// What one side alone has.
+    fn only_one(&self) -> Vec<(&'static str, String)> {
+        let sides = [("only then", &self.only_then), ("only now", &self.only_now)];
+        let mut facts = Vec::new();
+        for (name, side) in sides {
+            let parts = [("contenders", &side.contenders), ("phases", &side.phases)];
+            let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+            let text: Vec<String> = parts
+                .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+                .collect();
+            if !text.is_empty() {
+                facts.push((name, text.join("; ")));
+            }
+        }
+        facts
+    }
+}
+
+impl ComparedPhase {
+    /// What it is called, with its units.
+    pub fn heading(&self) -> String {
+        if same_unit(&self.unit_then, &self.unit_now) {
+            format!("{} ({})", self.label, self.unit_then)
+        } else {
+            let units = (&self.unit_then, &self.unit_now);
+            format!("{} ({} then, {} now)", self.label, units.0, units.1)
+        }
+    }
+
+    /// The rank correlation in words; none where there is none.
+    fn correlation(&self) -> Option<String> {
+        let rho = self.rank_correlation?;
+        let contenders = self.entries.len();
+        Some(format!("rank correlation {rho:.2} of {contenders}"))
+    }
+
+    /// Both figures, the ratios, the ranks, and of a rerun the ratio of both. A contender that is
+    /// alone has its figures only.
+    fn cells(&self, entry: &Entry) -> Vec<Cell> {
+        let alone = self.entries.len() < 2;
+        let ratio = |ratio: Option<f64>, outcome: Option<Outcome>| match ratio {
+            Some(_) if entry.contender == 0 && !alone => Cell::Text("base".to_owned()),
+            Some(ratio) if !alone => outcome.map_or(Cell::Ratio(ratio), |outcome| {
+                Cell::JudgedRatio(ratio, outcome)
+            }),
+            _ => Cell::Unknown,
+        };
+        let rank = |rank| {
+            if alone {
+                Cell::Unknown
+            } else {
+                Cell::Rank(rank)
+            }
+        };
+        let is_seconds = |unit: &str| unit == "s";
+        let then = Figure {
+            number: if is_seconds(&self.unit_then) {
+                Number::PublishedSeconds
+            } else {
+                Number::Published
+            },
+            best: entry.best_then && !alone,
+            ..Figure::of(entry.then)
+        };
+        let now = Figure {
+            number: if is_seconds(&self.unit_now) {
+                Number::MeasuredSeconds
+            } else {
+                Number::Significant
+            },
+            best: entry.best_now && !alone,
+            warned: entry.doubted,
+            ..Figure::of(entry.now)
+        };
+        let equivalent = entry.level_with_baseline.then_some(Outcome::Equivalent);
+        let mut cells = vec![
+            then.into(),
+            if entry.idle {
+                Cell::Text("memory".to_owned())
+            } else {
+                now.into()
+            },
+            ratio(entry.ratio_then, None),
+            ratio(entry.ratio_now, equivalent),
+            rank(entry.rank_then),
+            rank(entry.rank_now),
+        ];
+        cells.extend(
+            self.of_a_rerun
+                .then(|| Cell::known(entry.by_then, Cell::Ratio)),
+        );
+        cells
+    }
+}
+
+impl JudgedConclusion {
+    fn item(&self) -> Item {
+        let tone = match self.holding {
+            Holding::Holds => Tone::Good,
+            Holding::Reversed | Holding::InPart => Tone::Bad,
+            Holding::CannotBeSaid | Holding::NotTested => Tone::Warning,
+        };
+        let now = Text::from(format!("Now: {}.", self.today()));
+        let because = self.because.iter();
+        let because = because.map(|one| Text::from(format!("Because: {}.", one.words())));
+        let more = std::iter::once(now).chain(because);
+        Item {
+            lead: Some((self.holding.words().to_owned(), tone)),
+            text: self.says.as_str().into(),
+            more: more.map(|text| (text, Tone::Soft)).collect(),
+            ..Item::default()
+        }
+    }
+}
+
+impl RerunSummary {
+    fn section(&self) -> Section {
+        let section = Section::new("departures", self.of_figures());
+        if self.departures.is_empty() {
+            return section.with(Block::paragraph(
+                "Every figure is of the same order of magnitude as the published one.",
+            ));
+        }
+        let departures = self.departures.iter();
+        section.with(Block::sentences(
+            departures.map(|one| format!("{}.", one.words())),
+        ))
+    }
+}

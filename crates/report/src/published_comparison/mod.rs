@@ -1,0 +1,571 @@
+//! A run compared with a published table: for the phases and contenders that both have, both figures,
+//! their ratios, their ranks, and whether the conclusions still hold.
+
+mod conclusions;
+mod document;
+mod rerun;
+
+pub use conclusions::{Compared, Holding, JudgedConclusion, Outcome};
+pub use document::{document, figures};
+pub use rerun::{Because, Departure, NotRun, RerunSummary};
+
+use crate::comparison::labs::has_faults;
+use crate::comparison::{Lab, labs};
+use crate::figures::{self, Blocked, FEWEST};
+use crate::published::{Competitor, Line, Table, Today, place};
+use crate::reruns;
+use crate::terms;
+use conclusions::judge_conclusions;
+use fsdyno_model::{Better, DeviceUse, Nanos, ResultSet, Sample};
+use fsdyno_stats::{
+    Rule, Summary, Verdict, Verdicts, judge_table, midranks, rank_correlation, ratio_paired,
+};
+use rerun::{Context, explain};
+use serde::Serialize;
+
+/// A run beside a table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PublishedComparison {
+    /// The version of this structure, as JSON carries it.
+    pub schema: u32,
+    /// The run.
+    pub run: String,
+    /// The plan of the run.
+    pub plan: String,
+    /// When the run began: nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// The lab, where the run has several: each is laid beside the table by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<String>,
+    /// The kernel of the run.
+    pub kernel: String,
+    /// The engine of the run.
+    pub engine: String,
+    /// The size of its generated datasets; 1 is full size.
+    pub scale: f64,
+    /// Whether it ran in virtual time: then a figure is the same each time, and processor time is
+    /// not told.
+    pub virtual_time: bool,
+    /// What is told of a rerun of this table; none of any other run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerun: Option<RerunSummary>,
+    /// The table.
+    pub table: String,
+    /// What the table compares.
+    pub title: String,
+    /// When it was published.
+    pub year: u32,
+    /// What it was measured on.
+    pub machine: String,
+    /// What was measured, and how.
+    pub measured: String,
+    /// What speaks against some of its figures.
+    pub doubt: Option<String>,
+    /// The contenders that both have, in the order of the run; the first is the baseline.
+    pub contenders: Vec<Paired>,
+    /// The phases that both have.
+    pub lines: Vec<ComparedPhase>,
+    /// What became of the conclusions.
+    pub conclusions: Vec<JudgedConclusion>,
+    /// What the table alone has.
+    pub only_then: OnlyOne,
+    /// What the run alone has.
+    pub only_now: OnlyOne,
+}
+
+/// A contender that both have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Paired {
+    /// What the run calls it, fit to print.
+    pub now: String,
+    /// What the table calls it.
+    pub then: String,
+    /// Whether it is another file system, in the place of the one of then.
+    pub instead: bool,
+    /// Its place in the run.
+    #[serde(skip)]
+    pub(crate) in_run: usize,
+    /// Its place in the table.
+    #[serde(skip)]
+    pub(crate) in_table: usize,
+}
+
+/// One phase, then and now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedPhase {
+    /// What it is called.
+    pub label: String,
+    /// The unit of the published figures.
+    pub unit_then: String,
+    /// The unit of the figures of the run.
+    pub unit_now: String,
+    /// Which direction wins.
+    pub better: Better,
+    /// Those who have figures of both.
+    pub entries: Vec<Entry>,
+    /// The rank correlation of then and now; none for fewer than three.
+    pub rank_correlation: Option<f64>,
+    /// The rows of the table it is made from.
+    #[serde(skip)]
+    pub(super) rows: Vec<usize>,
+    /// Whether its figures are compared with those of then.
+    #[serde(skip)]
+    pub(super) of_a_rerun: bool,
+    /// The verdicts on all pairs of its entries, among those of the whole table.
+    #[serde(skip)]
+    pub(super) verdicts: Verdicts,
+}
+
+/// The figures of one contender in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a mark of its own beside a figure"
+)]
+pub struct Entry {
+    /// The contender, by place among those that both have.
+    pub contender: usize,
+    /// The published figure.
+    pub then: f64,
+    /// The median of today.
+    pub now: f64,
+    /// How many figures stand behind the median.
+    pub repeats: usize,
+    /// The published figure by that of the baseline.
+    pub ratio_then: Option<f64>,
+    /// The median of the ratios within blocks of today.
+    pub ratio_now: Option<f64>,
+    /// The median of today by the published figure, a time brought to full size by the scale: of
+    /// reruns alone, whose disk is that of then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_then: Option<f64>,
+    /// Whether today it is not to be told from the baseline.
+    pub level_with_baseline: bool,
+    /// Its rank then among those of this phase, from 1, the best first.
+    pub rank_then: f64,
+    /// Its rank now, by medians.
+    pub rank_now: f64,
+    /// Whether it was the best then.
+    pub best_then: bool,
+    /// Whether it is the best now, or not to be told from the best.
+    pub best_now: bool,
+    /// Whether a warning stands behind some figure of today.
+    pub doubted: bool,
+    /// Whether no disk was waited for, in virtual time: then its figure is that of reading a clock.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
+    /// Every figure of today with its block.
+    #[serde(skip)]
+    pub(super) figures: Vec<Blocked>,
+}
+
+/// What one side alone has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OnlyOne {
+    /// Contenders.
+    pub contenders: Vec<String>,
+    /// Phases.
+    pub phases: Vec<String>,
+}
+
+/// A run and a table that share nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("run {run} and the published table {table} share nothing: {what}")]
+pub struct NothingShared {
+    /// The run.
+    pub run: String,
+    /// The table.
+    pub table: String,
+    /// What is not shared.
+    pub what: &'static str,
+}
+
+impl PublishedComparison {
+    /// The version of the structure this program writes.
+    pub const SCHEMA: u32 = 2;
+
+    /// Lays a run beside a table, each lab by itself. What a lab has that shares nothing with the
+    /// table is told with the first that does.
+    pub fn in_each_lab(set: &ResultSet, table: &Table) -> Result<Vec<Self>, NothingShared> {
+        let (mut beside, mut apart, mut why) = (Vec::new(), Vec::new(), None);
+        for (lab, share) in labs::shares(set) {
+            match Self::of(&share, table) {
+                Ok(against) => beside.push(Self {
+                    lab: lab.as_ref().map(Lab::heading),
+                    ..against
+                }),
+                Err(nothing) => {
+                    let contenders = share.run.plan.contenders.iter();
+                    apart.extend(contenders.map(|c| terms::printable(&c.label)));
+                    why = why.or(Some(nothing));
+                }
+            }
+        }
+        match (beside.first_mut(), why) {
+            (None, Some(nothing)) => return Err(nothing),
+            (Some(first), _) => first.only_now.contenders.extend(apart),
+            (None, None) => {}
+        }
+        Ok(beside)
+    }
+
+    /// Lays a run of one lab beside a table.
+    fn of(set: &ResultSet, table: &Table) -> Result<Self, NothingShared> {
+        let nothing = |what| NothingShared {
+            run: set.run.id.clone(),
+            table: table.name.clone(),
+            what,
+        };
+        let contenders = paired(set, table);
+        let placed = placed(set, table);
+        if placed.iter().all(Option::is_none) {
+            return Err(nothing("the run has no phase of the table"));
+        }
+        if contenders.is_empty() {
+            return Err(nothing("the run has no contender of the table"));
+        }
+        let both = table.lines.iter().zip(&placed);
+        let mut lines: Vec<ComparedPhase> = both
+            .filter_map(|(line, place)| ComparedPhase::of(set, table, line, (*place)?, &contenders))
+            .collect();
+        judge(&mut lines, &Rule::of(&set.run.plan));
+        if lines.is_empty() {
+            return Err(nothing("none of the phases of both was measured"));
+        }
+        let virtual_time = set.run.plan.in_virtual_time();
+        let run = &set.run;
+        let faults = if has_faults(set) {
+            ", on disks told to have faults"
+        } else {
+            ""
+        };
+        let mut conclusions = judge_conclusions(table, &contenders, &lines);
+        let context = Context {
+            set,
+            table,
+            pairs: &contenders,
+            lines: &lines,
+        };
+        let rerun = rerun_of(set, table).map(|setting| {
+            explain(&setting, context, &mut conclusions);
+            RerunSummary::of(&setting, context)
+        });
+        Ok(Self {
+            schema: Self::SCHEMA,
+            run: terms::printable(&run.id),
+            plan: terms::printable(&run.plan.name) + faults,
+            started_unix_ns: run.started_unix_ns,
+            lab: None,
+            kernel: terms::printable(set.kernel()),
+            engine: terms::printable(&run.plan.engine),
+            scale: run.plan.scale,
+            virtual_time,
+            rerun,
+            table: table.name.clone(),
+            title: table.title.clone(),
+            year: table.year,
+            machine: table.machine.clone(),
+            measured: table.measured.clone(),
+            doubt: table.doubt.clone(),
+            conclusions,
+            only_then: only_then(table, &contenders, &lines),
+            only_now: only_now(set, &contenders, &placed),
+            contenders,
+            lines,
+        })
+    }
+
+    /// Whether some phase has two contenders or more, so that there is something to compare.
+    pub fn compares(&self) -> bool {
+        self.lines.iter().any(|line| line.entries.len() > 1)
+    }
+
+    /// The most contenders of a phase that has a rank correlation.
+    pub fn most_ranked(&self) -> Option<usize> {
+        let ranked = self.lines.iter().filter(|l| l.rank_correlation.is_some());
+        ranked.map(|line| line.entries.len()).max()
+    }
+
+    /// Whether a warning stands behind some figure of today.
+    pub fn doubted(&self) -> bool {
+        let mut entries = self.lines.iter().flat_map(|line| &line.entries);
+        entries.any(|entry| entry.doubted)
+    }
+
+    /// Whether all figures of today are too few to be judged.
+    pub fn too_few(&self) -> bool {
+        if self.virtual_time {
+            return false;
+        }
+        let mut entries = self.lines.iter().flat_map(|line| &line.entries);
+        entries.all(|entry| entry.repeats < FEWEST)
+    }
+}
+
+/// The contenders of a run that a table has too, and those that stand in the place of one that the
+/// run has not. One of the table is paired once, with the first.
+fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
+    let mut pairs: Vec<Paired> = Vec::new();
+    for instead in [false, true] {
+        for (in_run, contender) in set.run.plan.contenders.iter().enumerate() {
+            let form = contender.short_form();
+            let matches = |c: &Competitor| {
+                let forms = if instead { &c.instead } else { &c.today };
+                forms.contains(&form)
+            };
+            let known = pairs.iter().any(|pair| pair.in_run == in_run);
+            if known || !contender.state.is_fresh() {
+                continue;
+            }
+            let mut in_table = table.contenders.iter();
+            if let Some(in_table) = in_table.position(matches)
+                && pairs.iter().all(|pair| pair.in_table != in_table)
+            {
+                pairs.push(Paired {
+                    now: terms::printable(&contender.label),
+                    then: table.contenders[in_table].label.clone(),
+                    instead,
+                    in_run,
+                    in_table,
+                });
+            }
+        }
+    }
+    pairs.sort_by_key(|pair| pair.in_run);
+    pairs
+}
+
+/// Whether a phase waited for no disk: all it needed was in memory, and what it wrote is written
+/// behind it.
+fn waits_for_nothing(sample: &Sample) -> bool {
+    /// Of the clock, for being read.
+    const NOTHING: Nanos = Nanos(1_000_000);
+    let untouched = |used: DeviceUse| used.reads == 0 && used.writes == 0 && used.flushes == 0;
+    sample.whole_ns() < NOTHING || sample.device.is_some_and(untouched)
+}
+
+/// The rerun that a run is, where it is one of that table.
+fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
+    let (rerun, inquiry) = reruns::of_plan(&set.run.plan)?;
+    let is_it = rerun.name == table.name && inquiry.is_none();
+    // Those that come along can be read: a test reads them all.
+    is_it.then(|| rerun.read(table).ok()).flatten()
+}
+
+/// Where a run does what the lines of a table tell of. In virtual time computing takes none, so that
+/// those of processor time are nowhere.
+fn placed(set: &ResultSet, table: &Table) -> Vec<Option<(usize, usize)>> {
+    let virtual_time = set.run.plan.in_virtual_time();
+    let told_here = |line: &Line| !(virtual_time && line.today.is_processor_time());
+    let lines = table.lines.iter();
+    lines
+        .map(|line| place(set, line).filter(|_| told_here(line)))
+        .collect()
+}
+
+impl Today {
+    /// Whether it tells what computing took.
+    fn is_processor_time(&self) -> bool {
+        match self {
+            Self::User | Self::System => true,
+            Self::Figure(name) => name == "cpu",
+            Self::Return | Self::FragmentsPerFile { .. } => false,
+        }
+    }
+
+    /// The figure of a sample, with its unit.
+    fn of(&self, sample: &Sample) -> Option<(f64, String)> {
+        let seconds = |value| Some((value, "s".to_owned()));
+        match self {
+            Self::Return => seconds(sample.return_ns.seconds()),
+            Self::User => seconds(sample.cpu.user_ns.seconds()),
+            Self::System => seconds(sample.cpu.system_ns.seconds()),
+            Self::FragmentsPerFile { above } => {
+                let counted = sample.fragmentation.as_ref()?;
+                // A count over other files is another figure.
+                let each = counted
+                    .per_file()
+                    .filter(|_| counted.floor.0 == above + 1)?;
+                Some((each, "fragments/file".to_owned()))
+            }
+            Self::Figure(name) => {
+                let figure = sample.figures.iter().find(|figure| figure.name == *name)?;
+                Some((figure.value, figure.unit.clone()))
+            }
+        }
+    }
+}
+
+impl ComparedPhase {
+    fn of(
+        set: &ResultSet,
+        table: &Table,
+        line: &Line,
+        (workload, phase): (usize, usize),
+        contenders: &[Paired],
+    ) -> Option<Self> {
+        let row = &table.rows[line.rows[0]];
+        let (better, mut unit_now) = (row.better?, None);
+        let plan = &set.run.plan;
+        let brought = |then: f64, now: f64| {
+            let size = if row.unit == "s" { plan.scale } else { 1.0 };
+            (rerun_of(set, table).is_some() && then > 0.0).then(|| now / size / then)
+        };
+        let mut entries = Vec::new();
+        for (contender, pair) in contenders.iter().enumerate() {
+            let samples = set.samples(pair.in_run, workload, phase);
+            let idle = plan.in_virtual_time() && samples.iter().all(|(_, s)| waits_for_nothing(s));
+            // That it was too short is no doubt then.
+            let doubted = !idle && samples.iter().any(|(_, s)| !s.warnings.is_empty());
+            let mut figures: Vec<Blocked> = Vec::new();
+            for (block, sample) in samples {
+                if let Some((figure, unit)) = line.today.of(sample) {
+                    figures.push((block, figure));
+                    unit_now = Some(unit);
+                }
+            }
+            let values: Vec<f64> = figures.iter().map(|(_, figure)| *figure).collect();
+            let (Some(then), Some(now)) = (line.then(table, pair.in_table), Summary::of(&values))
+            else {
+                continue;
+            };
+            entries.push(Entry {
+                contender,
+                then,
+                now: now.median,
+                repeats: now.n,
+                ratio_then: None,
+                ratio_now: None,
+                by_then: brought(then, now.median).filter(|_| !idle),
+                level_with_baseline: false,
+                rank_then: 1.0,
+                rank_now: 1.0,
+                best_then: false,
+                best_now: false,
+                doubted,
+                idle,
+                figures,
+            });
+        }
+        (!entries.is_empty()).then_some(())?;
+        Some(Self {
+            label: line.label.clone(),
+            unit_then: row.unit.clone(),
+            unit_now: terms::printable(&unit_now?),
+            better,
+            rank_correlation: None,
+            entries,
+            rows: line.rows.clone(),
+            verdicts: Verdicts::default(),
+            of_a_rerun: rerun_of(set, table).is_some(),
+        })
+    }
+}
+
+/// Judges all pairs of all phases as one family of comparisons, as in every report, and fills in
+/// ratios, ranks and the best.
+fn judge(lines: &mut [ComparedPhase], rule: &Rule) {
+    let figures = lines.iter().map(|line| {
+        let entries = line.entries.iter();
+        entries.map(|entry| entry.figures.clone()).collect()
+    });
+    let figures: Vec<Vec<Vec<Blocked>>> = figures.collect();
+    let families: Vec<&[Vec<Blocked>]> = figures.iter().map(|line| &line[..]).collect();
+    for (line, verdicts) in lines.iter_mut().zip(judge_table(&families, rule)) {
+        line.verdicts = verdicts;
+        line.compare();
+    }
+}
+
+impl ComparedPhase {
+    /// The verdict on two entries, by place, where the lower figure is the faster one. Two that
+    /// waited for no disk are equivalent.
+    pub(super) fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
+        if self.entries[one].idle && self.entries[other].idle {
+            return Some(Verdict::Indistinguishable);
+        }
+        self.verdicts.of(one, other)
+    }
+
+    fn compare(&mut self) {
+        // Ranks begin with the smallest.
+        let sign = match self.better {
+            Better::Lower => 1.0,
+            Better::Higher => -1.0,
+        };
+        let ranks = |of: fn(&Entry) -> f64| {
+            let figures: Vec<f64> = self.entries.iter().map(|entry| sign * of(entry)).collect();
+            midranks(&figures)
+        };
+        let (Some(then), Some(now)) = (ranks(|entry| entry.then), ranks(|entry| entry.now)) else {
+            return;
+        };
+        let lowest = then.iter().copied().fold(f64::INFINITY, f64::min);
+        let best_now = figures::leading(&now, |place, leader| self.verdict(place, leader));
+        let base = self.entries.iter().position(|entry| entry.contender == 0);
+        let equivalent: Vec<bool> = (0..self.entries.len())
+            .map(|place| base.is_some_and(|base| is_level(self.verdict(place, base))))
+            .collect();
+        let base = base.map(|base| self.entries[base].clone());
+        for (place, entry) in self.entries.iter_mut().enumerate() {
+            (entry.rank_then, entry.rank_now) = (then[place], now[place]);
+            entry.best_then = (then[place] - lowest).abs() < 0.25;
+            entry.best_now = best_now[place];
+            let Some(base) = &base else { continue };
+            entry.ratio_then = (base.then > 0.0).then(|| entry.then / base.then);
+            let ratio = ratio_paired(&entry.figures, &base.figures);
+            let ratio = ratio.filter(|_| !base.idle && !entry.idle);
+            entry.ratio_now = ratio.map(|ratio| ratio.middle);
+            entry.level_with_baseline = equivalent[place] && entry.contender != 0;
+        }
+        self.rank_correlation = correlation(&self.entries);
+    }
+}
+
+fn is_level(verdict: Option<Verdict>) -> bool {
+    matches!(verdict, Some(Verdict::Indistinguishable | Verdict::Open))
+}
+
+fn correlation(entries: &[Entry]) -> Option<f64> {
+    let pairs: Vec<_> = entries.iter().map(|e| (e.rank_then, e.rank_now)).collect();
+    rank_correlation(&pairs)
+}
+
+fn only_then(table: &Table, pairs: &[Paired], lines: &[ComparedPhase]) -> OnlyOne {
+    let contenders = table.contenders.iter().enumerate();
+    let contenders = contenders.filter(|(at, _)| pairs.iter().all(|pair| pair.in_table != *at));
+    let rows = table.rows.iter().enumerate().filter(|(at, row)| {
+        row.better.is_some() && lines.iter().all(|line| !line.rows.contains(at))
+    });
+    OnlyOne {
+        contenders: contenders.map(|(_, c)| c.label.clone()).collect(),
+        phases: rows.map(|(_, row)| row.label()).collect(),
+    }
+}
+
+fn only_now(set: &ResultSet, pairs: &[Paired], placed: &[Option<(usize, usize)>]) -> OnlyOne {
+    let plan = &set.run.plan;
+    let contenders = plan.contenders.iter().enumerate();
+    let contenders = contenders.filter(|(at, _)| pairs.iter().all(|pair| pair.in_run != *at));
+    let mut phases = Vec::new();
+    for (at, workload) in plan.workloads.iter().enumerate() {
+        let none = !placed.iter().flatten().any(|(placed, _)| *placed == at);
+        if none && workload.phases.len() > 1 {
+            let all = format!("{} ({} phases)", workload.name, workload.phases.len());
+            phases.push(terms::printable(&all));
+            continue;
+        }
+        for (phase, planned) in workload.phases.iter().enumerate() {
+            if !placed.contains(&Some((at, phase))) {
+                let name = terms::phase(plan.workloads.len(), &workload.name, &planned.label);
+                phases.push(terms::printable(&name));
+            }
+        }
+    }
+    OnlyOne {
+        contenders: contenders
+            .map(|(_, c)| terms::printable(&c.label))
+            .collect(),
+        phases,
+    }
+}

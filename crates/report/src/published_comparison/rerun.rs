@@ -1,0 +1,268 @@
+//! What a report tells of a rerun beside the figures: what is not as it was, who did not run, and
+//! where figures depart from those of then, with what the run measured of the reason.
+
+use super::{ComparedPhase, JudgedConclusion, Paired};
+use crate::published::{Table, place};
+use crate::reruns::{Known, Setting, Shown};
+use crate::terms;
+use fsdyno_model::{Outcome, ResultSet};
+use serde::Serialize;
+
+/// From this factor on, a figure is of another order of magnitude.
+const ANOTHER_ORDER: f64 = 10.0;
+
+/// What is told of a rerun.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RerunSummary {
+    /// The disk, and how much of it.
+    pub disk: String,
+    /// The memory of then, and of the guest.
+    pub memory: String,
+    /// What else is not as it was.
+    pub differs: Vec<String>,
+    /// Who of the table did not run, or has no figures.
+    pub not_run: Vec<NotRun>,
+    /// How many figures there are beside one of then, and how many of them are of its order.
+    pub of_the_same_order: (usize, usize),
+    /// Figures that are of another order than then, by what is known of them.
+    pub departures: Vec<Departure>,
+}
+
+/// A contender without figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotRun {
+    /// What the table calls it.
+    pub contender: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Figures that are of another order than then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Departure {
+    /// Which: contender and phase, and by how much.
+    pub figures: Vec<String>,
+    /// What is known of it; none where nothing is.
+    pub because: Option<Because>,
+}
+
+/// What brings something about, with the figures of this run that show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Because {
+    /// In words.
+    pub says: String,
+    /// What the run measured of it.
+    pub measured: Vec<String>,
+}
+
+/// A run beside its table, as far as it has been context there.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    /// The run.
+    pub set: &'a ResultSet,
+    /// Its table.
+    pub table: &'a Table,
+    /// Who is in both.
+    pub pairs: &'a [Paired],
+    /// What is in both.
+    pub lines: &'a [ComparedPhase],
+}
+
+impl RerunSummary {
+    pub(super) fn of(setting: &Setting, context: Context<'_>) -> Self {
+        let (all, departed) = context.departed();
+        Self {
+            disk: setting.disk_in_words(),
+            memory: setting.memory_in_words(&context.set.run.plan),
+            differs: setting.differs.clone(),
+            not_run: not_run(setting, context),
+            of_the_same_order: (all - departed.len(), all),
+            departures: departures(setting, context, &departed),
+        }
+    }
+}
+
+impl Because {
+    /// What is known of a conclusion that does not hold, where something is.
+    pub(super) fn of_conclusion(
+        setting: &Setting,
+        context: Context<'_>,
+        place: usize,
+    ) -> Vec<Self> {
+        let known = setting.because.iter();
+        let known = known.filter(|known| known.conclusion == Some(place));
+        known.map(|known| context.because(known)).collect()
+    }
+
+    /// In a line.
+    pub fn words(&self) -> String {
+        if self.measured.is_empty() {
+            return self.says.clone();
+        }
+        format!("{} (measured: {})", self.says, self.measured.join("; "))
+    }
+}
+
+/// A figure of another order: its line and contender by place in the table, and the factor.
+struct Departed {
+    line: usize,
+    contender: usize,
+    text: String,
+}
+
+impl Context<'_> {
+    /// How many figures can be held against one of then, and those of another order.
+    fn departed(&self) -> (usize, Vec<Departed>) {
+        let (mut all, mut departed) = (0, Vec::new());
+        for line in self.lines {
+            let place = self.table.lines.iter();
+            let place = place.clone().position(|one| one.label == line.label);
+            for entry in &line.entries {
+                let (Some(factor), Some(place)) = (entry.by_then, place) else {
+                    continue;
+                };
+                all += 1;
+                if (1.0 / ANOTHER_ORDER..=ANOTHER_ORDER).contains(&factor) {
+                    continue;
+                }
+                let pair = &self.pairs[entry.contender];
+                departed.push(Departed {
+                    line: place,
+                    contender: pair.in_table,
+                    text: format!("{} {} ({}x)", pair.now, line.label, terms::ratio(factor)),
+                });
+            }
+        }
+        (all, departed)
+    }
+
+    fn because(&self, known: &Known) -> Because {
+        Because {
+            says: known.says.clone(),
+            measured: known
+                .figures
+                .iter()
+                .filter_map(|figure| self.shown(figure))
+                .collect(),
+        }
+    }
+
+    /// `xfs portage copy: 214 flushes`, of the first repeat; none where it was not measured.
+    fn shown(&self, shown: &Shown) -> Option<String> {
+        let pair = self.pairs.iter().find(|p| p.in_table == shown.contender)?;
+        let line = &self.table.lines[shown.line];
+        let (workload, phase) = place(self.set, line)?;
+        let samples = self.set.samples(pair.in_run, workload, phase);
+        let (_, sample) = samples.first()?;
+        let figure = shown.of.words(sample)?;
+        Some(format!("{} {}: {figure}", pair.now, line.label))
+    }
+}
+
+/// Figures of another order, each with the first that is known of it; those of which the same is
+/// known together.
+fn departures(setting: &Setting, context: Context<'_>, departed: &[Departed]) -> Vec<Departure> {
+    let known = |one: &Departed| {
+        let speaks = |known: &Known| {
+            known.lines.contains(&one.line) && known.contenders.contains(&one.contender)
+        };
+        setting.because.iter().position(speaks)
+    };
+    let mut grouped: Vec<(Option<usize>, Vec<String>)> = Vec::new();
+    for one in departed {
+        let reason = known(one);
+        match grouped.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, figures)) => figures.push(one.text.clone()),
+            None => grouped.push((reason, vec![one.text.clone()])),
+        }
+    }
+    let departure = |(reason, figures): (Option<usize>, Vec<String>)| Departure {
+        figures,
+        because: reason.map(|reason| context.because(&setting.because[reason])),
+    };
+    grouped.into_iter().map(departure).collect()
+}
+
+/// Everybody of the table without figures, and why.
+fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
+    let mut told = Vec::new();
+    for (at, contender) in context.table.contenders.iter().enumerate() {
+        let pair = context.pairs.iter().position(|pair| pair.in_table == at);
+        let measured = context
+            .lines
+            .iter()
+            .flat_map(|line| &line.entries)
+            .any(|entry| Some(entry.contender) == pair);
+        // Another in its place is not it.
+        if measured && pair.is_some_and(|pair| !context.pairs[pair].instead) {
+            continue;
+        }
+        let left_out = setting.left_out.iter().find(|one| one.contender == at);
+        let why = match (left_out, pair) {
+            (Some(left_out), _) => left_out.why.clone(),
+            (None, Some(pair)) => unmeasured(context.set, context.pairs[pair].in_run),
+            (None, None) => "not asked for (--fs)".to_owned(),
+        };
+        told.push(NotRun {
+            contender: contender.label.clone(),
+            why,
+        });
+    }
+    told
+}
+
+/// Why a contender of the run has no figures.
+fn unmeasured(set: &ResultSet, contender: usize) -> String {
+    let mut cells = set.unmeasured();
+    let cell = cells.find(|record| record.cell.contender as usize == contender);
+    let text = match cell.map(|record| &record.outcome) {
+        Some(Outcome::Failed(failure)) => format!("it failed: {}", failure.message),
+        Some(Outcome::Skipped { reason, .. }) => format!("it cannot run here: {reason}"),
+        _ => "none of its phases was measured".to_owned(),
+    };
+    terms::printable(&text)
+}
+
+/// Gives each conclusion that does not hold what is known of it.
+pub(super) fn explain(
+    setting: &Setting,
+    context: Context<'_>,
+    conclusions: &mut [JudgedConclusion],
+) {
+    for (place, told) in conclusions.iter_mut().enumerate() {
+        if told.holding.departs() {
+            told.because = Because::of_conclusion(setting, context, place);
+        }
+    }
+}
+
+impl RerunSummary {
+    /// What a rerun ran on, and what is not as it was.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("disk", self.disk.clone()), ("memory", self.memory.clone())];
+        facts.extend(self.differs.iter().map(|text| ("differs", text.clone())));
+        let not_run = self.not_run.iter();
+        facts.extend(not_run.map(|one| ("not rerun", format!("{}: {}", one.contender, one.why))));
+        facts
+    }
+
+    /// The heading of the departures.
+    pub(super) fn of_figures(&self) -> String {
+        let (same, all) = self.of_the_same_order;
+        format!(
+            "Figures of another order of magnitude ({} of {all})",
+            all - same
+        )
+    }
+}
+
+impl Departure {
+    /// Which figures, and what is known of them.
+    pub fn words(&self) -> String {
+        let known = match &self.because {
+            Some(because) => because.words(),
+            None => "the reason is unknown".to_owned(),
+        };
+        format!("{}: {known}", self.figures.join(", "))
+    }
+}

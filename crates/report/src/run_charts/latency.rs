@@ -1,0 +1,147 @@
+//! How long single operations of a phase took: a curve over the parts of all that were no longer,
+//! a field for each kind of operation. Parts lie as far apart as what is left of them halves: the
+//! slow end, which is what users feel, takes as much room as the rest. G. Tene,
+//! `HdrHistogram` (2012), percentile plots.
+
+use super::Place;
+use super::samples::time;
+use crate::charts::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
+use crate::comparison::PhaseTable;
+use crate::terms;
+use fsdyno_model::{LatencyDistribution, Sample};
+use std::collections::BTreeMap;
+
+/// From one point of a curve to the next, in powers of ten of what is left.
+const STEP: f64 = 0.1;
+/// The parts that are told in words, and what they are called.
+const TOLD: [(f64, &str); 6] = [
+    (0.5, "50 %"),
+    (0.9, "90 %"),
+    (0.99, "99 %"),
+    (0.999, "99.9 %"),
+    (0.9999, "99.99 %"),
+    (0.99999, "99.999 %"),
+];
+
+pub(super) fn chart(
+    place: &Place<'_>,
+    (workload, phase): (&str, &PhaseTable),
+    at: (usize, usize),
+) -> Option<Chart> {
+    let samples = place.share.samples_of_all(at.0, at.1);
+    let told = place.contenders().map(|contender| {
+        let samples = samples[contender].iter();
+        (contender, merged(samples.map(|(_, sample)| *sample)))
+    });
+    let told: Vec<(usize, BTreeMap<String, LatencyDistribution>)> = told.collect();
+    let mut operations: Vec<&String> = told.iter().flat_map(|(_, all)| all.keys()).collect();
+    operations.sort();
+    operations.dedup();
+    if operations.is_empty() {
+        return None;
+    }
+    let mut chart = place.chart(Kind::Latency, Some((workload, phase)));
+    let name = place.name(workload, &phase.label);
+    chart.title = format!("{name}: how long single operations took");
+    for operation in operations {
+        let series = told.iter().map(|(contender, all)| Series {
+            contender: *contender,
+            marks: all.get(operation).map_or(Vec::new(), |distribution| {
+                marks(&place.comparison.contenders[*contender], distribution)
+            }),
+        });
+        chart.panels.push(Panel {
+            title: terms::printable(operation),
+            x: Axis::of("operations no longer than that", Unit::Part, Scale::Nines),
+            y: Some(Axis::of("latency", Unit::Nanoseconds, Scale::Log)),
+            rows: Vec::new(),
+            series: series.collect(),
+        });
+    }
+    chart.about = format!("Latencies of single operations of {name}, all repeats together.");
+    chart.describe(|mark| matches!(mark, Mark::Line { .. }));
+    chart
+        .notes
+        .push("All repeats together; a curve ends at the longest.".to_owned());
+    Some(chart)
+}
+
+/// The distributions of all samples of a contender, by operation.
+fn merged<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, LatencyDistribution> {
+    let mut all: BTreeMap<String, LatencyDistribution> = BTreeMap::new();
+    let mut buckets: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
+    for one in samples.flat_map(|sample| &sample.latencies) {
+        if one.count == 0 {
+            continue;
+        }
+        let sum = all
+            .entry(one.operation.clone())
+            .or_insert_with(|| LatencyDistribution {
+                operation: one.operation.clone(),
+                min_ns: u64::MAX,
+                ..LatencyDistribution::default()
+            });
+        sum.count = sum.count.saturating_add(one.count);
+        sum.sum_ns = sum.sum_ns.saturating_add(one.sum_ns);
+        sum.min_ns = sum.min_ns.min(one.min_ns);
+        sum.max_ns = sum.max_ns.max(one.max_ns);
+        let classes = buckets.entry(one.operation.clone()).or_default();
+        for (end, count) in &one.buckets {
+            *classes.entry(*end).or_default() += count;
+        }
+    }
+    for (operation, sum) in &mut all {
+        sum.buckets = buckets
+            .remove(operation)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+    }
+    all
+}
+
+fn marks(contender: &str, distribution: &LatencyDistribution) -> Vec<Mark> {
+    let count = distribution.count as f64;
+    // The last of n stands for the last n-th: it lies in the middle of it.
+    let last = 1.0 - 0.5 / count;
+    let part = |step: u32| 1.0 - 10_f64.powf(-STEP * f64::from(step));
+    let parts = (0..200).map(part).take_while(|part| *part < last);
+    let mut points: Vec<(f64, f64)> = parts
+        .filter_map(|part| Some((part, distribution.at(part)? as f64)))
+        .collect();
+    let longest = distribution.max_ns as f64;
+    points.push((last, longest));
+    let told: Vec<(f64, &str, f64)> = TOLD
+        .into_iter()
+        .filter(|(part, _)| *part < last)
+        .filter_map(|(part, name)| Some((part, name, distribution.at(part)? as f64)))
+        .collect();
+    let in_words = told
+        .iter()
+        .map(|(_, name, ns)| format!("{name} within {}", time(*ns)));
+    let in_words: Vec<String> = in_words.collect();
+    let operations = format!("{contender}, {} operations", distribution.count);
+    let mut marks = vec![Mark::Line {
+        points,
+        label: format!(
+            "{operations}: {}, the longest {}",
+            in_words.join(", "),
+            time(longest)
+        ),
+    }];
+    marks.extend(told.into_iter().map(|(x, name, y)| Mark::Dot {
+        x,
+        y,
+        label: format!("{contender}: {name} within {}", time(y)),
+    }));
+    marks.push(Mark::Dot {
+        x: last,
+        y: longest,
+        label: format!(
+            "{contender}: the longest of {} {}",
+            distribution.count,
+            time(longest)
+        ),
+    });
+    marks
+}

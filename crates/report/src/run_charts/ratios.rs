@@ -1,0 +1,193 @@
+//! Ratios to the baseline with their intervals: of one phase, and of all with their geometric mean.
+
+use super::samples::ratio_axis;
+use super::{Filter, Place};
+use crate::charts::{Chart, Kind, Mark, Panel, Row, Series};
+use crate::comparison::{Comparison, Line, Standing};
+use crate::terms;
+use fsdyno_stats::PairedRatio;
+use std::fmt::Write as _;
+
+/// The forest of all phases.
+pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
+    let comparison = place.comparison;
+    if !comparison.compares() {
+        return None;
+    }
+    let mut chart = place.chart(Kind::Overview, None);
+    let baseline = comparison.contenders.first()?;
+    chart.title = format!("ratios to {baseline}");
+    let mut rows = Rows::of(place);
+    for workload in &comparison.workloads {
+        for phase in &workload.phases {
+            let Some(line) = phase.lines.last() else {
+                continue;
+            };
+            if filter.takes(&workload.name, &phase.label) {
+                rows.line(&place.name(&workload.name, &phase.label), line);
+            }
+        }
+    }
+    if filter.workload.is_none() && filter.phase.is_none() && !comparison.overall.is_empty() {
+        let group = format!("geometric mean of {} phases", comparison.overall_phases);
+        for at in place.contenders().filter(|at| *at > 0) {
+            let ratio = comparison.overall.get(at).copied();
+            rows.push(&group, at, ratio, Standing::Plain);
+        }
+    }
+    let open = rows.open;
+    chart.panels.push(rows.panel);
+    chart.about = about(&chart, comparison);
+    chart.notes.push(format!(
+        "Left of 1: a time below that of {baseline}. Thick: the interval at 95 % or more; thin: \
+         the ratios of all blocks."
+    ));
+    if open {
+        chart
+            .notes
+            .push("? inconclusive: too few repeats, or too wide a spread.".to_owned());
+    }
+    Some(chart)
+}
+
+/// The ratios of one line of times, a row for each contender.
+pub(super) fn of_line(place: &Place<'_>, line: &Line) -> Panel {
+    let mut rows = Rows::of(place);
+    for at in place.contenders() {
+        rows.value("", at, line);
+    }
+    rows.panel.title.push_str("ratio");
+    rows.panel
+}
+
+fn about(chart: &Chart, comparison: &Comparison) -> String {
+    let mut about = format!("Ratios of times, {}.", comparison.figures());
+    for panel in &chart.panels {
+        for (place, row) in (0_u32..).zip(&panel.rows) {
+            let y = f64::from(place) + 0.5;
+            let mut marks = panel.series.iter().flat_map(|one| &one.marks);
+            let here = marks
+                .find(|mark| matches!(mark, Mark::Middle { y: at, .. } if (at - y).abs() < 0.1));
+            if let Some(mark) = here {
+                let _ = write!(about, " {}: {}.", row.group, mark.label());
+            }
+        }
+    }
+    about
+}
+
+/// A field of ratios under way.
+struct Rows<'a> {
+    place: &'a Place<'a>,
+    panel: Panel,
+    open: bool,
+}
+
+impl<'a> Rows<'a> {
+    fn of(place: &'a Place<'a>) -> Self {
+        let baseline = place.comparison.contenders.first();
+        let series = place.contenders().map(|contender| Series {
+            contender,
+            marks: Vec::new(),
+        });
+        Self {
+            panel: Panel {
+                title: String::new(),
+                x: ratio_axis(baseline.map_or("", String::as_str)),
+                y: None,
+                rows: Vec::new(),
+                series: series.collect(),
+            },
+            open: false,
+            place,
+        }
+    }
+
+    /// A row for each contender but the baseline.
+    fn line(&mut self, group: &str, line: &Line) {
+        for at in self.place.contenders().filter(|at| *at > 0) {
+            self.value(group, at, line);
+        }
+    }
+
+    fn value(&mut self, group: &str, at: usize, line: &Line) {
+        let value = line.values.get(at).and_then(Option::as_ref);
+        let standing = value.map_or(Standing::Plain, |value| value.standing);
+        self.push(group, at, value.and_then(|value| value.ratio), standing);
+    }
+
+    fn push(&mut self, group: &str, at: usize, ratio: Option<PairedRatio>, standing: Standing) {
+        let row = u32::try_from(self.panel.rows.len()).unwrap_or(u32::MAX);
+        let y = f64::from(row) + 0.5;
+        let mark = match standing {
+            Standing::Plain => "",
+            Standing::Level => "\u{2248} ",
+            Standing::TooFew | Standing::Open => "? ",
+        };
+        self.open |= mark == "? ";
+        let value = match ratio {
+            Some(_) if at == 0 => "base".to_owned(),
+            Some(ratio) => format!("{mark}{}\u{d7}", terms::ratio(ratio.middle)),
+            None => "\u{2013}".to_owned(),
+        };
+        self.panel.rows.push(Row {
+            group: group.to_owned(),
+            contender: at,
+            value,
+        });
+        let labels = &self.place.comparison.contenders;
+        let mut series = self.panel.series.iter_mut();
+        let series = series.find(|one| one.contender == at);
+        if let (Some(series), Some(ratio)) = (series, ratio) {
+            let told = told(&labels[at], at == 0, &ratio, standing);
+            series.marks.extend(marks(&ratio, y, at == 0, &told));
+        }
+    }
+}
+
+/// `xfs: 0.78 times, interval 0.74 to 0.81, 8 pairs`. // no contender
+fn told(label: &str, baseline: bool, ratio: &PairedRatio, standing: Standing) -> String {
+    if baseline {
+        return format!("{label}: the baseline");
+    }
+    let mut told = format!("{label}: {} times", terms::ratio(ratio.middle));
+    if let Some(interval) = ratio.interval {
+        let (low, high) = (terms::ratio(interval.low), terms::ratio(interval.high));
+        let _ = write!(told, ", interval {low} to {high}");
+    }
+    let _ = write!(told, ", {}", terms::count(ratio.pairs, "pair"));
+    match standing {
+        Standing::Plain => {}
+        Standing::Level => told.push_str(", indistinguishable"),
+        Standing::TooFew => told.push_str(", too few repeats to judge"),
+        Standing::Open => told.push_str(", open"),
+    }
+    told
+}
+
+fn marks(ratio: &PairedRatio, y: f64, baseline: bool, told: &str) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    if ratio.high > ratio.low && !baseline {
+        let (low, high) = (terms::ratio(ratio.low), terms::ratio(ratio.high));
+        marks.push(Mark::Range {
+            low: ratio.low,
+            high: ratio.high,
+            y,
+            label: format!("ratios of the blocks: {low} to {high}"),
+        });
+    }
+    if let Some(interval) = ratio.interval.filter(|_| !baseline) {
+        marks.push(Mark::Interval {
+            low: interval.low,
+            high: interval.high,
+            y,
+            label: told.to_owned(),
+        });
+    }
+    marks.push(Mark::Middle {
+        x: ratio.middle,
+        y,
+        label: told.to_owned(),
+    });
+    marks
+}

@@ -1,0 +1,103 @@
+//! The times of a phase, block by block: drift, outliers and humps show as what they are.
+
+use super::Place;
+use super::samples::time;
+use crate::charts::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
+use crate::comparison::{Line, PhaseTable};
+use crate::terms;
+use fsdyno_stats::Summary;
+use std::fmt::Write as _;
+
+/// More blocks than this are drawn by the medians of neighbours.
+const POINTS: usize = 120;
+
+pub(super) fn chart(place: &Place<'_>, (workload, phase): (&str, &PhaseTable)) -> Option<Chart> {
+    let there = phase
+        .lines
+        .iter()
+        .flat_map(|line| line.values.iter().flatten());
+    let longest = there.map(|value| value.times.len()).max()?;
+    if longest < 2 {
+        return None;
+    }
+    let mut chart = place.chart(Kind::Repeats, Some((workload, phase)));
+    let name = place.name(workload, &phase.label);
+    chart.title = format!("{name}: block by block");
+    chart.panels = phase.lines.iter().map(|line| panel(place, line)).collect();
+    chart.about = format!("Times of {name} over {longest} blocks.");
+    chart.describe(|mark| matches!(mark, Mark::Line { .. }));
+    chart
+        .notes
+        .push("The scale of times does not begin at zero.".to_owned());
+    if longest > POINTS {
+        chart.notes.push(format!(
+            "Of {longest} blocks, neighbours are drawn together by their median."
+        ));
+    }
+    Some(chart)
+}
+
+fn panel(place: &Place<'_>, line: &Line) -> Panel {
+    let values = place
+        .contenders()
+        .filter_map(|at| line.values.get(at)?.as_ref());
+    let ends: Vec<f64> = values
+        .flat_map(|v| [v.summary.min, v.summary.max])
+        .collect();
+    let title = format!("time to {}", line.measure.name());
+    let mut y = Axis::of_times(title.clone(), ends.iter().copied());
+    if y.scale == Scale::FromZero {
+        y.scale = Scale::Linear;
+    }
+    let series = place.contenders().filter_map(|at| {
+        let value = line.values.get(at)?.as_ref()?;
+        let label = &place.comparison.contenders[at];
+        Some(Series {
+            contender: at,
+            marks: marks(&value.times, label, value.drift),
+        })
+    });
+    Panel {
+        title,
+        x: Axis::of("block", Unit::Count, Scale::Linear),
+        series: series.collect(),
+        y: Some(y),
+        rows: Vec::new(),
+    }
+}
+
+fn marks(times: &[(u32, f64)], label: &str, drift: Option<f64>) -> Vec<Mark> {
+    let every = times.len().div_ceil(POINTS).max(1);
+    let middle = |chunk: &[(u32, f64)]| -> Option<(f64, f64, String)> {
+        let block = |at: usize| f64::from(chunk[at].0) + 1.0;
+        let figures: Vec<f64> = chunk.iter().map(|(_, time)| *time).collect();
+        let summary = Summary::of(&figures)?;
+        let (first, last) = (block(0), block(chunk.len() - 1));
+        let blocks = if chunk.len() == 1 {
+            format!("block {first}")
+        } else {
+            format!("median of blocks {first} to {last}")
+        };
+        let told = format!("{label}, {blocks}: {}", time(summary.median));
+        Some((f64::midpoint(first, last), summary.median, told))
+    };
+    let points: Vec<_> = times.chunks(every).filter_map(middle).collect();
+    let (first, last) = (points.first(), points.last());
+    let mut told = label.to_owned();
+    if let (Some(first), Some(last)) = (first, last) {
+        told = format!("{label}: from {} to {}", time(first.1), time(last.1));
+    }
+    if let Some(drift) = drift {
+        let way = if drift > 0.0 { "rises" } else { "falls" };
+        let _ = write!(told, ", {way} by {}", terms::percent(drift.abs()));
+    }
+    let mut marks = vec![Mark::Line {
+        points: points.iter().map(|(x, y, _)| (*x, *y)).collect(),
+        label: told,
+    }];
+    let dots = points
+        .into_iter()
+        .map(|(x, y, label)| Mark::Dot { x, y, label });
+    marks.extend(dots);
+    marks
+}

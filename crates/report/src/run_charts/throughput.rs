@@ -1,0 +1,151 @@
+//! How much was done when within a phase: of each contender, the repeat of the middle time. Several
+//! repeats drawn together would hide what happens at one moment of each.
+
+use super::Place;
+use super::samples::time;
+use crate::charts::{Axis, Chart, Kind, Mark, Panel, Scale, Series, Unit};
+use crate::comparison::PhaseTable;
+use crate::terms;
+use fsdyno_model::{Bytes, Progress, Sample, Slice};
+
+/// More slices than this are drawn together: a file counts where it ended, so that narrow slices
+/// show the sizes of files rather than the rate.
+const POINTS: usize = 40;
+/// The points of a line that are told in words.
+const TOLD: usize = 12;
+
+/// What is counted, and in which unit.
+type Counted = (&'static str, Unit, fn(&Slice) -> u64);
+
+const COUNTED: [Counted; 2] = [
+    ("operations", Unit::OperationsPerSecond, |slice| {
+        slice.operations
+    }),
+    ("data", Unit::BytesPerSecond, |slice| slice.bytes.0),
+];
+
+pub(super) fn chart(
+    place: &Place<'_>,
+    (workload, phase): (&str, &PhaseTable),
+    at: (usize, usize),
+) -> Option<Chart> {
+    let samples = place.share.samples_of_all(at.0, at.1);
+    let found = place.contenders().filter_map(|contender| {
+        let (block, sample) = middle(&samples[contender])?;
+        Some((contender, block, sample, sample.progress.as_ref()?))
+    });
+    let found: Vec<(usize, u32, &Sample, &Progress)> = found.collect();
+    let mut chart = place.chart(Kind::Throughput, Some((workload, phase)));
+    let name = place.name(workload, &phase.label);
+    chart.title = format!("{name}: throughput over its time");
+    for (title, unit, of) in COUNTED {
+        let slices = found.iter().flat_map(|(.., progress)| &progress.slices);
+        if slices.map(of).all(|count| count == 0) {
+            continue;
+        }
+        let series = found.iter().map(|(contender, block, sample, progress)| {
+            let label = &place.comparison.contenders[*contender];
+            let label = format!("{label}, block {}", block + 1);
+            Series {
+                contender: *contender,
+                marks: marks(&label, sample, progress, unit, of),
+            }
+        });
+        chart.panels.push(Panel {
+            title: title.to_owned(),
+            x: Axis::of("time since the start", Unit::Nanoseconds, Scale::FromZero),
+            y: Some(Axis::of(title, unit, Scale::FromZero)),
+            rows: Vec::new(),
+            series: series.collect(),
+        });
+    }
+    if chart.panels.is_empty() {
+        return None;
+    }
+    chart.about = format!("How much of {name} was done when.");
+    chart.describe(|mark| matches!(mark, Mark::Line { .. }));
+    let several = found.iter().any(|(at, ..)| samples[*at].len() > 1);
+    let until = "until the work had returned; what goes on until it is durable is not drawn. \
+        A file or operation counts where it ended";
+    chart.notes.push(if several {
+        format!("Of each contender, the repeat of the middle time, {until}.")
+    } else {
+        format!("Drawn {until}.")
+    });
+    Some(chart)
+}
+
+/// The sample of the middle time to return, of those that tell their course.
+fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<(u32, &'a Sample)> {
+    let telling = samples.iter().filter(|(_, sample)| {
+        let progress = sample.progress.as_ref();
+        progress.is_some_and(|p| p.slice_ns.0 > 0 && !p.slices.is_empty())
+    });
+    let mut telling: Vec<(u32, &Sample)> = telling.copied().collect();
+    telling.sort_by_key(|(block, sample)| (sample.return_ns, *block));
+    let last = telling.len().checked_sub(1)?;
+    Some(telling[last / 2])
+}
+
+fn marks(
+    label: &str,
+    sample: &Sample,
+    progress: &Progress,
+    unit: Unit,
+    of: fn(&Slice) -> u64,
+) -> Vec<Mark> {
+    let every = progress.slices.len().div_ceil(POINTS).max(1);
+    let slice = progress.slice_ns.0 as f64;
+    let whole = sample.return_ns.0 as f64;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    let mut begun = (0.0, 0);
+    for (at, chunk) in progress.slices.chunks(every).enumerate() {
+        let (from, mut count) = (slice * (at * every) as f64, chunk.iter().map(of).sum());
+        // The last slice ends where the work had returned.
+        let full = from + slice * chunk.len() as f64;
+        let to = if whole > from { full.min(whole) } else { full };
+        // What is left at the end goes with the slice before, where it is too short for a rate.
+        let short = (to - from) * 2.0 < slice * every as f64;
+        if short && points.pop().is_some() {
+            count += begun.1;
+        } else {
+            begun.0 = from;
+        }
+        begun.1 = count;
+        let rate = count as f64 / (to - begun.0) * 1e9;
+        points.push((f64::midpoint(begun.0, to), rate));
+    }
+    let told = points.len().div_ceil(TOLD).max(1);
+    let dots = points.iter().step_by(told).map(|(x, y)| Mark::Dot {
+        x: *x,
+        y: *y,
+        label: format!("{label}, {}: {}", time(*x), rate(*y, unit)),
+    });
+    let dots: Vec<Mark> = dots.collect();
+    let rates = || points.iter().map(|(_, y)| *y);
+    let (least, most) = (
+        rates().fold(f64::INFINITY, f64::min),
+        rates().fold(0.0, f64::max),
+    );
+    let label = format!(
+        "{label}: between {} and {}, {} in all",
+        rate(least, unit),
+        rate(most, unit),
+        time(whole)
+    );
+    let mut marks = vec![Mark::Line { points, label }];
+    marks.extend(dots);
+    marks
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, and rates are not below zero"
+)]
+fn rate(value: f64, unit: Unit) -> String {
+    if unit == Unit::BytesPerSecond {
+        return format!("{}/s", Bytes(value.round() as u64));
+    }
+    format!("{}/s", terms::significant(value))
+}

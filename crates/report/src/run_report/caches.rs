@@ -1,0 +1,406 @@
+//! Whether phases began in the requested cache state, and how that was verified.
+
+use super::Lab;
+use crate::document::{Audience, Block, Cell, Column, Group, Item, Row, Section, Table, Tone};
+use crate::terms;
+use fsdyno_model::{Bytes, CacheState, ResultSet, Sample};
+
+/// The section; nothing where no phase requested a cache state.
+pub fn section(lab: &Lab<'_>) -> Option<Section> {
+    let comparison = lab.comparison;
+    let proofs = proofs(lab.set);
+    let workloads = comparison.workloads.len();
+    let states = states(&proofs, workloads, comparison.contenders.len());
+    if states.is_empty() {
+        return None;
+    }
+    let items = states.into_iter().map(|state| Item {
+        lead: Some((state.requested.to_string(), Tone::Plain)),
+        text: state.summary.into(),
+        more: state
+            .exceptions
+            .into_iter()
+            .map(|text| (text.into(), Tone::Warning))
+            .collect(),
+        ..Item::default()
+    });
+    let rows = proofs.iter().map(|proof| {
+        let place = terms::phase(workloads, &proof.workload, &proof.phase);
+        Row {
+            place: Some(place.clone()),
+            ..Row::new(place, proof.cells())
+        }
+    });
+    let table = Table {
+        name: "Cache states".to_owned(),
+        rows_are: "phase",
+        columns: vec![
+            Column::of_text("requested"),
+            Column::new("proven"),
+            Column::new("resident pages"),
+            Column::new("read at the device"),
+            Column::new("data"),
+        ],
+        groups: vec![Group {
+            rows: rows.collect(),
+            ..Group::default()
+        }],
+        ..Table::default()
+    };
+    Some(
+        Section::new("caches", "Cache states")
+            .with(Block::List(items.collect()))
+            .with(Block::Only(
+                Audience::Long,
+                vec![
+                    Block::Legend(
+                        "Resident pages: of the dataset in memory just before the phase.".into(),
+                    ),
+                    table.into(),
+                ],
+            )),
+    )
+}
+
+/// What is known of the caches at one phase, all contenders and repeats together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Proof {
+    /// The workload.
+    workload: String,
+    /// The phase.
+    phase: String,
+    /// The state asked for.
+    asked: CacheState,
+    /// Samples in which it is proven.
+    proven: usize,
+    /// Samples in all.
+    samples: usize,
+    /// Most pages of the dataset found in memory in any sample, where they were counted.
+    resident_pages: Option<u64>,
+    /// How it was brought about and checked, in the ways met; where it is proven for some, in
+    /// the ways in which it is.
+    how: Vec<String>,
+    /// Least and most bytes read at the devices, where they can be watched.
+    read_at_device: Option<(Bytes, Bytes)>,
+    /// Bytes of file data handled.
+    data: Bytes,
+    /// Whoever read the fewest bytes at the devices, where a cold phase that only reads read fewer
+    /// than its data.
+    read_less: Option<(String, Bytes)>,
+    /// Contenders in which it is not proven, each with the reason of its first such sample.
+    unproven: Vec<(String, String)>,
+}
+
+/// The proofs of all phases that asked for a cache state.
+fn proofs(set: &ResultSet) -> Vec<Proof> {
+    let mut proofs = Vec::new();
+    for (w, workload) in set.run.plan.workloads.iter().enumerate() {
+        for (p, phase) in workload.phases.iter().enumerate() {
+            if phase.cache == CacheState::AsIs {
+                continue;
+            }
+            let samples = set.samples_of_all(w, p).into_iter().enumerate();
+            let samples: Vec<(usize, &Sample)> = samples
+                .flat_map(|(c, of)| of.into_iter().map(move |(_, s)| (c, s)))
+                .collect();
+            if samples.is_empty() {
+                continue;
+            }
+            proofs.push(proof(
+                set,
+                (&workload.name, &phase.label),
+                phase.cache,
+                &samples,
+            ));
+        }
+    }
+    proofs
+}
+
+fn proof(
+    set: &ResultSet,
+    (workload, phase): (&str, &str),
+    asked: CacheState,
+    samples: &[(usize, &Sample)],
+) -> Proof {
+    let any_proven = samples.iter().any(|(_, s)| s.cache.proven);
+    let mut hows: Vec<String> = Vec::new();
+    let mut unproven: Vec<(String, String)> = Vec::new();
+    for (contender, sample) in samples {
+        let evidence = &sample.cache;
+        let mut how = terms::printable(&evidence.method);
+        if !evidence.checked_by.is_empty() {
+            how = format!(
+                "{how}; checked by {}",
+                terms::printable(&evidence.checked_by)
+            );
+        }
+        let counts = evidence.proven || !any_proven;
+        if counts && !how.is_empty() && !hows.contains(&how) {
+            hows.push(how);
+        }
+        let label = terms::printable(&set.run.plan.contenders[*contender].label);
+        if !evidence.proven && !unproven.iter().any(|(known, _)| *known == label) {
+            let doubt = evidence
+                .doubt
+                .as_deref()
+                .unwrap_or("no reason was recorded");
+            unproven.push((label, terms::printable(doubt)));
+        }
+    }
+    let read = samples
+        .iter()
+        .filter_map(|(_, s)| s.device.map(|d| d.read_bytes));
+    let reading = samples.iter().all(|(_, s)| s.durable_ns.is_none());
+    let read_less = samples
+        .iter()
+        .filter(|(_, s)| reading && s.cache.asked == CacheState::Cold)
+        .filter_map(|(c, s)| Some((c, s.device?.read_bytes, s.tally.bytes)))
+        .filter(|(_, read, data)| read < data)
+        .min_by_key(|(_, read, _)| *read)
+        .map(|(c, read, _)| (terms::printable(&set.run.plan.contenders[*c].label), read));
+    Proof {
+        workload: terms::printable(workload),
+        phase: terms::printable(phase),
+        asked,
+        proven: samples.iter().filter(|(_, s)| s.cache.proven).count(),
+        samples: samples.len(),
+        resident_pages: samples
+            .iter()
+            .filter_map(|(_, s)| s.cache.resident_pages)
+            .max(),
+        how: hows,
+        read_at_device: read.clone().min().zip(read.max()),
+        data: samples
+            .iter()
+            .map(|(_, s)| s.tally.bytes)
+            .max()
+            .unwrap_or_default(),
+        read_less,
+        unproven,
+    }
+}
+
+impl Proof {
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::Text(self.asked.to_string()),
+            Cell::Text(format!("{} of {}", self.proven, self.samples)),
+            Cell::Text(self.resident_in_words()),
+            Cell::Text(self.read_in_words()),
+            Cell::Size(self.data),
+        ]
+    }
+
+    /// What was read at the devices, in words: a span where samples differ.
+    fn read_in_words(&self) -> String {
+        let Some((least, most)) = self.read_at_device else {
+            return "not watched".to_owned();
+        };
+        let mut text = if least.to_string() == most.to_string() {
+            least.to_string()
+        } else {
+            format!("{least} to {most}")
+        };
+        if self.read_less.is_some() {
+            text += " (less than the data)";
+        }
+        text
+    }
+
+    /// How many pages were found in memory, in words.
+    fn resident_in_words(&self) -> String {
+        match self.resident_pages {
+            None => "not counted".to_owned(),
+            Some(0) => "none".to_owned(),
+            Some(pages) => format!("up to {pages}"),
+        }
+    }
+}
+
+/// One cache state, all phases that asked for it together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    /// Which state.
+    requested: CacheState,
+    /// In how many samples it was proven, how it was brought about and checked, in words.
+    summary: String,
+    /// Where it is not proven, and what was read too little for it, a sentence each.
+    exceptions: Vec<String>,
+}
+
+/// The states that were asked for.
+fn states(proofs: &[Proof], workloads: usize, contenders: usize) -> Vec<State> {
+    [CacheState::Cold, CacheState::Warm]
+        .into_iter()
+        .filter_map(|asked| {
+            let of_state: Vec<&Proof> = proofs.iter().filter(|p| p.asked == asked).collect();
+            let mut exceptions = unproven(&of_state, workloads, contenders);
+            exceptions.extend(read_too_little(&of_state, workloads));
+            (!of_state.is_empty()).then(|| State {
+                requested: asked,
+                summary: summary(asked, &of_state),
+                exceptions,
+            })
+        })
+        .collect()
+}
+
+fn summary(asked: CacheState, proofs: &[&Proof]) -> String {
+    let proven: usize = proofs.iter().map(|p| p.proven).sum();
+    let samples: usize = proofs.iter().map(|p| p.samples).sum();
+    let of = if proven == samples {
+        format!("proven in all {samples} samples")
+    } else {
+        format!("proven in {proven} of {}", terms::count(samples, "sample"))
+    };
+    let resident = proofs.iter().filter_map(|p| p.resident_pages).max();
+    let resident = match resident {
+        Some(0) if asked == CacheState::Cold => ", no page of the data in memory",
+        _ => "",
+    };
+    let mut hows: Vec<&str> = Vec::new();
+    for how in proofs.iter().flat_map(|p| &p.how) {
+        if !hows.contains(&how.as_str()) {
+            hows.push(how);
+        }
+    }
+    let by = if hows.is_empty() { "" } else { "; by " };
+    format!("{of}{resident}{by}{}", hows.join(", or by "))
+}
+
+/// Who is not proven where, told once for all with one reason at the same places.
+fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<String> {
+    let mut each: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    for proof in proofs {
+        let phase = terms::phase(workloads, &proof.workload, &proof.phase);
+        for (contender, reason) in &proof.unproven {
+            let mut known = each.iter_mut();
+            match known.find(|(why, who, _)| why == reason && who == contender) {
+                Some((_, _, places)) => places.push(phase.clone()),
+                None => each.push((reason, contender, vec![phase.clone()])),
+            }
+        }
+    }
+    let mut told: Vec<(&str, Vec<String>, Vec<String>)> = Vec::new();
+    for (reason, contender, places) in each {
+        let mut known = told.iter_mut();
+        match known.find(|(why, _, at)| *why == reason && *at == places) {
+            Some((_, who, _)) => who.push(contender.to_owned()),
+            None => told.push((reason, vec![contender.to_owned()], places)),
+        }
+    }
+    let sentence = |(reason, who, places): (&str, Vec<String>, Vec<String>)| {
+        let who = if who.len() == contenders && contenders > 1 {
+            format!("all {contenders} contenders")
+        } else {
+            terms::list(&who)
+        };
+        let at = if places.len() == proofs.len() && places.len() > 1 {
+            format!("all {} phases", places.len())
+        } else {
+            terms::list(&places)
+        };
+        format!("not proven for {who} at {at}: {reason}")
+    };
+    told.into_iter().map(sentence).collect()
+}
+
+/// Cold phases that only read, and read less than their data at the devices.
+fn read_too_little(proofs: &[&Proof], workloads: usize) -> Vec<String> {
+    proofs
+        .iter()
+        .filter_map(|proof| {
+            let (contender, least) = proof.read_less.as_ref()?;
+            let phase = terms::phase(workloads, &proof.workload, &proof.phase);
+            let data = proof.data;
+            Some(format!(
+                "{contender} at {phase}: only {least} of {data} were read at the device: \
+                 compressed, shared, or held in a cache below"
+            ))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof(phase: &str, unproven: &[(&str, &str)]) -> Proof {
+        let owned = |(who, why): &(&str, &str)| ((*who).to_owned(), (*why).to_owned());
+        Proof {
+            workload: "tree".into(),
+            phase: phase.into(),
+            asked: CacheState::Cold,
+            proven: 6 - 3 * unproven.len(),
+            samples: 6,
+            resident_pages: Some(0),
+            how: vec!["remount".into()],
+            read_at_device: Some((Bytes(4096), Bytes(8192))),
+            data: Bytes(4096),
+            read_less: None,
+            unproven: unproven.iter().map(owned).collect(),
+        }
+    }
+
+    fn check(proofs: &[Proof], summary: &str, exceptions: &[&str]) {
+        let states = states(proofs, 1, 2);
+        assert_eq!(states.len(), 1);
+        assert_eq!(states[0].summary, summary);
+        assert_eq!(states[0].exceptions, exceptions);
+    }
+
+    #[test]
+    fn the_method_is_told_once_and_what_is_as_asked_needs_no_more() {
+        check(
+            &[proof("read", &[]), proof("grep", &[])],
+            "proven in all 12 samples, no page of the data in memory; by remount",
+            &[],
+        );
+    }
+
+    #[test]
+    fn one_reason_is_told_once_with_all_it_holds_for() {
+        let memory = ("tmpfs", "it lives in memory");
+        let other = ("ext4", "17 pages stayed");
+        check(
+            &[proof("read", &[memory]), proof("grep", &[memory, other])],
+            "proven in 3 of 12 samples, no page of the data in memory; by remount",
+            &[
+                "not proven for tmpfs at all 2 phases: it lives in memory",
+                "not proven for ext4 at grep: 17 pages stayed",
+            ],
+        );
+    }
+
+    #[test]
+    fn nobody_is_told_to_be_unproven_where_it_was_proven() {
+        let why = "17 pages stayed";
+        check(
+            &[
+                proof("read", &[("ext4", why)]),
+                proof("grep", &[("xfs", why)]),
+            ],
+            "proven in 6 of 12 samples, no page of the data in memory; by remount",
+            &[
+                "not proven for ext4 at read: 17 pages stayed",
+                "not proven for xfs at grep: 17 pages stayed",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_cold_phase_that_read_too_little_stands_out() {
+        let mut proof = proof("read", &[]);
+        proof.data = Bytes(1 << 20);
+        proof.read_less = Some(("xfs".into(), Bytes(4096)));
+        check(
+            &[proof],
+            "proven in all 6 samples, no page of the data in memory; by remount",
+            &[
+                "xfs at read: only 4.00 KiB of 1.00 MiB were read at the device: compressed, \
+                 shared, or held in a cache below",
+            ],
+        );
+    }
+}

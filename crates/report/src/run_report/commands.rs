@@ -1,0 +1,96 @@
+//! What was executed and what was in force, as text to copy. A page stays small: past a budget
+//! cells are counted, not shown.
+
+use crate::document::{Block, Fold, Section};
+use crate::terms;
+use fsdyno_model::step::shell_line;
+use fsdyno_model::{CellRecord, CommandRecord, ResultSet};
+
+/// Bytes of text that commands and options may add to a page, each.
+const BUDGET: usize = 400 << 10;
+
+/// The options in force, the commands of the first block, and the plan.
+pub fn blocks(set: &ResultSet, plan: String) -> Vec<Block> {
+    let contenders = 0..set.run.plan.contenders.len();
+    // Of each contender the first cell that has any.
+    let first = contenders.filter_map(|c| {
+        set.cells
+            .iter()
+            .find(|r| r.cell.contender as usize == c && !r.effective.is_empty())
+    });
+    let options = first.flat_map(|record| {
+        record.effective.iter().map(|effective| {
+            let about = terms::printable(&effective.source);
+            let text = terms::printable_lines(&effective.text);
+            fold(contender(set, record), about, text)
+        })
+    });
+    let cells = set.cells.iter();
+    let cells = cells.filter(|r| r.cell.block == 0 && !r.commands.is_empty());
+    let commands = cells.map(|record| {
+        let name = format!("{}, {}", contender(set, record), workload(set, record));
+        let about = terms::count(record.commands.len(), "command");
+        fold(name, about, record.commands.iter().map(line).collect())
+    });
+    let plan = fold("The plan as JSON".to_owned(), String::new(), plan);
+    vec![
+        section("Options in force", options),
+        section("Commands of the first block", commands),
+        Section::new("", "Plan").with(plan).into(),
+    ]
+}
+
+fn fold(name: String, summary: String, text: String) -> Fold {
+    Fold {
+        name,
+        summary,
+        blocks: vec![Block::Code(text)],
+        ..Fold::default()
+    }
+}
+
+/// The texts for which there is room, and how many more there are.
+fn section(heading: &str, folds: impl Iterator<Item = Fold>) -> Block {
+    let (mut section, mut left_out, mut bytes) = (Section::new("", heading), 0, 0);
+    for fold in folds {
+        if let [Block::Code(text)] = &fold.blocks[..] {
+            bytes += text.len();
+        }
+        if bytes <= BUDGET {
+            section.blocks.push(fold.into());
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        let text = format!("{left_out} more are in the JSON report.");
+        section.blocks.push(Block::paragraph(text));
+    }
+    section.into()
+}
+
+/// A line to paste into a shell, with how it went as a comment.
+fn line(command: &CommandRecord) -> String {
+    let how = match (command.by_system_call, command.status) {
+        (true, Some(0)) => "by system call".to_owned(),
+        (true, _) => "by system call, failed".to_owned(),
+        (false, Some(status)) => format!("exit {status}"),
+        (false, None) => "no exit status".to_owned(),
+    };
+    format!(
+        "{}  # {}: {how}, {}\n",
+        terms::printable_lines(&shell_line(&command.argv)),
+        terms::printable(&command.stage.to_string()),
+        command.took_ns
+    )
+}
+
+fn contender(set: &ResultSet, record: &CellRecord) -> String {
+    let contender = set.run.plan.contenders.get(record.cell.contender as usize);
+    contender.map_or_else(|| "?".to_owned(), |c| terms::printable(&c.label))
+}
+
+fn workload(set: &ResultSet, record: &CellRecord) -> String {
+    let workload = set.run.plan.workloads.get(record.cell.workload as usize);
+    workload.map_or_else(|| "?".to_owned(), |w| terms::printable(&w.name))
+}

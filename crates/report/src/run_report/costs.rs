@@ -1,0 +1,104 @@
+//! What each phase cost besides time: processors, devices, space.
+
+use super::Lab;
+use crate::comparison::Cost;
+use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
+use fsdyno_model::{Bytes, DeviceUse};
+
+/// A kind of cost: its heading, how soon it gives way, and its cell.
+type Kind = (&'static str, u8, fn(&Cost) -> Cell);
+
+const KINDS: [Kind; 14] = [
+    ("user", 0, |c| Cell::Duration(c.user)),
+    ("sys", 0, |c| Cell::Duration(c.system)),
+    ("machine", 3, |c| Cell::Duration(c.machine_busy)),
+    ("steal", 8, |c| Cell::Duration(c.steal)),
+    ("read", 0, |c| device(c, |d| Cell::Size(d.read_bytes))),
+    ("written", 0, |c| device(c, |d| Cell::Size(d.written_bytes))),
+    ("written/data", 9, |c| {
+        Cell::known(c.written_per_data, Cell::Ratio)
+    }),
+    ("reads", 1, |c| device(c, |d| Cell::Count(d.reads))),
+    ("writes", 1, |c| device(c, |d| Cell::Count(d.writes))),
+    ("flushes", 2, |c| device(c, |d| Cell::Count(d.flushes))),
+    ("discarded", 10, |c| {
+        device(c, |d| Cell::Size(d.discarded_bytes))
+    }),
+    ("busy", 7, |c| device(c, |d| Cell::Duration(d.busy_ns))),
+    ("space", 4, |c| Cell::SpaceChange(c.space)),
+    ("space/data", 5, |c| {
+        Cell::known(c.space_per_data, Cell::Ratio)
+    }),
+];
+
+fn device(cost: &Cost, cell: fn(&DeviceUse) -> Cell) -> Cell {
+    Cell::known(cost.device.as_ref(), cell)
+}
+
+/// The section; nothing where nothing was measured.
+pub fn section(lab: &Lab<'_>) -> Option<Section> {
+    let comparison = lab.comparison;
+    if !comparison.measured() {
+        return None;
+    }
+    let mut groups = Vec::new();
+    for workload in &comparison.workloads {
+        for phase in workload.measured_phases() {
+            let place = comparison.place(workload, phase);
+            let rows = phase.costs.iter().enumerate().filter_map(|(at, cost)| {
+                let cells = KINDS.iter().map(|(_, _, cell)| Some(cell(cost.as_ref()?)));
+                let cells: Option<Vec<Cell>> = cells.collect();
+                Some(Row::new(lab.label(at), cells?))
+            });
+            groups.push(Group {
+                heading: place.clone(),
+                place: Some(place),
+                rows: rows.collect(),
+                ..Group::default()
+            });
+        }
+    }
+    let columns = KINDS.iter();
+    let columns = columns.map(|(heading, gives_way, _)| Column::giving_way(*heading, *gives_way));
+    let table = Table {
+        name: "Cost".to_owned(),
+        groups_are: "phase",
+        rows_are: "contender",
+        columns: columns.collect(),
+        groups,
+        ..Table::default()
+    };
+    Some(
+        Section::new("costs", "Cost")
+            .with(Block::Legend(
+                "Medians. user, sys: processor time of the workers until return. machine: all \
+                 processors until durable, kernel threads included. read to busy: at the devices \
+                 until durable. space: in use after, minus before; space/data: for each byte of \
+                 file data."
+                    .into(),
+            ))
+            .with(without_empty_columns(table)),
+    )
+}
+
+/// A table without the columns in which nothing is known or all is zero, if they may give way.
+pub fn without_empty_columns(mut table: Table) -> Table {
+    for at in (0..table.columns.len()).rev() {
+        let is_empty = table.rows().all(|row| {
+            row.cells.get(at).is_none_or(|cell| {
+                cell.is_unknown()
+                    || matches!(cell, Cell::Size(Bytes(0)) | Cell::Count(0))
+                    || cell.sort_value() == Some(0.0)
+            })
+        });
+        if is_empty && table.columns[at].gives_way > 5 {
+            table.columns.remove(at);
+            for row in table.groups.iter_mut().flat_map(|group| &mut group.rows) {
+                if at < row.cells.len() {
+                    row.cells.remove(at);
+                }
+            }
+        }
+    }
+    table
+}

@@ -1,0 +1,60 @@
+//! How files are laid out on the devices after phases that write, where that was counted.
+
+use super::Lab;
+use crate::comparison::fragments::{Found, Told};
+use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
+
+/// A quantity: its heading, how soon it gives way, and its cell.
+type Kind = (&'static str, u8, fn(&Told) -> Cell);
+
+const KINDS: [Kind; 6] = [
+    ("files", 0, |t| Cell::Count(t.files)),
+    ("extents", 3, |t| Cell::Count(t.extents)),
+    ("extents per file", 0, Told::per_file_cell),
+    ("files fragmented", 0, |t| {
+        Cell::known(t.fragmented_percent, Cell::Percent)
+    }),
+    ("median extent", 1, |t| Told::class_cell(t.median_class)),
+    ("largest extent", 2, |t| Told::class_cell(t.largest_class)),
+];
+
+/// The section; nothing where nothing was counted.
+pub fn section(lab: &Lab<'_>) -> Option<Section> {
+    let fragments = &lab.comparison.fragments;
+    if fragments.phases.is_empty() {
+        return None;
+    }
+    let groups = fragments.phases.iter().map(|counted| Group {
+        heading: counted.place.clone(),
+        place: Some(counted.place.clone()),
+        rows: counted
+            .contenders
+            .iter()
+            .map(|(at, found)| match found {
+                Found::Told(told) => {
+                    let cells = KINDS.iter().map(|(_, _, cell)| cell(told));
+                    Row::new(lab.label(*at), cells.collect())
+                }
+                Found::Unavailable(reason) => {
+                    Row::without_cells(lab.label(*at), format!("not available: {reason}"))
+                }
+            })
+            .collect(),
+        ..Group::default()
+    });
+    let columns = KINDS.iter();
+    let columns = columns.map(|(heading, gives_way, _)| Column::giving_way(*heading, *gives_way));
+    let table = Table {
+        name: fragments.heading.clone(),
+        groups_are: "phase",
+        rows_are: "contender",
+        columns: columns.collect(),
+        groups: groups.collect(),
+        ..Table::default()
+    };
+    Some(
+        Section::new("fragments", fragments.heading.as_str())
+            .with(Block::Legend(fragments.about.as_str().into()))
+            .with(table),
+    )
+}

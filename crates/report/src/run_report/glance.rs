@@ -1,0 +1,161 @@
+//! All phases of a workload in few lines, in one unit: the layout in which comparisons have been
+//! published. Spreads, amounts and methods are in the section of times.
+
+use super::Lab;
+use crate::comparison::fragments::Found;
+use crate::comparison::{Cost, WorkloadTable};
+use crate::document::{
+    Audience, Block, Cell, Column, Figure, Group, Overflow, Row, Section, Table, Text,
+};
+use crate::terms::Scale;
+
+/// From so many phases on, a workload is shown at a glance outside the page as well.
+const MANY: usize = 4;
+
+/// The section; for the page alone where no workload has many phases.
+pub fn section(lab: &Lab<'_>) -> Option<Section> {
+    let workloads = lab.comparison.workloads.iter().enumerate();
+    let measured = workloads.filter(|(_, workload)| workload.measured());
+    let groups: Vec<(bool, Group)> = measured
+        .map(|(at, workload)| {
+            let is_long = workload.measured_phases().count() >= MANY;
+            (is_long, group(lab, at, workload))
+        })
+        .collect();
+    if groups.is_empty() {
+        return None;
+    }
+    let blocks = |groups: Vec<Group>| {
+        let table = Table {
+            name: "At a glance".to_owned(),
+            groups_are: "workload",
+            rows_are: "phase",
+            columns: lab.labels().into_iter().map(Column::new).collect(),
+            groups,
+            overflow: Overflow::SplitWithBaseline,
+            ..Table::default()
+        };
+        vec![Block::Legend(legend(lab)), table.into()]
+    };
+    let long = groups.iter().filter(|(is_long, _)| *is_long);
+    let long: Vec<Group> = long.map(|(_, group)| group.clone()).collect();
+    let mut section = Section::new("glance", "At a glance");
+    if long.len() == groups.len() {
+        section.blocks = blocks(long);
+        return Some(section);
+    }
+    let all = groups.into_iter().map(|(_, group)| group).collect();
+    let page = Block::Only(Audience::Page, blocks(all));
+    if long.is_empty() {
+        section.blocks.push(page);
+        return Some(section);
+    }
+    section.blocks = vec![Block::Only(Audience::Text, blocks(long)), page];
+    Some(section)
+}
+
+fn legend(lab: &Lab<'_>) -> Text {
+    let text = Text::from(format!(
+        "{}. A row for each phase, in the unit of its workload: the time to return and, where it \
+         writes, to durable.{}",
+        lab.comparison.figures(),
+        lab.comparison.fragments.note(),
+    ));
+    lab.explain_marks(text)
+        .plain(" Spreads, amounts and methods are under Time.")
+}
+
+fn group(lab: &Lab<'_>, at: usize, workload: &WorkloadTable) -> Group {
+    let mut rows = Vec::new();
+    for (number, phase) in workload.phases.iter().enumerate() {
+        let times = phase.lines.iter().enumerate().map(|(place, line)| {
+            let cells = line.values.iter().enumerate().map(|(at, value)| {
+                let figure = |value| {
+                    let mut figure = Figure {
+                        spread: None,
+                        samples: Vec::new(),
+                        ..lab.figure(value, at)
+                    };
+                    figure.ratio = figure.ratio.without_interval();
+                    figure.into()
+                };
+                Cell::known(value.as_ref(), figure)
+            });
+            (place > 0)
+                .then(|| line.measure.name())
+                .map_or_else(
+                    || Row::new(phase.label.as_str(), Vec::new()),
+                    |name| detail(&phase.label, name),
+                )
+                .with_cells(cells.collect())
+        });
+        let mut times: Vec<Row> = times.collect();
+        // Names and links leave the extents of data as they were.
+        let stores = phase.costs.iter().flatten().any(Cost::stores_data);
+        let extents = extents(lab, at, number).filter(|_| stores);
+        times.extend(
+            extents.map(|cells| detail(&phase.label, "extents per file").with_cells(cells)),
+        );
+        for row in &mut times {
+            row.place = Some(lab.comparison.place(workload, phase));
+        }
+        rows.append(&mut times);
+    }
+    let lines = workload.phases.iter().flat_map(|phase| &phase.lines);
+    let values = lines.flat_map(|line| line.values.iter().flatten());
+    Group {
+        heading: workload.name.clone(),
+        scale: Some(one_unit(values.map(|value| value.summary.median))),
+        rows,
+        ..Group::default()
+    }
+}
+
+fn detail(phase: &str, detail: &str) -> Row {
+    Row {
+        detail: Some(detail.to_owned()),
+        ..Row::new(phase, Vec::new())
+    }
+}
+
+/// The extents for each file after a phase, by contender; none where they were not counted.
+fn extents(lab: &Lab<'_>, workload: usize, phase: usize) -> Option<Vec<Cell>> {
+    let mut counted = lab.comparison.fragments.phases.iter();
+    let counted = counted.find(|c| (c.workload, c.phase) == (workload, phase))?;
+    let of = |contender| {
+        let mut found = counted.contenders.iter();
+        match found.find(|(at, _)| *at == contender) {
+            Some((_, Found::Told(told))) => told.per_file_cell(),
+            _ => Cell::Unknown,
+        }
+    };
+    Some((0..lab.comparison.contenders.len()).map(of).collect())
+}
+
+/// The unit of the longest time, or one in which the shortest still has three digits.
+fn one_unit(medians: impl Iterator<Item = f64> + Clone) -> Scale {
+    let shortest = medians.clone().fold(f64::INFINITY, f64::min);
+    let longest = medians.clone().fold(0.0, f64::max);
+    let unit = Scale::of_times(std::iter::once(longest));
+    // Shown with at most four digits behind the point.
+    if shortest >= 0.01 * unit.ns() {
+        unit
+    } else {
+        Scale::of_times(medians)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds_unless_that_would_hide_the_digits_of_the_shortest() {
+        let unit = |times: &[f64]| one_unit(times.iter().copied()).unit();
+        assert_eq!(unit(&[0.02e9, 150e9]), "s");
+        assert_eq!(unit(&[0.02e9, 0.9e9]), "ms");
+        assert_eq!(unit(&[0.0002e9, 1.4e9]), "ms");
+        assert_eq!(unit(&[0.0002e9, 150e9]), "s");
+        assert_eq!(unit(&[]), "ns");
+    }
+}

@@ -1,0 +1,352 @@
+//! The report of a run: a section for each question, lab by lab.
+//!
+//! A section is one file here with a function that makes it of a lab, and one line in [`SECTIONS`].
+//! All renderers show it from then on.
+
+mod caches;
+mod commands;
+mod costs;
+mod disks;
+mod fragments;
+mod glance;
+mod layouts;
+mod notes;
+mod overview;
+mod published;
+mod reported;
+mod samples;
+mod scaling;
+mod times;
+mod why;
+
+pub use samples::figures;
+
+use crate::charts::Chart;
+use crate::comparison::{self, Comparison, Comparisons, facts, labs};
+use crate::document::{
+    Block, Document, Figure, Filter, FilterItem, Label, Mark, Outcome, RatioTo, Section, Text,
+    add_suffix,
+};
+use crate::options::Options;
+use crate::run_charts;
+use crate::terms;
+use fsdyno_model::ResultSet;
+use std::borrow::Cow;
+
+/// The sections of a lab, in their order; a section of nothing is left out.
+const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 11] = [
+    overview::section,
+    layouts::section,
+    glance::section,
+    times::section,
+    why::section,
+    costs::section,
+    disks::section,
+    fragments::section,
+    scaling::section,
+    reported::section,
+    caches::section,
+];
+
+/// What the sections of a lab are made from.
+struct Lab<'a> {
+    /// The part of the run that is in this lab.
+    set: &'a ResultSet,
+    /// Its contenders, compared.
+    comparison: &'a Comparison,
+    /// What to try against causes of differences.
+    options: &'a Options,
+    /// Its charts.
+    charts: &'a [Chart],
+}
+
+/// The report of a run.
+pub fn document(set: &ResultSet, options: &Options) -> Document {
+    let comparisons = Comparisons::of(set);
+    let shares = labs::shares(set);
+    let charts = run_charts::by_lab(set, &comparisons);
+    let run = &set.run;
+    let (name, id) = (terms::printable(&run.plan.name), terms::printable(&run.id));
+    let date = terms::date(run.started_unix_ns);
+    let mut document = Document {
+        page_title: Some(page_title(&comparisons)),
+        subtitle: subtitle(set, &comparisons),
+        lead: comparisons
+            .conclusions()
+            .into_iter()
+            .map(Text::from)
+            .collect(),
+        status: status(&comparisons),
+        filters: filters(&comparisons.labs),
+        footer: format!(
+            "Run {id}, result schema {}. Made by fsdyno {}.",
+            set.schema,
+            env!("CARGO_PKG_VERSION")
+        ),
+        chart_command: format!("fsdyno chart {id} --output DIR/"),
+        ..Document::new(format!("fsdyno: {name} of {date}, run {id}"))
+    };
+    if comparisons.has_several() {
+        document.blocks.push(Block::paragraph(labs::WHY));
+    }
+    for (at, comparison) in comparisons.labs.iter().enumerate() {
+        let share: &Cow<'_, ResultSet> = &shares[at].1;
+        let lab = Lab {
+            set: share,
+            comparison,
+            options,
+            charts: &charts[at],
+        };
+        let mut blocks: Vec<Block> = SECTIONS
+            .iter()
+            .filter_map(|section| section(&lab))
+            .map(Block::Section)
+            .collect();
+        if at > 0 {
+            add_suffix(&mut blocks, &format!("-{}", at + 1));
+        }
+        match comparison.heading() {
+            Some(heading) => document.blocks.push(part(heading, blocks)),
+            None => document.blocks.extend(blocks),
+        }
+    }
+    document.blocks.extend(published::section(set));
+    let mut notes = notes::sections(&comparisons);
+    notes.push(provenance(set));
+    if comparisons.has_several() {
+        document.blocks.push(part(labs::ALL.to_owned(), notes));
+    } else {
+        document.blocks.extend(notes);
+    }
+    document
+}
+
+fn part(heading: String, blocks: Vec<Block>) -> Block {
+    Block::Section(Section {
+        part: true,
+        blocks,
+        ..Section::new("", heading)
+    })
+}
+
+/// Where the figures come from; on the page with all that was executed.
+fn provenance(set: &ResultSet) -> Block {
+    let plan = serde_json::to_string_pretty(&set.run.plan)
+        .unwrap_or_else(|error| format!("the plan has no JSON form: {error}"));
+    Section::new("provenance", "Provenance")
+        .with(Block::Facts(facts::facts(set)))
+        .with(Block::Only(
+            crate::document::Audience::Page,
+            commands::blocks(set, plan),
+        ))
+        .into()
+}
+
+/// How many cells ended how, and whether there are warnings.
+fn status(comparisons: &Comparisons) -> Text {
+    let cells = comparisons.cells.in_words();
+    let mut text = Text::default();
+    text = if comparisons.unmeasured.is_empty() {
+        text.plain(cells)
+    } else {
+        text.plain(cells)
+            .plain(" (see ")
+            .link("Not measured", "not-measured")
+            .plain(")")
+    };
+    text = text.plain(".");
+    if comparisons.doubts.is_empty() {
+        return text;
+    }
+    let kinds = comparisons.doubts.len();
+    let plural = if kinds == 1 { "" } else { "s" };
+    text.plain(" ")
+        .link(format!("{kinds} kind{plural} of warning"), "warnings")
+        .plain(".")
+}
+
+/// Plan, date and kernels.
+fn subtitle(set: &ResultSet, comparisons: &Comparisons) -> String {
+    let labs = comparisons.labs.iter().filter_map(|one| one.lab.as_ref());
+    let mut kernels: Vec<String> = labs.map(comparison::Lab::heading).collect();
+    if kernels.is_empty() {
+        kernels.push(terms::printable(set.kernel()));
+    }
+    format!(
+        "{} · {} · {}",
+        terms::printable(&set.run.plan.name),
+        terms::date(set.run.started_unix_ns),
+        kernels.join(" · ")
+    )
+}
+
+fn page_title(comparisons: &Comparisons) -> String {
+    // Characters of a heading of two lines at most.
+    const LONGEST: usize = 80;
+    let contenders = comparisons.labs.iter().flat_map(|one| &one.contenders);
+    let contenders: Vec<String> = contenders.cloned().collect();
+    let named = terms::list(&contenders);
+    let compared = if comparisons.has_several() {
+        format!("compared within {} labs", comparisons.labs.len())
+    } else {
+        "compared".to_owned()
+    };
+    match contenders.len() {
+        0 => "Nothing compared".to_owned(),
+        1 => format!("{named}, measured"),
+        _ if named.chars().count() <= LONGEST => format!("{named} {compared}"),
+        n => format!("{n} file systems and settings {compared}"),
+    }
+}
+
+/// What a reader of the page can show and hide; nothing where there is no choice.
+fn filters(labs: &[Comparison]) -> Vec<Filter> {
+    fn insert(items: &mut Vec<FilterItem>, value: &str, of: Option<(String, &'static str)>) {
+        let item = FilterItem {
+            value: value.to_owned(),
+            of,
+        };
+        if !items.contains(&item) {
+            items.push(item);
+        }
+    }
+    let [mut contenders, mut workloads, mut caches, mut phases] = [const { Vec::new() }; 4];
+    for lab in labs.iter().filter(|lab| lab.measured()) {
+        for label in &lab.contenders {
+            insert(&mut contenders, label, None);
+        }
+        for workload in lab.workloads.iter().filter(|workload| workload.measured()) {
+            insert(&mut workloads, &workload.name, None);
+            for phase in workload.measured_phases() {
+                insert(&mut caches, phase.cache, None);
+                let of = Some((workload.name.clone(), phase.cache));
+                insert(&mut phases, &lab.place(workload, phase), of);
+            }
+        }
+    }
+    let kinds = [
+        ("contender", "contenders", contenders),
+        ("workload", "workloads", workloads),
+        ("cache", "cache states", caches),
+        ("phase", "phases", phases),
+    ];
+    let kinds = kinds.into_iter().map(|(name, several, items)| Filter {
+        name,
+        several,
+        items,
+    });
+    // A single phase is kept: the others are counted by it.
+    kinds
+        .filter(|kind| kind.items.len() > 1 || kind.name == "phase" && !kind.items.is_empty())
+        .collect()
+}
+
+impl Lab<'_> {
+    /// The label of a contender, with a short one: the name of its file system and a letter.
+    fn label(&self, at: usize) -> Label {
+        /// Characters of the name of the file system.
+        const NAME: usize = 7;
+        let filesystem = &self.comparison.filesystems[at];
+        let mut name: String = filesystem.chars().take(NAME).collect();
+        if filesystem.chars().count() > NAME {
+            name = name.chars().take(NAME - 2).collect::<String>() + "..";
+        }
+        let short = format!("{name} [{}]", letters(at));
+        Label::contender(&self.comparison.contenders[at], short)
+    }
+
+    /// The labels of all contenders.
+    fn labels(&self) -> Vec<Label> {
+        (0..self.comparison.contenders.len())
+            .map(|at| self.label(at))
+            .collect()
+    }
+
+    /// A time of a contender as a cell holds it; with its ratio where contenders are compared.
+    fn figure(&self, value: &comparison::Value, at: usize) -> Figure {
+        let summary = value.summary;
+        Figure {
+            spread: (summary.n > 1).then_some((summary.min, summary.max)),
+            ratio: match value.ratio {
+                Some(_) if at == 0 => RatioTo::Baseline,
+                Some(ratio) => RatioTo::Of {
+                    middle: ratio.middle,
+                    interval: ratio.interval.map(|of| (of.low, of.high)),
+                    outcome: match value.standing {
+                        comparison::Standing::Level => Some(Outcome::Equivalent),
+                        comparison::Standing::Open => Some(Outcome::Inconclusive),
+                        comparison::Standing::TooFew => Some(Outcome::TooFew),
+                        comparison::Standing::Plain => None,
+                    },
+                },
+                None if at > 0 && self.comparison.compares() => RatioTo::Unknown,
+                None => RatioTo::None,
+            },
+            best: value.best,
+            warned: value.doubted,
+            samples: value.times.clone(),
+            ..Figure::of(summary.median)
+        }
+    }
+
+    /// Adds what the marks of figures mean.
+    fn explain_marks(&self, mut text: Text) -> Text {
+        let comparison = self.comparison;
+        if comparison.compares() {
+            let best = if comparison.judged() {
+                " fastest, or not distinguishable from the fastest"
+            } else {
+                " lowest, with too few repeats to judge"
+            };
+            let baseline = &comparison.contenders[0];
+            text = text.plain(" ").mark(Mark::Best).plain(best);
+            text = text.plain(format!(
+                "; a ratio of 0.50: half the time of {baseline} in the same block"
+            ));
+            if comparison.judged() && comparison.level() {
+                let margin = terms::percent(comparison.rule.margin);
+                text = text
+                    .plain("; ")
+                    .mark(Mark::Equivalent)
+                    .plain(format!(" equivalent, within {margin} of it"));
+            }
+            text = text.plain(".");
+        }
+        if comparison.unjudged() {
+            text = text
+                .plain(" ")
+                .mark(Mark::Inconclusive)
+                .plain(" inconclusive: too few repeats, or too wide a spread, to judge.");
+        }
+        if comparison.doubted() {
+            text = text
+                .plain(" ")
+                .mark(Mark::Warning)
+                .plain(" see ")
+                .link("Warnings", "warnings")
+                .plain(".");
+        }
+        text
+    }
+}
+
+/// `a` to `z`, then `aa`, `ab` ...
+fn letters(at: usize) -> String {
+    let last = char::from(b"abcdefghijklmnopqrstuvwxyz"[at % 26]);
+    match at / 26 {
+        0 => last.to_string(),
+        more => format!("{}{last}", letters(more - 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::letters;
+
+    #[test]
+    fn letters_never_run_out_and_never_repeat() {
+        let all: std::collections::HashSet<String> = (0..800).map(letters).collect();
+        assert_eq!(all.len(), 800);
+        assert_eq!((letters(25), letters(26)), ("z".into(), "aa".into()));
+    }
+}

@@ -1,0 +1,241 @@
+//! Which contender is faster in which phase, by how much and how certainly; ranks, tiers and means.
+
+use super::Lab;
+use crate::comparison::overview::{Entry, Overview, Relation};
+use crate::comparison::{Comparison, TIERS};
+use crate::document::{
+    Audience, Block, Cell, Column, Compared, Fold, Group, Item, Mark, Outcome, Overflow, Row,
+    Section, Table, Text, VerdictCell,
+};
+use fsdyno_stats::PairedRatio;
+
+/// The section; nothing where nothing is compared.
+pub fn section(lab: &Lab<'_>) -> Option<Section> {
+    let comparison = lab.comparison;
+    if !comparison.compares() {
+        return None;
+    }
+    let all: Vec<usize> = (0..comparison.contenders.len()).collect();
+    let charts = lab.charts.iter().filter(|chart| chart.phase.is_none());
+    let mut section = Section::new("overview", "Overview").with(Block::Only(
+        Audience::Page,
+        vec![
+            table(lab, &all, "Overview").into(),
+            Block::Legend(legend(comparison)),
+        ],
+    ));
+    section.blocks.extend(means(lab));
+    if let Some(reached) = &comparison.reached {
+        section.blocks.push(Block::paragraph(reached.as_str()));
+    }
+    section.blocks.extend(tiers(comparison));
+    section
+        .blocks
+        .push(Block::Charts(charts.cloned().collect()));
+    Some(section)
+}
+
+/// The ratios of some contenders in all phases.
+pub fn table(lab: &Lab<'_>, among: &[usize], name: &str) -> Table {
+    let comparison = lab.comparison;
+    let overview = comparison.overview(among);
+    let mut groups: Vec<Group> = Vec::new();
+    for row in &overview.rows {
+        let ranks = row.entries.iter().flatten().filter_map(|entry| entry.rank);
+        // Where all are in one tier, tiers and ranks say nothing.
+        let is_ranked = ranks.clone().any(|rank| rank.tier > 1);
+        let cells = row.entries.iter().zip(among).map(|(entry, at)| {
+            let value = row.line.values[*at].as_ref();
+            let warned = value.is_some_and(|value| value.doubted);
+            Cell::known(entry.as_ref(), |entry| {
+                cell(comparison, entry, is_ranked, warned)
+            })
+        });
+        let cells = cells.collect();
+        let line = Row {
+            place: Some(row.place.clone()),
+            ..Row::new(format!("{} ({})", row.phase, row.cache), cells)
+        };
+        let several = comparison.workloads.len() > 1;
+        let heading = if several { row.workload } else { "" };
+        match groups.last_mut().filter(|group| group.heading == heading) {
+            Some(group) => group.rows.push(line),
+            None => groups.push(Group {
+                heading: heading.to_owned(),
+                rows: vec![line],
+                ..Group::default()
+            }),
+        }
+    }
+    Table {
+        name: name.to_owned(),
+        groups_are: "workload",
+        rows_are: "phase",
+        columns: among.iter().map(|at| Column::new(lab.label(*at))).collect(),
+        groups,
+        summary: summary(&overview),
+        overflow: Overflow::SplitWithBaseline,
+        bars: false,
+    }
+}
+
+fn cell(comparison: &Comparison, entry: &Entry, is_ranked: bool, warned: bool) -> Cell {
+    let rank = entry.rank.filter(|_| is_ranked);
+    Cell::Verdict(Box::new(VerdictCell {
+        to_base: Some(compared(comparison, &entry.to_base)),
+        to_best: compared(comparison, &entry.to_best),
+        tier: rank.map(|rank| rank.tier),
+        rank: rank
+            .map(|rank| (rank.first, rank.last))
+            .filter(|(first, last)| first != last),
+        warned,
+        ..VerdictCell::default()
+    }))
+}
+
+/// A ratio with its verdict, if there are repeats enough for any.
+pub fn compared(comparison: &Comparison, relation: &Relation) -> Compared {
+    let judged = comparison.judged();
+    Compared {
+        outcome: Some(relation.outcome).filter(|outcome| *outcome != Outcome::TooFew || judged),
+        ..relation.ratio.as_ref().map(of_ratio).unwrap_or_default()
+    }
+}
+
+fn of_ratio(ratio: &PairedRatio) -> Compared {
+    // The ratio of a contender to itself has no interval.
+    let exact = ratio.low.to_bits() == ratio.high.to_bits() && (ratio.middle - 1.0).abs() < 1e-12;
+    Compared {
+        ratio: Some(ratio.middle),
+        interval: ratio
+            .interval
+            .filter(|_| !exact)
+            .map(|of| (of.low, of.high)),
+        outcome: None,
+    }
+}
+
+/// The geometric means, and in how many phases each contender leads.
+fn summary(overview: &Overview<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let both = overview.to_base.iter().zip(&overview.to_best);
+    let means = both.map(|(base, best)| {
+        Cell::Verdict(Box::new(VerdictCell {
+            to_base: Some(of_ratio(base)),
+            to_best: of_ratio(best),
+            ..VerdictCell::default()
+        }))
+    });
+    let means: Vec<Cell> = means.collect();
+    if !means.is_empty() {
+        let name = format!("geometric mean of {} phases", overview.phases);
+        rows.push(Row::new(name, means));
+    }
+    if let Some(leads) = overview.leads() {
+        let cells = leads.iter().map(|(leads, judged)| match judged {
+            0 => Cell::Unknown,
+            judged => Cell::Text(format!("{leads} of {judged}")),
+        });
+        rows.push(Row::new("phases in the first tier", cells.collect()));
+    }
+    rows
+}
+
+fn legend(comparison: &Comparison) -> Text {
+    let mut text = Text::from(format!(
+        "The whole time of each phase: to durable where it writes, else to return. {}.",
+        comparison.figures()
+    ));
+    text = if comparison.judged() {
+        text.plain(format!(" {}", comparison.verdicts_in_words()))
+    } else {
+        text.plain(" There are too few repeats to judge: a lower figure is a hint.")
+    };
+    if comparison.intervals() {
+        text = text.plain(" Below a ratio: its interval at 95 % or more.");
+    }
+    if comparison.doubted() {
+        text = text
+            .plain(" ")
+            .mark(Mark::Warning)
+            .plain(" see ")
+            .link("Warnings", "warnings")
+            .plain(".");
+    }
+    text
+}
+
+/// The geometric means as text shows them.
+fn means(lab: &Lab<'_>) -> Option<Block> {
+    let comparison = lab.comparison;
+    if comparison.overall.is_empty() {
+        return None;
+    }
+    let means = comparison.overall.iter();
+    let cells = means.map(|mean| Cell::Ratio(mean.middle));
+    let name = format!("geometric mean of {} phases", comparison.overall_phases);
+    let row = Row::new(name, cells.collect());
+    let columns = lab.labels().into_iter().map(Column::new);
+    let mut rows = vec![row];
+    let intervals = comparison.overall.iter().enumerate().map(|(at, mean)| {
+        let interval = mean.interval.filter(|_| at > 0);
+        interval.map_or(Cell::Empty, |of| Cell::Interval(of.low, of.high))
+    });
+    if comparison
+        .overall
+        .iter()
+        .any(|mean| mean.interval.is_some())
+    {
+        rows.push(Row::new("interval at 95 %", intervals.collect()));
+    }
+    Some(Block::Only(
+        Audience::Text,
+        vec![
+            Block::paragraph(
+                "The mean of the ratios to the first contender, to durable where a phase writes.",
+            ),
+            Table {
+                name: "Geometric mean".to_owned(),
+                rows_are: "ratio",
+                columns: columns.collect(),
+                groups: vec![Group {
+                    rows,
+                    ..Group::default()
+                }],
+                overflow: Overflow::SplitWithBaseline,
+                ..Table::default()
+            }
+            .into(),
+        ],
+    ))
+}
+
+/// The tiers of all phases.
+fn tiers(comparison: &Comparison) -> Vec<Block> {
+    let tiers = comparison.tiers();
+    if tiers.is_empty() {
+        return Vec::new();
+    }
+    let items = tiers.into_iter().map(|(place, tiers)| Item {
+        lead: Some((place.clone(), crate::document::Tone::Plain)),
+        text: tiers.into(),
+        place: Some(place),
+        ..Item::default()
+    });
+    let list = Block::List(items.collect());
+    vec![
+        Block::Only(Audience::Text, vec![Block::paragraph(TIERS), list.clone()]),
+        Block::Only(
+            Audience::Page,
+            vec![
+                Fold {
+                    name: "The tiers of each phase in words".to_owned(),
+                    printed: true,
+                    blocks: vec![Block::paragraph(TIERS), list],
+                    ..Fold::default()
+                }
+                .into(),
+            ],
+        ),
+    ]
+}

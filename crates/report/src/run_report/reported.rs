@@ -1,0 +1,166 @@
+//! What programs report themselves: figures besides the times, phase by phase.
+
+use super::Lab;
+use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
+use crate::terms::{self, Scale};
+use fsdyno_model::{Better, ResultSet, Sample};
+use fsdyno_stats::Summary;
+
+/// One figure of one phase, by contender.
+struct Reported {
+    phase: String,
+    name: String,
+    unit: String,
+    better: Better,
+    /// The figures of each contender by block.
+    figures: Vec<Vec<(u32, f64)>>,
+}
+
+/// The section; nothing where no program reported anything.
+pub fn section(lab: &Lab<'_>) -> Option<Section> {
+    let reported = reported(lab.set);
+    if reported.is_empty() {
+        return None;
+    }
+    let groups = reported.chunk_by(|one, next| one.phase == next.phase);
+    let groups = groups.map(|of_phase| Group {
+        heading: of_phase[0].phase.clone(),
+        place: Some(of_phase[0].phase.clone()),
+        rows: of_phase.iter().map(Reported::row).collect(),
+        ..Group::default()
+    });
+    let table = Table {
+        name: "What the programs report".to_owned(),
+        groups_are: "phase",
+        rows_are: "figure",
+        columns: lab.labels().into_iter().map(Column::new).collect(),
+        groups: groups.collect(),
+        overflow: Overflow::SplitWithBaseline,
+        ..Table::default()
+    };
+    Some(
+        Section::new("reported", "What the programs report")
+            .with(Block::Legend(
+                "As the programs measured it: medians, with min-max; the ratio is to the first \
+                 contender in the same block. + more is better, - less is better."
+                    .into(),
+            ))
+            .with(table),
+    )
+}
+
+impl Reported {
+    fn row(&self) -> Row {
+        let sign = match self.better {
+            Better::Higher => '+',
+            Better::Lower => '-',
+        };
+        let cells = (0..self.figures.len()).map(|at| Cell::known(self.figure(at), Cell::from));
+        let name = format!("{}, {} {sign}", self.name, self.unit);
+        Row::new(name, cells.collect())
+    }
+
+    fn figure(&self, at: usize) -> Option<Figure> {
+        let own = &self.figures[at];
+        let values: Vec<f64> = own.iter().map(|(_, value)| *value).collect();
+        let summary = Summary::of(&values)?;
+        let pairs = own.iter().filter_map(|(block, value)| {
+            let (_, base) = self.figures[0].iter().find(|(other, _)| other == block)?;
+            (*base != 0.0).then(|| value / base)
+        });
+        let ratio = Summary::of(&pairs.collect::<Vec<_>>());
+        Some(Figure {
+            spread: (summary.n > 1).then_some((summary.min, summary.max)),
+            ratio: match ratio {
+                _ if at == 0 => RatioTo::Baseline,
+                Some(ratio) => RatioTo::Of {
+                    middle: ratio.median,
+                    interval: None,
+                    outcome: None,
+                },
+                None => RatioTo::None,
+            },
+            ..Figure::of(summary.median)
+        })
+    }
+}
+
+/// All figures, in the order in which they were reported.
+fn reported(set: &ResultSet) -> Vec<Reported> {
+    let plan = &set.run.plan;
+    let mut all = Vec::new();
+    for (workload, planned) in plan.workloads.iter().enumerate() {
+        for (phase, of_phase) in planned.phases.iter().enumerate() {
+            let samples = set.samples_of_all(workload, phase);
+            let place = terms::phase(plan.workloads.len(), &planned.name, &of_phase.label);
+            all.extend(of_samples(&terms::printable(&place), &samples));
+        }
+    }
+    all
+}
+
+fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Reported> {
+    let mut names: Vec<(&str, &str, Better)> = Vec::new();
+    for figure in samples
+        .iter()
+        .flatten()
+        .flat_map(|(_, sample)| &sample.figures)
+    {
+        let name = (figure.name.as_str(), figure.unit.as_str(), figure.better);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let one = |(name, unit, better): (&str, &str, Better)| {
+        let mut figures: Vec<Vec<(u32, f64)>> = samples
+            .iter()
+            .map(|of| {
+                of.iter()
+                    .filter_map(|(b, s)| Some((*b, named(s, name, unit)?)))
+                    .collect()
+            })
+            .collect();
+        let unit = readable(&mut figures, unit);
+        Reported {
+            phase: phase.to_owned(),
+            name: terms::printable(name),
+            unit,
+            better,
+            figures,
+        }
+    };
+    names.into_iter().map(one).collect()
+}
+
+/// Brings times in nanoseconds into the unit in which they are read best; the unit.
+fn readable(figures: &mut [Vec<(u32, f64)>], unit: &str) -> String {
+    if unit != "ns" {
+        return terms::printable(unit);
+    }
+    let scale = Scale::of_times(figures.iter().flatten().map(|(_, time)| *time));
+    for (_, time) in figures.iter_mut().flatten() {
+        *time /= scale.ns();
+    }
+    scale.unit().to_owned()
+}
+
+fn named(sample: &Sample, name: &str, unit: &str) -> Option<f64> {
+    let mut figures = sample.figures.iter();
+    let figure = figures.find(|figure| figure.name == name && figure.unit == unit)?;
+    Some(figure.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_unit_in_which_they_are_read_best() {
+        let mut figures = vec![vec![(0, 2.5e9), (1, 4e9)], vec![(0, 1e9)]];
+        assert_eq!(readable(&mut figures, "ns"), "s");
+        assert_eq!(figures, [vec![(0, 2.5), (1, 4.0)], vec![(0, 1.0)]]);
+        let mut rates = vec![vec![(0, 2.5e9)]];
+        assert_eq!(readable(&mut rates, "KiB/s"), "KiB/s");
+        assert_eq!(rates, [[(0, 2.5e9)]]);
+    }
+}

@@ -1,0 +1,323 @@
+//! Every raw sample as a table, one row each, and one row for each cell that was not measured; for CSV.
+//!
+//! The names of columns have the units; what is not known is empty. A run of several labs has
+//! columns for the lab and the kernel, without which figures that must not be compared would look
+//! alike. A run on model disks has columns for these, summed over the disks of a contender; where
+//! it has several, a row more for each of them.
+
+use crate::document::{Cell, Column, Group, Row, Table};
+use fsdyno_model::disk_use::{DiskUse, Tallied};
+use fsdyno_model::{CellRecord, DeviceUse, Fragmentation, LabShare, Outcome, ResultSet, Sample};
+
+/// The columns, in order. `row` is `sample` or `outcome`, or `disk` for one of several of a sample.
+const COLUMNS: [&str; 54] = [
+    "row",
+    "run",
+    "plan",
+    "plan_hash",
+    "seed",
+    "scale",
+    "contender",
+    "filesystem",
+    "workload",
+    "dataset",
+    "block",
+    "cell",
+    "cell_started_unix_ns",
+    "cell_took_ns",
+    "outcome",
+    "outcome_at",
+    "outcome_reason",
+    "cell_warnings",
+    "phase",
+    "phase_kind",
+    "engine",
+    "method",
+    "cache",
+    "cache_proven",
+    "cache_resident_pages",
+    "return_ns",
+    "durable_ns",
+    "files",
+    "directories",
+    "data_bytes",
+    "calls",
+    "matches",
+    "user_ns",
+    "system_ns",
+    "machine_busy_ns",
+    "steal_ns",
+    "reads",
+    "read_bytes",
+    "writes",
+    "written_bytes",
+    "discards",
+    "discarded_bytes",
+    "flushes",
+    "device_busy_ns",
+    "space_before_bytes",
+    "space_after_bytes",
+    "extents",
+    "fragmented_files",
+    "extent_files",
+    "extent_data_bytes",
+    "extent_floor_bytes",
+    "extents_unavailable",
+    "warnings",
+    "figures",
+];
+
+/// The columns after them where a run has several labs.
+const LAB_COLUMNS: [&str; 2] = ["lab", "kernel"];
+
+/// The columns after all others where a run is on model disks.
+const DISK_COLUMNS: [&str; 38] = [
+    "disk",
+    "disk_reads",
+    "disk_read_bytes",
+    "disk_reads_failed",
+    "disk_writes",
+    "disk_written_bytes",
+    "disk_writes_failed",
+    "disk_discards",
+    "disk_discarded_bytes",
+    "disk_discards_failed",
+    "disk_flushes",
+    "disk_flushes_failed",
+    "disk_requests_until_return",
+    "disk_seeks",
+    "disk_seek_distance_bytes",
+    "disk_queue_ns",
+    "disk_overhead_ns",
+    "disk_seek_ns",
+    "disk_rotation_ns",
+    "disk_transfer_ns",
+    "disk_flush_ns",
+    "disk_cache_ns",
+    "disk_fault_ns",
+    "disk_slowest_ns",
+    "disk_arm_moves",
+    "disk_arm_cylinders",
+    "disk_device_seek_ns",
+    "disk_device_rotation_ns",
+    "disk_device_transfer_ns",
+    "disk_medium_read_bytes",
+    "disk_medium_written_bytes",
+    "disk_erases",
+    "disk_cache_hits",
+    "disk_reads_ns",
+    "disk_writes_ns",
+    "disk_discards_ns",
+    "disk_flushes_ns",
+    "disk_busy_ns",
+];
+
+/// The raw samples of a run.
+pub fn figures(set: &ResultSet) -> Table {
+    let labs = set.labs();
+    let labs = if labs.len() > 1 { &labs[..] } else { &[] };
+    let mut samples = set.cells.iter().flat_map(|record| &record.samples);
+    let on_disks = samples.any(|sample| !sample.disks.is_empty());
+    let lab_columns = LAB_COLUMNS.iter().filter(|_| !labs.is_empty());
+    let disk_columns = DISK_COLUMNS.iter().filter(|_| on_disks);
+    let columns = COLUMNS.iter().chain(lab_columns).chain(disk_columns);
+    let mut rows = Vec::new();
+    for record in &set.cells {
+        let of_lab = of_lab(labs, record);
+        let mut row = |mut cells: Vec<Cell>, disks: Vec<Cell>| {
+            cells.resize(COLUMNS.len(), Cell::Empty);
+            cells.extend(of_lab.clone());
+            cells.extend(disks);
+            rows.push(Row::new("", cells));
+        };
+        for sample in &record.samples {
+            let mut cells = cell(set, record, "sample");
+            cells.extend(of_sample(sample));
+            row(
+                cells,
+                if on_disks {
+                    all_disks(sample)
+                } else {
+                    Vec::new()
+                },
+            );
+            for disk in sample.disks.iter().filter(|_| sample.disks.len() > 1) {
+                let mut cells = cell(set, record, "disk");
+                cells.extend([text(&sample.label), text(&sample.kind)]);
+                let number = Cell::Count(u64::from(disk.disk));
+                row(cells, of_disks(number, &disk.whole(), &disk.to_return));
+            }
+        }
+        if record.outcome != Outcome::Measured {
+            row(cell(set, record, "outcome"), Vec::new());
+        }
+    }
+    Table {
+        name: "samples".to_owned(),
+        columns: columns.map(|name| Column::new(*name)).collect(),
+        groups: vec![Group {
+            rows,
+            ..Group::default()
+        }],
+        ..Table::default()
+    }
+}
+
+fn text(text: &str) -> Cell {
+    Cell::Text(text.to_owned())
+}
+
+/// The lab and the kernel of a cell, where there are several.
+fn of_lab(labs: &[LabShare], record: &CellRecord) -> Vec<Cell> {
+    let contender = record.cell.contender as usize;
+    let mut shares = labs.iter();
+    let share = shares.find(|share| share.contenders.contains(&contender));
+    share.map_or_else(Vec::new, |share| {
+        let kernel = share.kernel.as_deref().unwrap_or_default();
+        vec![text(&share.lab.to_string()), text(kernel)]
+    })
+}
+
+/// Which cell a row belongs to, and how that ended.
+fn cell(set: &ResultSet, record: &CellRecord, row: &str) -> Vec<Cell> {
+    let plan = &set.run.plan;
+    let contender = plan.contenders.get(record.cell.contender as usize);
+    let workload = plan.workloads.get(record.cell.workload as usize);
+    let (outcome, at, reason) = match &record.outcome {
+        Outcome::Measured => ("measured", String::new(), String::new()),
+        Outcome::Skipped {
+            requirement,
+            reason,
+            ..
+        } => ("skipped", requirement.clone(), reason.clone()),
+        Outcome::Failed(failure) => ("failed", failure.stage.to_string(), failure.message.clone()),
+    };
+    vec![
+        text(row),
+        text(&set.run.id),
+        text(&plan.name),
+        text(&set.run.plan_hash),
+        Cell::Count(plan.seed),
+        Cell::Number(plan.scale),
+        Cell::known(contender, |c| text(&c.label)),
+        Cell::known(contender, |c| text(&c.filesystem)),
+        Cell::known(workload, |w| text(&w.name)),
+        Cell::known(workload, |w| Cell::Text(w.dataset.to_string())),
+        Cell::Count(u64::from(record.cell.block)),
+        Cell::Count(u64::from(record.cell.index)),
+        Cell::Count(record.started_unix_ns),
+        Cell::Duration(record.took_ns),
+        text(outcome),
+        Cell::Text(at),
+        Cell::Text(reason),
+        kinds_and_messages(&record.warnings),
+    ]
+}
+
+fn of_sample(sample: &Sample) -> Vec<Cell> {
+    let device = |of: fn(&DeviceUse) -> u64| {
+        Cell::known(sample.device.as_ref(), |device| Cell::Count(of(device)))
+    };
+    let (tally, cpu) = (sample.tally, sample.cpu);
+    let mut row = vec![
+        text(&sample.label),
+        text(&sample.kind),
+        text(&sample.engine),
+        text(&sample.method),
+        text(sample.cache.asked.name()),
+        Cell::Text(sample.cache.proven.to_string()),
+        Cell::known(sample.cache.resident_pages, Cell::Count),
+        Cell::Duration(sample.return_ns),
+        Cell::known(sample.durable_ns, Cell::Duration),
+        Cell::Count(tally.files),
+        Cell::Count(tally.directories),
+        Cell::Size(tally.bytes),
+        Cell::Count(tally.calls),
+        Cell::Count(tally.matches),
+        Cell::Duration(cpu.user_ns),
+        Cell::Duration(cpu.system_ns),
+        Cell::Duration(cpu.machine_busy_ns),
+        Cell::Duration(cpu.steal_ns),
+        device(|d| d.reads),
+        device(|d| d.read_bytes.0),
+        device(|d| d.writes),
+        device(|d| d.written_bytes.0),
+        device(|d| d.discards),
+        device(|d| d.discarded_bytes.0),
+        device(|d| d.flushes),
+        device(|d| d.busy_ns.0),
+        Cell::Size(sample.space_before),
+        Cell::Size(sample.space_after),
+    ];
+    row.extend(fragments(sample.fragmentation.as_ref()));
+    row.push(kinds_and_messages(&sample.warnings));
+    row.push(reported(sample));
+    row
+}
+
+/// Empty where they were not counted; only the reason where they could not be.
+fn fragments(counted: Option<&Fragmentation>) -> [Cell; 6] {
+    let mut row = [const { Cell::Empty }; 6];
+    let Some(counted) = counted else {
+        return row;
+    };
+    if let Some(reason) = &counted.unavailable {
+        row[5] = text(reason);
+        return row;
+    }
+    row[..5].clone_from_slice(&[
+        Cell::Count(counted.extents),
+        Cell::Count(counted.fragmented),
+        Cell::Count(counted.files),
+        Cell::Size(counted.bytes),
+        Cell::Size(counted.floor),
+    ]);
+    row
+}
+
+/// What a program reported: `write=1234 KiB/s; seeks=567 1/s`.
+fn reported(sample: &Sample) -> Cell {
+    let figures = sample.figures.iter();
+    let texts: Vec<String> = figures
+        .map(|figure| format!("{}={} {}", figure.name, figure.value, figure.unit))
+        .collect();
+    Cell::Text(texts.join("; "))
+}
+
+/// `too-short: the phase took 2 ms; steal: ...`.
+fn kinds_and_messages(warnings: &[fsdyno_model::Warning]) -> Cell {
+    let texts: Vec<String> = warnings
+        .iter()
+        .map(|warning| format!("{}: {}", warning.kind, warning.message))
+        .collect();
+    Cell::Text(texts.join("; "))
+}
+
+/// All model disks of a sample together; empty where there are no figures of them.
+fn all_disks(sample: &Sample) -> Vec<Cell> {
+    let until_return = sample.disks.iter().map(|disk| disk.to_return);
+    match (sample.on_disks(), until_return.reduce(|sum, one| sum + one)) {
+        (Some(whole), Some(until_return)) => of_disks(Cell::Empty, &whole, &until_return),
+        _ => Vec::new(),
+    }
+}
+
+fn of_disks(disk: Cell, whole: &DiskUse, until_return: &DiskUse) -> Vec<Cell> {
+    let kind = |kind: &Tallied| [kind.requests, kind.bytes, kind.failed];
+    let extents = [&whole.reads, &whole.writes, &whole.discards].map(kind);
+    let flushes = [whole.flushes.requests, whole.flushes.failed];
+    let seeks = [until_return.requests(), whole.seeks, whole.seek_distance.0];
+    let numbers = extents.into_iter().flatten().chain(flushes).chain(seeks);
+    let numbers = numbers
+        .chain(whole.causes.parts())
+        .chain([whole.slowest.0])
+        .chain(whole.work.parts());
+    let waits = whole.waits.map(|waits| waits.parts().map(Some));
+    let waits = waits.unwrap_or_default().into_iter();
+    let waits = waits.chain([whole.busy.map(|busy| busy.0)]);
+    let waits = waits.map(|ns| Cell::known(ns, Cell::Count));
+    let mut cells = vec![disk];
+    cells.extend(numbers.map(Cell::Count));
+    cells.extend(waits);
+    cells
+}

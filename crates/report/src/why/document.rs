@@ -1,0 +1,66 @@
+//! Why two contenders differ, as a document.
+
+use super::{PhaseWhy, Why};
+use crate::document::{Block, Cell, Column, Document, Group, Label, Row, Section, Table};
+
+/// The phases, each with its figures and its sentence.
+pub fn document(why: &Why) -> Document {
+    let [a, b] = &why.contenders;
+    let mut document = Document::new(format!("{a} and {b}, run {}", why.run));
+    document.footer = format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION"));
+    for phase in &why.phases {
+        let section = Section::new("", phase.phase.as_str())
+            .with(table(phase, &why.contenders))
+            .with(Block::paragraph(phase.sentence.as_str()));
+        document.blocks.push(section.into());
+    }
+    for (heading, texts) in [("Sources", &why.sources), ("Not known", &why.missing)] {
+        let texts = Block::sentences(texts.iter().cloned());
+        document
+            .blocks
+            .push(Section::new("", heading).with(texts).into());
+    }
+    document
+}
+
+/// The figures of all phases.
+pub fn figures(why: &Why) -> Table {
+    let groups = why.phases.iter().map(|phase| Group {
+        heading: phase.phase.clone(),
+        ..group(phase)
+    });
+    Table {
+        groups: groups.collect(),
+        ..empty(&why.contenders)
+    }
+}
+
+/// The figures of a phase.
+pub fn table(phase: &PhaseWhy, contenders: &[String; 2]) -> Table {
+    Table {
+        name: phase.phase.clone(),
+        groups: vec![group(phase)],
+        ..empty(contenders)
+    }
+}
+
+fn group(phase: &PhaseWhy) -> Group {
+    let rows = phase.rows.iter().map(|row| {
+        let cells = row.texts.iter().cloned().map(Cell::text);
+        Row::new(row.name, cells.collect())
+    });
+    Group {
+        rows: rows.collect(),
+        ..Group::default()
+    }
+}
+
+fn empty(contenders: &[String; 2]) -> Table {
+    let column = |label: &String| Column::new(Label::from(label.as_str()));
+    Table {
+        groups_are: "phase",
+        rows_are: "figure",
+        columns: contenders.iter().map(column).collect(),
+        ..Table::default()
+    }
+}
