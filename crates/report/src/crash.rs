@@ -33,7 +33,6 @@ fn with_title(series: &Series, blocks: Vec<Block>) -> Document {
     );
     Document {
         blocks,
-        footer: format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION")),
         ..Document::new(title)
     }
 }

@@ -2,7 +2,7 @@
 //! picture for elsewhere ([`svg`], [`png`]) and JSON, and holds everything that can be seen in it.
 //!
 //! This module holds the value and its two writers. The charts of a run are made in
-//! [`run_charts`](crate::run_charts).
+//! `run_charts`.
 
 pub mod png;
 pub mod svg;

@@ -12,7 +12,6 @@ use fsdyno_stats::Verdict;
 pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document {
     let title = format!("{} compared with {}", comparison.run, comparison.base);
     let mut document = Document::new(title);
-    document.footer = format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION"));
     document.blocks.extend(differences(comparison));
     if comparison.lines.is_empty() {
         document.blocks.push(Block::paragraph(

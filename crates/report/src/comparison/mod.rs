@@ -1,7 +1,7 @@
 //! The comparison all formats show: rows are the phases of workloads, columns the contenders.
 //!
 //! Figures and their meaning live here; characters, colours and layout live in
-//! [`formats`](crate::formats). The first contender is the baseline; where a run has several labs,
+//! `formats`. The first contender is the baseline; where a run has several labs,
 //! the first of each ([`labs`]).
 
 pub mod cells;

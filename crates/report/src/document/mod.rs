@@ -1,6 +1,6 @@
 //! A report as a value: headings, paragraphs, lists, facts, tables of typed cells and charts.
 //!
-//! A report of any kind is built once as a [`Document`]; the renderers in [`formats`](crate::formats)
+//! A report of any kind is built once as a [`Document`]; the renderers in `formats`
 //! choose widths, symbols and units. This module knows neither result sets nor characters on a screen.
 
 mod cell;

@@ -14,7 +14,6 @@ pub fn document(published: &Published) -> Document {
     let conclusions = published.conclusions.iter();
     let conclusions = conclusions.map(|conclusion| conclusion.says.clone());
     let mut document = Document::new(format!("{name}: {title} ({year})"));
-    document.footer = format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION"));
     document.blocks = vec![
         Block::Facts(published.facts()),
         Section::new("figures", "Figures")

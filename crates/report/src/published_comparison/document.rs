@@ -19,7 +19,6 @@ pub fn document(comparisons: &[PublishedComparison]) -> Document {
             .map_or_else(String::new, PublishedComparison::heading_of_all),
     };
     let mut document = Document {
-        footer: format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION")),
         ..Document::new(format!("fsdyno: {title}"))
     };
     for (at, comparison) in comparisons.iter().enumerate() {

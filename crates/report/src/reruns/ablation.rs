@@ -159,7 +159,6 @@ impl AblationSummary {
                     .with(Block::sentences(read))
                     .into(),
             ],
-            footer: format!("Made by fsdyno {}.", env!("CARGO_PKG_VERSION")),
             ..Document::new(format!("fsdyno: {}: {}", self.rerun, self.asks))
         }
     }

@@ -78,11 +78,7 @@ pub fn document(set: &ResultSet, options: &Options) -> Document {
             .collect(),
         status: status(&comparisons),
         filters: filters(&comparisons.labs),
-        footer: format!(
-            "Run {id}, result schema {}. Made by fsdyno {}.",
-            set.schema,
-            env!("CARGO_PKG_VERSION")
-        ),
+        footer: format!("Run {id}, result schema {}.", set.schema),
         chart_command: format!("fsdyno chart {id} --output DIR/"),
         ..Document::new(format!("fsdyno: {name} of {date}, run {id}"))
     };

@@ -54,10 +54,13 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
             r#"<p class="soft">{left_out} more charts would make this page too large: <code>{command}</code> draws them all.</p>"#
         );
     }
-    let footer = escape(&document.footer);
+    let footer = match document.footer.as_str() {
+        "" => String::new(),
+        footer => format!("{} ", escape(footer)),
+    };
     let _ = write!(
         page.html,
-        "</main>\n<footer>{footer} This page contains everything it shows.</footer>\n<script>\n\
+        "</main>\n<footer>{footer}Made by fsdyno; this page contains everything it shows.</footer>\n<script>\n\
          {SCRIPT}</script>\n</body>\n</html>\n"
     );
     page.html.into_bytes()
