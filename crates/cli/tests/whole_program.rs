@@ -182,7 +182,7 @@ fn bad_input_gets_one_clear_message_and_its_exit_code() {
         (&["run", "--repeats", "0"], 2, "--repeats"),
         (&["report", "last"], 2, "store"),
         (&["schema", "reprt"], 2, "report, series, why"),
-        (&["run", "--on", &dir, "--cell-budget", "0s"], 2, "2m"),
+        (&["run", "--on", &dir, "--cell-budget", "0s"], 2, "20m"),
         (
             &["run", "--on", &dir, "--vary", "dataset"],
             2,
