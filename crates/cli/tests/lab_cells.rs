@@ -216,7 +216,7 @@ fn a_device_with_something_on_it_is_refused_and_the_way_out_works() {
     let refused = home.fsdyno(&args);
     let after = tool(&["sha256sum", path]);
     // The refusal prints the flag that releases the device; typing it works.
-    let flag = refused.err.split_once("--erase ").map(|(_, rest)| {
+    let flag = refused.err.rsplit_once("add --erase ").map(|(_, rest)| {
         rest.split_whitespace()
             .next()
             .unwrap()

@@ -101,7 +101,10 @@ fn what_was_not_flushed_is_lost_and_what_was_is_not() {
     let recovery = json(&said);
     assert_eq!(recovery, lossy["recovery"], "{again}");
     let report = home.fsdyno(&["report", "last"]);
-    for told in ["Disk: laptop-4200-2004, virtual time", "not brought to its"] {
+    for told in [
+        "Disk: laptop-4200-2004, virtual time",
+        "not\nyet written to its medium",
+    ] {
         assert!(report.out.contains(told), "{told}: {}", report.out);
     }
     home.assert_no_guest();

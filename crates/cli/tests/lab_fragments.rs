@@ -62,7 +62,7 @@ fn a_run_asked_for_fragments_tells_them_or_why_not() {
         let number = |of: &serde_json::Value, name: &str| of[name].as_u64().unwrap();
         let files = cell["samples"][0]["tally"]["files"].as_u64().unwrap();
         assert_eq!(number(&copied, "files"), 2 * files, "the tree and its copy");
-        assert!(number(&copied, "fragments") >= 2 * files, "{copied}");
+        assert!(number(&copied, "extents") >= 2 * files, "{copied}");
         assert_eq!(number(&deleted, "files"), files);
         assert_eq!(number(&deleted, "bytes") * 2, number(&copied, "bytes"));
     }

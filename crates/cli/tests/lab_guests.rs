@@ -167,7 +167,7 @@ fn a_lab_tells_what_it_has_and_what_does_not_fit_is_refused() {
         assert!(runs.contains("ext2") && runs.contains("xfs"), "{runs}");
     }
     for (arguments, expected) in [
-        (&["--lab", "umll"][..], "the labs are host, uml"),
+        (&["--lab", "umll"][..], "did you mean uml?"),
         (
             &["--lab", "uml", "--on", "/dev/null"],
             "a guest works on image files",
