@@ -59,7 +59,7 @@ fn version(program: &str) -> String {
 
 /// Writes digests of this build in place of those of the same file system. Those of other kernel
 /// config fragments go: no kernel that is built from here has them.
-fn record(recorded: &[Value], seen: Vec<Value>) {
+fn record(recorded: &[Value], seen: &[Value]) {
     let same = |one: &Value, other: &Value| KEYS.iter().all(|key| one[key] == other[key]);
     let kept = recorded.iter().filter(|one| {
         let replaced = seen.iter().any(|new| same(new, one));
@@ -115,6 +115,6 @@ fn a_small_cell_has_the_digest_that_is_recorded_for_its_kernel() {
         }
     }
     if mode == "record" {
-        record(&recorded, seen);
+        record(&recorded, &seen);
     }
 }

@@ -43,7 +43,10 @@ fn an_image_that_cannot_grow_fails_its_cell_and_the_full_place_is_named() {
     let _small = Small::mount(&place, "size=20M");
     let said = run_in(&home, &place);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    let why = format!("{}, where the image files lie, is full", place.display());
+    let why = format!(
+        "{}, the directory of the image files, is full",
+        place.display()
+    );
     assert!(said.err.contains(&why), "{}", said.err);
     let ends = outcomes(&home.result("last"));
     assert!(ends.len() == 2 && ends.iter().all(|(_, end)| end == "failed"));

@@ -153,7 +153,7 @@ fn a_fault_fails_its_cell_by_name_and_the_report_says_so_first() {
     );
     let result = home.result("last");
     let outcome = result["cells"][0]["outcome"].to_string();
-    assert!(outcome.contains("as their faults say"), "{outcome}");
+    assert!(outcome.contains("by injected faults"), "{outcome}");
     assert_eq!(home.left_in_work(), Vec::<PathBuf>::new());
     assert_eq!(servers(&home), 0);
 }

@@ -76,12 +76,12 @@ fn uses<'s>(sources: impl Iterator<Item = &'s Source>) -> Uses {
 /// only those.
 fn cycles(mut uses: Uses) -> Vec<Finding> {
     loop {
-        let users: BTreeSet<String> = uses.keys().cloned().collect();
-        let used: BTreeSet<String> = uses.values().flat_map(|of| of.keys().cloned()).collect();
+        let known: BTreeSet<String> = uses.keys().cloned().collect();
+        let targets: BTreeSet<String> = uses.values().flat_map(|of| of.keys().cloned()).collect();
         let before = uses.values().map(BTreeMap::len).sum::<usize>();
-        uses.retain(|user, _| used.contains(user));
+        uses.retain(|user, _| targets.contains(user));
         for of in uses.values_mut() {
-            of.retain(|used, _| users.contains(used));
+            of.retain(|used, _| known.contains(used));
         }
         uses.retain(|_, of| !of.is_empty());
         if uses.values().map(BTreeMap::len).sum::<usize>() == before {
