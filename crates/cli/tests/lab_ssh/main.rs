@@ -269,7 +269,7 @@ fn what_no_other_machine_can_do_is_refused_and_a_dry_run_asks_none() {
             "nothing of this plan runs in a guest",
         ),
         (&["--fs", "ext4", "--fill", "90%"], "filled or aged"),
-        (&["--fs", "ext4", "--fragments"], "fragments are counted"),
+        (&["--fs", "ext4", "--fragments"], "extents are counted"),
     ] {
         let said = said(args);
         assert_eq!(said.code, Some(2), "{args:?}: {}{}", said.out, said.err);
