@@ -325,7 +325,7 @@ fn every_list_and_format_answers() {
     let lists = [
         "filesystems",
         "suites",
-        "workloads",
+        "phases",
         "datasets",
         "layouts",
         "engines",
