@@ -298,7 +298,7 @@ pub struct Erase {
 }
 
 impl Erase {
-    /// The consents, in the form of the device guard.
+    /// The acknowledgements as consents for the device guard.
     pub fn consents(&self) -> Result<Vec<Consent>, CliError> {
         Consent::parse_all(&self.erase, &self.erase_fstab).map_err(|identity| {
             CliError::usage(format!(
@@ -320,7 +320,7 @@ pub fn lab(text: &str) -> Result<LabChoice, String> {
         .map_err(|error: NoLab| format!("{error}; the labs are {}", LabChoice::FORMS.join(", ")))
 }
 
-/// A lab that has guests.
+/// Parses the name of a lab that runs guests.
 pub fn guest_lab(text: &str) -> Result<LabChoice, String> {
     let lab = lab(text)?;
     let refused = format!("`{text}` has no guests; uml and qemu have");

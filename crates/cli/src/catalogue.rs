@@ -1,4 +1,4 @@
-//! The names that a plan may use, as the load tells them.
+//! The names that a plan may use, from the `load` crate.
 
 use fsdyno_host::probe::probe;
 use fsdyno_load::programs::{self, Program};
@@ -22,7 +22,7 @@ pub fn catalogue() -> Catalogue {
     }
 }
 
-/// The same, with what this machine lacks: for those who choose a lab.
+/// Builds the catalogue with the capabilities that this machine lacks, for the choice of a lab.
 pub fn catalogue_here() -> Catalogue {
     let kernel = fsdyno_guests::kernels::default();
     Catalogue {
@@ -33,8 +33,8 @@ pub fn catalogue_here() -> Catalogue {
     }
 }
 
-/// File systems and layouts that need what this user or this kernel has not, and a guest may have.
-/// Programs are the same in both.
+/// File systems and layouts that this user or this kernel cannot provide, but a guest may. Programs
+/// are the same in both.
 fn lacking() -> Vec<String> {
     let missed = |need: &Need| probe(need) != Availability::Available;
     let no_devices = missed(&Need::LoopDevices);
@@ -51,14 +51,14 @@ fn lacking() -> Vec<String> {
     filesystems.chain(layouts).map(str::to_owned).collect()
 }
 
-/// Whether another kernel, or another user, can meet a need that is missed here.
+/// Whether another kernel or another user can meet a need that is not met here.
 fn is_of_kernel(need: &Need) -> bool {
     match need {
         Need::Root
         | Need::KernelFilesystem(_)
         | Need::KernelModule(_)
         | Need::KernelOption { .. } => true,
-        // No guest has the kernel of a BSD either.
+        // No guest runs a BSD kernel either.
         Need::Program { .. } | Need::LoopDevices | Need::BsdKernel => false,
         Need::AnyOf(needs) => needs.iter().all(is_of_kernel),
     }

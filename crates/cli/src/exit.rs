@@ -1,4 +1,4 @@
-//! How the program ends: every trouble has one clear message and a documented exit code.
+//! Errors and exit codes. Every error has one clear message and a documented exit code.
 
 use fsdyno_store::StoreError;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::process::ExitCode;
 /// The exit codes, as `--help` documents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
-    /// All went well.
+    /// Success.
     Ok = 0,
-    /// Something failed.
+    /// An operation failed.
     Failure = 1,
     /// The command line or the plan is wrong.
     Usage = 2,
@@ -31,7 +31,7 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// What went wrong, for the user.
+/// An error for the user.
 #[derive(Debug)]
 pub struct CliError {
     /// The exit code.
@@ -40,7 +40,7 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// A trouble with its code.
+    /// An error with its exit code.
     pub fn new(code: Code, message: impl fmt::Display) -> Self {
         Self {
             code,
@@ -48,12 +48,12 @@ impl CliError {
         }
     }
 
-    /// Wrong use.
+    /// An error of usage.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(Code::Usage, message)
     }
 
-    /// Something that failed.
+    /// An operation that failed.
     pub fn failure(message: impl fmt::Display) -> Self {
         Self::new(Code::Failure, message)
     }
@@ -66,8 +66,8 @@ impl fmt::Display for CliError {
 }
 
 impl From<StoreError> for CliError {
-    /// A name of no run or store is wrong use. A store that cannot be read or written is a failure, whatever
-    /// the command.
+    /// A name that no run or store has is a usage error. A store that cannot be read or written is
+    /// a failure in every command.
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NoStore { .. }

@@ -1,4 +1,4 @@
-//! The binary `fsdyno`: arguments to a plan, wiring, exit codes. Everything else is elsewhere.
+//! The binary `fsdyno`: it parses arguments, calls the commands and sets the exit code.
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     output::filter_panics();
     let mut cli = match args::parse() {
         Ok(cli) => cli,
-        // Help and version cite nothing of others, so that they may be coloured.
+        // Help and version contain no data of users or disks, so they may have colours.
         Err(usage) if usage.exit_code() == 0 => usage.exit(),
         Err(usage) => {
             output::note(usage.render().to_string().trim_end());
@@ -42,8 +42,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The store that `FSDYNO_STORE` names. Root may have the environment of another user, and takes it only
-/// with the flag.
+/// The store that `FSDYNO_STORE` names. Root may have inherited the environment of another user, so
+/// root uses it only with the flag.
 fn store_of_environment() -> Option<PathBuf> {
     let named = std::env::var_os("FSDYNO_STORE").filter(|named| !named.is_empty())?;
     if fsdyno_files::places::from_environment() {

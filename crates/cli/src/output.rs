@@ -1,13 +1,13 @@
-//! Everything that fsdyno prints: whole texts, tables, JSON and pictures on standard output, messages
-//! on standard error. A reader that goes away (`| head`) is no failure.
+//! All output of fsdyno: texts, tables, JSON and pictures on standard output, messages on standard
+//! error. A reader that closes the pipe (`| head`) is no error.
 //!
-//! Nothing else in the program prints (clippy denies it), so that no text of others reaches the
+//! Nothing else in the program prints (clippy denies it), so that no foreign text reaches the
 //! terminal unfiltered. Terminal escapes are filtered twice. Reports and tables replace them in the
-//! data before they add colour, with `printable`, so that a name in a hostile store cannot colour
-//! its neighbours. [`visible`] then filters what is printed as a whole, for data that a format did
-//! not filter and for messages. It passes the colour sequences of [`COLOURS`], and only in text that
-//! fsdyno coloured for a terminal. Should a format miss a field, the field can then change colours,
-//! but cannot move the cursor, set a title, or write to the clipboard.
+//! data with `printable` before they add colour, so that a name in a hostile store cannot set
+//! colours. [`visible`] then filters the whole output, for messages and for data that a format did
+//! not filter. It passes the colour sequences of [`COLOURS`], and only in text that fsdyno coloured
+//! for a terminal. If a format misses a field, that field can change colours. It cannot move the
+//! cursor, set a title, or write to the clipboard.
 
 use crate::exit::CliError;
 use comfy_table::{ContentArrangement, Table, presets};
@@ -23,10 +23,10 @@ use std::path::Path;
 /// The parameters of every SGR sequence (ECMA-48 8.3.117) that reports and the progress view use.
 const COLOURS: [&str; 7] = ["0", "1", "2", "31", "33", "36", "1;32"];
 
-/// Text with its control, direction and zero-width characters as visible escapes. Newlines and tabs
-/// stay, and so does CR before LF, which CSV has (RFC 4180); colours stay where `coloured`.
+/// Replaces control, direction and zero-width characters of a text with visible escapes. Newlines
+/// and tabs stay, and so does CR before LF, which CSV has (RFC 4180). Colours stay if `coloured`.
 ///
-/// The escape is that of JSON (`\u001b`): JSON that is filtered here keeps its meaning.
+/// The escape is that of JSON (`\u001b`), so that filtered JSON keeps its meaning.
 pub fn visible(text: &str, coloured: bool) -> Cow<'_, str> {
     if !text.contains(|c| is_steering(c) && c != '\n') {
         return Cow::Borrowed(text);
@@ -49,7 +49,7 @@ pub fn visible(text: &str, coloured: bool) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// The parameter of a colour sequence that begins with `c`, where it is one of fsdyno's.
+/// The parameter of a colour sequence that starts with `c`, if it is one of fsdyno's.
 fn colour(c: char, rest: &str) -> Option<&'static str> {
     let rest = rest.strip_prefix('[').filter(|_| c == '\x1b')?;
     COLOURS.into_iter().find(|colour| {
@@ -61,11 +61,11 @@ fn colour(c: char, rest: &str) -> Option<&'static str> {
 /// Prints a message on standard error, on lines of its own.
 pub fn note(message: impl fmt::Display) {
     let line = format!("{}\n", visible(&message.to_string(), false));
-    // There is no other place to report that standard error is closed.
+    // If standard error is closed, there is no other place to report an error.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
-/// Prints panics as [`note`] prints messages: they may cite data.
+/// Prints panics with [`note`], because they may contain data.
 pub fn filter_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
@@ -85,18 +85,18 @@ pub fn bytes(text: &[u8]) -> Result<(), CliError> {
     picture(visible(&String::from_utf8_lossy(text), false).as_bytes())
 }
 
-/// Prints text that fsdyno coloured, where [`color`] says so.
+/// Prints text that fsdyno coloured if [`color`] allows it.
 pub fn coloured(text: &[u8]) -> Result<(), CliError> {
     picture(visible(&String::from_utf8_lossy(text), color()).as_bytes())
 }
 
-/// Writes bytes as they are: only for what is no text.
+/// Writes bytes unfiltered. For binary data only.
 pub fn picture(bytes: &[u8]) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     written(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-/// Prints text as it is made, for what is too much to be held.
+/// Prints text while it is generated, for output that is too large for memory.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), CliError> {
     let mut out = std::io::BufWriter::new(Visible(std::io::stdout().lock()));
     written(write(&mut out).and_then(|()| out.flush()))
@@ -111,7 +111,8 @@ fn written(result: std::io::Result<()>) -> Result<(), CliError> {
     }
 }
 
-/// A stream of text that passes through [`visible`]. A character that two writes share is replaced.
+/// A text stream that passes through [`visible`]. A character that is split over two writes is
+/// replaced.
 struct Visible<W>(W);
 
 impl<W: Write> Write for Visible<W> {
@@ -126,7 +127,7 @@ impl<W: Write> Write for Visible<W> {
     }
 }
 
-/// Writes text to a file, or to standard output where none is named; there it may be coloured.
+/// Writes text to a file, or to standard output if none is named. Only there it may have colours.
 pub fn to(file: Option<&Path>, text: &[u8], existing: Existing) -> Result<(), CliError> {
     match file {
         None => coloured(text),
@@ -138,7 +139,7 @@ pub fn to(file: Option<&Path>, text: &[u8], existing: Existing) -> Result<(), Cl
     }
 }
 
-/// Writes bytes to a file as they are, whole or not at all.
+/// Writes bytes to a file unchanged and atomically.
 pub fn save(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), CliError> {
     fsdyno_files::replace(path, bytes, 0o666, existing).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => taken(path),
@@ -155,7 +156,7 @@ pub fn check(file: Option<&Path>, existing: Existing) -> Result<(), CliError> {
     let Some(path) = file.filter(|_| existing == Existing::Keep) else {
         return Ok(());
     };
-    // What is no file, or leads to none, may be a terminal or a pipe.
+    // A path that exists and is no regular file may be a terminal or a pipe.
     let is_file = || {
         path.metadata()
             .map_or(path.is_symlink(), |about| about.is_file())
@@ -163,7 +164,7 @@ pub fn check(file: Option<&Path>, existing: Existing) -> Result<(), CliError> {
     if is_file() { Err(taken(path)) } else { Ok(()) }
 }
 
-/// What `--force` means for a file that is there.
+/// The treatment of an existing file with and without `--force`.
 pub fn existing(force: bool) -> Existing {
     if force {
         Existing::Replace
@@ -187,12 +188,12 @@ pub fn json(value: &impl Serialize) -> Result<(), CliError> {
     bytes(text.as_bytes())
 }
 
-/// Writes rows of words in columns; words too long for the terminal are folded in their column.
+/// Prints rows as columns. Cells that are too wide for the terminal wrap within their column.
 pub fn rows(rows: &[Vec<String>], width: usize) -> Result<(), CliError> {
     bytes(align(rows, width).as_bytes())
 }
 
-/// Rows of words in columns, as [`rows`] writes them.
+/// Formats rows as columns, as [`rows`] prints them.
 pub fn align(rows: &[Vec<String>], width: usize) -> String {
     let mut table = Table::new();
     table
@@ -212,14 +213,14 @@ pub fn align(rows: &[Vec<String>], width: usize) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// The width to print for: that of the terminal; 80 where there is none.
+/// The width of the terminal, or 80.
 pub fn width() -> usize {
     let term = console::Term::stdout();
     term.size_checked()
         .map_or(80, |(_, columns)| usize::from(columns).max(40))
 }
 
-/// Whether to use colour: on a terminal that knows colours, unless `NO_COLOR` is set.
+/// Whether to use colour: on a terminal with colour support, unless `NO_COLOR` is set.
 pub fn color() -> bool {
     console::Term::stdout().is_term()
         && std::env::var_os("TERM").is_none_or(|name| name != "dumb")

@@ -6,7 +6,7 @@ use fsdyno_host::journal::{Journal, JournalError};
 use fsdyno_lab::StateDir;
 use std::path::PathBuf;
 
-/// The store: as named, else `fsdyno/fsdyno.db` in the data directory.
+/// The path of the store: as named, or else `fsdyno/fsdyno.db` in the data directory.
 pub fn store(named: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     match named {
         Some(path) => Ok(path.clone()),
@@ -26,7 +26,7 @@ pub fn journal() -> Result<Journal, CliError> {
         .map_err(|error| journal_error(&error))
 }
 
-/// Why there is no journal, and what to do.
+/// The error of a journal that cannot be opened, with a remedy.
 pub fn journal_error(error: &JournalError) -> CliError {
     CliError::failure(format!(
         "{error}; nothing is created that could not be removed after a kill. Repair the directory, \

@@ -1,4 +1,5 @@
-//! The pages of `docs/reference/`, from the definitions in the code. `./x docs` writes them.
+//! Generates the pages of `docs/reference/` from the definitions in the code. `./x docs` writes
+//! them.
 
 use crate::args;
 use clap::Command;
@@ -122,14 +123,14 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema["properties"].as_object().into_iter().flatten()
 }
 
-/// The first paragraph of a description, in one line.
+/// The first paragraph of a description, on one line.
 fn about(schema: &Value) -> String {
     let text = schema["description"].as_str().unwrap_or_default();
     let first = text.split("\n\n").next().unwrap_or_default();
     first.replace('\n', " ").replace('|', "\\|")
 }
 
-/// The type of a value, in words.
+/// Describes the type of a value.
 fn form(schema: &Value) -> String {
     let plain = |name: &str, schema: &Value| match name {
         "array" if schema["items"].is_object() => format!("list of {}", form(&schema["items"])),

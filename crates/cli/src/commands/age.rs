@@ -1,5 +1,4 @@
-//! `age`: fills and ages the file system of a directory: the building block of a script, and of
-//! `run --dry-run`.
+//! `age`: fills and ages the file system of a directory. Scripts and `run --dry-run` use it.
 
 use crate::args::AgeArgs;
 use crate::exit::{CliError, Code};
@@ -24,7 +23,7 @@ pub fn age(args: &AgeArgs) -> Result<Code, CliError> {
         .map_err(|(message, way_out)| CliError::usage(format!("{message}; {way_out}")))?;
     let stop = CancelToken::new();
     signals::install(&stop)?;
-    // Off a terminal nothing is drawn.
+    // The bar is not drawn unless standard error is a terminal.
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
         bar.set_style(style.progress_chars("=> "));

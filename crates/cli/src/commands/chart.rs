@@ -110,7 +110,7 @@ pub fn chart(args: &ChartArgs, store: &Path) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// Which charts there are.
+/// Prints the names of the charts.
 fn list(charts: &[Chart]) -> Result<(), CliError> {
     let row = |chart: &Chart| vec![chart.name.clone(), chart.kind.about().to_owned()];
     let rows: Vec<Vec<String>> = charts.iter().map(row).collect();
@@ -141,12 +141,12 @@ fn names(charts: &[Chart]) -> String {
     names.join(", ")
 }
 
-/// Whether a path is one, or is written as one.
+/// Whether a path is a directory, or ends like one.
 fn is_directory(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// Writes each chart into a file of that directory, which is made where it is not there.
+/// Writes each chart into a file of that directory, and creates a directory that is missing.
 fn into(directory: &Path, charts: &[Chart], args: &ChartArgs) -> Result<(), CliError> {
     std::fs::create_dir_all(directory).map_err(|error| {
         let directory = directory.display();

@@ -1,4 +1,4 @@
-//! `clean`: undoes what a killed run left behind.
+//! `clean`: removes the mounts, loop devices and files of a killed run.
 
 use crate::args::CleanArgs;
 use crate::exit::{CliError, Code};

@@ -1,5 +1,5 @@
-//! `compare`: runs beside the first of them, across kernels, machines or dates; thresholds that
-//! are not to be passed.
+//! `compare`: compares runs with the first of them, over kernels, machines or dates. It also checks
+//! thresholds.
 
 use crate::args::percent;
 use crate::exit::{CliError, Code};
@@ -82,7 +82,7 @@ pub fn compare(args: &CompareArgs, store: &Path) -> Result<Code, CliError> {
     })
 }
 
-/// Refuses runs whose figures are of different things.
+/// Refuses runs that measured different things.
 fn comparable(across: &RunComparison) -> Result<(), CliError> {
     let forbids = across.differences.iter().filter(|one| one.forbids);
     let lines: Vec<String> = forbids

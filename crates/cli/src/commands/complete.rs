@@ -29,8 +29,8 @@ pub fn man(args: &ManArgs) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// Renders the page of a command and those of its visible subcommands, each with its file name.
-/// Hidden commands and flags are on none.
+/// Renders the man page of a command and of its visible subcommands, each with its file name.
+/// Hidden commands and flags are left out.
 fn render_pages(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<(), CliError> {
     let page = Man::new(command.clone());
     let mut text = Vec::new();

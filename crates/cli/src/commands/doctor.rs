@@ -1,4 +1,4 @@
-//! `doctor`: every requirement, what it unlocks, and how to get it.
+//! `doctor`: every requirement, what it makes available, and how to meet it.
 
 mod states;
 
@@ -52,7 +52,7 @@ pub fn doctor(json: bool) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// The kernel for guests that is built here.
+/// Checks for a lab kernel that was built here.
 fn lab_kernel() -> Finding {
     let state = match fsdyno_guests::kernels::state() {
         Ok(_) => Availability::Available,
@@ -65,10 +65,10 @@ fn lab_kernel() -> Finding {
     }
 }
 
-/// All requirements of recipes, engines and devices, each once, with all that it unlocks; then
-/// the states that come of them.
+/// All requirements of recipes, engines and devices, each once, with all that it makes available.
+/// The initial states that follow from them come last.
 fn findings() -> Vec<Finding> {
-    // What another machine must have is not asked of this one, but that it takes such a machine.
+    // Requirements of another machine are not checked here. Only the device of such a machine is.
     let of_recipe = |recipe: &&dyn fsdyno_recipes::Filesystem| {
         let elsewhere = fsdyno_recipes::fs::elsewhere_only(*recipe);
         let mut requirements = recipe.requirements();

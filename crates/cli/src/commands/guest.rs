@@ -1,4 +1,4 @@
-//! `guest`: the first process of a guest. Nobody types it.
+//! `guest`: the first process of a guest. fsdyno starts it; users do not.
 
 use crate::exit::{CliError, Code};
 use fsdyno_lab::serve::{ServeError, run_in_guest, serve, shell};

@@ -1,4 +1,4 @@
-//! `list`: what there is, and whether it works here.
+//! `list`: everything that a plan can name, and whether it works here.
 
 use crate::args::{ListArgs, Listed};
 use crate::catalogue::catalogue;
@@ -72,7 +72,7 @@ pub fn list(args: &ListArgs) -> Result<Code, CliError> {
 }
 
 impl Listed {
-    /// The word by which it is asked for.
+    /// The name of the group on the command line.
     fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())

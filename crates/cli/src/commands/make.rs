@@ -1,4 +1,4 @@
-//! `make`: lays a dataset in a directory.
+//! `make`: creates a dataset in a directory.
 
 use crate::args::MakeArgs;
 use crate::exit::{CliError, Code};
@@ -11,7 +11,7 @@ use fsdyno_model::{CancelToken, DatasetChoice};
 use std::io;
 use std::path::Path;
 
-/// What fsdyno made, but may not delete later.
+/// The error of a directory that fsdyno created but cannot record, and so may not delete later.
 pub fn not_recorded(directory: &Path, error: &io::Error) -> CliError {
     let record = directory.join(RECORD);
     CliError::failure(format!(
@@ -46,7 +46,7 @@ pub fn make(args: &MakeArgs) -> Result<Code, CliError> {
     };
     let made = Made::read(&args.directory).map_err(CliError::usage)?;
     let created = dataset.create(&mut work_dir, form, &stop);
-    // Also where only a part of it is there.
+    // A partial dataset is recorded too.
     made.record()
         .map_err(|error| not_recorded(&args.directory, &error))?;
     let warnings = match created {

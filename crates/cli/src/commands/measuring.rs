@@ -1,4 +1,4 @@
-//! The machine-wide lock as commands use it: what measures in real time takes it or warns.
+//! The machine-wide lock for commands: a measurement in real time takes the lock or warns.
 
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -7,8 +7,8 @@ use fsdyno_host::measurement_lock::{Grant, LockError, MeasurementLock};
 use fsdyno_model::{CancelToken, LabChoice, Nanos, Plan, Warning, WarningKind};
 use std::time::Duration;
 
-/// How long a command waits where the user does not choose: long enough for most runs, and short
-/// enough that an unattended job ends.
+/// The default wait for the lock. It is longer than most runs, and short enough that an unattended
+/// job ends.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// How a command treats another measurement on this machine.
@@ -27,13 +27,13 @@ pub struct LockArgs {
 #[must_use = "the lock is held only as long as this lives"]
 pub struct Measuring {
     _lock: Option<MeasurementLock>,
-    /// What a reader of the figures must know.
+    /// The warning for the reports.
     pub warning: Option<Warning>,
 }
 
 impl LockArgs {
-    /// Takes the lock where a plan measures this machine in real time. Virtual time does not depend
-    /// on what else runs.
+    /// Takes the lock if a plan measures this machine in real time. Virtual time does not depend on
+    /// other load.
     pub fn take_for(&self, plan: &Plan, stop: &CancelToken) -> Result<Measuring, CliError> {
         let mut labs = plan.contenders.iter().map(|contender| &contender.lab);
         if plan.in_virtual_time() || labs.all(LabChoice::is_elsewhere) {
@@ -42,7 +42,7 @@ impl LockArgs {
         self.take(stop)
     }
 
-    /// Takes the lock, or warns where the measurement proceeds without it.
+    /// Takes the lock, or returns a warning if the measurement proceeds without it.
     pub fn take(&self, stop: &CancelToken) -> Result<Measuring, CliError> {
         if self.no_lock {
             return Ok(Measuring::unlocked(
@@ -94,7 +94,7 @@ impl Measuring {
         }
     }
 
-    /// Prints the warning, where no report will.
+    /// Prints the warning. For commands without a report.
     pub fn print_warning(&self) {
         if let Some(warning) = &self.warning {
             output::note(format_args!(

@@ -1,4 +1,4 @@
-//! `merge`: the runs of another store, taken over into this one.
+//! `merge`: copies the runs of another store into this one.
 
 use crate::exit::{CliError, Code};
 use crate::output;

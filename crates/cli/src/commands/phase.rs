@@ -1,5 +1,5 @@
-//! `phase`: one phase in a directory, once. No mkfs, no cache state: the building block of a
-//! script, and of `run --dry-run`.
+//! `phase`: one phase in a directory, once, without mkfs and without a cache state. Scripts and
+//! `run --dry-run` use it.
 
 use crate::args::copy_method;
 use crate::catalogue::catalogue;
@@ -74,7 +74,7 @@ struct Figures {
     progress: Option<Progress>,
 }
 
-/// Refuses what an engine cannot do.
+/// Refuses a kind of phase that no engine can run.
 fn known(kind: &str) -> Result<(), CliError> {
     if fsdyno_load::programs::find(kind).is_some() {
         return Err(CliError::usage(format!(
@@ -116,7 +116,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
     let measuring = args.lock.take(&stop)?;
     measuring.print_warning();
     let measured = measured(args, &engine, &mut work_dir, &stop);
-    // Also where it was interrupted.
+    // An interrupted phase is recorded too.
     made.record()
         .map_err(|error| not_recorded(&args.directory, &error))?;
     let measured = measured?;
@@ -139,7 +139,7 @@ pub fn phase(args: &PhaseArgs) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// Does the phase, with what it finds made before.
+/// Runs the phase on the datasets that exist in the directory.
 fn measured(
     args: &PhaseArgs,
     engine: &str,

@@ -1,4 +1,4 @@
-//! `published`: the published tables; and a run laid beside one, for `report --against`.
+//! `published`: the published tables, and the comparison of a run with one, for `report --against`.
 
 use crate::args::PublishedCommand;
 use crate::catalogue::catalogue;
@@ -12,7 +12,7 @@ use fsdyno_report::{Format, Options};
 use fsdyno_run::resolve::{Catalogue, suite};
 use serde::Serialize;
 
-/// A table as it is listed.
+/// A table as `published list` prints it.
 #[derive(Serialize)]
 struct Listed {
     name: String,
@@ -21,7 +21,7 @@ struct Listed {
     measured: String,
     machine: String,
     suite: String,
-    /// The command that measures the same today, where one does.
+    /// The command that measures the same today, if there is one.
     today: Option<String>,
 }
 
@@ -88,7 +88,7 @@ fn show(name: &str, format: Format, clock: bool) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// A run laid beside the table of that name.
+/// Compares a run with the table of that name.
 pub fn against(
     set: &ResultSet,
     name: &str,
@@ -125,7 +125,7 @@ fn read(published: &Published) -> Result<Table, CliError> {
         .map_err(|e: PublishedError| CliError::failure(e))
 }
 
-/// The command that measures today what a table tells of.
+/// The command that measures today what a table published.
 struct Today {
     suite: String,
     contenders: Vec<String>,
@@ -140,8 +140,8 @@ impl Today {
         )
     }
 
-    /// After some words; it goes on in further lines where it is too long, and the shell takes all
-    /// for one.
+    /// Renders the command after a prefix. A long command continues on further lines with
+    /// backslashes, so that a shell reads one command.
     fn in_width(&self, before: &str, width: usize) -> String {
         let whole = format!("{before}{}", self.line());
         if whole.chars().count() <= width {
@@ -151,7 +151,7 @@ impl Today {
         let mut rest = self.contenders.iter().peekable();
         while let Some(first) = rest.next() {
             let mut line = format!("  --fs {first}");
-            // Two columns are for the backslash.
+            // The backslash takes two columns.
             while let Some(next) =
                 rest.next_if(|next| line.chars().count() + next.chars().count() + 3 <= width)
             {
@@ -163,9 +163,8 @@ impl Today {
     }
 }
 
-/// The command that measures today what the table tells of: its suite, on those of its contenders
-/// that there are recipes for, or on those that may stand in their place; none where there is no
-/// such suite, or nothing of it is laid beside.
+/// The command for a table: its suite on the contenders that have recipes or substitutes. `None` if
+/// there is no such suite, or if nothing of it compares with the table.
 fn today(table: &Table, catalogue: &Catalogue) -> Option<Today> {
     if table.lines.is_empty() || suite::find(&table.suite)?.read(catalogue).is_err() {
         return None;
@@ -187,7 +186,7 @@ fn today(table: &Table, catalogue: &Catalogue) -> Option<Today> {
     })
 }
 
-/// Why nothing of today can be laid beside a table.
+/// Why a table has no command.
 fn none_today(table: &Table) -> String {
     let suite = &table.suite;
     if table.lines.is_empty() || suite::find(suite).is_none() {
@@ -199,7 +198,7 @@ fn none_today(table: &Table) -> String {
     }
 }
 
-/// Whether there is a recipe and a layout for a contender in short form.
+/// Whether there are a recipe and a layout for a contender in short form.
 fn can_be_made(form: &str) -> bool {
     let kind_of = |name: &str| -> Option<FilesystemKind> {
         fs::ALL
@@ -250,7 +249,7 @@ mod tests {
         for table in tables() {
             let forms = |c: &Competitor| [&c.today[..], &c.instead[..]].concat();
             for form in table.contenders.iter().flat_map(forms) {
-                // Those of file systems without a recipe are read all the same.
+                // File systems without a recipe are parsed too.
                 let any = |_: &str| Some(FilesystemKind::Block);
                 let contender = Contender::parse(&form, &any).unwrap();
                 assert_eq!(contender.short_form(), form, "{}", table.name);

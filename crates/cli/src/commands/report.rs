@@ -1,5 +1,5 @@
-//! `report`: a run or a series of crash tests, from the store alone; or a run compared with a published
-//! table.
+//! `report`: renders a run, a series of crash tests, or a run compared with a published table. It
+//! reads only the store.
 
 use super::published;
 use crate::args::ReportArgs;
@@ -37,7 +37,7 @@ pub fn report(args: &ReportArgs, store: &Path) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// How a report is made and printed.
+/// The options of a report that is printed.
 pub fn options(clock: bool, to_file: bool) -> Options {
     Options {
         width: output::width(),

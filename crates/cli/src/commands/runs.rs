@@ -1,4 +1,4 @@
-//! `runs`: what the store holds, runs and series of cuts.
+//! `runs`: the runs and the series of crash tests in the store.
 
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -7,7 +7,7 @@ use fsdyno_store::{RunSummary, SeriesSummary, Store};
 use serde::Serialize;
 use std::path::Path;
 
-/// What the store holds one of.
+/// An entry of the store.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 enum Entry {
@@ -36,7 +36,7 @@ pub fn runs(store: &Path, json: bool) -> Result<Code, CliError> {
     let runs = store.runs()?.into_iter().map(Entry::Run);
     let mut entries: Vec<Entry> = runs.collect();
     entries.extend(store.series()?.into_iter().map(Entry::Series));
-    // Stable: of what began at once, each kind stays in its order.
+    // The sort is stable: entries with the same start keep the order of their kind.
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.started_unix_ns()));
     if json {
         output::json(&entries)?;
@@ -82,7 +82,7 @@ fn ended(stop: Option<StopReason>) -> String {
     stop.map_or("not yet".to_owned(), |stop| stop.to_string())
 }
 
-/// A series is never resumed: it took the time from its start to its end.
+/// The duration from the start to the end: a series is never resumed.
 fn took_of_series(series: &SeriesSummary) -> String {
     let ended = series.ended_unix_ns;
     let took = ended.map(|end| Nanos(end.saturating_sub(series.started_unix_ns)).clock());

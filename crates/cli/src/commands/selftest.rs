@@ -1,4 +1,4 @@
-//! `selftest`: the weight of the tool itself, to be held against what it measures.
+//! `selftest`: the overhead of fsdyno itself, for comparison with the measured times.
 
 use crate::args::percent;
 use crate::commands::measuring::LockArgs;
@@ -66,7 +66,7 @@ struct Weight {
     workers: Workers,
 }
 
-/// An operation of single operations by one worker, and by one on every processor.
+/// The cost of a single operation with one worker, and with one worker on every processor.
 #[derive(Serialize)]
 struct Workers {
     side_by_side: usize,

@@ -1,6 +1,6 @@
-//! `selftest --aa` and `--ab`: whole experiments on this machine whose truth is known. The same
-//! contender competes under two names, or against itself made slower on purpose; what is told of
-//! them is right or wrong.
+//! `selftest --aa` and `--ab`: experiments on this machine with a known result. A contender
+//! competes with itself under two names, or with a copy that is slowed on purpose. The verdict of
+//! each experiment is right or wrong.
 
 use crate::args::Erase;
 use crate::catalogue::catalogue_here;
@@ -21,29 +21,29 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// How often the difference is sought where nobody says.
+/// Default number of experiments.
 const TRIALS: u32 = 20;
-/// The most blocks of an experiment where nobody says: where the ratio of a pair varies by 10 %, a
-/// difference of 5 % is known to be beyond a margin of 2 % within 240 blocks in 98 of 100
-/// experiments, and within 60 in 41.
+/// Default maximum of blocks. The ratio of a pair varies by 10 % and the margin is 2 %. A
+/// difference of 5 % is then found within 240 blocks in 98 of 100 experiments, and within 60 blocks
+/// in 41.
 const MOST: u32 = 240;
-/// A phase of some ten milliseconds in memory: short phases, many blocks.
+/// The default scale: a phase takes about 10 ms in memory. Phases are short, so blocks are many.
 const SCALE: f64 = 0.02;
 
-/// What one experiment told, of the whole time of each of its phases.
+/// The verdict of one experiment, over the whole time of each of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// The second was told to be slower.
+    /// The second contender is slower.
     Slower,
-    /// It was told to be faster.
+    /// The second contender is faster.
     Faster,
-    /// Both were told to lie within the margin, at every phase.
+    /// Both are equivalent within the margin in every phase.
     Equivalent,
-    /// Nothing was told.
+    /// No difference was found or excluded.
     Inconclusive,
 }
 
-/// All experiments.
+/// The summary of all experiments.
 #[derive(Debug, Serialize)]
 struct Trials {
     contender: String,
@@ -55,15 +55,16 @@ struct Trials {
     faster: u64,
     equivalent: u64,
     inconclusive: u64,
-    /// How often it was told wrongly: apart, of equals; faster, of what was made slower.
+    /// Share of wrong verdicts in percent: any difference of equals, or `Faster` for a slowed
+    /// contender.
     wrong_percent: f64,
     wrong_percent_interval: [f64; 2],
-    /// How often what was made slower was told to be; none of equals.
+    /// Share of slowed contenders with the verdict `Slower`; `None` for equals.
     found_percent: Option<f64>,
     found_percent_interval: Option<[f64; 2]>,
-    /// The median number of blocks an experiment took.
+    /// Median number of blocks of an experiment.
     blocks: f64,
-    /// The median of how far the interval of the ratio reached either way, in percent.
+    /// Median half-width of the interval of the ratio, in percent.
     reached_percent: Option<f64>,
     took_s: f64,
 }
@@ -138,7 +139,7 @@ fn plan(args: &SelftestArgs) -> Result<Plan, CliError> {
     resolve(&options, &catalogue_here()).map_err(begin::plan_trouble)
 }
 
-/// Has the contender of a plan compete against itself, made slower by so much.
+/// Adds a second contender to a plan: the same one, slowed by this share.
 fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
     let [first] = &mut plan.contenders[..] else {
         return Err(CliError::usage(
@@ -169,7 +170,7 @@ fn second(plan: &mut Plan, slower: f64) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One experiment; none where the user wants to stop.
+/// Runs one experiment; `None` if the user interrupts it.
 fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliError> {
     let preflight = run::preflight(plan, stop)?;
     let mut labs = run::assemble(&Erase::default(), plan, preflight, None, stop)?;
@@ -211,7 +212,7 @@ fn experiment(plan: &Plan, stop: &CancelToken) -> Result<Option<ResultSet>, CliE
     })
 }
 
-/// What was told of the second contender, at any phase.
+/// The verdict on the second contender over all phases.
 fn told(set: &ResultSet) -> Told {
     let lines = set.time_lines();
     let times: Vec<_> = lines.iter().map(|line| &line.times[..]).collect();
@@ -237,7 +238,7 @@ fn blocks(set: &ResultSet) -> u32 {
     blocks.max().unwrap_or(0)
 }
 
-/// How far the widest interval reached.
+/// The half-width of the widest interval.
 fn width(set: &ResultSet) -> Option<f64> {
     let lines = set.time_lines().into_iter();
     let widths = lines.filter_map(|line| reached(&line.times[1], &line.times[0]));
@@ -248,7 +249,7 @@ fn summed(plan: &Plan, slower: f64, all: &[(Told, u32, Option<f64>)], took: Dura
     let count = |wanted| all.iter().filter(|one| one.0 == wanted).count() as u64;
     let experiments = all.len() as u64;
     let faster = count(Told::Faster);
-    // Of equals, either is wrong.
+    // For equals, both verdicts are wrong.
     let wrong = faster + if slower > 0.0 { 0 } else { count(Told::Slower) };
     let share = |hits: u64| 100.0 * hits as f64 / experiments.max(1) as f64;
     let interval = |hits: u64| {

@@ -101,7 +101,7 @@ pub struct CheckUfsArgs {
     pub device: PathBuf,
 }
 
-/// Writes are gathered up to so many bytes.
+/// Size of the write buffer in bytes.
 const GATHERED: usize = 1 << 20;
 
 pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
@@ -128,9 +128,9 @@ pub fn make(args: &MakeUfsArgs) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// Opens the device or file, once the device guard has released it.
+/// Opens the device or file after the device guard releases it.
 ///
-/// A device that a run formats has passed the guard of the run, which holds its lock.
+/// For a device that a run formats, the guard of the run has released it and holds its lock.
 fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
     let open = || open_unused(&args.device, Purpose::Format).map_err(not_opened);
     if is_step_of_fsdyno() {
@@ -142,7 +142,7 @@ fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
     let released;
     let opened;
     if what.is_ok_and(|about| about.file_type().is_block_device()) {
-        // Before it is opened to be written, which udev notices.
+        // The guard runs before the device is opened for writing, because udev reacts to that.
         let paths = [args.device.clone()];
         let mut devices = guard::release(&paths, &consents, Bytes(0)).map_err(refused)?;
         opened = open()?;
@@ -156,7 +156,7 @@ fn open_released(args: &MakeUfsArgs) -> Result<(File, u64), CliError> {
         opened = open()?;
         released = guard::release_file(&opened.0, &args.device, &consents).map_err(refused)?;
     }
-    // What cannot be made is refused before anything else is done.
+    // An impossible geometry is refused first.
     Geometry::of(&wish(args), opened.1)
         .map_err(|error| CliError::usage(format!("{}: {error}", args.device.display())))?;
     if released.holds() {

@@ -1,5 +1,5 @@
-//! `why`: the difference between two contenders of a run, taken apart; and what to try against what
-//! carries it, as recipes know it.
+//! `why`: splits the time difference between two contenders of a run by cause. For the main cause
+//! it prints the remedies of the recipes.
 
 use crate::args::report_format;
 use crate::exit::{CliError, Code};
@@ -62,7 +62,7 @@ pub fn why(args: &WhyArgs, store: &Path) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// What the slower may try against a cause, and what it risks.
+/// The remedies of a recipe against a cause of the slower contender, with their risks.
 pub fn advice([contender, faster]: [&Contender; 2], cause: Cause) -> Option<String> {
     let recipe = fs::find(&contender.filesystem)?;
     match cause {

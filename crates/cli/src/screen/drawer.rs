@@ -1,5 +1,5 @@
-//! Who draws the view: whoever changed it, when a timed phase begins; else a thread, once a second.
-//! While a phase is timed that thread sleeps until it is woken.
+//! Draws the progress view: when a change occurs, when a timed phase begins, and once a second in a
+//! thread. The thread sleeps while a phase is timed.
 
 use super::view::View;
 use crate::output::visible;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often what the view tells is drawn anew.
+/// Interval at which the view is redrawn.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The view on the terminal. It goes on drop, and what was told above it stays.
+/// The progress view on the terminal. It disappears on drop; the lines above it stay.
 pub struct Drawer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -20,14 +20,14 @@ pub struct Drawer {
 struct Shared {
     bar: ProgressBar,
     view: Mutex<Option<View>>,
-    /// How wide the terminal was when the view was drawn last, and each of its lines.
+    /// The terminal width at the last draw, and the width of each drawn line.
     drawn: Mutex<(usize, Vec<usize>)>,
-    /// Told when a timed phase begins or ends, and at the end.
+    /// Notified when a timed phase begins or ends, and at the end.
     changed: Condvar,
 }
 
 impl Shared {
-    /// None once all is over.
+    /// The view; `None` after the end of the run.
     fn view(&self) -> MutexGuard<'_, Option<View>> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,14 +44,14 @@ impl Shared {
         let folded = folded(&drawn, size.0);
         *drawn = (size.0, widths);
         if folded > 0 {
-            // Of these nobody else knows.
+            // indicatif does not know of these extra rows.
             self.bar.suspend(|| term.clear_last_lines(folded)).ok();
         }
         self.bar.set_message(text);
         self.bar.force_draw();
     }
 
-    /// Draws once a second, but while a phase is timed.
+    /// Redraws once a second, except while a phase is timed.
     fn keep(&self) {
         let mut view = self.view();
         while let Some(now) = &*view {
@@ -67,8 +67,8 @@ impl Shared {
     }
 }
 
-/// How many rows more the lines that were drawn take, now that the terminal has so many columns: one
-/// that became narrower has folded them.
+/// The number of extra rows that the drawn lines occupy in a terminal of this width. A terminal
+/// that became narrower wraps them.
 fn folded((before, widths): &(usize, Vec<usize>), columns: usize) -> usize {
     if columns >= *before {
         return 0;
@@ -80,7 +80,8 @@ fn folded((before, widths): &(usize, Vec<usize>), columns: usize) -> usize {
 }
 
 impl Drawer {
-    /// None where standard error is no terminal, or one that can only print.
+    /// Creates the view. `None` if standard error is no terminal, or a terminal that can only
+    /// print.
     pub fn on_terminal() -> Option<Self> {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if bar.is_hidden() {
@@ -101,7 +102,7 @@ impl Drawer {
         })
     }
 
-    /// Changes what will be drawn.
+    /// Changes the view for the next draw.
     pub fn change(&self, change: impl FnOnce(&mut View)) {
         if let Some(view) = &mut *self.shared.view() {
             let before = view.now.timed;
@@ -112,14 +113,14 @@ impl Drawer {
         }
     }
 
-    /// Draws it now.
+    /// Draws the view now.
     pub fn draw(&self) {
         if let Some(view) = &*self.shared.view() {
             self.shared.draw(view);
         }
     }
 
-    /// A line that stays, above the view.
+    /// Prints a line above the view.
     pub fn tell(&self, line: &str) {
         self.shared.bar.println(visible(line, false));
     }
@@ -130,7 +131,7 @@ impl Drop for Drawer {
         *self.shared.view() = None;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It cannot have panicked.
+            // The thread does not panic.
             let _ = thread.join();
         }
         self.shared.bar.finish_and_clear();

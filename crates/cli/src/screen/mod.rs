@@ -1,11 +1,11 @@
-//! Progress on standard error: where the run stands, and a time left that can be believed.
+//! Progress on standard error: the state of the run, and an estimate of the time left.
 //!
-//! On a terminal a view of some lines stands below what is told ([`view`]); elsewhere, and where
-//! the terminal can do no more than print, nothing is drawn: a line tells of each block and of each
-//! cell that was not measured.
+//! On a terminal, a view of some lines is below the printed lines ([`view`]). On other outputs and
+//! on dumb terminals there is no view. There, one line reports each block and each cell that was
+//! not measured.
 //!
-//! Nothing is drawn while a phase is timed: the view is drawn when one begins, and the thread that
-//! draws it anew each second sleeps until the phase is over ([`drawer`]).
+//! Nothing is drawn while a phase is timed. The view is drawn when a phase begins, and the thread
+//! that redraws it each second sleeps until the phase ends ([`drawer`]).
 
 mod drawer;
 mod pace;
@@ -22,18 +22,18 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 use view::{Now, View};
 
-/// Shows a run.
+/// Shows the progress of a run.
 pub struct Screen {
     run: RunInfo,
     left: Vec<Cell>,
     pace: Pace,
     blocks_told: u32,
-    /// The view; none where nothing is drawn.
+    /// The view; `None` if nothing is drawn.
     drawn: Option<(Drawer, Standings)>,
 }
 
 impl Screen {
-    /// `before` are the cells that stand recorded already.
+    /// `before` holds the cells that are recorded already.
     pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
         let mut left = schedule(&run.plan);
         let cells = left.len();
@@ -74,7 +74,7 @@ impl Screen {
             Event::CellStarted { cell } => self.cell_started(*cell),
             Event::StageEntered { stage, cell } => self.stage_entered(*cell, stage),
             Event::StateProgress { done, of, .. } => {
-                // What the figure is of is longer, and cut off first.
+                // The description of the phase is longer, and is truncated first.
                 let how_far = filling(*done, *of);
                 self.change(|view| view.now.stage = how_far);
             }
@@ -101,7 +101,7 @@ impl Screen {
     }
 
     fn cell_started(&mut self, cell: Cell) {
-        // Those before it that are left are not wanted.
+        // Earlier cells that remain are not needed any more.
         let before = self.left.len();
         self.left.retain(|other| other.index >= cell.index);
         let passed = before - self.left.len();
@@ -209,7 +209,7 @@ impl Screen {
         }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     fn tell(&self, line: &str) {
         match &self.drawn {
             Some((drawer, _)) => drawer.tell(line),
@@ -218,7 +218,7 @@ impl Screen {
     }
 }
 
-/// How far a file system has come into its state: `state 42 % of 1.90 GiB`.
+/// The progress of a fill: `state 42 % of 1.90 GiB`.
 pub fn filling(done: Bytes, of: Bytes) -> String {
     let percent = u128::from(done.0) * 100 / u128::from(of.0.max(1));
     format!("state {percent} % of {of}")

@@ -1,12 +1,12 @@
-//! What cells took so far, and so a time left that can be believed.
+//! The durations of the recorded cells, and an estimate of the time left.
 
 use fsdyno_model::{Cell, Nanos};
 use std::collections::BTreeMap;
 
-/// What cells took so far, and so what those to come will take.
+/// The durations of the recorded cells, for the estimate of the remaining ones.
 #[derive(Default)]
 pub struct Pace {
-    /// Time and number of cells, by contender and workload.
+    /// Total time and number of cells, by contender and workload.
     known: BTreeMap<(u32, u32), (u64, u64)>,
 }
 
@@ -27,8 +27,8 @@ impl Pace {
         time.checked_div(cells)
     }
 
-    /// The time left: each cell takes what its like took. Nothing is said before every workload
-    /// was seen once: workloads differ too much.
+    /// The time left: each cell takes the mean time of similar cells. `None` until every workload
+    /// has run once, because workloads differ too much.
     pub fn left(&self, cells: &[Cell]) -> Option<Nanos> {
         let mut total = 0;
         for cell in cells {

@@ -1,46 +1,47 @@
-//! How the contenders stand so far: which comparisons with a baseline are open, and which decided.
+//! The interim standings: which comparisons with a baseline are inconclusive, and which are
+//! decided.
 
 use fsdyno_model::{Cell, CellRecord, Nanos, Outcome, ResultSet, RunInfo};
 use fsdyno_stats::{Rule, Verdict, judge_table, ratio_paired};
 use std::collections::BTreeMap;
 
-/// What was measured so far.
+/// The measurements so far.
 pub struct Standings {
     so_far: ResultSet,
-    /// What phases of contenders took last, by contender, workload and label.
+    /// The last time of each phase, by contender, workload and label.
     took: BTreeMap<(u32, u32, String), Nanos>,
 }
 
-/// What is known of all comparisons.
+/// The state of all comparisons.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Told {
-    /// Those that are not decided, the widest first.
+    /// Inconclusive comparisons, the widest first.
     pub open: Vec<OpenOne>,
-    /// How many are decided as faster, slower, and within the margin.
+    /// Number of comparisons that are faster, slower, and equivalent.
     pub decided: [usize; 3],
 }
 
-/// A comparison that is not decided.
+/// An inconclusive comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenOne {
     /// Workload and phase, or the phase where there is one workload.
     pub phase: String,
-    /// Who is compared.
+    /// The contender.
     pub contender: String,
-    /// With whom.
+    /// Its baseline.
     pub baseline: String,
-    /// The ratio so far, and between what it lies: an interval, or, where there are too few pairs
-    /// for one, the smallest and the largest; none without a pair.
+    /// The ratio so far with its bounds: an interval, or the smallest and largest ratio if there
+    /// are too few pairs for one. `None` without a pair.
     pub ratio: Option<(f64, f64, f64)>,
-    /// Whether that is an interval.
+    /// Whether the bounds are an interval.
     pub interval: bool,
 }
 
 impl OpenOne {
-    /// How little is known: how far the ends lie apart.
+    /// The width of the bounds on a log scale.
     fn width(&self) -> f64 {
         self.ratio.map_or(f64::INFINITY, |(low, _, high)| {
-            // Of a single pair nothing is known.
+            // A single pair has no spread.
             if self.interval || high > low {
                 (high / low).ln()
             } else {
@@ -66,7 +67,7 @@ impl Standings {
         standings
     }
 
-    /// Takes a cell in; its figures are what matters.
+    /// Adds the figures of a cell.
     pub fn note(&mut self, record: &CellRecord) {
         self.so_far.cells.push(CellRecord {
             commands: Vec::new(),
@@ -75,19 +76,19 @@ impl Standings {
         });
     }
 
-    /// A phase took so long.
+    /// Records the time of a phase.
     pub fn took(&mut self, cell: Cell, label: &str, time: Nanos) {
         let key = (cell.contender, cell.workload, label.to_owned());
         self.took.insert(key, time);
     }
 
-    /// What a phase took last.
+    /// The last time of a phase.
     pub fn usual(&self, cell: Cell, label: &str) -> Option<Nanos> {
         let key = (cell.contender, cell.workload, label.to_owned());
         self.took.get(&key).copied()
     }
 
-    /// How all stand now.
+    /// The current state of all comparisons.
     pub fn told(&self) -> Told {
         let mut told = Told::default();
         let plan = &self.so_far.run.plan;
@@ -96,7 +97,7 @@ impl Standings {
             let set = self.so_far.only(&share.contenders);
             let labels: Vec<&String> = set.run.plan.contenders.iter().map(|c| &c.label).collect();
             let mut lines = set.time_lines();
-            // The time to durable is that of the work, where there is one.
+            // The time until durable belongs to the work, if there is one.
             let durable: Vec<_> = lines.iter().filter(|line| line.durable).collect();
             let whole: Vec<_> = durable.iter().map(|l| (l.workload, l.phase)).collect();
             lines.retain(|line| line.durable || !whole.contains(&(line.workload, line.phase)));
@@ -138,7 +139,7 @@ impl Standings {
         told
     }
 
-    /// Whether anything is known, or may still be, of a contender: it was not skipped so far.
+    /// Whether a contender has figures or can still get some: it was not skipped so far.
     fn runs(&self, contender: usize) -> bool {
         let mut cells = self.so_far.cells.iter();
         cells.any(|record| {

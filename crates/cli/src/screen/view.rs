@@ -1,5 +1,5 @@
-//! What the view tells, as lines that fit: how far the run is, what is done now, who stands how.
-//! Lines are cut, never folded, and there are as many as leave room for what is told above them.
+//! The text of the progress view: progress of the run, current step, and standings. Lines are
+//! truncated and never wrapped. Their number leaves room for the lines above the view.
 
 use super::standings::{OpenOne, Told};
 use console::{Alignment, pad_str, style, truncate_str};
@@ -7,52 +7,52 @@ use fsdyno_model::printable;
 use fsdyno_model::{Nanos, RunInfo};
 use std::time::{Duration, Instant};
 
-/// Rows of the terminal that are left to what is told above the view.
+/// Terminal rows that stay free above the view.
 const ROWS_ABOVE: usize = 8;
-/// The most open comparisons that are shown, however high the terminal.
+/// The maximum of inconclusive comparisons, for a terminal of any height.
 const MOST_OPEN: usize = 16;
-/// On a terminal of fewer columns there is no bar, and the cell has a line of its own.
+/// Below this number of columns there is no bar, and the cell has its own line.
 const NARROW: usize = 60;
-/// The widest bar.
+/// Maximum width of the bar.
 const BAR: usize = 24;
 
-/// What is known of the run.
+/// The state of the run.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// Cells that are recorded, or not wanted.
+    /// Cells that are recorded or not needed.
     pub done: usize,
     cells: usize,
     blocks: u32,
-    /// The time left, as far as that can be told.
+    /// The time left, if there is an estimate.
     pub left: Option<Nanos>,
-    /// What is said before a time left that may turn out shorter.
+    /// The prefix of a time left that is an upper bound.
     at_most: &'static str,
-    /// When it began, and how long it may take.
+    /// The start of the run and its time limit.
     budget: Option<(Instant, Nanos)>,
-    /// What is done.
+    /// The current step.
     pub now: Now,
-    /// How contenders stand.
+    /// The standings of the contenders.
     pub standings: Told,
 }
 
-/// What is done now.
+/// The current step.
 #[derive(Debug, Clone)]
 pub struct Now {
     pub block: u32,
     pub contender: String,
     pub workload: String,
-    /// The stage, or what it is about.
+    /// The stage, or its subject.
     pub stage: String,
-    /// Since when.
+    /// Start of the step.
     pub since: Instant,
-    /// Whether it is a phase under the clock.
+    /// Whether it is a timed phase.
     pub timed: bool,
-    /// What such a phase took last.
+    /// The last time of such a phase.
     pub usual: Option<Nanos>,
 }
 
 impl Now {
-    /// Nothing yet.
+    /// The state before the first step.
     pub fn begin() -> Self {
         Self {
             block: 0,
@@ -72,7 +72,7 @@ impl Default for Now {
     }
 }
 
-/// What is said before a time left that may turn out shorter.
+/// The prefix of a time left that is an upper bound.
 pub fn at_most(run: &RunInfo) -> &'static str {
     if run.plan.adaptive.is_some() {
         "at most "
@@ -82,7 +82,7 @@ pub fn at_most(run: &RunInfo) -> &'static str {
 }
 
 impl View {
-    /// Of a run that begins, or goes on, now.
+    /// The state of a run that starts or resumes now.
     pub fn new(run: &RunInfo, cells: usize, now: Instant) -> Self {
         Self {
             cells,
@@ -93,9 +93,9 @@ impl View {
         }
     }
 
-    /// All lines, for a terminal of so many columns and rows.
+    /// Renders all lines for a terminal of this size.
     pub fn text(&self, now: Instant, (columns, rows): (usize, usize), color: bool) -> String {
-        // The last column is left free: a line that fills it makes some terminals fold.
+        // The last column stays free: some terminals wrap a line that fills it.
         let width = columns.saturating_sub(1).max(20);
         let mut lines = vec![self.progress(now, width, color)];
         lines.extend(self.under_way(now, width, color));
@@ -105,7 +105,7 @@ impl View {
         cut.collect::<Vec<_>>().join("\n")
     }
 
-    /// The bar, and the times.
+    /// Renders the bar and the times.
     fn progress(&self, now: Instant, width: usize, color: bool) -> String {
         let cells = self.cells.max(1);
         let bar = BAR.min(width / 4);
@@ -132,14 +132,14 @@ impl View {
         parts.join(", ")
     }
 
-    /// The cell, and what is done of it.
+    /// Renders the cell and its current step.
     fn under_way(&self, now: Instant, width: usize, color: bool) -> Vec<String> {
         let at = &self.now;
         if at.contender.is_empty() {
             return vec!["looking around".to_owned()];
         }
         let time = if at.timed {
-            // Nothing is drawn before it has ended.
+            // The view is not redrawn until the phase ends.
             let last = at
                 .usual
                 .map(|usual| format!(", took {} last", usual.clock()));
@@ -159,7 +159,7 @@ impl View {
         vec![format!("{block}: {contender} {workload}: {stage}, {time}")]
     }
 
-    /// Who stands how, in so many lines at most beside that of the heading.
+    /// Renders the standings in this number of lines plus the heading.
     fn comparisons(&self, width: usize, room: usize, color: bool) -> Vec<String> {
         let Told { open, decided } = &self.standings;
         let known: usize = decided.iter().sum();
@@ -185,7 +185,7 @@ impl View {
     }
 }
 
-/// Open comparisons in columns: names are cut so that the figures fit.
+/// Renders inconclusive comparisons as columns. Names are truncated so that the figures fit.
 fn rows(open: &[OpenOne], width: usize, color: bool) -> Vec<String> {
     let figures: Vec<(String, String)> = open.iter().map(figures).collect();
     let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
@@ -294,7 +294,8 @@ mod tests {
             "  portage/copy-1  a-long-name:noatime,commit=1 : the-first  1.08x  0.97-1.21",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
-        // Under the clock no time is drawn that would stand still; what it took last is.
+        // A timed phase shows no elapsed time, because the view is not redrawn. It shows the last
+        // time.
         let mut timed = view(0, began);
         timed.now.stage = "phase copy".to_owned();
         timed.now.timed = true;

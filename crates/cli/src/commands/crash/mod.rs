@@ -1,5 +1,5 @@
-//! `crash`: cuts the power of guests that write, and judges what each file system recovers. Each
-//! power cut is in the store before it is printed.
+//! `crash`: cuts the power of guests that write, and checks what each file system recovers. Each
+//! power cut is stored before it is printed.
 
 mod args;
 mod summary;
@@ -59,7 +59,8 @@ pub fn crash(args: &CrashArgs, store: &Path) -> Result<Code, CliError> {
     Ok(code(std::iter::once(&recovery)))
 }
 
-/// The model disk that was asked for. On one that takes no time, no moment would ever come.
+/// The requested model disk. A disk whose requests take no time is refused: virtual time would
+/// never reach the power cut.
 fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
     let Some(name) = &args.disk else {
         return Ok(None);
@@ -103,7 +104,7 @@ fn pull(
     } = &info;
     let mut cuts: Vec<PowerCut> = Vec::new();
     let mut ended = Ok(());
-    // One of each, then the next of each: what drifts drifts for all.
+    // The contenders alternate, so that drift of the machine affects all of them.
     'all: for number in 1..=args.cuts {
         for contender in contenders {
             let seed = args.seed.wrapping_add(u64::from(number) - 1);
@@ -150,7 +151,7 @@ fn pull(
     Ok(code(cuts.iter().map(|cut| &cut.recovery)))
 }
 
-/// A series that begins now.
+/// The record of a series that starts now.
 fn info(
     args: &CrashArgs,
     contenders: Vec<Contender>,
@@ -184,7 +185,7 @@ fn info(
     }
 }
 
-/// Whether anything acknowledged was lost, or could not be mounted at all.
+/// Failure if acknowledged data was lost, or if a file system could not be mounted.
 fn code<'a>(mut recoveries: impl Iterator<Item = &'a Recovery>) -> Code {
     let lost = |one: &Recovery| one.judgement.as_ref().is_none_or(|j| j.losses() > 0);
     if recoveries.any(lost) {
@@ -240,7 +241,7 @@ fn contenders(lists: &[String], lab: &LabChoice) -> Result<Vec<Contender>, CliEr
     }
 }
 
-/// Another lab that was said of a contender.
+/// A lab of the contender that differs from the lab of the series.
 fn no_cuts_in<'a>(typed: &'a ContenderSpec, lab: &LabChoice) -> Option<(&'a LabChoice, &'a str)> {
     let said = typed.lab.as_ref().filter(|said| *said != lab)?;
     Some((said, &typed.contender.label))

@@ -1,11 +1,11 @@
-//! What is printed after each power cut.
+//! The summary of each power cut.
 
 use crate::output;
 use fsdyno_model::{Contender, PowerCut, Recovery, SeriesInfo};
 use fsdyno_report::crash::{lost_by_disk, repeat_command};
 
-/// Prints the outcome of a power cut and, where its images were kept, the command that checks them
-/// again.
+/// Prints the outcome of a power cut. If its images are kept, also prints the command that checks
+/// them again.
 pub fn print(info: &SeriesInfo, contender: &Contender, cut: &PowerCut) {
     let head = format!(
         "power cut {} of {}: {} after {} and {} operations",

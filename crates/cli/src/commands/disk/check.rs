@@ -1,4 +1,5 @@
-//! `disk check`: a profile against its sheet, and seek curves against a measured one.
+//! `disk check`: compares a profile with its data sheet, and fitted seek curves with a measured
+//! one.
 
 use super::args::CheckArgs;
 use super::profile;
@@ -11,7 +12,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What is printed as JSON.
+/// The JSON output.
 #[derive(Serialize)]
 struct Checked {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -20,11 +21,11 @@ struct Checked {
     curve: Option<Curve>,
 }
 
-/// A measured curve, and what comes near to it.
+/// A measured seek curve and the curves fitted to it.
 #[derive(Serialize)]
 struct Curve {
     points: usize,
-    /// Distances at which it is far from its neighbours.
+    /// Distances whose seek times deviate far from those of their neighbours.
     outlying: Vec<u32>,
     fits: Vec<Fit>,
 }

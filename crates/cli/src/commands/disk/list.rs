@@ -1,4 +1,4 @@
-//! `disk list`: the profiles that come along.
+//! `disk list`: the built-in profiles.
 
 use crate::exit::{CliError, Code};
 use crate::output;

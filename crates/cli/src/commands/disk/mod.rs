@@ -1,5 +1,5 @@
-//! `disk`: model disks. Which profiles there are, what they say, and whether their models keep to
-//! it. One file a command.
+//! `disk`: model disks. It lists, shows and checks profiles, serves model disks, and prints block
+//! traces. Each command has its own file.
 
 mod args;
 mod check;
@@ -26,13 +26,13 @@ pub fn disk(command: &DiskCommand) -> Result<Code, CliError> {
         DiskCommand::Behind { .. } => match fsdyno_lab::serve_by_fuse() {
             Ok(()) => Ok(Code::Ok),
             Err(error @ FuseServerError::NoOwner) => Err(CliError::usage(error)),
-            // Its owner has heard it.
+            // The run that started this process already received the error.
             Err(_) => Ok(Code::Failure),
         },
     }
 }
 
-/// The profile of a name, or of a file.
+/// Loads a profile by name or from a file.
 pub fn profile(name: &Path) -> Result<Profile, CliError> {
     Profile::named(name).map_err(|error| match error {
         ProfileError::Unreadable { .. } => CliError::failure(error),

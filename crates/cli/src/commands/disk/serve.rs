@@ -1,4 +1,4 @@
-//! `disk serve`: model disks for somebody's virtual machine, against the clock or in virtual time.
+//! `disk serve`: model disks for a user's virtual machine, in real or virtual time.
 
 use super::args::{ServeArgs, Time};
 use super::profile;
@@ -51,10 +51,10 @@ pub fn serve(args: &ServeArgs) -> Result<Code, CliError> {
     }
 }
 
-/// A disk that is offered: its name, and its socket.
+/// A served disk: its name, the disk, and its socket.
 type Offered = (String, Disk, Socket);
 
-/// The disk of a profile, with what is in its image.
+/// Opens the disk of a profile with the content of its image.
 fn disk(
     profile: &Profile,
     image: Option<&Path>,
@@ -87,7 +87,7 @@ fn disk(
     Ok(made(Box::new(store), size.or(Some(Bytes(length)))))
 }
 
-/// A socket that is listened to; its name goes with it.
+/// A listening socket. Its path is removed on drop.
 struct Socket {
     listener: UnixListener,
     path: PathBuf,
@@ -95,7 +95,7 @@ struct Socket {
 
 impl Socket {
     fn bind(path: &Path) -> Result<Self, CliError> {
-        // Kernels and QEMU would take the rest for words of their own.
+        // Kernels and QEMU would parse the rest as options of their own.
         if path
             .as_os_str()
             .as_bytes()
@@ -110,7 +110,7 @@ impl Socket {
         }
         let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
         if is_socket && UnixStream::connect(path).is_err() {
-            // Of one that was killed: nobody listens.
+            // Removes the stale socket of a process that was killed.
             let _ = fs::remove_file(path);
         }
         let path = std::path::absolute(path)?;
@@ -130,7 +130,7 @@ impl Drop for Socket {
     }
 }
 
-/// How a guest gets these disks.
+/// The options that attach these disks to a guest.
 fn attach(args: &ServeArgs, profile: &Profile, disks: &[Offered]) -> Result<String, io::Error> {
     let mut text = String::new();
     let mut line = |words: String| {
@@ -189,7 +189,7 @@ fn in_real_time(
                 served
             })
         });
-        // All of them run before the first is waited for.
+        // All of them start before the first one is joined.
         let serving: Vec<_> = serving.collect();
         for one in serving {
             let served = one
@@ -201,7 +201,7 @@ fn in_real_time(
     })
 }
 
-/// What happens, on the standard error output: nobody has to read it.
+/// Prints an event on standard error. An error of the print is ignored.
 fn tell(name: &str, happening: Happening) {
     match happening {
         Happening::Connected => output::note(format_args!("{name}: a guest has connected")),

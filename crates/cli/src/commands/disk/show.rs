@@ -1,4 +1,4 @@
-//! `disk show`: a profile as its file has it, ready to be changed and named as one's own.
+//! `disk show`: the file of a profile. A user can change it and give it another name.
 
 use super::profile;
 use crate::exit::{CliError, Code};

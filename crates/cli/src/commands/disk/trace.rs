@@ -1,4 +1,4 @@
-//! `disk trace`: the record of a disk, entry by entry, to be read or to be calculated with.
+//! `disk trace`: the block trace of a disk, entry by entry, as text or as CSV.
 
 use super::args::TraceArgs;
 use crate::exit::{CliError, Code};
@@ -9,7 +9,7 @@ use fsdyno_model::Nanos;
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
 
-/// The columns of CSV; the causes stand behind them.
+/// The columns of CSV; the columns of the causes follow them.
 const COLUMNS: &str = "at_ns,what,order,kind,sector,sectors,fua,hash,took_ns,failed_sector,text";
 
 pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
@@ -29,7 +29,7 @@ pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
         for record in records {
             match record {
                 Ok(record) => printer.print(&record)?,
-                // What came before it is whole, and is printed.
+                // The entries before the error are complete and are printed.
                 Err(error) => trouble = Some(error),
             }
         }
@@ -42,7 +42,7 @@ pub fn trace(args: &TraceArgs) -> Result<Code, CliError> {
 struct Printer<'a> {
     out: &'a mut dyn Write,
     csv: bool,
-    /// When requests were submitted that have not completed.
+    /// Submission times of the requests that have not completed, by order.
     submitted: HashMap<u64, Nanos>,
 }
 
@@ -68,7 +68,7 @@ impl Printer<'_> {
                 let submitted = self.submitted.remove(order);
                 submitted.map(|then| Nanos(at.0.saturating_sub(then.0)))
             }
-            // What was under way never completes.
+            // Requests in flight at a power cut never complete.
             Record::Cut { .. } => {
                 self.submitted.clear();
                 None
@@ -82,7 +82,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A line to be read.
+    /// Prints an entry as a line of text.
     fn line(&mut self, record: &Record, took: Option<Nanos>) -> io::Result<()> {
         let out = &mut self.out;
         let moment = |at: &Nanos| format!("{}.{:09}", at.0 / 1_000_000_000, at.0 % 1_000_000_000);
@@ -136,7 +136,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A row to be calculated with.
+    /// Prints an entry as a row of CSV.
     fn row(&mut self, record: &Record, took: Option<Nanos>) -> io::Result<()> {
         let out = &mut self.out;
         let number = |of: Option<u64>| of.map_or_else(String::new, |of| of.to_string());
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use fsdyno_disk::{Kind, Request};
 
-    /// A write that fails, marks and a cut, printed.
+    /// Prints a trace with a failed write, marks and a power cut.
     fn printed(csv: bool) -> String {
         let mut out = Vec::new();
         let mut printer = Printer {

@@ -1,5 +1,5 @@
-//! The states before a workload as capabilities: which can be brought about here, on what, and
-//! with how much room. Whether a plan fits is said by its preflight, not here.
+//! The initial states as capabilities: which of them this machine can set up, on what device, and
+//! with how much room. The preflight checks whether a plan fits.
 
 use super::Finding;
 use fsdyno_datasets::states::{self, Manner};
@@ -10,8 +10,7 @@ use fsdyno_model::{Availability, Bytes, FilesystemKind, Need};
 use fsdyno_recipes::Filesystem;
 use std::path::Path;
 
-/// Each manner of bringing a state about. All of them need the same: a file system made anew, and
-/// room for what is written to it.
+/// Each way to set up a state. All of them need a new file system and room for the written data.
 pub(super) fn findings() -> Vec<Finding> {
     let place = Path::new(DEFAULT_SCRATCH);
     let room = space::free(place).unwrap_or_default();
@@ -30,7 +29,7 @@ pub(super) fn findings() -> Vec<Finding> {
     states::ALL.iter().rev().map(finding).collect()
 }
 
-/// What can be filled here, in words; otherwise what is missing.
+/// Describes where a file system can be filled here, or returns what is missing.
 fn on_what(room: Bytes) -> Result<String, Availability> {
     let works = |kind: FilesystemKind| {
         let those = fsdyno_recipes::fs::ALL

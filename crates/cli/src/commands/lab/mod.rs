@@ -1,4 +1,4 @@
-//! `lab`: what each lab has here. A guest is started to tell what it has.
+//! `lab`: the capabilities of each lab. To list those of a guest lab, it starts a guest.
 
 mod args;
 mod setup;
@@ -28,7 +28,7 @@ struct Row {
     lab: LabChoice,
     availability: Availability,
     about: String,
-    /// What can be run in it, and what not, with what is missing for it.
+    /// File systems and layouts that run in it, and those that do not, with the reasons.
     runs: Vec<String>,
     lacks: Vec<Lacking>,
 }
@@ -48,8 +48,7 @@ pub fn lab(command: &LabCommand) -> Result<Code, CliError> {
     }
 }
 
-/// The size of guests of a lab. Their kernel, where there is a choice, is the one asked for, else the
-/// one there is.
+/// The size of guests of a lab. Their kernel is the requested one, or else the default.
 pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>) -> GuestSize {
     let kernel = kernel.cloned().or_else(kernels::default);
     GuestSize {
@@ -59,7 +58,7 @@ pub fn guest_size(lab: &LabChoice, memory: Bytes, kernel: Option<&KernelChoice>)
     }
 }
 
-/// A shell in a guest. Ctrl-C is the guest's.
+/// Runs a shell in a guest. Ctrl-C goes to the guest.
 fn shell(args: &ShellArgs) -> Result<Code, CliError> {
     let journal = places::journal()?;
     let size = guest_size(&args.lab, args.guest_memory, args.guest_kernel.as_ref());
@@ -68,7 +67,7 @@ fn shell(args: &ShellArgs) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// What is wrong with guests, with its code.
+/// The error of a guest lab with its exit code.
 pub fn guest_trouble(error: GuestLabError) -> CliError {
     CliError::new(guest_code(&error), error)
 }
@@ -139,7 +138,7 @@ fn host() -> Row {
     )
 }
 
-/// Other machines are asked when they are named, and not before.
+/// The row of `ssh` labs. Their machines are probed only when a plan names them.
 fn elsewhere() -> Row {
     let lab = LabChoice::Ssh("USER@HOST".to_owned());
     let alone = fsdyno_recipes::fs::ALL
@@ -156,7 +155,7 @@ fn elsewhere() -> Row {
     }
 }
 
-/// Whether there is such a kernel for guests of User-mode Linux, and where it lies.
+/// Whether that kernel for User-mode Linux exists, and its path.
 fn of_kernel(choice: &KernelChoice) -> (Availability, String) {
     if *choice == KernelChoice::Packaged {
         let title = "the kernel of the package".to_owned();
@@ -176,7 +175,7 @@ fn of_kernel(choice: &KernelChoice) -> (Availability, String) {
     (Availability::Available, title)
 }
 
-/// What guests have, with one of their kernels where there is a choice.
+/// The capabilities of guests, with one of their kernels where the lab has a choice.
 fn guests(
     lab: LabChoice,
     kernel: Option<KernelChoice>,
@@ -203,7 +202,7 @@ fn guests(
     let (about, missing) = match survey {
         Ok(told) => told,
         Err(error @ GuestLabError::Stopped) => return Err(guest_trouble(error)),
-        // The other labs are told all the same.
+        // An error of one lab does not hide the other labs.
         Err(error) => {
             let availability = Availability::Missing {
                 reason: error.to_string(),
@@ -241,7 +240,7 @@ fn row(
     }
 }
 
-/// Notes what cannot be run, beside what cannot for the same reason.
+/// Records what cannot run, grouped by reason.
 fn lack_of(lacks: &mut Vec<Lacking>, what: &str, reason: String, remedy: String) {
     let mut known = lacks.iter_mut();
     match known.find(|one| one.reason == reason && one.remedy == remedy) {
@@ -254,7 +253,7 @@ fn lack_of(lacks: &mut Vec<Lacking>, what: &str, reason: String, remedy: String)
     }
 }
 
-/// A plan of every file system that a Linux can have, and of every layout below one.
+/// A plan with every file system that Linux supports, and with every layout below one.
 fn everything() -> Plan {
     let block = |fs: &&&dyn fsdyno_recipes::Filesystem| {
         fs.kind() == FilesystemKind::Block && !elsewhere_only(**fs)

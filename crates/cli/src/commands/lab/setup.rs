@@ -1,4 +1,4 @@
-//! `lab setup`: the lab kernel, built with its progress shown. How it is built is not decided here.
+//! `lab setup`: builds the lab kernel and shows the progress. `fsdyno_lab` decides how to build it.
 
 use super::args::SetupArgs;
 use crate::exit::{CliError, Code};
@@ -13,10 +13,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Off a terminal, how many lines tell of all that is compiled.
+/// Number of progress lines of the compilation if standard error is no terminal.
 const LINES: u64 = 10;
 
-/// How often the time that has passed is drawn anew.
+/// Interval at which the elapsed time is redrawn.
 const TICK: Duration = Duration::from_secs(1);
 
 pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
@@ -53,7 +53,7 @@ pub fn setup(args: &SetupArgs) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// What went wrong, with its code.
+/// The error of a build with its exit code.
 fn trouble(error: &SetupError, stop: &CancelToken) -> CliError {
     if stop.requested() {
         let text = "interrupted; what was done is kept: fsdyno lab setup goes on with it";
@@ -66,7 +66,8 @@ fn trouble(error: &SetupError, stop: &CancelToken) -> CliError {
     CliError::new(code, error)
 }
 
-/// Progress on standard error; off a terminal, a line for each step and some for what is compiled.
+/// Progress on standard error. If that is no terminal, a line for each step and some lines of the
+/// compilation.
 struct Screen {
     bar: ProgressBar,
     began: Instant,

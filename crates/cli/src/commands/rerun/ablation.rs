@@ -1,5 +1,5 @@
-//! The question that is looked into beside a rerun: two runs, on the disk as it is and on one that
-//! only acknowledges its flushes, and what they come to beside each other.
+//! The ablation of a rerun: two runs, one on the unchanged disk and one on a disk that acknowledges
+//! flushes without executing them. It compares the two.
 
 use super::{RerunArgs, execution, options};
 use crate::catalogue::catalogue_here;
@@ -15,10 +15,10 @@ use fsdyno_run::resolve::resolve;
 use fsdyno_store::Store;
 use std::path::Path;
 
-/// What a disk is told to do with flushes, so that nobody waits for one.
+/// The faults of a disk that acknowledges every flush at once.
 const IGNORES_FLUSHES: &str = "[flush]\nlies = 1.0\n";
 
-/// An inquiry and the rerun it belongs to.
+/// An ablation and its rerun.
 pub struct Inquired<'a> {
     pub rerun: &'static Rerun,
     pub table: &'a Table,
@@ -27,7 +27,7 @@ pub struct Inquired<'a> {
 }
 
 impl Inquired<'_> {
-    /// Runs it on both disks and tells what came of it.
+    /// Runs the ablation on both disks and prints its result.
     pub fn look(
         &self,
         args: &RerunArgs,
@@ -64,7 +64,7 @@ impl Inquired<'_> {
         Ok(code)
     }
 
-    /// A plan of the rerun with the workloads and contenders of the question.
+    /// The plan of the rerun, reduced to the workloads and contenders of the ablation.
     fn plan(&self, args: &RerunArgs, faults: Option<&str>) -> Result<Plan, CliError> {
         let asked = self.inquiry.contenders.iter();
         let options = RunOptions {
@@ -97,7 +97,8 @@ impl Inquired<'_> {
             clock: args.clock,
             advice: crate::commands::why::advice,
         };
-        // A page or rows hold the rerun: this is told on the screen, where it is not asked for alone.
+        // An HTML page or CSV holds only the rerun. Unless only the ablation is requested, it is
+        // printed on the terminal.
         let format = match args.format {
             Format::Markdown if args.output.is_none() => Format::Markdown,
             Format::Json if args.ablation => Format::Json,
@@ -107,7 +108,7 @@ impl Inquired<'_> {
             fsdyno_report::render_ablation(&told, format, &options).map_err(CliError::failure)?;
         let output = args.output.as_deref().filter(|_| args.ablation);
         if !args.ablation && args.format == Format::Json && args.output.is_none() {
-            // What is on standard output is one document.
+            // Standard output holds one document: the JSON of the rerun.
             output::note(format_args!("{}", String::from_utf8_lossy(&bytes)));
             return Ok(());
         }
@@ -118,7 +119,7 @@ impl Inquired<'_> {
     }
 }
 
-/// The runs by themselves are not told: what they come to together is.
+/// The two runs print no reports of their own. The ablation prints their comparison.
 fn silent(args: &RerunArgs) -> Execution {
     Execution {
         silent: true,

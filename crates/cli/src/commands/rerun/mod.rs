@@ -1,5 +1,5 @@
-//! `rerun`: published comparisons, done again on the disks of their time. A rerun is made into a
-//! request as a user would type it, and then runs as any other; what lies here is only that.
+//! `rerun`: repeats published comparisons on model disks of their time. This module only builds the
+//! options that a user would type; `run` does the rest.
 
 mod ablation;
 mod args;
@@ -30,7 +30,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
     let (table, setting) = understood(rerun)?;
     let stop = CancelToken::new();
     signals::install(&stop)?;
-    // A run takes long; its report must have a place at the end.
+    // The output is checked first, because the run takes long.
     output::check(args.output.as_deref(), output::existing(args.force))?;
     let mut code = Code::Ok;
     if !args.ablation {
@@ -42,7 +42,7 @@ pub fn rerun(args: &RerunArgs, store: &Path) -> Result<Code, CliError> {
         }
     }
     match &setting.inquiry {
-        // What was asked for alone is no inquiry of all.
+        // A selection of contenders does not cover the ablation.
         Some(inquiry) if !args.no_ablation && args.contenders.is_empty() => {
             let inquired = Inquired {
                 rerun,
@@ -93,7 +93,7 @@ fn execution(args: &RerunArgs) -> Execution {
     }
 }
 
-/// What a user would type for it.
+/// The options of `run` that are equivalent to the rerun.
 fn options(args: &RerunArgs, table: &Table, setting: &Setting) -> RunOptions {
     RunOptions {
         suite: Some(table.suite.clone()),
@@ -118,7 +118,7 @@ fn options(args: &RerunArgs, table: &Table, setting: &Setting) -> RunOptions {
     }
 }
 
-/// The plan of the rerun itself: those workloads of its suite that its table tells of.
+/// The plan of the rerun: the workloads of its suite that its table contains.
 fn plan(
     args: &RerunArgs,
     rerun: &Rerun,
@@ -141,8 +141,8 @@ fn plan(
     Ok(plan)
 }
 
-/// Those asked for, as the rerun has them: by their short form, or by the part before the options
-/// where that leaves one.
+/// Selects contenders of the rerun by their short form, or by the part before the options if that
+/// is unique.
 fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, CliError> {
     let mut taken = Vec::new();
     for word in asked.iter().flat_map(|list| list.split(',')) {
@@ -155,7 +155,8 @@ fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, CliError> {
             found = by_name.collect();
         }
         if found.is_empty() {
-            // Options hold commas as well: such a word goes on with the one before it.
+            // Options contain commas too, so a part that names no contender continues the one
+            // before it.
             let all = setting.contenders.join(" ");
             return Err(CliError::usage(format!(
                 "--fs: `{word}` is none of this rerun, which has {all}; others run by themselves: \
@@ -172,7 +173,7 @@ fn fewer(asked: &[String], setting: &Setting) -> Result<Vec<String>, CliError> {
     Ok(taken)
 }
 
-/// A rerun as it is listed.
+/// A rerun as `rerun --list` prints it.
 #[derive(Serialize)]
 struct Listed {
     name: String,

@@ -1,4 +1,5 @@
-//! What a run starts with: the programs to name in its provenance, and the errors of its settings.
+//! The start of a run: the programs whose versions its provenance records, and the errors of
+//! settings.
 
 use crate::exit::{CliError, Code};
 use fsdyno_load::engines::EngineInfo;
@@ -6,11 +7,11 @@ use fsdyno_model::{Plan, Step};
 use fsdyno_run::resolve::ResolveError;
 use miette::{LabeledSpan, MietteDiagnostic, MietteHandlerOpts, NamedSource, Report};
 
-/// Programs whose versions belong to the provenance, with the command that tells each.
+/// Programs whose versions belong to the provenance, each with the command that prints its version.
 pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
     let mut programs: Vec<(String, Vec<String>)> = Vec::new();
     if plan.contenders.iter().all(|c| c.lab.is_elsewhere()) {
-        // Those of this machine do nothing of it.
+        // Contenders on other machines use no programs of this one.
         return programs;
     }
     let versions = plan
@@ -43,7 +44,7 @@ pub fn programs_to_name(plan: &Plan) -> Vec<(String, Vec<String>)> {
     programs
 }
 
-/// A request that cannot be resolved; a plan file is pointed into.
+/// The error of a plan that cannot be resolved. An error in a plan file shows the line.
 pub fn plan_trouble(error: ResolveError) -> CliError {
     let ResolveError::Plan(file) = error else {
         return CliError::usage(error);
@@ -55,8 +56,8 @@ pub fn plan_trouble(error: ResolveError) -> CliError {
         diagnostic = diagnostic.with_help(help);
     }
     let source = NamedSource::new(file.path, file.text);
-    // Without colours: they could not be told from escapes that the plan holds. A hook that is set
-    // already is this one.
+    // No colours: the output filter could not distinguish them from escapes in the plan. `set_hook`
+    // fails only if this hook is set already.
     let _ = miette::set_hook(Box::new(|_| {
         Box::new(MietteHandlerOpts::new().color(false).build())
     }));

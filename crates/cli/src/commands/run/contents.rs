@@ -1,5 +1,5 @@
-//! The content of the user's own inputs: read once before a run, recorded in its plan, and compared
-//! with that plan when the run is resumed.
+//! The content of the user's own inputs. It is read once before a run, recorded in the plan, and
+//! compared with that plan when the run resumes.
 
 use crate::exit::{CliError, Code};
 use crate::output;
@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// A read that takes longer prints how far it is, this often.
+/// Interval of the progress messages of a long read.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
-/// What was read.
+/// The inputs that were read.
 pub struct Read {
-    /// As a plan records it.
+    /// Their content as a plan records it.
     pub contents: BTreeMap<String, DatasetContent>,
-    /// The datasets, to be watched for changes.
+    /// The datasets, to detect changes during the run.
     pub datasets: Vec<Identity>,
 }
 
-/// Reads all inputs of a plan that are the user's, each once.
+/// Reads each input of the user in a plan once.
 pub fn read(plan: &Plan, stop: &CancelToken) -> Result<Read, CliError> {
     let (mut contents, mut datasets) = (BTreeMap::new(), Vec::new());
     for workload in &plan.workloads {
@@ -63,7 +63,7 @@ fn trouble(error: DatasetError) -> CliError {
     }
 }
 
-/// Refuses to resume a run whose inputs changed since it began.
+/// Refuses to resume a run whose inputs changed since its start.
 pub fn check(info: &RunInfo, now: &BTreeMap<String, DatasetContent>) -> Result<(), CliError> {
     let mut changed = String::new();
     for (name, now) in now {

@@ -1,15 +1,15 @@
-//! Who listens to a run: the store first, then the screen.
+//! The listener of a run: it passes events to the store first, then to the screen.
 
 use crate::screen::Screen;
 use fsdyno_model::{CellRecord, Event, RunInfo, Warning};
 use fsdyno_store::{Store, StoreError};
 
-/// Hands each event to the store and to the screen.
+/// Passes each event to the store and to the screen.
 pub struct Listener<'a> {
     store: &'a mut Store,
     id: String,
     screen: Screen,
-    /// What a reader must know of every cell.
+    /// The warning that is recorded with every cell.
     warning: Option<Warning>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// A cell is in the store before anybody hears that it ended.
+    /// Stores a finished cell before the screen shows it.
     pub fn hear(&mut self, event: &Event) -> Result<(), StoreError> {
         match event {
             Event::CellEnded { record } => {

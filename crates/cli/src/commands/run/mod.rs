@@ -1,4 +1,4 @@
-//! `run`: from arguments to a plan, from a plan to a run, from a run to its report.
+//! `run`: resolves arguments to a plan, runs the plan, and prints the report.
 
 mod args;
 pub mod begin;
@@ -36,19 +36,19 @@ use std::path::{Path, PathBuf};
 pub struct Execution {
     /// Devices that may be erased.
     pub erase: Erase,
-    /// Nothing is to be done but to say what would be.
+    /// Print the plan and do not run it.
     pub dry_run: bool,
-    /// The form of the report.
+    /// Format of the report.
     pub format: Format,
-    /// Whether it shows times as `m:ss`.
+    /// Print times as `m:ss`.
     pub clock: bool,
-    /// Where it goes; standard output where nowhere.
+    /// File of the report; `None` is standard output.
     pub output: Option<PathBuf>,
-    /// What becomes of a file that is there.
+    /// Treatment of an existing file.
     pub existing: Existing,
-    /// Whether there is none.
+    /// Print no report.
     pub silent: bool,
-    /// What it does beside another measurement.
+    /// Behaviour when another measurement runs.
     pub lock: LockArgs,
 }
 
@@ -74,9 +74,9 @@ impl Execution {
 /// How a run ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// The code of the program.
+    /// The exit code.
     pub code: Code,
-    /// The run; none where nothing was executed.
+    /// The name of the run; `None` if nothing was executed.
     pub run: Option<String>,
     /// Whether all its cells are recorded.
     pub complete: bool,
@@ -95,7 +95,7 @@ pub fn run(args: &RunArgs, store_path: &Path) -> Result<Code, CliError> {
     Ok(ended?.code)
 }
 
-/// Runs a plan that was never begun.
+/// Starts a new run of a plan.
 pub fn fresh(
     mut plan: Plan,
     execution: &Execution,
@@ -141,7 +141,7 @@ fn resume(
     store_path: &Path,
     stop: &CancelToken,
 ) -> Result<Ended, CliError> {
-    // The name of no run must not create a store.
+    // A name that does not exist must not create a store.
     Store::open_existing_read_only(store_path)?.resolve(name)?;
     let store = Store::open(store_path)?;
     let id = store.resolve(name)?;
@@ -180,7 +180,7 @@ fn resume(
     go(execution, &measuring, lab, store, info, &set.cells)
 }
 
-/// Refuses to go on with guests of another kernel than those before.
+/// Refuses to resume with a guest kernel that differs from the recorded one.
 fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
     let of_kernel = |about: &str| about.split(", ").take(2).collect::<Vec<_>>().join(", ");
     for share in set.labs() {
@@ -200,8 +200,8 @@ fn same_guests(set: &ResultSet, labs: &Labs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses the run of another user: its plan names commands and paths, and may have been written
-/// to be executed by this one.
+/// Refuses a run of another user. Its plan holds commands and paths, and another user may have
+/// written them for execution by this one.
 fn same_user(info: &RunInfo) -> Result<(), CliError> {
     let us = provenance::uid();
     let by = match info.provenance.uid {
@@ -215,7 +215,7 @@ fn same_user(info: &RunInfo) -> Result<(), CliError> {
     )))
 }
 
-/// Refuses to go on elsewhere: cells of one run are compared with each other.
+/// Refuses to resume on another machine: the cells of one run are compared with each other.
 fn same_machine(info: &RunInfo) -> Result<(), CliError> {
     let here = provenance::collect(&programs_to_name(&info.plan), &[]);
     let then = &info.provenance;
@@ -225,7 +225,7 @@ fn same_machine(info: &RunInfo) -> Result<(), CliError> {
         ("processor", &then.processor, &here.processor),
         ("version of fsdyno", &then.fsdyno, &here.fsdyno),
     ];
-    // A mkfs or a tool of another version makes or does something else.
+    // Another version of mkfs or of a tool may behave differently.
     for (name, version) in &then.programs {
         let now = here.programs.iter().find(|(now, _)| now == name);
         facts.extend(now.map(|(_, now)| (name.as_str(), version, now)));
@@ -244,7 +244,7 @@ fn begun_elsewhere(info: &RunInfo, what: &str, then: &str, here: &str) -> CliErr
     ))
 }
 
-/// Conducts the run into the store, and reports it.
+/// Runs the plan, stores its cells, and prints the report.
 fn go(
     execution: &Execution,
     measuring: &Measuring,
@@ -253,13 +253,13 @@ fn go(
     info: &RunInfo,
     before: &[CellRecord],
 ) -> Result<Ended, CliError> {
-    // Held until the end: no other process goes on with this run meanwhile.
+    // The claim is held until the end, so that no other process resumes this run.
     let _claim = store.claim(&info.id)?;
     store.reopen(&info.id)?;
     let mut listener = Listener::new(&mut store, info, before, measuring.warning.clone());
     let reason = conduct(info, before, &mut lab, &mut |event| listener.hear(event))
         .map_err(|error| keep_going_hint(&error, &info.id))?;
-    // The view goes before anything else is said.
+    // The progress view is removed before other output.
     drop(listener);
     drop(lab);
     let code = finish(execution, &store, &info.id)?;
@@ -293,7 +293,7 @@ fn keep_going_hint(error: &fsdyno_store::StoreError, id: &str) -> CliError {
     ))
 }
 
-/// The report, and the code that tells how the cells ended.
+/// Prints the report and returns the exit code for the outcomes of the cells.
 fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliError> {
     let set = store.load(id)?;
     let options = Options {
@@ -316,18 +316,18 @@ fn finish(execution: &Execution, store: &Store, id: &str) -> Result<Code, CliErr
     })
 }
 
-/// The report of a run; of a rerun, laid beside its table.
+/// Renders the report of a run. For a rerun, renders the comparison with its table.
 fn told(set: &ResultSet, execution: &Execution, options: &Options) -> Result<Vec<u8>, CliError> {
     if let Some((rerun, None)) = reruns::of_plan(&set.run.plan)
         && let Ok(beside) = published::against(set, rerun.name, execution.format, options)
     {
         return Ok(beside);
     }
-    // Where nothing was measured that the table has, it tells why.
+    // If the run measured nothing of the table, the plain report gives the reasons.
     fsdyno_report::render(set, execution.format, options).map_err(CliError::failure)
 }
 
-/// Everything that can be known of a plan before anything is made.
+/// Checks everything that can be checked before the run creates anything.
 pub fn preflight(plan: &Plan, stop: &CancelToken) -> Result<Preflight, CliError> {
     Preflight::of(plan, stop).map_err(|error| {
         if stop.requested() {
@@ -338,7 +338,7 @@ pub fn preflight(plan: &Plan, stop: &CancelToken) -> Result<Preflight, CliError>
     })
 }
 
-/// Assembles the labs of a plan; `recorded` are the cells of a run that is resumed.
+/// Sets up the labs of a plan. `recorded` holds the cells of a resumed run.
 pub fn assemble(
     erase: &Erase,
     plan: &Plan,
@@ -379,7 +379,7 @@ fn assembly_error(error: AssemblyError) -> CliError {
     CliError::new(code, error)
 }
 
-/// The dry run.
+/// Prints the dry run.
 fn say(plan: &Plan, preflight: &Preflight) -> Result<Ended, CliError> {
     let varies = plan
         .vary

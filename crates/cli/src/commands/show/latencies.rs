@@ -1,21 +1,21 @@
-//! `show --latencies`: how long single operations took, phase by phase.
+//! `show --latencies`: the latency of single operations by phase.
 
 use crate::exit::{CliError, Code};
 use crate::output;
 use fsdyno_model::{Effective, LatencyDistribution, Nanos, ResultSet};
 use serde::Serialize;
 
-/// Why there may be none, where no cell tells.
+/// Why there may be no latencies if no cell records a reason.
 const NOTHING: &str = "no operation was timed by itself: no phase was measured, programs did the work \
     (they tell nobody), or an older fsdyno\n";
 
-/// The operations of one kind of one contender in one phase, all its repeats together.
+/// The operations of one kind of one contender in one phase, over all its repeats.
 #[derive(Debug, Serialize)]
 struct Latency<'a> {
     workload: &'a str,
     phase: &'a str,
     contender: &'a str,
-    /// How many samples they are of.
+    /// Number of samples that contain them.
     samples: usize,
     distribution: LatencyDistribution,
 }
@@ -50,7 +50,7 @@ pub(super) fn show(set: &ResultSet, json: bool) -> Result<Code, CliError> {
     Ok(Code::Ok)
 }
 
-/// Everything there is, in the order of the plan.
+/// All latencies of a run, in the order of the plan.
 fn of_run(set: &ResultSet) -> Vec<Latency<'_>> {
     let plan = &set.run.plan;
     let mut all = Vec::new();
@@ -104,7 +104,7 @@ fn row(set: &ResultSet, one: &Latency<'_>) -> Vec<String> {
     row
 }
 
-/// Why files were not timed, where they were not, and for whom; each reason once.
+/// The reasons why files were not timed, with their contenders; each reason once.
 fn untold(set: &ResultSet) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for record in &set.cells {

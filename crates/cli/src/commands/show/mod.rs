@@ -1,4 +1,5 @@
-//! `show`: a run at a glance, the commands of one of its cells, or how long its operations took.
+//! `show`: a summary of a run, the commands of one of its cells, or the latencies of its
+//! operations.
 
 mod latencies;
 
@@ -106,7 +107,7 @@ fn facts(run: &RunInfo) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Where contenders ran, where not all on this machine.
+/// The labs of the contenders; empty if all ran on this machine.
 fn labs(set: &ResultSet) -> Vec<Vec<String>> {
     let shares = set.labs();
     let several = shares.len() > 1;
@@ -127,7 +128,7 @@ fn labs(set: &ResultSet) -> Vec<Vec<String>> {
     rows
 }
 
-/// What was done to contenders before their workloads, cell by cell.
+/// The setup of the initial states, cell by cell.
 fn states(set: &ResultSet) -> Vec<Vec<String>> {
     let told = set.cells.iter().flat_map(|record| {
         let effective = record.effective.iter();
