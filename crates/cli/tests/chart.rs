@@ -1,4 +1,4 @@
-//! Charts by the program: which there are, as what, and what is refused.
+//! `fsdyno chart`: the list of charts, their formats, and its errors.
 
 mod support;
 
@@ -16,12 +16,12 @@ fn charts_are_listed_drawn_and_the_same_again_and_what_is_not_there_is_named() {
     let listed = home.fsdyno(&["chart"]);
     assert_eq!(listed.code, Some(0), "{}", listed.err);
     let first = listed.out.lines().filter_map(|line| line.split(' ').next());
-    // What is folded goes on below without a name.
+    // A wrapped cell continues on the next line without a name.
     let names: Vec<&str> = first.filter(|name| !name.is_empty()).collect();
     let samples: Vec<&&str> = names.iter().filter(|n| n.starts_with("samples-")).collect();
     assert_eq!(samples.len(), 2, "{}", listed.out);
 
-    // A file each, of the same bytes again.
+    // Each chart is a file, and a second run writes the same bytes.
     let draw = |format: &str, into: &str| -> Vec<Vec<u8>> {
         let into = home.work().join(into);
         let output = format!("{}/", into.display());
@@ -48,7 +48,7 @@ fn charts_are_listed_drawn_and_the_same_again_and_what_is_not_there_is_named() {
     assert_eq!(bytes[..4], *b"\x89PNG");
     assert_eq!(bytes[16..20], 300_u32.to_be_bytes());
 
-    // One drawing goes to standard output, several do not, but as values.
+    // Standard output takes one drawing. Several need a directory, except as JSON.
     let one = home.fsdyno(&["chart", "last", samples[0]]);
     assert!(one.out.starts_with("<svg ") && one.out.ends_with("</svg>\n"));
     let several = home.fsdyno(&["chart", "last", "samples"]);

@@ -1,11 +1,10 @@
-//! Runs beside each other by the program: what is refused, what a threshold ends with, and runs
-//! that end when enough is known.
+//! `fsdyno compare`: its errors, its thresholds, and runs with a variable number of repeats.
 
 mod support;
 
 use support::{Home, Said};
 
-/// A small run of one directory.
+/// A small run on one directory.
 fn run(home: &Home, more: &[&str]) -> Said {
     let on = format!("dir:{}", home.work().display());
     let fixed = [
@@ -46,7 +45,7 @@ fn a_threshold_ends_with_its_code_and_runs_of_different_things_are_refused() {
         let fixed = ["compare", first, second];
         home.fsdyno(&[&fixed, more].concat())
     };
-    // Nothing is ten thousand times slower, and everything is slower than next to nothing.
+    // No ratio is above 10000, and every ratio is above a threshold near zero.
     let said = compare(&["--fail-if", "copy.durable > 10000"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let said = compare(&["--fail-if", "copy > 0.00001"]);

@@ -1,4 +1,5 @@
-//! Runs over datasets of the user's: what changed since the run began is refused by name.
+//! Runs on datasets of the user. A dataset that changed since the start of the run is refused by
+//! name.
 
 mod support;
 
@@ -6,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use support::{Home, Said, outcomes};
 
-/// A small run over a tree, on a directory. The engine `null` waits for no disk.
+/// A small run on a tree in a directory. The engine `null` never waits for a disk.
 fn run(home: &Home, tree: &Path, more: &[&str]) -> Said {
     let on = format!("dir:{}", home.work().display());
     let dataset = format!("tree:{}", tree.display());
@@ -35,7 +36,7 @@ fn tree(home: &Home, files: usize) -> std::path::PathBuf {
 fn a_run_whose_dataset_changed_is_not_resumed_and_with_the_old_content_it_is() {
     let home = Home::new();
     let tree = tree(&home, 3);
-    // The first block always runs, and no other begins.
+    // The first block always runs; the budget prevents any other.
     let said = run(
         &home,
         &tree,

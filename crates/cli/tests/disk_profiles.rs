@@ -1,4 +1,4 @@
-//! `fsdyno disk`: profiles listed, shown, checked, and refused where they are wrong.
+//! `fsdyno disk`: list, show and check profiles, and refuse wrong ones.
 
 mod support;
 

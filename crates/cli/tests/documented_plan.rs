@@ -1,4 +1,4 @@
-//! The plan file in docs/plans.md is one that runs, and shows every key.
+//! The plan file in docs/plans.md runs, and shows every key.
 
 mod support;
 
@@ -45,7 +45,7 @@ fn every_key_of_a_plan_is_documented() {
     for text in wrong {
         let said = plan(&home, &text);
         assert_eq!(said.code, Some(2), "{}", said.out);
-        // The answer to an unknown key names all that are known.
+        // The error about an unknown key lists all known keys.
         let (_, known) = said.err.split_once("expected one of").unwrap();
         let keys: Vec<&str> = known
             .split_once('[')

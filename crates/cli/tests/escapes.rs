@@ -1,5 +1,5 @@
-//! No control character of others reaches standard output or standard error: not from arguments,
-//! plans, hostile stores, or programs that fsdyno runs.
+//! Control characters of foreign data never reach standard output or standard error: not from
+//! arguments, plans, hostile stores, or programs that fsdyno runs.
 
 mod support;
 
@@ -10,14 +10,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use support::{Home, Said, said};
 
-/// A title, a colour, a C1 control sequence, a reversed word, and text that no terminal shows.
+/// A title, a colour, a C1 control sequence, reversed text, and characters that no terminal shows.
 const HOSTILE: &str = "\u{1b}]0;x\u{7}\u{1b}[32m\u{9b}2J\u{202e}\u{200b}\r\u{7f}";
 
-/// Asserts that nothing of it was printed, and that something was.
+/// Asserts that the output is not empty and contains none of these characters.
 fn assert_harmless(what: &str, said: &Said) {
     assert!(!(said.out.is_empty() && said.err.is_empty()), "{what}");
     for (stream, text) in [("stdout", &said.out), ("stderr", &said.err)] {
-        // CSV ends its lines so (RFC 4180).
+        // CSV ends lines with CR LF (RFC 4180).
         let text = text.replace("\r\n", "\n");
         let bad = |c: char| {
             c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202e}' | '\u{200b}')
@@ -78,7 +78,7 @@ fn a_plan_with_escapes_is_refused_without_them() {
     }
 }
 
-/// Puts hostile text into every text of a store that is not a key or of a fixed set.
+/// Puts hostile text into every text of a store that is not a key and not from a fixed set.
 fn poison(home: &Home) {
     let store = Connection::open(home.path("data/fsdyno/fsdyno.db")).unwrap();
     let columns = ["plan", "provenance", "command_line"];
@@ -134,7 +134,7 @@ fn poison(home: &Home) {
     }
 }
 
-/// Puts hostile text behind every text of a value.
+/// Appends hostile text to every text of a value.
 fn poison_texts(value: &mut Value) {
     match value {
         Value::String(text) => text.push_str(HOSTILE),
@@ -144,7 +144,7 @@ fn poison_texts(value: &mut Value) {
     }
 }
 
-/// A store with one measured run.
+/// Creates a store with one measured run.
 fn store(home: &Home) {
     let on = format!("dir:{}", home.work().display());
     let args = ["run", "--on", &on, "--dataset", "mixed", "--scale", "0.002"];

@@ -1,5 +1,5 @@
-//! Files that the user names: what is not a regular file, or is too large, is refused at once, and a
-//! stop is noticed while a large one is read.
+//! Input files of the user. Anything but a regular file of moderate size is refused at once. An
+//! interrupt ends the read of a large file.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::{Home, Said, interruptible, said, until};
 
-/// Waits for its end. One that waits for ever fails the test.
+/// Waits for the end of a process. A process that does not end fails the test.
 fn ended(mut child: Child, what: &str) -> Said {
     let deadline = Instant::now() + Duration::from_secs(300);
     while child.try_wait().unwrap().is_none() {
@@ -92,7 +92,7 @@ fn a_tree_with_fifos_and_sockets_is_copied_and_read() {
 #[test]
 fn a_stop_is_noticed_while_an_archive_is_read() {
     let home = Home::new();
-    // One member as long as a quarter of the room, all of it a hole: seconds of reading.
+    // One sparse member with a quarter of the free space: it takes seconds to read.
     let free = rustix::fs::statvfs(home.work()).unwrap();
     let size = (free.f_bavail * free.f_frsize / 4).min(200 << 30) & !511;
     let mut header = [0_u8; 512];

@@ -1,5 +1,5 @@
-//! The phases of bonnie on real file systems: what each leaves, and where it waits for the disk,
-//! beside the packaged bonnie++. Needs root, to mount image files.
+//! The bonnie phases on real file systems: the files that each leaves, and its sync calls, compared
+//! with the packaged bonnie++. Needs root to mount image files.
 
 mod support;
 
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Home, root_and};
 
-/// A file system, and the command that makes it.
+/// File systems with their mkfs commands.
 const FILE_SYSTEMS: [(&str, &[&str]); 3] = [
     ("ext4", &["mkfs.ext4", "-q"]),   // example
     ("xfs", &["mkfs.xfs", "-q"]),     // example
     ("btrfs", &["mkfs.btrfs", "-q"]), // example
 ];
-/// What waits for the disk.
+/// The system calls that wait for the disk.
 const WAITS: [&str; 3] = ["fsync", "syncfs", "sync"];
 
-/// A fresh file system on an image file, unmounted in the end.
+/// A new file system on an image file, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -46,7 +46,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-/// Runs a command under strace; what it waited for, in order.
+/// Runs a command under strace and returns its sync calls in order.
 fn waits(home: &Home, command: &Command) -> Vec<&'static str> {
     let log = home.path("strace.log");
     let mut traced = Command::new("strace");
@@ -54,8 +54,8 @@ fn waits(home: &Home, command: &Command) -> Vec<&'static str> {
     traced.arg(&log).arg(command.get_program());
     run(traced.args(command.get_args()));
     let told = fs::read_to_string(&log).unwrap();
-    // `PID call(arguments) = 0`, or `PID call(arguments <unfinished ...>` and its end later.
-    // The record of what was made is written after the phase.
+    // strace prints `PID call(arguments) = 0`, or `PID call(arguments <unfinished ...>` and the
+    // return later. The journal entry of the created files is written after the phase.
     told.lines()
         .filter(|line| !line.contains("/.fsdyno-"))
         .filter_map(|line| {
@@ -65,7 +65,7 @@ fn waits(home: &Home, command: &Command) -> Vec<&'static str> {
         .collect()
 }
 
-/// A phase in a directory; what it waited for.
+/// Runs a phase in a directory and returns its sync calls.
 fn phase(home: &Home, at: &Path, kind: &str, set: &[&str]) -> Vec<&'static str> {
     let mut command = home.command(&["phase", kind, "--in"]);
     command.arg(at);
@@ -75,7 +75,7 @@ fn phase(home: &Home, at: &Path, kind: &str, set: &[&str]) -> Vec<&'static str> 
     waits(home, &command)
 }
 
-/// The names in a directory, and how many names each of these files has.
+/// The names in a directory, and the link count of each.
 fn names(directory: &Path) -> Vec<(String, u64)> {
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
     let mut names: Vec<_> = entries
@@ -106,7 +106,8 @@ fn the_large_file_is_durable_after_each_of_its_phases() {
             "data=like-original",
         ];
         for (kind, waits, size) in [
-            // What a phase waits for by itself; then, where it writes, the end of its clock.
+            // The sync calls of the phase itself; then, for a phase that writes, the call that ends
+            // its clock.
             ("bonnie-char-write", &["fsync", "syncfs"][..], 65_536),
             ("bonnie-write", &["fsync", "syncfs"], 1 << 20),
             ("bonnie-rewrite", &["fsync", "syncfs"], 1 << 20),
@@ -115,7 +116,7 @@ fn the_large_file_is_durable_after_each_of_its_phases() {
             ("bonnie-seeks", &["fsync", "syncfs"], 1 << 20),
         ] {
             let mut seen = phase(&home, &mounted.0, kind, &set);
-            // What is short is repeated; so are seeks, by each worker that changed something.
+            // Short phases are repeated, and each worker that changed a file syncs its seeks.
             seen.dedup();
             assert_eq!(seen, waits, "{kind} on {name}");
             assert_eq!(fs::metadata(&file).unwrap().len(), size, "{kind} on {name}");
@@ -147,7 +148,8 @@ fn files_and_links_are_made_looked_at_and_deleted() {
             ];
             let case = format!("{made} on {name}");
             let base = mounted.0.join("bonnie").join(order);
-            // Once in the clock of the phase, once more as every phase that writes ends.
+            // One call is in the timed part of the phase; the other one ends every phase that
+            // writes.
             let twice = ["syncfs"; 2];
             let create = phase(&home, &mounted.0, "bonnie-create", &set);
             assert_eq!(create, twice, "{case}");
@@ -186,9 +188,9 @@ fn each_phase_waits_for_the_disk_where_the_packaged_program_does() {
     ]);
     let packaged = waits(&home, packaged.arg(home.work()));
     let of = |wait: &str| packaged.iter().filter(|seen| **seen == wait).count();
-    // Written, rewritten, read; then the seeks, by each of their workers.
+    // After write, rewrite and read; then one for each worker of the seeks.
     assert!(packaged.starts_with(&["fsync"; 4]), "{packaged:?}");
-    // Made and deleted, in both orders.
+    // After creation and deletion, in both orders.
     assert_eq!((of("sync"), of("syncfs")), (4, 0));
     let data = ["size=1M", "data=like-original"];
     let ours: usize = ["bonnie-write", "bonnie-rewrite", "bonnie-read"]

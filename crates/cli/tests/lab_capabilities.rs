@@ -1,4 +1,4 @@
-//! The capabilities that recipes declare are those that the lab kernel has. Needs the lab kernel.
+//! The capabilities that recipes declare match the lab kernel. Needs the lab kernel.
 
 mod support;
 
@@ -7,7 +7,7 @@ use fsdyno_recipes::{Filesystem, fs};
 use std::process::Command;
 use support::{Home, have, lab_kernel};
 
-/// Tries each operation, and fails where the results are not those of `$1`.
+/// Tries each operation, and fails if the results differ from `$1`.
 const SCRIPT: &str = r#"
 can() { "$@" 2>/dev/null && printf y || printf n; }
 owners() { chown 12:34 f && chmod 604 f && [ "$(stat -c %u:%g:%a f)" = 12:34:604 ]; }
@@ -19,7 +19,7 @@ seen=$(can ln f hard; can ln -s f link; can mkfifo fifo; can owners; can setfatt
 [ "$seen" = "$1" ] || { echo "seen $seen, declared $1" >&2; exit 1; }
 "#;
 
-/// The same results as declared, one letter for each.
+/// The declared results, one letter per operation.
 fn declared(capabilities: &Capabilities) -> String {
     let all = [
         capabilities.hard_links,
@@ -34,7 +34,7 @@ fn declared(capabilities: &Capabilities) -> String {
     all.map(|can| if can { 'y' } else { 'n' }).iter().collect()
 }
 
-/// Whether it is a file system on a device of Linux whose programs are here.
+/// Whether it is a file system of Linux on a device, and its programs are installed.
 fn can_be_tried(fs: &dyn Filesystem) -> bool {
     let mkfs = fs
         .version()
@@ -79,7 +79,7 @@ fn phases_run_where_the_file_system_can_and_the_others_are_skipped() {
         return;
     };
     let home = Home::new();
-    // An archive with what FAT cannot store.
+    // An archive with entries that FAT cannot store.
     let (from, archive) = (home.path("from"), home.path("a.tar"));
     std::fs::create_dir_all(from.join("dir")).unwrap();
     std::fs::write(from.join("dir/file"), "data").unwrap();

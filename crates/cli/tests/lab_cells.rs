@@ -1,4 +1,4 @@
-//! Cells on real kernels and loop devices. Needs root; skips by name without it.
+//! Cells on real kernels and loop devices. Without root, the tests are skipped by name.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::{Home, outcomes, root_and};
 
 const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
 
-/// A run over loop devices in the home's own directory.
+/// The arguments of a run on loop devices in the directory of the home.
 fn run_args(home: &Home, more: &[&str]) -> Vec<String> {
     let work = home.work().display().to_string();
     let fixed = ["run", "--work-dir", &work, "--seed", "3"];
@@ -215,7 +215,7 @@ fn a_device_with_something_on_it_is_refused_and_the_way_out_works() {
     let before = tool(&["sha256sum", path]);
     let refused = home.fsdyno(&args);
     let after = tool(&["sha256sum", path]);
-    // The refusal prints the flag that releases the device; typing it works.
+    // The refusal prints the flag that releases the device, and the flag works.
     let flag = refused.err.rsplit_once("add --erase ").map(|(_, rest)| {
         rest.split_whitespace()
             .next()

@@ -1,12 +1,12 @@
-//! Plugs that are pulled on guests: what came back, and that the judge is right about it.
-//! Skips by name where there is no such kernel.
+//! Crash tests of guests: the recovered files, and the accuracy of the check itself. Without the
+//! kernel, the tests are skipped by name.
 
 mod support;
 
 use serde_json::Value;
 use support::{Home, Said, have};
 
-/// The kernel of a guest.
+/// The packaged kernel of guests.
 const KERNEL: &str = "linux.uml";
 
 /// Runs `fsdyno crash` in a home.
@@ -20,7 +20,7 @@ fn json(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err))
 }
 
-/// The cuts of a run, each of which wrote something that was judged.
+/// The power cuts of a series. Each of them has acknowledged operations.
 fn cuts(said: &Said) -> Vec<Value> {
     let cuts = json(said).as_array().unwrap().clone();
     for cut in &cuts {
@@ -58,7 +58,7 @@ fn what_has_a_journal_comes_back_unaided_and_whole() {
             "{cut}"
         );
     }
-    // No image, no process and no directory stays.
+    // No image, process or directory is left.
     assert!(home.left_in_work().is_empty());
     home.assert_cleanable();
 }
@@ -90,7 +90,7 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
     );
     let shown = home.fsdyno(&["show", "crash"]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);
-    // The command that brings a kept cut back is told here as well.
+    // `show` prints the command that checks a kept image again.
     let again = shown
         .out
         .lines()
@@ -139,7 +139,7 @@ fn what_has_no_journal_keeps_its_promises_until_its_checker_has_to_mend_it() {
         serde_json::json!({}),
         "{recovery}"
     );
-    // Its checker may harm what was whole: that is a loss, and its image stays.
+    // The checker may remove intact files. That is a loss, and the image is kept.
     let lost = recovery["judgement"]["lost"].as_object().unwrap();
     assert_eq!(said.code, Some(i32::from(!lost.is_empty())), "{}", said.err);
     assert_eq!(home.left_in_work().len(), usize::from(!lost.is_empty()));
@@ -159,7 +159,7 @@ fn a_kept_image_is_judged_again_alike_and_what_it_never_held_is_missed() {
     let image = cut["images"][0].as_str().unwrap();
     let before = std::fs::read(image).unwrap();
     let acknowledged = cut["acknowledged"].as_u64().unwrap();
-    // It is told how to see it again.
+    // The output has the command that repeats the check.
     let told = format!("--seed 5 --acknowledged {acknowledged} --again {image}");
     assert!(said.err.contains(&told), "{}", said.err);
     let again = |acknowledged: u64| {
@@ -179,7 +179,7 @@ fn a_kept_image_is_judged_again_alike_and_what_it_never_held_is_missed() {
         assert_eq!(same.code, Some(0), "{}{}", same.out, same.err);
         assert_eq!(json(&same)["judgement"], cut["recovery"]["judgement"]);
     }
-    // A judge who sees no loss must see one where more is said to have been acknowledged.
+    // The check reports a loss if more operations count as acknowledged than were written.
     let more = again(acknowledged + 50);
     assert_eq!(more.code, Some(1), "{}{}", more.out, more.err);
     let lost = &json(&more)["judgement"]["lost"];

@@ -1,5 +1,5 @@
-//! Plugs that are pulled on model disks with a volatile cache, in virtual time: a seed gives the same
-//! cut again, and what is lost is what nobody had flushed. Skips by name where there is no lab kernel.
+//! Crash tests on model disks with a volatile cache, in virtual time. A seed reproduces a power cut
+//! exactly, and only unflushed data is lost. Without the lab kernel, the tests are skipped by name.
 
 mod support;
 
@@ -10,10 +10,10 @@ use support::{Home, Said, have, lab_kernel};
 /// A contender that never has the cache of its disk flushed.
 const CARELESS: &str = "ext4:barrier=0"; // example
 
-/// The same that does.
+/// The same contender with flushes.
 const CAREFUL: &str = "ext4"; // example
 
-/// Runs `fsdyno crash` on a disk of 2004.
+/// Runs `fsdyno crash` on the disk of 2004.
 fn crash(home: &Home, kernel: &Path, more: &[&str]) -> Said {
     let (work, kernel) = (
         home.work().display().to_string(),
@@ -28,7 +28,7 @@ fn json(said: &Said) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err))
 }
 
-/// How many files were lost in a cut.
+/// Number of files lost in a power cut.
 fn losses(cut: &Value) -> u64 {
     let lost = cut["recovery"]["judgement"]["lost"].as_object();
     let lost = lost.unwrap_or_else(|| panic!("it was not judged: {cut}"));
@@ -48,7 +48,7 @@ fn the_same_seed_gives_the_same_cut_again_to_the_nanosecond() {
             let said = crash(&home, &kernel, &words);
             let mut cut = json(&said)[0].take();
             assert!(cut["acknowledged"].as_u64() > Some(20), "{cut}");
-            // Only where its image was kept differs.
+            // Only the paths of the kept images differ.
             cut["images"].take();
             home.assert_no_guest();
             cut
@@ -87,7 +87,7 @@ fn what_was_not_flushed_is_lost_and_what_was_is_not() {
             .all(|cut| cut["disk"]["lost"].as_u64() > Some(0)),
         "{careless:?}"
     );
-    // What the disk held then is kept, and judged alike by the command that is told.
+    // The images are kept, and the printed command gives the same result again.
     let lossy = careless.iter().find(|cut| losses(cut) > 0).unwrap();
     let shown = home.fsdyno(&["show", "last"]);
     let image = lossy["images"][0].as_str().unwrap();

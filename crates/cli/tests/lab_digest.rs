@@ -1,7 +1,7 @@
-//! The digest of a small cell in virtual time is that which `digests.json` records, on any machine.
-//! An unintended change of it fails here.
+//! A small cell in virtual time has the digest that `digests.json` records, on any machine. An
+//! unintended change of the digest fails the test.
 //!
-//! A digest belongs to one build of the lab kernel (its `identity.json`) and one version of mkfs.
+//! A digest is valid for one build of the lab kernel (its `identity.json`) and one version of mkfs.
 //! `./x digests` records the digests of the kernel that is built here (CONTRIBUTING.md).
 
 mod support;
@@ -15,14 +15,14 @@ use support::{Home, have, lab_kernel};
 /// The recorded digests: a list of objects of [`KEYS`] and `digest`.
 const RECORDED: &str = include_str!("digests.json");
 
-/// What to do about a digest that is missing: `record` writes it, `require` makes it a failure.
+/// The treatment of a missing digest: `record` writes it, `require` makes it a failure.
 const MODE: &str = "FSDYNO_DIGESTS";
 
-/// What a digest depends on, beside the cell and the disk.
+/// The inputs of a digest, in addition to the cell and the disk.
 const KEYS: [&str; 5] = ["source", "fragment", "compiler", "program", "filesystem"];
 
-/// The file systems, and the programs that make them. These have the same digest with other builds of
-/// fsdyno. File systems that draw random numbers do not.
+/// File systems and their mkfs programs. Their digests do not depend on the build of fsdyno. File
+/// systems that draw random numbers have other digests in each build.
 const CELLS: [(&str, &str); 2] = [
     ("xfs", "mkfs.xfs"),           // example
     ("reiserfs", "mkfs.reiserfs"), // example
@@ -43,13 +43,13 @@ fn digest(kernel: &Path, fs: &str) -> String {
     digest.to_owned()
 }
 
-/// What the kernel was built from; none where it was not built here.
+/// The inputs of the kernel build; `None` if the kernel was not built here.
 fn identity(kernel: &Path) -> Option<Value> {
     let text = fs::read(kernel.parent()?.join("identity.json")).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// The first line that a program prints about its version.
+/// The first line of a program's version output.
 fn version(program: &str) -> String {
     let said = Command::new(program).arg("-V").output().unwrap();
     let all = [said.stdout, said.stderr].concat();
@@ -57,8 +57,8 @@ fn version(program: &str) -> String {
     all.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Writes digests of this build in place of those of the same file system. Those of other kernel
-/// config fragments go: no kernel that is built from here has them.
+/// Replaces the digests of the same file system with those of this build. Digests of other kernel
+/// config fragments are dropped, because no kernel built from these sources has them.
 fn record(recorded: &[Value], seen: &[Value]) {
     let same = |one: &Value, other: &Value| KEYS.iter().all(|key| one[key] == other[key]);
     let kept = recorded.iter().filter(|one| {
@@ -107,7 +107,8 @@ fn a_small_cell_has_the_digest_that_is_recorded_for_its_kernel() {
                 "{fs}: the same kernel has another digest. Where that is intended (the disk, the cell \
                  or the guest's environment has changed), record it: ./x digests"
             ),
-            // Other options than those that were recorded: the change must not pass unseen.
+            // The kernel config fragment changed. The test fails, so that the digests are recorded
+            // again.
             None if mode == "require" || !recorded.iter().any(of_fragment) => panic!(
                 "{fs}: no digest is recorded for this kernel; record it: ./x digests: {line}"
             ),

@@ -1,4 +1,4 @@
-//! A dry run says what a run does: the same commands, and a script that really runs. Needs root.
+//! A dry run prints the commands that a run executes, as a script that works. Needs root.
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::{Home, loops_backed_under, root_and};
 
 const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
 
-/// A comparison of every kind of contender: devices of its own, a pool, memory, a directory.
+/// A plan with every kind of contender: own devices, a pool, memory, a directory.
 fn request(home: &Home) -> Vec<String> {
     let work = home.work().display().to_string();
     let directory = home.path("directory");
@@ -32,7 +32,7 @@ fn script(home: &Home) -> String {
     said.out
 }
 
-/// The lines of a cell that others than fsdyno could execute.
+/// The lines of a cell that a shell can execute without fsdyno.
 fn lines_of(script: &str, cell: usize) -> Vec<String> {
     let begin = format!("# cell {cell}:");
     script
@@ -45,13 +45,13 @@ fn lines_of(script: &str, cell: usize) -> Vec<String> {
         .collect()
 }
 
-/// The lines with the names that a run has chosen: its devices and its directory.
+/// Replaces names in the lines with those that the run chose: devices and directory.
 fn as_run(lines: &[String], executed: &[String]) -> Vec<String> {
     let devices: Vec<&str> = executed
         .iter()
         .filter_map(|line| line.strip_prefix("losetup --detach "))
         .collect();
-    // What is made first is the directory of the cell.
+    // The first command creates the directory of the cell.
     let made = executed.iter().find(|line| line.starts_with("mkdir"));
     let name = made.unwrap().rsplit('/').next().unwrap();
     let number = name.rsplit('-').next().unwrap();

@@ -1,5 +1,5 @@
-//! Fragments asked for in a run: counted where there is a map, told to be unknown where there is
-//! none, and in every report. Needs root.
+//! Extent counts of a run. They are counted if the file system maps extents, and reported as
+//! unknown if not. Every report contains them. Needs root.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn a_run_asked_for_fragments_tells_them_or_why_not() {
     args.extend(["--dataset", "music", "--scale", "0.01", "--repeats", "1"]);
     args.extend(["--phases", "copy,read as-is,delete as-is", "--fragments"]);
     let script = home.fsdyno(&[&args[..], &["--dry-run"]].concat());
-    // Once after the copy, once after the deletion, for each contender.
+    // Each contender counts once after the copy and once after the deletion.
     assert_eq!(script.out.matches("-exec filefrag").count(), 8);
     let said = home.fsdyno(&args);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
@@ -47,7 +47,7 @@ fn a_run_asked_for_fragments_tells_them_or_why_not() {
         }
         let (copied, deleted) = (counted(0), counted(2));
         assert!(counted(1).is_null(), "a phase that reads: {cell}");
-        // What is left by a count is told to the phase right behind it, and to no other.
+        // Only the phase directly after a count records it in its cache method.
         let told = |phase: usize| {
             let method = cell["samples"][phase]["cache"]["method"].as_str().unwrap();
             method.contains("count of fragments")

@@ -1,18 +1,18 @@
-//! Cells in guests of User-mode Linux: file systems this kernel lacks, no root, and guests that die.
-//! Skips by name where there is no such kernel.
+//! Cells in guests of User-mode Linux: file systems that the host kernel lacks, runs without root,
+//! and guests that die. Without the kernel, the tests are skipped by name.
 
 mod support;
 
 use std::time::Duration;
 use support::{Home, have, outcomes, packaged_kernel_starts, until};
 
-/// The kernel of a guest.
+/// The packaged kernel of guests.
 const KERNEL: &str = "linux.uml";
 
-/// How long anything in a guest may take.
+/// Time limit of each wait on a guest.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A small run in guests.
+/// The arguments of a small run in guests.
 fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
     let work = home.work().display().to_string();
     let base = ["run", "--lab", "uml", "--work-dir", &work, "--fs", fs];
@@ -21,7 +21,7 @@ fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
     all.map(|word| (*word).to_owned()).collect()
 }
 
-/// What phases of a tree of a few files need.
+/// Arguments for phases on a tree of a few files.
 const TREE: [&str; 6] = [
     "--dataset",
     "mixed",
@@ -61,7 +61,7 @@ fn file_systems_that_other_kernels_have_are_compared_in_guests() {
             let method = sample["cache"]["method"].as_str().unwrap();
             assert!(method.contains("the memory of the host"), "{method}");
         }
-        // What is copied cold was read at the disks of the guest.
+        // A cold copy reads from the disks of the guest.
         let read = &cell["samples"][0]["device"]["read_bytes"];
         assert!(read.as_u64().unwrap() > 1 << 20, "{cell}");
     }
@@ -87,7 +87,7 @@ fn devices_are_joined_below_a_file_system() {
     let said = home.fsdyno(&small(&home, fs, &TREE));
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let result = home.result("last");
-    // A mirror writes everything twice.
+    // A mirror writes all data twice.
     let written = |contender: usize| {
         let cells = result["cells"].as_array().unwrap();
         let of = cells

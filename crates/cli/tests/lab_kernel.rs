@@ -1,5 +1,6 @@
-//! Guests of the lab kernel: that it runs what it was built for, that it is taken where it is there,
-//! and that a run stays with the kernel it was begun on. Skips by name where none was built.
+//! Guests of the lab kernel. It runs the file systems it was built for, it is the default once it
+//! is built, and a run resumes only with its first kernel. Without the kernel, the tests are
+//! skipped by name.
 
 mod support;
 
@@ -17,7 +18,7 @@ fn run(home: &Home, fs: &str, more: &[&str]) -> Said {
     home.fsdyno(&all)
 }
 
-/// What phases of a tree of a few files need.
+/// Arguments for phases on a tree of a few files.
 const TREE: [&str; 6] = [
     "--dataset",
     "mixed",
@@ -27,7 +28,7 @@ const TREE: [&str; 6] = [
     "copy,delete",
 ];
 
-/// Gives the home that kernel, as if it had been built there.
+/// Installs the kernel in the cache of the home, as `lab setup` does.
 fn built_here(home: &Home, program: &Path) {
     let folder = home.path("cache/fsdyno/kernels/one");
     fs::create_dir_all(&folder).unwrap();
@@ -135,7 +136,7 @@ fn a_kernel_that_was_built_is_taken_and_a_run_stays_with_the_one_it_was_begun_on
         return;
     };
     let home = Home::new();
-    // There is none yet.
+    // No kernel is built yet.
     let said = run(&home, "ext4", &["--guest-kernel", "lab"]);
     assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
     assert!(said.err.contains("fsdyno lab setup"), "{}", said.err);
@@ -150,13 +151,13 @@ fn a_kernel_that_was_built_is_taken_and_a_run_stays_with_the_one_it_was_begun_on
     for name in ["reiserfs", "nilfs2", "@raid1", "@linear"] {
         assert!(runs.contains(name), "{name}: {runs}");
     }
-    // A part of a run, in the one that is taken where nobody says.
+    // A partial run with the default kernel.
     let part = ["--repeats", "3", "--budget", "1ms"];
     let said = run(&home, "ext4", &[&part[..], &TREE].concat());
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let text = home.result("last").to_string();
     assert!(text.contains("-fsdyno (User-mode Linux)"), "{text}");
-    // Another kernel in its place is not gone on with.
+    // A run does not resume with another kernel in the same place.
     built_here(&home, packaged);
     let said = home.fsdyno(&["run", "--resume", "last"]);
     assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
@@ -164,7 +165,7 @@ fn a_kernel_that_was_built_is_taken_and_a_run_stays_with_the_one_it_was_begun_on
     built_here(&home, &kernel);
     let said = home.fsdyno(&["run", "--resume", "last"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    // The other is there for the asking.
+    // The packaged kernel is still available by name.
     let own = ["--repeats", "1", "--guest-kernel", "packaged"];
     let said = run(&home, "ext4", &[&own[..], &TREE].concat());
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);

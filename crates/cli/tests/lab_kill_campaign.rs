@@ -1,6 +1,7 @@
-//! fsdyno is killed again and again at random moments: while it measures, cuts power, builds a kernel
-//! and serves a disk. After each kill `fsdyno clean` leaves nothing, every recorded cell is still
-//! there, and the run is resumed to its end. `FSDYNO_KILL_ROUNDS` sets the number of kills of each test.
+//! fsdyno is killed repeatedly at random times: during measurements, power cuts, kernel builds, and
+//! while it serves a disk. After each kill, `fsdyno clean` removes everything, and every recorded
+//! cell remains. The run then resumes to its end. `FSDYNO_KILL_ROUNDS` sets the number of kills of
+//! each test.
 
 mod support;
 
@@ -12,7 +13,7 @@ use std::time::Duration;
 use support::kills::{assert_nothing_left, files_in, kill_at, kill_runs, moments, rounds};
 use support::{Home, have, lab_kernel, root_and};
 
-/// A small run with what the home gives it.
+/// The arguments of a small run in the home.
 fn run(home: &Home, more: &str) -> Vec<String> {
     let work = home.work().display().to_string();
     let small = "run --repeats 3 --dataset mixed --scale 0.002";
@@ -130,8 +131,8 @@ fn power_cuts_that_are_killed_leave_nothing_and_lose_no_recorded_cut() {
     println!("{} series, {} cuts", recorded.len(), cuts.sum::<usize>());
 }
 
-/// The Makefile of small sources. While it links, the kernel is half there: one that is started then
-/// leaves a mark.
+/// A Makefile for small sources. During the link step the kernel file is incomplete. A kernel that
+/// is started then creates the file `mark`.
 fn makefile(mark: &Path) -> String {
     let mark = mark.display();
     format!(
@@ -142,7 +143,7 @@ fn makefile(mark: &Path) -> String {
     )
 }
 
-/// Packs sources; nothing where a program is missing that every build needs.
+/// Packs the sources; empty if a program is missing that every build needs.
 fn sources(home: &Home, mark: &Path) -> String {
     let tree = home.path("linux-0");
     fs::create_dir_all(tree.join("more")).unwrap();
@@ -193,7 +194,7 @@ fn a_kernel_whose_build_is_killed_is_never_started_by_half() {
             assert_eq!(kernel.stdout, b"6.0-small\n", "{}", folder.display());
         }
         if killed % 8 == 0 {
-            // It looks at every kernel that there is.
+            // `lab list` probes every kernel.
             let listed = kill_at(&home, &list, Duration::from_secs(600));
             assert_eq!(listed, Some(0), "{}", home.last_words());
         }

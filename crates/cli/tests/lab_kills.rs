@@ -1,6 +1,7 @@
-//! Guests and servers of disks are killed: the others end or continue in bounded time, report the
-//! death by name, and leave nothing. `lab_kill_campaign.rs` kills fsdyno itself. Moments are drawn from a seed; `FSDYNO_KILL_ROUNDS` sets how many of each there are.
-//! Skips by name where there is no lab kernel.
+//! Guests and disk servers are killed. The others end or continue in bounded time, report the death
+//! by name, and leave nothing. `lab_kill_campaign.rs` kills fsdyno itself. Times are drawn from a
+//! seed; `FSDYNO_KILL_ROUNDS` sets their number. Without the lab kernel, the tests are skipped by
+//! name.
 
 mod support;
 
@@ -16,10 +17,11 @@ use std::time::{Duration, Instant};
 use support::kills::{moments, rounds};
 use support::{Home, have, interruptible, lab_kernel, outcomes, until};
 
-/// How long anything may take here, on a machine that is busy.
+/// Time limit of each wait, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The kernels that fsdyno has started for cells and cuts of a home, by what each works in.
+/// The guest kernels that fsdyno started for cells and power cuts of a home, with their working
+/// directories.
 fn kernels(home: &Home, fsdyno: &Child) -> Vec<(Pid, String)> {
     let place = format!("uml_dir={}", home.work().display());
     let mut kernels = Vec::new();
@@ -27,7 +29,8 @@ fn kernels(home: &Home, fsdyno: &Child) -> Vec<(Pid, String)> {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let name = line.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).into_owned();
-        // Its helpers have its name, and another parent; one that looks around runs no cell.
+        // Helper processes have the same name but another parent. A guest that only probes runs no
+        // cell.
         let about = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let after = about.rsplit(')').next().unwrap_or_default();
         let parent = after.split_whitespace().nth(1).unwrap_or_default();
@@ -42,7 +45,7 @@ fn kernels(home: &Home, fsdyno: &Child) -> Vec<(Pid, String)> {
     kernels
 }
 
-/// Small cells on model disks.
+/// The arguments of small cells on model disks.
 fn cells(home: &Home, kernel: &Path, fs: &str, scale: &str) -> Vec<String> {
     let load = "--phases copy,grep,delete --guest-memory 256M --scale";
     home.on_model_disks(kernel, fs, &format!("{load} {scale}"))
@@ -62,7 +65,7 @@ fn a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on() {
         let home = Home::new();
         // example
         let mut running = home.start(&cells(&home, &kernel, "ext2,ext4,xfs,btrfs", "0.02"));
-        // One of two guests, the first while it starts, whatever the moments are.
+        // Every second guest is killed: the first one at its start, the others at drawn times.
         let mut seen = BTreeSet::new();
         let mut here = 0;
         let deadline = Instant::now() + PATIENCE;
@@ -94,7 +97,7 @@ fn a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on() {
                 .count()
         };
         assert_eq!(of("measured") + of("failed"), 4, "{outcomes:?}");
-        // One that had told all when it was killed has lost nothing.
+        // A guest that was killed after its last message lost nothing.
         assert!(
             (1..=here).contains(&of("failed")),
             "{here} killed: {outcomes:?}"
@@ -114,7 +117,7 @@ fn a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on() {
     println!("{killed} guests killed, {failed} cells failed");
 }
 
-/// A guest of a user's own, which writes to a disk that is served until that fails.
+/// A guest of the user that writes to a served disk until a write fails.
 struct Theirs {
     kernel: Child,
     console: PathBuf,
@@ -170,7 +173,7 @@ impl Theirs {
 
 impl Drop for Theirs {
     fn drop(&mut self) {
-        // The helpers of a kernel that was killed live on.
+        // Helper processes of a killed kernel survive it.
         let group = i32::try_from(self.kernel.id()).ok().and_then(Pid::from_raw);
         if let Some(group) = group {
             let _ = kill_process_group(group, Signal::KILL);
@@ -179,7 +182,7 @@ impl Drop for Theirs {
     }
 }
 
-/// A disk that is served; killed where a test ends early.
+/// A process that serves a disk, killed on drop.
 struct Server(Child);
 
 impl Server {
@@ -203,14 +206,14 @@ impl Server {
         let mut command = interruptible(&home.command(&words));
         let command = command.stdout(log("served")).stderr(log("started.log"));
         let server = Self(command.spawn().unwrap());
-        // A name may be there from one that was killed.
+        // The socket of a killed server may still exist.
         until(PATIENCE, "a disk is served", || {
             fs::metadata(home.path("served")).is_ok_and(|about| about.len() > 0)
         });
         server
     }
 
-    /// Waits for it to end.
+    /// Waits for the end of the server.
     fn ended(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -238,7 +241,7 @@ impl Drop for Server {
     }
 }
 
-/// How a guest finds what is served in a home.
+/// The arguments that attach the served disk to a guest.
 fn attached(home: &Home, virtually: bool) -> (Vec<String>, Vec<String>) {
     let (disk, calendar) = (home.path("disk0"), home.path("calendar"));
     let mut guest = vec![format!("virtio_uml.device={}:2", disk.display())];
@@ -271,7 +274,7 @@ fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
         } else {
             guest.kill();
             let code = server.ended();
-            // It went between two words, or within one.
+            // The connection ended between two messages, or within one.
             let told = home.last_words();
             assert!(
                 code == Some(0) || told.contains("the guest's"),
@@ -300,7 +303,7 @@ fn a_disk_that_is_served_outlives_its_guests_and_its_name_can_be_taken_up_again(
             home.last_words().contains("a guest has gone")
         });
         let next = Theirs::start(&home, &kernel, &format!("next-{round}"), &of_guest);
-        // The name of one that was killed is nobody's.
+        // The socket of a killed server can be taken over.
         server.kill();
         drop(next);
     }

@@ -1,5 +1,5 @@
-//! The machine-wide lock of measurements, in a network namespace of each test's own: the lock of this
-//! machine is left alone. Skips by name where there is no root.
+//! The machine-wide lock of measurements. Each test runs in its own network namespace, so it does
+//! not use the lock of this machine. Without root, the tests are skipped by name.
 
 mod support;
 
@@ -9,12 +9,12 @@ use std::process::Child;
 use std::time::Duration;
 use support::{Home, until};
 
-/// How long anything may take on a busy machine.
+/// Time limit of each wait, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Gives this test, and what it starts, a lock of its own.
+/// Gives this test and its child processes a separate lock.
 fn alone(test: &str) -> bool {
-    // SAFETY: only the network namespace of this thread changes, and no descriptor.
+    // SAFETY: only the network namespace of this thread changes; no file descriptor is affected.
     let moved = unsafe { unshare_unsafe(UnshareFlags::NEWNET) };
     if moved.is_err() {
         println!("SKIP root: {test}");
@@ -22,7 +22,7 @@ fn alone(test: &str) -> bool {
     moved.is_ok()
 }
 
-/// A phase that measures until it is killed, and holds the lock.
+/// A process that measures a phase until it is killed, and holds the lock.
 struct Holder(Child);
 
 impl Holder {
@@ -55,7 +55,7 @@ impl Drop for Holder {
     }
 }
 
-/// A small run in a directory.
+/// The arguments of a small run in a directory.
 fn run(home: &Home, more: &str) -> Vec<String> {
     let on = format!("dir:{}", home.work().display());
     let words = "run --dataset mixed --scale 0.002 --repeats 1 --phases copy --on";
@@ -63,7 +63,7 @@ fn run(home: &Home, more: &str) -> Vec<String> {
     words.chain(more.split(' ').map(str::to_owned)).collect()
 }
 
-/// What a run that does not wait prints, where it is refused.
+/// The error of a run that does not wait; `None` if it was not refused.
 fn refused(home: &Home) -> Option<String> {
     let store = home.path("refused.db");
     let more = format!("--store {} --lock-timeout 0s", store.display());
@@ -97,7 +97,7 @@ fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
         let words: Vec<&str> = words.split(' ').collect();
         assert_eq!(home.fsdyno(&words).code, Some(6), "{words:?}");
     }
-    // What does not measure does not wait.
+    // Commands that do not measure do not wait.
     assert_eq!(home.fsdyno(&["list", "suites"]).code, Some(0));
     assert_eq!(
         home.fsdyno(&run(&home, "--dry-run --lock-timeout 0s")).code,

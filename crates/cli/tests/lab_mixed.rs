@@ -1,5 +1,5 @@
-//! Plans that mix labs: cells on this machine and in guests within one run, which is interrupted, and
-//! which a user without root begins. Skips by name where there is no such kernel.
+//! Plans with several labs: cells on this machine and in guests within one run. The run is
+//! interrupted, or started without root. Without the kernel, the tests are skipped by name.
 
 mod support;
 
@@ -7,12 +7,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use support::{Home, have, outcomes, packaged_kernel_starts, root_and};
 
-/// The kernel of a guest, and what makes the file systems.
+/// The packaged kernel of guests, and the mkfs programs.
 const PROGRAMS: [&str; 3] = ["linux.uml", "mkfs.ext4", "mkfs.reiserfs"];
 
 const LIST: &str = "ext4,uml/ext4,uml/reiserfs:notail";
 
-/// A small run of these contenders.
+/// The arguments of a small run of these contenders.
 fn small(home: &Home, fs: &str, repeats: &str) -> Vec<String> {
     let work = home.work().display().to_string();
     let words = ["run", "--fs", fs, "--repeats", repeats, "--work-dir", &work];
@@ -31,7 +31,7 @@ fn small(home: &Home, fs: &str, repeats: &str) -> Vec<String> {
         .collect()
 }
 
-/// The contenders of the cells that ran in guests, and of those that did not.
+/// The contenders of the cells in guests, and those of the other cells.
 fn by_guest(result: &serde_json::Value) -> (Vec<u64>, Vec<u64>) {
     let cells = result["cells"].as_array().unwrap().iter();
     let in_guest = |cell: &&serde_json::Value| {
@@ -61,7 +61,7 @@ fn one_run_has_cells_here_and_in_guests_and_goes_on_with_both() {
     let home = Home::new();
     let mut child = home.start(&small(&home, LIST, "2"));
     let deadline = Instant::now() + Duration::from_secs(180);
-    // Off a terminal a line tells of each block.
+    // Without a terminal, one line reports each block.
     while !home.last_words().contains("block 1 of 2 done") {
         assert!(Instant::now() < deadline, "{}", home.last_words());
         assert!(child.try_wait().unwrap().is_none(), "{}", home.last_words());
@@ -80,7 +80,7 @@ fn one_run_has_cells_here_and_in_guests_and_goes_on_with_both() {
         shown.contains("uml: uml/ext4, uml/reiserfs:notail"),
         "{shown}"
     );
-    // The guest is never told to be so many times as slow as this machine.
+    // Reports never give a ratio between a guest and this machine.
     for heading in [
         "host: Linux",
         "uml: Linux",
@@ -100,7 +100,7 @@ fn one_run_has_cells_here_and_in_guests_and_goes_on_with_both() {
 #[test]
 fn without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run() {
     let test = "without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run";
-    // The lab kernel lies where nobody else can read it.
+    // The lab kernel is in a directory that other users cannot read.
     let others = || have(&["setpriv"], test) && packaged_kernel_starts(test);
     if !root_and(&PROGRAMS, test) || !others() {
         return;
@@ -112,7 +112,7 @@ fn without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run() 
         .arg(place)
         .status();
     assert!(owned.unwrap().success());
-    // Where others may go as well, so that the program can be started.
+    // The program is copied to a directory that other users can read.
     let program = place.join("fsdyno");
     std::fs::copy(env!("CARGO_BIN_EXE_fsdyno"), &program).unwrap();
     let own = home.command(&small(&home, "host/ext4,uml/ext4", "1"));

@@ -1,4 +1,4 @@
-//! Where image files lie: places that are full, or in which nothing can be made. Needs root.
+//! Directories of image files that are full or not writable. Needs root.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use support::{Home, outcomes, root_and};
 
-/// A small file system in memory, unmounted at the end.
+/// A small tmpfs, unmounted on drop.
 struct Small<'a>(&'a Path);
 
 impl<'a> Small<'a> {

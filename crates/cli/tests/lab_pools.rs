@@ -1,5 +1,5 @@
-//! Cells on pools that programs hold: on this machine where there is a daemon or a module for them,
-//! and in guests. Skips by name what is missing.
+//! Cells on pools that programs manage: on this machine if it has the daemon or module, and in
+//! guests. Tests without their requirements are skipped by name.
 
 mod support;
 
@@ -9,20 +9,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use support::{Home, have, outcomes, root_and};
 
-/// The programs: those that hold pools, and the daemon behind them.
+/// The pool programs and their daemon.
 const PROGRAMS: [&str; 4] = ["zpool", "zfs", "zdb", "zfs-fuse"];
 
-/// The kernel of a guest.
+/// The packaged kernel of guests.
 const KERNEL: &str = "linux.uml";
 
-/// These tests look at the daemon of the whole machine: one at a time.
+/// These tests use the daemon of the machine, so they run one at a time.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether pools can be had on this machine.
+/// Whether this machine supports pools.
 fn here(test: &str) -> bool {
     if !root_and(&PROGRAMS, test) {
         return false;
@@ -45,7 +45,7 @@ fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What phases of a tree of a few files need.
+/// Arguments for phases on a tree of a few files.
 const TREE: [&str; 7] = [
     "--dataset",
     "mixed",
@@ -56,7 +56,8 @@ const TREE: [&str; 7] = [
     "--verify",
 ];
 
-/// The pools that are mounted in that home; none where nothing answers. Others may have theirs.
+/// The pools mounted in the home; empty if the daemon does not answer. Other users may have pools
+/// too.
 fn pools_of(home: &Home) -> Vec<String> {
     let listed = Command::new("zfs")
         .args(["list", "-H", "-o", "name,mountpoint"])
@@ -68,7 +69,7 @@ fn pools_of(home: &Home) -> Vec<String> {
     ours.map(str::to_owned).collect()
 }
 
-/// Whether every phase of every cell began proven cold, and read its data at the devices.
+/// Asserts that every phase of every cell started provably cold and read its data from the devices.
 fn assert_cold(result: &serde_json::Value, lab: &str) {
     for cell in result["cells"].as_array().unwrap() {
         for sample in cell["samples"].as_array().unwrap() {
@@ -84,7 +85,7 @@ fn assert_cold(result: &serde_json::Value, lab: &str) {
     }
 }
 
-/// Whether the status of its pool stands with each cell, and the property that was asked for.
+/// Asserts that each cell records the status of its pool and the requested property.
 fn assert_told(result: &serde_json::Value, property: &str) {
     for cell in result["cells"].as_array().unwrap() {
         let effective = cell["effective"].as_array().unwrap();
@@ -169,7 +170,7 @@ fn what_a_killed_run_left_of_its_pool_is_cleaned() {
     assert!(said.out.contains("Nothing was left"), "{}", said.out);
 }
 
-/// A daemon and a pool of somebody else's, undone on drop.
+/// A daemon and a pool of another user, removed on drop.
 struct Theirs {
     pid_file: std::path::PathBuf,
     pool: String,
@@ -210,7 +211,7 @@ impl Drop for Theirs {
     fn drop(&mut self) {
         let _ = Command::new("zpool").args(["export", &self.pool]).status();
         let number = std::fs::read_to_string(&self.pid_file).unwrap_or_default();
-        // Other runs on this machine may use it meanwhile: they hold this lock.
+        // Other runs on this machine may use the daemon; they hold this lock.
         let end = ["/run/fsdyno-zfs-fuse.lock", "kill", "-9", number.trim()];
         let _ = Command::new("flock").args(end).status();
     }

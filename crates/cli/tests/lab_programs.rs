@@ -1,5 +1,5 @@
-//! Commands and programs of others as workloads, on real kernels and loop devices. Needs root;
-//! skips by name without it.
+//! Commands and external programs as workloads, on real kernels and loop devices. Without root, the
+//! tests are skipped by name.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn run_args(home: &Home, more: &[&str]) -> Vec<String> {
     words.map(|word| (*word).to_owned()).collect()
 }
 
-/// A small C project as an archive: a Makefile, and some files that call each other.
+/// A small C project as an archive: a Makefile and some source files that depend on each other.
 fn project(home: &Home) -> String {
     const FILES: u32 = 6;
     let folder = home.path("project");
@@ -102,7 +102,7 @@ fn a_build_runs_on_three_file_systems_and_what_it_built_works() {
             build["cache"]["files_checked"].as_u64().unwrap() >= 8,
             "{build}"
         );
-        // Seven compilers and a linker, all of them waited for by make.
+        // make waits for seven compilers and a linker.
         assert!(
             build["cpu"]["user_ns"].as_u64().unwrap() > 10_000_000,
             "{build}"
@@ -127,7 +127,7 @@ trait Listing {
 }
 
 impl Listing for Vec<serde_json::Value> {
-    /// What the last command through a shell printed.
+    /// The output of the last shell command.
     fn last_listing(&self) -> String {
         let mut shells = self.iter().rev().filter(|one| one["argv"][0] == "sh");
         shells.next().unwrap()["stdout"]
@@ -201,7 +201,7 @@ fn a_command_that_is_interrupted_is_ended_with_all_it_started() {
     assert!(outcomes(&result).is_empty());
 }
 
-/// The number of a process, once the command has written it.
+/// The process id that the command wrote to a file.
 fn written_pid(home: &Home, file: &Path) -> String {
     let late = Instant::now() + Duration::from_secs(60);
     loop {
@@ -221,8 +221,8 @@ fn after_sigkill_nothing_that_a_command_started_lives_on_whoever_it_has_become()
     }
     let home = Home::new();
     let [stray, own] = ["stray", "own"].map(|name| home.path(name));
-    // One in a session of its own; the command itself as another user, of whom the kernel forgets
-    // that it is to die with us.
+    // One process has its own session. The command itself changes its user, so the kernel clears
+    // its parent-death signal (prctl(2)).
     let command = format!(
         "setsid sleep 4321 & echo $! > {}; echo $$ > {}; \
          exec setpriv --reuid=65534 --regid=65534 --clear-groups sleep 4321",
@@ -310,7 +310,7 @@ fn programs_work_side_by_side_and_tell_their_figures_or_why_there_are_none() {
                 "{figure}: {names:?}"
             );
         }
-        // Far less than the seconds it counts in.
+        // The time is far below the one-second resolution of the program.
         assert!(names(&samples[1]).is_empty(), "{}", samples[1]);
         let doubts = samples[1]["warnings"].to_string();
         assert!(doubts.contains("postmark counts whole seconds"), "{doubts}");

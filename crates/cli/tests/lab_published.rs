@@ -1,5 +1,5 @@
-//! Suites that repeat a publication, and their figures beside what was published: every row that a
-//! contender can have has a figure, in the unit that was printed. Needs root.
+//! Suites that repeat a publication, compared with its table. Every row that a contender supports
+//! has a figure in the published unit. Needs root.
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::{Home, root_and};
 
 const MKFS: [&str; 3] = ["mkfs.ext2", "mkfs.ext3", "mkfs.xfs"];
 
-/// The lines of a run of the suite of that table, laid beside it.
+/// Runs the suite of that table and returns the rows of the comparison.
 fn beside(home: &Home, table: &str, contenders: &str) -> Vec<Value> {
     let work = home.work().display().to_string();
     let mut args = vec!["run", table, "--work-dir", &work, "--fs", contenders];

@@ -1,5 +1,5 @@
-//! Cells in guests of QEMU: the kernel of a distribution, on any machine, and guests that die.
-//! Skips by name where there is no such program, or no kernel with its modules.
+//! Cells in guests of QEMU: the kernel of the distribution, on any machine, and guests that die.
+//! Without QEMU, or without a kernel with its modules, the tests are skipped by name.
 
 mod support;
 
@@ -9,10 +9,10 @@ use support::{Home, have, outcomes, until};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// How long anything in a guest may take: emulated on a busy machine, all takes long.
+/// Time limit of each wait; emulation on a busy machine is slow.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Whether guests can be started; says why where they cannot, so that the skip is counted.
+/// Whether guests can start. Prints the reason if not, so that the skip is counted.
 fn guests(test: &str) -> bool {
     if !have(&[PROGRAM], test) {
         return false;
@@ -25,7 +25,7 @@ fn guests(test: &str) -> bool {
     there
 }
 
-/// A home with the kernels for QEMU that this user has.
+/// Creates a home with the QEMU kernels of this user.
 fn home() -> Home {
     let home = Home::new();
     let cache = home.path("cache/fsdyno");
@@ -35,7 +35,7 @@ fn home() -> Home {
     home
 }
 
-/// A small run in guests.
+/// The arguments of a small run in guests.
 fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
     let work = home.work().display().to_string();
     let base = ["run", "--lab", "qemu", "--work-dir", &work, "--fs", fs];
@@ -87,7 +87,7 @@ phases = ["copy"]
     assert_eq!(sample["cache"]["proven"], true, "{sample}");
     let method = sample["cache"]["method"].as_str().unwrap();
     assert!(method.contains("the memory of the host"), "{method}");
-    // What is copied cold was read at the disks of the guest.
+    // A cold copy reads from the disks of the guest.
     let read = sample["device"]["read_bytes"].as_u64().unwrap();
     assert!(read > 1 << 20, "{cell}");
     let index = cell["cell"]["index"].to_string();
@@ -97,7 +97,7 @@ phases = ["copy"]
     assert_eq!(home.processes_of(PROGRAM), 0);
 }
 
-/// Starts a cell that never ends, and returns when it runs.
+/// Starts a cell that never ends, and returns once it runs.
 fn running(home: &Home) -> std::process::Child {
     let child = home.start(&small(home, "ext4", &["--exec", "sleep 6000"]));
     until(PATIENCE, "the image is made and the guest started", || {
@@ -150,7 +150,7 @@ fn a_lab_without_a_kernel_says_where_it_looked_and_the_way_out() {
         return;
     }
     let home = Home::new();
-    // What would be done is told without a guest: with its disks.
+    // A dry run prints the disks of the guest without starting it.
     let said = home.fsdyno(&["run", "--dry-run", "--lab", "qemu", "--fs", "ext4"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert!(said.out.contains("/dev/vda"), "{}", said.out);
@@ -165,7 +165,7 @@ fn a_lab_without_a_kernel_says_where_it_looked_and_the_way_out() {
     assert!(said.err.contains("apt-get download"), "{}", said.err);
 }
 
-/// Whether this machine has any kernel of its own, beside the cache.
+/// Whether this machine has an installed kernel outside the cache.
 fn installed() -> bool {
     let names = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_kernel = |entry: std::fs::DirEntry| {

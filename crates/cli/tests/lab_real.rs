@@ -1,5 +1,5 @@
-//! Cells on model disks in real time: on the host, by FUSE and a loop device, and in guests. Skips by
-//! name where there is no root, no FUSE, no kernel for guests.
+//! Cells on model disks in real time: on the host with FUSE and a loop device, and in guests. Tests
+//! without root, FUSE or a guest kernel are skipped by name.
 
 mod support;
 
@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 use support::{Home, have, lab_kernel, loops_backed_under, outcomes, root_and, until};
 
-/// How long anything may take on a busy machine.
+/// Time limit of each wait, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// One turn of the disk of 2004.
+/// One rotation of the disk of 2004 in nanoseconds.
 const TURN_NS: u64 = 60_000_000_000 / 4200;
 
-/// A small run on model disks of that profile.
+/// The arguments of a small run on model disks of that profile.
 fn words(home: &Home, profile: &str, more: &[&str]) -> Vec<String> {
     let work = home.work().display().to_string();
     let base = ["run", "--disk", profile, "--work-dir", &work];
@@ -38,7 +38,7 @@ fn here(test: &str) -> bool {
     fuse
 }
 
-/// The result of a run that went well, and what its disk told in its first cell.
+/// The result of a successful run, and the disk output of its first cell.
 fn measured(home: &Home, words: &[String]) -> (Value, String) {
     let mut words = words.to_vec();
     words.push("--json".to_owned());
@@ -52,7 +52,7 @@ fn measured(home: &Home, words: &[String]) -> (Value, String) {
     (result, disk)
 }
 
-/// Servers of model disks of this home that run.
+/// Number of running model disk servers of this home.
 fn servers(home: &Home) -> usize {
     home.processes_of("behind")
 }
@@ -85,17 +85,18 @@ fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
     for cell in result["cells"].as_array().unwrap() {
         let samples = cell["samples"].as_array().unwrap();
         let copy = &samples[0];
-        // Flushed to a medium that turns: journal, its end, and what they are of.
+        // A durable copy needs flushes to a rotating medium: the journal, its commit block and the
+        // data.
         assert!(copy["durable_ns"].as_u64().unwrap() > 2 * TURN_NS, "{copy}");
         assert_eq!(copy["cache"]["proven"], true, "{copy}");
-        // Read from that disk: some of it behind a move of its arm.
+        // A cold read includes seeks.
         let grep = &samples[1];
         assert!(
             grep["device"]["read_bytes"].as_u64().unwrap() > 1 << 20,
             "{grep}"
         );
         assert!(grep["return_ns"].as_u64().unwrap() > TURN_NS, "{grep}");
-        // What its disks did for each phase, and where the time went.
+        // The recorded requests of the disks by phase, and their time by cause.
         let devices = if cell["cell"]["contender"] == 0 { 1 } else { 2 };
         assert_eq!(copy["disks"].as_array().unwrap().len(), devices, "{copy}");
         let durable = &copy["disks"][0]["to_durable"];
@@ -109,7 +110,7 @@ fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
         assert!(number(&read["reads"]["bytes"]) > 1 << 18, "{grep}");
         assert!(number(&read["work"]["rotation_ns"]) > 0, "{grep}");
     }
-    // Request by request, with the marks of the workload among them.
+    // The block trace holds every request and the marks of the workload.
     let requests = record.join("cell-0-disk-0.record").display().to_string();
     let said = home.fsdyno(&["disk", "trace", &requests]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -158,7 +159,7 @@ fn a_fault_fails_its_cell_by_name_and_the_report_says_so_first() {
     assert_eq!(servers(&home), 0);
 }
 
-/// Starts a cell that never ends, and returns when its commands run on the mounted disk.
+/// Starts a cell that never ends, and returns once its commands run on the mounted disk.
 fn running(home: &Home) -> std::process::Child {
     let busy = "while dd if=/dev/zero of={dir}/x bs=64k count=64 conv=fsync; do :; done; exit 1";
     // example
@@ -199,7 +200,7 @@ fn a_killed_server_fails_its_cell_by_name_and_what_a_killed_run_left_is_cleaned(
     assert_eq!(servers(&home), 0);
     home.assert_cleanable();
 
-    // Killed in the midst of its work.
+    // The server is killed during the work.
     let mut child = running(&home);
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,5 +1,5 @@
-//! Published comparisons done again, on model disks in virtual time: then beside now, and what
-//! became of each conclusion. Skips by name where there is no lab kernel.
+//! Reruns of published comparisons on model disks in virtual time: the comparison with the table,
+//! and the state of each conclusion. Without the lab kernel, the tests are skipped by name.
 
 mod support;
 
@@ -37,7 +37,7 @@ fn a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it() 
             .unwrap()
             .contains("the first 110 GiB")
     );
-    // Two of four ran; the others are named.
+    // Two of the four contenders ran; the report names the others.
     assert_eq!(rerun["not_run"].as_array().unwrap().len(), 2);
     let lines = told["lines"].as_array().unwrap();
     let cold = lines
@@ -49,7 +49,7 @@ fn a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it() 
         assert!(entry["by_then"].as_f64() > Some(0.0), "{entry}");
         assert!(entry["then"].as_f64() > Some(500.0), "{entry}");
     }
-    // Processor time is not told in virtual time: what speaks of it is not tested.
+    // Virtual time has no processor time, so conclusions about it are not tested.
     let conclusions = told["conclusions"].as_array().unwrap();
     let of = |words: &str| {
         let mut all = conclusions.iter();
@@ -58,7 +58,7 @@ fn a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it() 
     };
     assert_eq!(of("saves system time")["holding"], "not-tested");
     assert_ne!(of("ext3 searches faster, with")["holding"], "not-tested"); // example
-    // It is a run like any other: it can be laid beside its table again, and told by itself.
+    // A rerun is a normal run: it can be reported alone or compared with its table again.
     let again = ["report", "last", "--against", table, "--format", "json"];
     let again: Value = serde_json::from_str(&home.fsdyno(&again).out).unwrap();
     assert_eq!(again, told);

@@ -1,5 +1,5 @@
-//! Filled and aged contenders, from the command line to the report. Needs root; skips by name
-//! without it.
+//! Filled and aged contenders, from the command line to the report. Without root, the tests are
+//! skipped by name.
 
 mod support;
 
@@ -60,7 +60,7 @@ fn filled_and_aged_contenders_run_and_every_report_says_what_was_done() {
         let filled = cell["cell"]["contender"].as_u64().unwrap() % 2 == 1;
         assert_eq!(told.len(), usize::from(filled), "{cell}");
         if filled {
-            // What stands fills it: in use before the copy, and not counted as made by it.
+            // The fill is used space before the copy, and does not count as written by it.
             let used = cell["samples"][0]["space_before"].as_u64().unwrap();
             assert!(used > 300 << 20, "{used}");
         }

@@ -1,5 +1,5 @@
-//! Nothing that another user wrote is executed, signalled or deleted by root: journals, kernels, and
-//! directories that the environment names. Uid 65534 is the other user. Skips without root.
+//! Root executes, signals and deletes nothing that another user controls: journals, kernels, and
+//! directories from the environment. Uid 65534 is the other user. Skipped without root.
 
 mod support;
 
@@ -21,7 +21,7 @@ fn root(test: &str) -> bool {
     root
 }
 
-/// Gives files and directories to the other user.
+/// Changes the owner of files and directories to the other user.
 fn give(paths: &[&Path]) {
     for path in paths {
         chown(path, Some(OTHER), Some(OTHER)).unwrap();
@@ -32,7 +32,7 @@ fn journals(home: &Home) -> PathBuf {
     home.path("state/fsdyno/journal")
 }
 
-/// A directory of the victim, with a file in it.
+/// Creates a directory of the victim with a file in it.
 fn victim(home: &Home) -> PathBuf {
     let victim = home.path("victim");
     fs::create_dir(&victim).unwrap();
@@ -40,7 +40,7 @@ fn victim(home: &Home) -> PathBuf {
     victim
 }
 
-/// The lines that once deleted a tree and ran commands.
+/// Journal lines that would delete a tree and run commands.
 fn attack(victim: &Path, ran: &Path) -> String {
     format!(
         "make 1 directory {0}\nmake 2 tree {0}\nmake 3 image {0}/kept\nmake 4 mount {0}\n\
@@ -66,7 +66,7 @@ fn journals_of_another_user_are_refused_and_never_waited_for() {
     let mode = rustix::fs::Mode::RWXU;
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
     std::os::unix::fs::symlink(&planted, state.join("3-1.journal")).unwrap();
-    // What a process of root left is cleaned all the same.
+    // `clean` still cleans up after a process of root.
     let left = home.work().join("fsdyno-4-1-0");
     fs::create_dir(&left).unwrap();
     let own = format!("make 1 directory {}\n", left.display());
@@ -81,7 +81,7 @@ fn journals_of_another_user_are_refused_and_never_waited_for() {
     }
     assert!(!left.exists() && victim.join("kept").exists() && !ran.exists());
 
-    // A directory that the other user owns is not read at all.
+    // A directory of the other user is not read at all.
     give(&[&state, &home.path("state")]);
     let said = home.fsdyno(&["clean"]);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
@@ -99,7 +99,7 @@ fn a_genuine_journal_deletes_only_what_its_process_made() {
     let state = journals(&home);
     drop(Journal::open(&state).unwrap());
     fs::write(state.join("1-1.journal"), attack(&victim, &ran)).unwrap();
-    // The other user owns the work directory, and exchanges what root made in it.
+    // The other user owns the work directory, and replaces a file that root created in it.
     let work = home.work();
     let mut more = String::new();
     for (number, what) in ["directory", "image"].into_iter().enumerate() {
@@ -205,12 +205,12 @@ fn a_planted_kernel_is_neither_listed_nor_executed() {
             assert!(!ran.exists(), "{words:?} executed it");
         }
     };
-    // Of root, and not what was recorded.
+    // The kernel belongs to root, but its hash differs from the recorded one.
     identity("00");
     refused("SHA-256");
     identity("");
     refused("SHA-256");
-    // Of another user: even with its hash.
+    // The kernel belongs to another user and is refused even with the right hash.
     give(&[&folder]);
     refused("uid 65534");
 }

@@ -1,5 +1,5 @@
-//! UFS1 and UFS2 of our own making, as the kernel's driver finds and leaves them: in guests of the
-//! lab kernel; and which devices they are not made on. Skips by name where something is missing.
+//! UFS1 and UFS2 that fsdyno created, read and written by the Linux driver in guests of the lab
+//! kernel. Also the devices that are refused. Tests without their requirements are skipped by name.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 use support::{Home, lab_kernel, loops_backed_under, outcomes, root_and, until};
 
-/// Runs in guests of the lab kernel, without repeats.
+/// Runs in guests of the lab kernel, with one repeat.
 fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
     let work = home.work().display().to_string();
     let kernel = kernel.display().to_string();
@@ -35,7 +35,7 @@ fn in_guests(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
     result
 }
 
-/// What is written down about the cells: each was checked after its unmount.
+/// Asserts that each cell was checked after its unmount.
 fn checked(result: &Value) {
     for cell in result["cells"].as_array().unwrap() {
         let text = cell.to_string();
@@ -64,13 +64,14 @@ fn what_the_kernel_wrote_and_deleted_agrees_with_itself_in_every_geometry() {
     checked(&in_guests(&home, &kernel, fs, &load));
 }
 
-/// The blocks around which a file of 4 KiB blocks goes on to the next row of pointers: after 12, and
-/// after 1024 and 1024 squared more for UFS1, 512 and 512 squared more for UFS2. Only these are
-/// written, and read again.
+/// Block numbers around the boundaries between direct and indirect blocks, for files with 4 KiB
+/// blocks. The boundaries are after 12 blocks, then 1024 and 1024² more for UFS1, 512 and 512² more
+/// for UFS2. Only these blocks are written and read again.
 const PIECES: &str = "cd {dir} && at='0 11 12 523 1035 5000 262667 300000 1049611 1200000' && \
     pieces() { for n in $at; do dd if=sparse bs=4096 count=3 skip=$n status=none; done | md5sum; } && ";
 
-/// Files of all shapes: with holes, whole, of odd lengths, cut off, and links short and long.
+/// Files of all shapes: sparse, dense, odd lengths, truncated, and links with short and long
+/// targets.
 const LARGE: &str = "for n in $at; do \
     dd if=/dev/urandom of=sparse bs=4096 count=3 seek=$n conv=notrunc status=none || exit 1; done && \
     dd if=/dev/urandom of=whole bs=1M count=20 status=none && \
@@ -79,8 +80,8 @@ const LARGE: &str = "for n in $at; do \
     ln -s $(printf 'x%.0s' $(seq 50)) short && ln -s $(printf 'x%.0s' $(seq 500)) long && \
     ln odd hard && md5sum whole cut odd hard > sums && pieces > sum";
 
-/// What was written comes back after a mount; then as much as there is room for is written in blocks,
-/// which ends with ENOSPC and harms nothing.
+/// Verifies the data after a mount. Then fills the space with blocks until ENOSPC, which must not
+/// damage the data.
 const FULL: &str = "md5sum -c --quiet sums && test \"$(pieces)\" = \"$(cat sum)\" && \
     test $(readlink long | wc -c) = 501 && \
     if dd if=/dev/zero of=rest bs=1M 2> said; then exit 1; fi; grep -q 'No space left' said && \
@@ -142,13 +143,13 @@ fn a_device_that_is_mounted_and_a_file_behind_one_are_refused() {
         assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
         assert!(said.err.contains(words), "{}", said.err);
     }
-    // A mount namespace that another test makes holds the mount a moment longer.
+    // A mount namespace of another test can hold the mount for a moment.
     until(Duration::from_secs(10), "the device is detached", || {
         loops_backed_under(home.root.path()).is_empty()
     });
 }
 
-/// A loop device with an unmounted ext4 on it, detached at the end.
+/// A loop device with an unmounted ext4, detached on drop.
 struct Ext4 {
     image: PathBuf,
     device: String,
@@ -241,7 +242,7 @@ fn a_device_that_fstab_names_needs_a_consent_of_its_own() {
     let before = ext4.bytes();
     let consent = format!("{}:ext4", ext4.name());
     let fstab = home.path("fstab");
-    // In a mount namespace of its own, with another fstab.
+    // Runs in its own mount namespace with another fstab.
     let newfs = |line: &str, words: &[&str]| {
         fs::write(&fstab, format!("{line}\n")).unwrap();
         let script = "mount --bind \"$1\" /etc/fstab && shift && exec \"$@\"";

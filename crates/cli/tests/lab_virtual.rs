@@ -1,5 +1,5 @@
-//! Cells in virtual time, on model disks: the same figures to the nanosecond again, and nothing
-//! left of what is ended. Skips by name where there is no lab kernel.
+//! Cells in virtual time on model disks: figures that repeat to the nanosecond, and complete
+//! clean-up. Without the lab kernel, the tests are skipped by name.
 
 mod support;
 
@@ -8,14 +8,14 @@ use std::path::Path;
 use std::time::Duration;
 use support::{Home, have, lab_kernel, outcomes, until};
 
-/// A small run on a model disk.
+/// The arguments of a small run on a model disk.
 fn words(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Vec<String> {
     let mut words = home.on_model_disks(kernel, fs, "--scale 0.01");
     words.extend(more.iter().map(|word| (*word).to_owned()));
     words
 }
 
-/// All that a run measured.
+/// The cells of a run.
 fn cells(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
     let load = ["--phases", "copy,grep,delete", "--json"];
     let said = home.fsdyno(&words(home, kernel, fs, &[&load, more].concat()));
@@ -35,7 +35,7 @@ fn cells(home: &Home, kernel: &Path, fs: &str, more: &[&str]) -> Value {
     cells
 }
 
-/// The samples and what the disk tells, of all cells.
+/// The samples and the disk summaries of all cells.
 fn figures(cells: &Value) -> Vec<(Value, Value)> {
     let cells = cells.as_array().unwrap().iter();
     cells
@@ -47,7 +47,7 @@ fn figures(cells: &Value) -> Vec<(Value, Value)> {
         .collect()
 }
 
-/// What the recorders of all its disks counted for a phase, by the names of the sample.
+/// The sum of a count over the recorders of all disks for a phase, by the names in the sample.
 fn recorded(sample: &Value, kind: &str, what: &str) -> u64 {
     let disks = sample["disks"].as_array().unwrap();
     let of = |stretch: &Value| stretch[kind][what].as_u64().unwrap();
@@ -55,7 +55,8 @@ fn recorded(sample: &Value, kind: &str, what: &str) -> u64 {
     disks.iter().map(both).sum()
 }
 
-/// The record of a disk, printed, has what was counted until the second phase had returned.
+/// Asserts that the printed block trace has the recorded counts up to the return of the second
+/// phase.
 fn printed_as_counted(home: &Home, file: &Path, counted: &Value) {
     let file = file.to_str().unwrap();
     let said = home.fsdyno(&["disk", "trace", "--csv", file]);
@@ -98,7 +99,7 @@ fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase()
             let waited = disk["to_return"]["causes"].as_object().unwrap().values();
             let waited: u64 = waited.map(|ns| ns.as_u64().unwrap()).sum();
             assert!(waited > 0 || sample["kind"] == "delete", "{label}");
-            // What only reads leaves no more than time stamps.
+            // A read-only phase leaves only time stamps to write.
             let late = disk["to_durable"]["reads"]["requests"].as_u64();
             assert!(late == Some(0) || sample["kind"] != "grep", "{label}");
         }
@@ -134,14 +135,14 @@ fn a_pool_served_by_a_daemon_has_the_same_figures_again() {
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;
     };
-    // A daemon whose threads wait for each other for ever fails its cell, and the test.
+    // A deadlock of the daemon's threads fails the cell, and with it the test.
     let bounded = ["--cell-budget", "5m", "--no-check"];
     let fs = "zfs,zfs@pool2"; // example
     let runs = [Home::new(), Home::new()].map(|home| figures(&cells(&home, &kernel, fs, &bounded)));
     assert_eq!(runs[0], runs[1]);
 }
 
-/// Touches every second page of 300 MB, then the others, so that the host merges no mappings.
+/// Touches every second page of 300 MB, then the others, so that the host cannot merge mappings.
 const SCATTERED: &str = "python3 -c 'import mmap
 pages = mmap.mmap(-1, 300 << 20)
 for first in 0, 4096:
@@ -173,7 +174,7 @@ fn a_program_that_needs_more_mappings_than_the_host_allows_fails_with_that_reaso
 
 /// The processes of a guest.
 fn guests(home: &Home) -> Vec<i32> {
-    // Its kernel is called by where it lies.
+    // The command line of the guest kernel contains its directory.
     let place = format!("uml_dir={}", home.work().display());
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let of = |entry: std::fs::DirEntry| {
@@ -200,12 +201,12 @@ fn a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before() {
     long[scale] = "0.1".to_owned();
     let mut running = home.start(&long);
     let file = records.join("cell-0-disk-0.record").display().to_string();
-    // While it is written it ends in the midst of a block.
+    // During the run, the trace file can end inside a block.
     let printed = || home.fsdyno(&["disk", "trace", &file]).out;
     let second = || printed().contains("phase 1 begins");
     until(Duration::from_secs(120), "the second phase", second);
     for guest in guests(&home) {
-        // One of them may have gone with another.
+        // A process may have exited together with another one.
         let guest = rustix::process::Pid::from_raw(guest).unwrap();
         let _ = rustix::process::kill_process(guest, rustix::process::Signal::KILL);
     }

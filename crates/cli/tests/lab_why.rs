@@ -1,27 +1,27 @@
-//! `why` on constructed cases: two contenders of which one does more of one thing, and that is named.
-//! The model case: on a disk whose flush is slow, who flushes much beside the same with flushes off.
-//! Skips by name where there is no lab kernel, or no root.
+//! `why` on constructed cases: one of two contenders does more of one thing, and `why` names it.
+//! The main case is a disk with a slow flush: a contender that flushes often, compared with the
+//! same contender without flushes. Tests without the lab kernel or root are skipped by name.
 
 mod support;
 
 use serde_json::Value;
 use support::{Home, have, lab_kernel, root_and};
 
-/// Files that are made durable one by one.
+/// Writes files and syncs each one.
 const DURABLE: &str = "for n in $(seq 60); do dd if=/dev/zero of={dir}/$n bs=4k count=1 \
                        conv=fsync 2>/dev/null || exit 1; done";
 
-/// The one that does more, and the same with a mark that its commands can see.
+/// The contender that does more, and a second one with an option that the commands can detect.
 const TWO: [&str; 2] = ["ext4", "ext4:nodelalloc"]; // example
 
-/// Runs `more` on the first of [`TWO`], and `less` on the other.
+/// A command that runs `more` on the first of [`TWO`], and `less` on the other.
 fn either(more: &str, less: &str) -> String {
     format!(
         "if grep -q \" $(stat -c %m {{dir}}) .*nodelalloc\" /proc/mounts; then {less}; else {more}; fi"
     )
 }
 
-/// What a run of both is made of, in virtual time on a model disk.
+/// Runs both in virtual time on a model disk.
 fn virtually(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
     let (work, fs) = (home.work().display().to_string(), TWO.join(","));
     let words = [
@@ -47,7 +47,7 @@ fn virtually(home: &Home, kernel: &str, disk: &str, load: &[&str]) {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
 }
 
-/// The only phase of the last run, explained.
+/// The analysis of the only phase of the last run.
 fn explained(home: &Home, [one, other]: [&str; 2]) -> Value {
     let said = home.fsdyno(&["why", "last", one, other, "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -71,7 +71,7 @@ fn who_reads_more_is_told_that_reads_are_it() {
     let sentence = phase["sentence"].as_str().unwrap();
     assert_eq!(phase["cause"], "reads", "{sentence}");
     assert!(sentence.starts_with("ext4 took"), "{sentence}");
-    // A look at the machine would change what a guest does in virtual time.
+    // Observation of the host would change the timing of a guest in virtual time.
     let result = home.result("last");
     assert!(result["cells"][0]["samples"][0]["observed"].is_null());
 }
@@ -83,7 +83,7 @@ fn who_reads_files_in_pieces_is_told_of_fragments_and_what_lays_them_anew() {
         return;
     };
     let home = Home::new();
-    // Files that grow in turns, each piece made durable, lie in pieces.
+    // Files that grow in turns with a sync after each piece are fragmented.
     let pieces = "for piece in 1 2 3 4; do for n in $(seq 32); do dd if=/dev/zero \
                   of={dir}/f$n bs=16k count=1 oflag=append conv=notrunc,fsync 2>/dev/null || exit 1; \
                   done; done";
@@ -107,7 +107,7 @@ fn who_computes_more_is_told_that_it_is_the_processor_whatever_else_runs() {
     }
     let home = Home::new();
     let (work, fs) = (home.work().display().to_string(), TWO.join(","));
-    // Before all others, so that it computes all the time it takes.
+    // With real-time priority, the loop is never preempted.
     let compute = "chrt --fifo 10 sh -c 'n=0; while [ $n -lt 1200000 ]; do n=$((n+1)); done'";
     let exec = either(compute, ":");
     let said = home.fsdyno(&[
@@ -133,7 +133,7 @@ fn who_computes_more_is_told_that_it_is_the_processor_whatever_else_runs() {
     let sentence = phase["sentence"].as_str().unwrap();
     assert_eq!(phase["cause"], "user", "{sentence}");
     assert!(sentence.contains("in their own code"), "{sentence}");
-    // What the machine did beside it is known, or named as not known.
+    // The other load of the machine is recorded, or recorded as unknown.
     let result = home.result("last");
     let observed = &result["cells"][0]["samples"][0]["observed"];
     let told = observed["unobserved"].to_string();
@@ -200,7 +200,7 @@ fn on_a_disk_whose_flush_is_slow_flushes_are_named_and_what_to_try() {
         let parts: u64 = parts.map(|ns| ns.as_u64().unwrap()).sum();
         assert_eq!(anatomy["whole_ns"].as_u64(), Some(parts));
     }
-    // Each flush takes at least as long as the firmware says.
+    // Each flush takes at least the time in the profile.
     let flushes = phase["anatomies"][0]["waits"]["flushes_ns"]
         .as_u64()
         .unwrap();

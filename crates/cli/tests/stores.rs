@@ -1,5 +1,5 @@
-//! Stores that cannot be read, stores and runs of other users, and files that are already there: the
-//! same answer from every command.
+//! Unreadable stores, stores and runs of other users, and existing output files: every command
+//! reacts in the same way.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use support::{Home, Said};
 
-/// A home with one run, and where its store is.
+/// Creates a home with one run, and returns the path of its store.
 fn home() -> (Home, PathBuf) {
     let home = Home::new();
     let store = home.path("runs.db");
@@ -33,7 +33,7 @@ fn at(home: &Home, store: &std::path::Path, words: &[&str]) -> Said {
     home.fsdyno(&[&["--store", &store][..], words].concat())
 }
 
-/// Every command that reads runs of the store.
+/// All commands that read runs of the store.
 const READING: [&[&str]; 8] = [
     &["runs"],
     &["show", "last"],
@@ -68,7 +68,7 @@ fn a_store_that_cannot_be_read_is_exit_code_1_in_every_command_and_stays_as_it_i
             assert!(fs::read(&broken).unwrap() == bytes, "{words:?} wrote to it");
         }
     }
-    // A store or a run that is not there is a wrong command line.
+    // A store or a run that does not exist is a usage error.
     for words in READING {
         let said = at(&home, &home.path("none.db"), words);
         assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
@@ -130,7 +130,7 @@ fn a_file_that_exists_is_replaced_only_when_forced_and_never_through_a_link() {
         assert!(before == fs::read(&page).unwrap());
         fs::remove_file(&page).unwrap();
     }
-    // A directory of charts, one of which is there: none is written.
+    // One chart of the directory exists, so no chart is written.
     let directory = home.path("charts");
     fs::create_dir(&directory).unwrap();
     let charts = format!("{}/", directory.display());
@@ -141,7 +141,7 @@ fn a_file_that_exists_is_replaced_only_when_forced_and_never_through_a_link() {
     fs::remove_file(files.pop().unwrap().path()).unwrap();
     assert_eq!(at(&home, &store, &words).code, Some(2));
     assert_eq!(fs::read_dir(&directory).unwrap().count(), files.len());
-    // No run begins whose report has no place.
+    // A run does not start if its report cannot be written.
     fs::write(&page, "mine").unwrap();
     let rerun = ["rerun", "btrfs-2008", "--dry-run", "--output", &named];
     let said = at(&home, &store, &rerun);

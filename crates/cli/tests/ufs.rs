@@ -1,4 +1,4 @@
-//! `fsdyno ufs make` and `fsdyno ufs check` as a user types them, on files.
+//! `fsdyno ufs make` and `fsdyno ufs check` on files.
 
 mod support;
 
@@ -84,7 +84,7 @@ fn a_file_with_content_is_overwritten_only_with_consent_and_a_copy() {
     for words in ["byte 5242880", "--erase 'thesis.txt'"] {
         assert!(said.err.contains(words), "{}", said.err);
     }
-    // A variable that anybody can set does not replace the consent.
+    // An environment variable that anyone can set does not replace the consent.
     let mut command = home.command(&["ufs", "make", text(&path)]);
     let parent = std::process::id().to_string();
     let said = command.env("FSDYNO_STEP_OF", parent).output().unwrap();
@@ -94,7 +94,7 @@ fn a_file_with_content_is_overwritten_only_with_consent_and_a_copy() {
     let said = home.fsdyno(&["ufs", "make", "--erase", "thesis.txt", text(&path)]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(copies(&home), 1, "{}", said.err);
-    // What is there now is a file system, whoever made it.
+    // The file now holds a file system, which is protected too.
     let said = home.fsdyno(&["ufs", "make", text(&path)]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     assert!(
@@ -104,7 +104,7 @@ fn a_file_with_content_is_overwritten_only_with_consent_and_a_copy() {
     );
 }
 
-/// Descriptions of what was overwritten.
+/// Number of kept copies of overwritten data.
 fn copies(home: &Home) -> usize {
     let kept = walk(home.root.path());
     let of_signatures = |path: &PathBuf| {

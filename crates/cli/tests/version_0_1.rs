@@ -1,5 +1,5 @@
-//! What version 0.1 wrote still works: its store, its block traces, its plan files, and its words on
-//! the command line. The fixtures were recorded by that version.
+//! Data and commands of version 0.1 still work: its store, block traces, plan files, and command
+//! line words. That version recorded the fixtures.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{Home, Said};
 const STORE: &[u8] = include_bytes!("fixtures/0.1/store.db.zst");
 const TRACE: &[u8] = include_bytes!("fixtures/0.1/disk.record.zst");
 
-/// Runs of the store, by a part of their names, and two contenders of each that has two.
+/// Runs of the store by a part of their names, each with two contenders if it has two.
 const RUNS: [(&str, Option<[&str; 2]>); 5] = [
     ("programs", None),
     ("ports", Some(["ext4", "xfs"])),
@@ -47,7 +47,7 @@ fn schema_of(store: &std::path::Path) -> i64 {
         .unwrap()
 }
 
-/// Every key, and every string that is one of these words.
+/// Collects every key, and every string that is one of these words.
 fn words_in(value: &Value, words: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -62,7 +62,7 @@ fn words_in(value: &Value, words: &mut Vec<String>) {
     }
 }
 
-/// Old words of keys and values.
+/// Retired keys and values.
 const OLD: [&str; 11] = [
     "as-left",
     "as_left",
@@ -227,7 +227,7 @@ fn old_words_on_the_command_line_and_in_plan_files_are_accepted() {
     assert!(record.err.contains("no model disk"), "{}", record.err);
 }
 
-/// A dry run of a plan file with that state of the caches.
+/// A dry run of a plan file with that cache state.
 fn run_with_state(home: &Home, on: &str, cache: &str) -> String {
     let plan = home.path("plan.toml");
     let text = format!(

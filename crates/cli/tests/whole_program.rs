@@ -1,4 +1,4 @@
-//! The whole program in a plain directory: no root, no mkfs, nothing left behind.
+//! The whole program in a plain directory: no root, no mkfs, no files left.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::Child;
 use std::time::Duration;
 use support::{Home, outcomes};
 
-/// A small comparison of one directory with itself.
+/// The arguments of a small comparison of one directory with itself.
 fn small(home: &Home, more: &[&str]) -> Vec<String> {
     let on = format!("dir:{}", home.work().display());
     let fixed = [
@@ -57,7 +57,7 @@ fn a_run_in_a_directory_measures_every_cell_and_leaves_nothing() {
 fn a_cell_that_takes_too_long_fails_by_that_reason_and_the_others_go_on() {
     let home = Home::new();
     let on = format!("dir:{}", home.work().display());
-    // The first to come waits for longer than anybody would; those behind it do not.
+    // The first cell waits without end; the others do not.
     let once = home.path("once").display().to_string();
     let command = format!("test -e {once} || {{ touch {once}; sleep 1000; }}");
     let said = home.fsdyno(&[
@@ -73,7 +73,7 @@ fn a_cell_that_takes_too_long_fails_by_that_reason_and_the_others_go_on() {
     ]);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     let result = home.result("last");
-    // How those behind it end is a matter of how busy the machine is; they are not kept from it.
+    // The load of the machine decides how the other cells end. They must run.
     let ends: Vec<String> = outcomes(&result).into_iter().map(|(_, end)| end).collect();
     assert_eq!(
         (ends.len(), ends[0].as_str()),
@@ -85,7 +85,7 @@ fn a_cell_that_takes_too_long_fails_by_that_reason_and_the_others_go_on() {
     assert!(said.err.contains(why), "{}", said.err);
     assert_eq!(result["cells"][0]["outcome"]["message"], why);
     assert_eq!(home.left_in_work(), Vec::<std::path::PathBuf>::new());
-    // A run that is gone on with has it as well: it is the plan's.
+    // The limit is part of the plan, so it also applies to a resumed run.
     assert_eq!(result["run"]["plan"]["cell_budget"], 1_000_000_000);
 }
 
@@ -444,7 +444,7 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
     let said = home.fsdyno(&delete);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(work_dir.join("photographs").exists() && !work_dir.join("source").exists());
-    // No command deletes or overwrites a tree because it has a name that fsdyno uses too.
+    // No command deletes or overwrites a user's tree with a name that fsdyno also uses.
     assert_eq!(home.fsdyno(&delete).code, Some(2));
     std::fs::create_dir(work_dir.join("source")).unwrap();
     assert_eq!(home.fsdyno(&delete).code, Some(2));
@@ -521,7 +521,7 @@ fn published_tables_are_listed_shown_and_laid_beside_a_run() {
     }
     let plain = home.fsdyno(&small(&home, &["--repeats", "1"]));
     assert_eq!(plain.code, Some(0), "{}", plain.err);
-    // A directory is nobody's contender: what would match is told.
+    // No contender of the table is a directory, so the error prints a command that matches the table.
     for (table, words) in [
         ("ufs-async-2004", "fsdyno run classic-2004 --fs ext2"),
         (
@@ -542,7 +542,7 @@ fn published_tables_are_listed_shown_and_laid_beside_a_run() {
     }
 }
 
-/// Waits until the store of a run under way holds so many cells, however slow the disk is.
+/// Waits until the store of a running run holds this number of cells, on any disk.
 fn wait_for_cells(home: &Home, run: &mut Child, cells: u64) {
     while run.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));

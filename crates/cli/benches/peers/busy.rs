@@ -1,12 +1,12 @@
-//! How busy others keep the machine while something is measured: programs that are not ours, and the
-//! host of a virtual machine. The kernel's own work is not counted, for much of it is ours.
+//! The load of other programs during a measurement: programs outside the bench, and the host of a
+//! virtual machine. Kernel time is not counted, because the bench causes much of it.
 
 use std::time::Instant;
 
-/// The share of other programs from which on a figure is marked.
+/// A figure is marked if the share of other programs exceeds this.
 pub const NOISY: f64 = 0.05;
 
-/// A look at the machine, from which on is counted.
+/// A snapshot of processor times; the count starts from it.
 #[derive(Debug)]
 pub struct Watched {
     since: Instant,
@@ -23,7 +23,7 @@ impl Watched {
         }
     }
 
-    /// The share of all processors that others had since.
+    /// The share of all processors that other programs used since the snapshot.
     pub fn others(&self) -> f64 {
         let Some(machine) = machine() else {
             return 0.0;
@@ -35,7 +35,7 @@ impl Watched {
     }
 }
 
-/// User time of all programs, and what a host took away (steal), seconds.
+/// User time of all programs and steal time of the host, in seconds.
 fn machine() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     let line = text.lines().next()?;
@@ -48,12 +48,12 @@ fn machine() -> Option<f64> {
     Some((ticks.first()? + ticks.get(1)? + ticks.get(7)?) / 100.0)
 }
 
-/// User time of ours and of all we waited for, seconds.
+/// User time of this process and of the children it waited for, in seconds.
 fn ours() -> f64 {
     let used = |who| {
-        // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+        // SAFETY: `rusage` holds only numbers, and all zeros are a valid value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: the place to be written to is ours and live.
+        // SAFETY: the pointer refers to a live local variable.
         unsafe { libc::getrusage(who, &raw mut usage) };
         usage.ru_utime.tv_sec as f64 + usage.ru_utime.tv_usec as f64 / 1e6
     };

@@ -1,8 +1,8 @@
-//! fsdyno compared with the C baseline and with programs that a user could use instead: the same work
-//! by both, in alternating pairs, on file systems made for it. Writes `BENCHMARKS.md`.
+//! Compares fsdyno with the C baseline and with programs that a user could use instead. Both do the
+//! same work in alternating pairs on new file systems. The result is `BENCHMARKS.md`.
 //!
-//! `works` has the work, `pairing` and `measure` how it is timed, `work_dir` where, `memory` how
-//! much memory it takes in `memory`, and the results in `summary`. Started by `./x bench`.
+//! `works` describes the work. `pairing` and `measure` time it, `work_dir` sets up the file
+//! systems, `memory` measures peak memory, and `summary` writes the results. `./x bench` starts it.
 
 mod busy;
 mod measure;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let options = match Options::read(std::env::args().skip(1)) {
         Ok(Some(options)) => options,
         Ok(None) => {
-            // Who reads may have gone.
+            // The reader may have closed the pipe.
             let _ = writeln!(std::io::stdout(), "{}", options::USAGE);
             return ExitCode::SUCCESS;
         }
@@ -48,14 +48,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// The time there is, shared out among what is left to do.
+/// The time limit, divided among the remaining comparisons.
 struct Purse {
     until: Instant,
     rows: usize,
 }
 
 impl Purse {
-    /// The share of the next row.
+    /// The time for the next comparison.
     fn share(&mut self) -> Duration {
         let left = self.until.saturating_duration_since(Instant::now());
         let rows = u32::try_from(self.rows.max(1)).unwrap_or(u32::MAX);
@@ -67,7 +67,8 @@ impl Purse {
 fn bench(options: &Options) -> Result<(), String> {
     let stop = CancelToken::new();
     fsdyno_host::signals::install(&stop).map_err(|error| error.to_string())?;
-    // Cargo starts a bench in its crate; paths are relative to the directory of `x`.
+    // Cargo starts a bench in the directory of its crate; paths are relative to the directory of
+    // `x`.
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     std::env::set_current_dir(root).map_err(|error| format!("{root}: {error}"))?;
     let home = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -117,7 +118,7 @@ fn bench(options: &Options) -> Result<(), String> {
     end
 }
 
-/// Runs all works on one file system. Results before a failure are kept in the pages.
+/// Runs all works on one file system. If one fails, the pages keep the earlier results.
 fn on(
     name: &str,
     options: &Options,
@@ -138,7 +139,7 @@ fn on(
         mkfs: work_dir::mkfs(name, &work_dir.scratch().join("other.img"))?,
         peers: options.peers.clone(),
     };
-    // The setup that is present and unchanged, because the last work only read it.
+    // The setup that is present and unchanged, because the last work was read-only.
     let mut present = None;
     for work in works::all().filter(|work| options.selects(work.name)) {
         let prepared = if present == Some(work.setup) {
@@ -151,7 +152,7 @@ fn on(
         let ended = compare(work, &prepared, &names, purse, runner, |other, figures| {
             pages.add(work, name, other, figures);
         });
-        // Keeps the results so far.
+        // Saves the results so far.
         pages.write(&options.output)?;
         ended?;
     }
@@ -159,7 +160,7 @@ fn on(
     work_dir.give_back()?;
     drop(work_dir);
     if in_memory && options.selects(memory::NAME) {
-        // Of its inodes there are else a few million.
+        // By default, tmpfs limits the number of inodes to a few million.
         let mut work_dir = WorkDir::make(name, &["nr_inodes=0"], &options.base, runner.stop())?;
         work_dir.path().clone_into(&mut names.work_dir);
         let weighed = memory::weigh(&names, runner, |row| pages.weighs(row));
@@ -170,8 +171,8 @@ fn on(
     Ok(())
 }
 
-/// Runs all comparisons of one work on one file system and reports each. One that cannot be made is
-/// reported with its reason; only an interrupt ends all.
+/// Runs all comparisons of one work on one file system and reports each. A comparison that cannot
+/// run is reported with its reason. Only an interrupt ends the loop.
 fn compare(
     work: &'static Work,
     prepared: &Result<(), String>,
@@ -210,9 +211,9 @@ fn compare(
     Ok(())
 }
 
-/// The two commands, with all names filled in; none if there is no other program.
+/// The two commands with all placeholders replaced; `None` if the other program is missing.
 fn duel(work: &Work, other: &Other, names: &Names) -> Option<Duel> {
-    // A file system without mkfs has no fresh cycle.
+    // A file system without mkfs has no cycle of mkfs and mount.
     if other.command.contains("{mkfs}") && names.mkfs.is_empty() {
         return None;
     }
@@ -230,7 +231,7 @@ fn duel(work: &Work, other: &Other, names: &Names) -> Option<Duel> {
     })
 }
 
-/// Compiles the C baseline as a user would.
+/// Compiles the C baseline with the usual options of a user.
 fn build_baseline(into: &Path) -> Result<PathBuf, String> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/baseline.c");
     let baseline = into.join("baseline");

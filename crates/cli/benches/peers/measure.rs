@@ -1,5 +1,5 @@
-//! Runs a command and measures the processor time of the whole process and its wall time, or
-//! what the program's own clocks say of its operations. A wish to stop ends what runs.
+//! Runs a command. Measures processor and wall time of the whole process, or reads the times that
+//! the program reports. An interrupt ends the command.
 
 use fsdyno_model::CancelToken;
 use std::io::{Read, Seek};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The figures of one run: seconds, and peak memory in bytes.
+/// The figures of one run: times in seconds, peak memory in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Measured {
     pub wall: f64,
@@ -17,12 +17,12 @@ pub struct Measured {
     pub peak: f64,
 }
 
-/// Whose clock it is.
+/// The source of the times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// That of the whole process, its start and end included.
+    /// The whole process, with start and exit.
     Process,
-    /// The programs' own, around their operations: both print JSON.
+    /// The program's own clocks around its operations; fsdyno and fio print them as JSON.
     OwnClocks,
 }
 
@@ -30,20 +30,20 @@ pub enum By {
 #[derive(Debug)]
 pub struct Runner {
     stop: CancelToken,
-    /// The group of processes that runs; 0 where none does.
+    /// The process group of the running command; 0 if none runs.
     running: Arc<AtomicI32>,
 }
 
-/// How soon a wish to stop reaches what runs.
+/// Interval at which a requested stop is checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// After so many looks it is killed: a run that has mounted something undoes that first.
+/// Number of checks before SIGKILL. Until then a run can undo its mounts.
 const PATIENCE: u32 = 100;
 
 pub const STOPPED: &str = "stopped at the user's request";
 
 impl Runner {
-    /// A runner, and a thread that ends what runs at a wish to stop: a signal does not reach groups of
-    /// their own.
+    /// Creates a runner and a thread that signals the running command on a stop. The command has
+    /// its own process group, which the terminal does not signal.
     pub fn new(stop: &CancelToken) -> Self {
         let runner = Self {
             stop: stop.clone(),
@@ -64,7 +64,8 @@ impl Runner {
                     libc::SIGKILL
                 };
                 if looks == 0 || looks >= PATIENCE {
-                    // SAFETY: no memory is touched; the group is that of a child not yet waited for.
+                    // SAFETY: `kill` touches no memory, and the group belongs to a child that is
+                    // not yet reaped.
                     unsafe { libc::kill(-group, signal) };
                 }
                 looks += 1;
@@ -73,7 +74,7 @@ impl Runner {
         runner
     }
 
-    /// What there is to stop for.
+    /// The token that requests a stop.
     pub fn stop(&self) -> &CancelToken {
         &self.stop
     }
@@ -85,7 +86,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs a command to its end and measures it, with all processes it waited for.
+    /// Runs a command to its end and measures it with all processes that it waited for.
     pub fn timed(&self, command: &str, by: By) -> Result<Measured, String> {
         self.unless_stopped()?;
         let failed = |error: std::io::Error| format!("{command}: {error}");
@@ -108,7 +109,7 @@ impl Runner {
         let (status, mut measured) = self.wait(&child).map_err(failed)?;
         measured.wall = started.elapsed().as_secs_f64();
         self.unless_stopped()?;
-        // Of those that search, 1 says that nothing was found.
+        // Exit code 1 of a search program means that it found nothing.
         let searches = words[0].ends_with("grep") || words[0] == "rg";
         if !(status.success() || searches && status.code() == Some(1)) {
             return Err(format!("{command}: {status}: {}", last_line(&mut said)));
@@ -123,7 +124,7 @@ impl Runner {
         Ok(measured)
     }
 
-    /// Runs lines of a shell, untimed.
+    /// Runs shell lines, untimed.
     pub fn shell(&self, lines: &str) -> Result<(), String> {
         self.unless_stopped()?;
         if lines.is_empty() {
@@ -147,17 +148,19 @@ impl Runner {
         Err(format!("`{lines}`: {status}: {}", last_line(&mut said)))
     }
 
-    /// Waits for a child: its status, and the figures of it and all it waited for.
+    /// Waits for a child. Returns its status, and the figures of it and of all children it waited
+    /// for.
     fn wait(&self, child: &Child) -> std::io::Result<(ExitStatus, Measured)> {
         let id = child.id().cast_signed();
         self.running.store(id, Ordering::Release);
         let mut status = 0;
-        // SAFETY: `rusage` is plain numbers: all zeros are a value of it.
+        // SAFETY: `rusage` holds only numbers, and all zeros are a valid value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // Its end is seen before it is waited for, so that its number is still its own meanwhile.
-        // SAFETY: `siginfo_t` is plain data: all zeros are a value of it.
+        // `WNOWAIT` detects the exit before the child is reaped, so that its process id cannot be
+        // reused.
+        // SAFETY: `siginfo_t` is plain data, and all zeros are a valid value.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the place to be written to is ours and live.
+        // SAFETY: the pointer refers to a live local variable.
         let seen = unsafe {
             let how = libc::WEXITED | libc::WNOWAIT;
             libc::waitid(libc::P_PID, child.id(), &raw mut info, how)
@@ -166,7 +169,7 @@ impl Runner {
         if seen != 0 {
             return Err(std::io::Error::last_os_error());
         }
-        // SAFETY: both places to be written to are ours and live.
+        // SAFETY: both pointers refer to live local variables.
         if unsafe { libc::wait4(id, &raw mut status, 0, &raw mut usage) } < 0 {
             return Err(std::io::Error::last_os_error());
         }
@@ -174,20 +177,20 @@ impl Runner {
         let measured = Measured {
             wall: 0.0,
             cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-            // Told in KiB (getrusage(2)).
+            // The unit of `ru_maxrss` is KiB (getrusage(2)).
             peak: usage.ru_maxrss as f64 * 1024.0,
         };
         Ok((ExitStatus::from_raw(status), measured))
     }
 }
 
-/// Whether the program of a command is there.
+/// Whether the program of a command exists.
 pub fn there(command: &str) -> bool {
     let program = command.split(' ').next().unwrap_or_default();
     !program.is_empty() && fsdyno_host::probe::program(program).is_some()
 }
 
-/// The words of a command; text in single quotes is one word.
+/// Splits a command into words; text in single quotes is one word.
 fn argv(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (at, part) in command.split('\'').enumerate() {
@@ -200,7 +203,7 @@ fn argv(command: &str) -> Vec<String> {
     words
 }
 
-/// The wall and processor time of all operations, seconds, from what fsdyno or fio print as JSON.
+/// Wall and processor time of all operations in seconds, from the JSON of fsdyno or fio.
 fn own_clocks(text: &str) -> Option<(f64, f64)> {
     let at = text.find('{')?;
     let printed: serde_json::Value = serde_json::from_str(&text[at..]).ok()?;
@@ -209,7 +212,7 @@ fn own_clocks(text: &str) -> Option<(f64, f64)> {
         return Some((returned.as_f64()? / 1e9, cpu / 1e9));
     }
     let job = printed.get("jobs")?.get(0)?;
-    // Milliseconds, and percents of them (fio(1), JSON output).
+    // Milliseconds, and percentages of them (fio(1), JSON output).
     let runtime = job.get("job_runtime")?.as_f64()? / 1e3;
     let busy = job.get("usr_cpu")?.as_f64()? + job.get("sys_cpu")?.as_f64()?;
     Some((runtime, busy / 100.0 * runtime))

@@ -1,27 +1,27 @@
-//! How much memory a program takes for a million files, and for ten: the most at a time, of the whole
-//! program, as the kernel reports it at its end.
+//! Peak memory of a program for one million and for ten million files: the maximum of the whole
+//! program, as the kernel reports it at exit.
 
 use crate::measure::{self, By, Runner};
 use crate::names::Names;
 
 pub const NAME: &str = "memory";
 
-/// No more than so much, and no more at ten million files than at one.
+/// The limit in bytes. In addition, ten million files must not need more than one million.
 pub const GOAL: f64 = 64.0 * 1024.0 * 1024.0;
 
-/// The memory of one program for a number of files.
+/// The peak memory of one program for a number of files.
 #[derive(Debug)]
 pub struct Weighed {
     pub name: &'static str,
     pub command: &'static str,
     pub ours: bool,
     pub files: u64,
-    /// Bytes, or why they are not known.
+    /// Bytes, or the reason why they are unknown.
     pub peak: Result<f64, String>,
 }
 
-/// Who is weighed, in an order in which each finds what it needs: the directory `{d}` stands for, and
-/// `{files}`.
+/// The measured commands, in an order in which each finds its files. Placeholders are `{d}` for the
+/// directory and `{files}`.
 const WEIGHED: &[(&str, bool, &str)] = &[
     (
         "fsdyno, create",
@@ -40,13 +40,13 @@ const WEIGHED: &[(&str, bool, &str)] = &[
     ),
 ];
 
-/// Others, at the first number of files alone: what they take grows.
+/// Other programs, at the first number of files only, because their memory grows with the number.
 const OTHERS: &[(&str, &str)] = &[("bonnie++", "bonnie++ -q -u root -d {d} -s 0 -n {k} -r 0")];
 
-/// What the kernel takes for a file in memory, bytes: an inode and an entry, and room to spare.
+/// Kernel memory per file in bytes: an inode and a directory entry, with a reserve.
 const FILE: u64 = 1600;
 
-/// Measures all and reports each as it ends.
+/// Measures all programs and reports each result.
 pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> Result<(), String> {
     let mut weigh = |name, command: &'static str, ours, files: u64| -> Result<(), String> {
         let filled = command
@@ -95,7 +95,7 @@ pub fn weigh(names: &Names, runner: &Runner, mut tell: impl FnMut(Weighed)) -> R
     Ok(())
 }
 
-/// Available memory in bytes, if known.
+/// Available memory in bytes, or 0 if unknown.
 fn available() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text

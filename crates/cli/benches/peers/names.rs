@@ -1,4 +1,4 @@
-//! The values of the names in braces of a command.
+//! The values of the placeholders of a command.
 
 use crate::options::Scale;
 use std::collections::BTreeMap;
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 pub struct Names {
     pub scale: Scale,
     pub filesystem: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub work_dir: PathBuf,
-    /// A directory next to it.
+    /// A directory next to the mount point.
     pub scratch: PathBuf,
-    /// Where images lie.
+    /// The directory of image files.
     pub base: PathBuf,
-    /// A directory on the disk that goes away.
+    /// A temporary directory on disk.
     pub home: PathBuf,
     pub baseline: PathBuf,
-    /// What makes such a file system anew; empty where nothing does.
+    /// The mkfs command of the file system; empty if there is none.
     pub mkfs: String,
-    /// Peers that cargo installed, by name.
+    /// Peer programs that cargo installed, by name.
     pub peers: BTreeMap<String, PathBuf>,
 }
 
 impl Names {
-    /// A command with all words in braces replaced.
+    /// Replaces all placeholders of a command.
     pub fn fill(&self, command: &str) -> String {
         let Scale {
             files,

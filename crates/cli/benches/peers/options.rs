@@ -1,28 +1,28 @@
-//! The options of the bench, and how much work it does.
+//! The options of the bench and the amount of work.
 
 use crate::{memory, works};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How much is done.
+/// The amount of work.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// What it is called.
+    /// The name of this amount.
     pub name: &'static str,
-    /// Alternating pairs of each comparison, at most.
+    /// Maximum of alternating pairs of each comparison.
     pub pairs: usize,
-    /// The time for all comparisons.
+    /// Time limit for all comparisons.
     pub time: Duration,
-    /// Files of the works on many; of those that only look, three times as many.
+    /// Number of files of the works on many files; the read-only ones use three times as many.
     pub files: u64,
-    /// The size of large files.
+    /// Size of large files in MiB.
     pub megabytes: u64,
-    /// Operations at random offsets of one.
+    /// Number of operations at random offsets of a large file.
     pub operations: u64,
-    /// Of the dataset of trees; of those that are only read, four times as much.
+    /// Scale of the tree dataset; read-only works use four times the scale.
     pub tree: f64,
-    /// Files that memory is weighed at.
+    /// Numbers of files for the memory measurement.
     pub weighed: &'static [u64],
 }
 
@@ -47,16 +47,16 @@ const QUICK: Scale = Scale {
     weighed: &[1_000_000],
 };
 
-/// The options of a bench.
+/// The options of the bench.
 #[derive(Debug)]
 pub struct Options {
     pub scale: Scale,
     pub filesystems: Vec<String>,
-    /// Parts of the names of works; all where none is named.
+    /// Substrings of row names to run; empty means all.
     only: Vec<String>,
-    /// Peers that cargo installed, by name.
+    /// Peer programs that cargo installed, by name.
     pub peers: BTreeMap<String, PathBuf>,
-    /// Where images lie.
+    /// The directory of image files.
     pub base: PathBuf,
     pub output: PathBuf,
 }
@@ -76,7 +76,7 @@ the results so far and removes everything that was created.
   --in DIR     directory of image files [default: /dev/shm, so that no device dominates]
   --output F   file of the tables [default: BENCHMARKS.md]";
 
-/// The names of all rows, one a line.
+/// The names of all rows, one per line.
 pub fn rows() -> String {
     let names = works::all().map(|work| work.name);
     let names: Vec<&str> = names.chain([memory::NAME]).collect();
@@ -92,7 +92,7 @@ fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
 }
 
 impl Options {
-    /// Reads the arguments; none if help was printed. `cargo bench` adds `--bench`.
+    /// Parses the arguments; `None` if help was printed. `cargo bench` adds `--bench`.
     pub fn read(mut words: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
         let mut options = Self {
             scale: FULL,
@@ -134,13 +134,13 @@ impl Options {
         Ok(Some(options))
     }
 
-    /// Whether a row of that name is wanted.
+    /// Whether a row of that name is selected.
     pub fn selects(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
     }
 }
 
-/// `cpz=PATH,rmz=PATH`.
+/// Parses `cpz=PATH,rmz=PATH`.
 fn peers(text: &str) -> BTreeMap<String, PathBuf> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     pairs

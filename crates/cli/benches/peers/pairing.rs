@@ -1,34 +1,34 @@
-//! Two commands that do the same work, in alternating pairs: who begins alternates as well. How one is
-//! run and timed is in `measure`.
+//! Runs two commands that do the same work in alternating pairs. The order within a pair alternates
+//! too. `measure` runs and times each command.
 
 use crate::busy::Watched;
 use crate::measure::{self, Measured};
 use fsdyno_stats::{PairedRatio, ratio_paired};
 use std::time::{Duration, Instant};
 
-/// So many pairs at least: with fewer there is no interval at 95 %.
+/// Minimum of pairs: fewer give no interval at 95 %.
 pub const FEWEST: usize = 6;
 
-/// One of the two.
+/// One of the two commands.
 #[derive(Debug)]
 pub struct Side {
     pub command: String,
-    /// What is run as well and taken off, for what only starts and ends.
+    /// A command whose time is subtracted, for the cost of start and exit.
     pub less: Option<String>,
 }
 
-/// Two commands.
+/// The two commands.
 #[derive(Debug)]
 pub struct Duel {
-    /// Untimed, through `sh`, before each of them.
+    /// A shell command that runs untimed before each of them.
     pub before: String,
     pub ours: Side,
     pub theirs: Side,
     pub by: measure::By,
 }
 
-/// How long a duel goes on: so many pairs at most, and none begins after the time is over but to make
-/// up the fewest.
+/// The length of a comparison: the maximum of pairs, and a time limit. After the limit, pairs start
+/// only to reach the minimum.
 #[derive(Debug, Clone, Copy)]
 pub struct Length {
     pub most: usize,
@@ -40,25 +40,25 @@ pub struct Length {
 pub struct Figures {
     pub ours: Vec<Measured>,
     pub theirs: Vec<Measured>,
-    /// The share of the machine that others had meanwhile.
+    /// The share of the machine that other programs used.
     pub others: f64,
 }
 
 impl Figures {
-    /// Ours to theirs, pair by pair.
+    /// The ratio of fsdyno to the other program, over the pairs.
     pub fn ratio(&self, of: fn(&Measured) -> f64) -> Option<PairedRatio> {
         let list =
             |runs: &[Measured]| -> Vec<(u32, f64)> { (0..).zip(runs.iter().map(of)).collect() };
         ratio_paired(&list(&self.ours), &list(&self.theirs))
     }
 
-    /// By how much ours is more than theirs, in the median of the pairs.
+    /// The median difference between fsdyno and the other program.
     pub fn more(&self, of: fn(&Measured) -> f64) -> f64 {
         let pairs = self.ours.iter().zip(&self.theirs);
         median(pairs.map(|(ours, theirs)| of(ours) - of(theirs)))
     }
 
-    /// In a line, for the screen.
+    /// A summary on one line for the screen.
     pub fn line(&self) -> String {
         let shown = |of| match self.ratio(of) {
             Some(ratio) => format!(
@@ -77,7 +77,7 @@ impl Figures {
     }
 }
 
-/// The median; of an even number the mean of the two in the middle.
+/// The median; for an even number, the mean of the two middle values.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -89,7 +89,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Duel {
-    /// Takes all pairs. A run before them, of each, warms what is warm from then on.
+    /// Runs all pairs. One warm-up run of each command comes first.
     pub fn fight(&self, length: Length, runner: &measure::Runner) -> Result<Figures, String> {
         let begun = Instant::now();
         let mut figures = Figures::default();

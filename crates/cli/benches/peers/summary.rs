@@ -1,4 +1,4 @@
-//! The page: tables of results, with commands and versions. No figure in it is typed.
+//! The page: tables of results with commands and versions. Every figure in it is generated.
 
 mod machine;
 mod row;
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// All results so far.
+/// The results so far.
 pub struct Pages {
     scale: Scale,
     rows: Vec<(&'static Work, Vec<Row>)>,
     weighed: Vec<Weighed>,
-    /// File systems that nothing, or not all, was done on, with the reason.
+    /// File systems with missing results, with the reason.
     missing: Vec<(String, String)>,
     stopped: Option<String>,
     machine: String,
@@ -45,7 +45,7 @@ How to read it:
 ";
 
 impl Pages {
-    /// Nothing yet.
+    /// Creates a page without results.
     pub fn begin(options: &Options) -> Self {
         Self {
             scale: options.scale,
@@ -78,17 +78,17 @@ impl Pages {
         }
     }
 
-    /// Adds the memory of a program.
+    /// Adds the peak memory of a program.
     pub fn weighs(&mut self, weighed: Weighed) {
         self.weighed.push(weighed);
     }
 
-    /// A file system that nothing was done on from here on.
+    /// Records why the remaining works on a file system did not run.
     pub fn missing(&mut self, filesystem: &str, reason: &str) {
         self.missing.push((filesystem.to_owned(), one_line(reason)));
     }
 
-    /// The end came before all was done.
+    /// Records why the bench ended early.
     pub fn stopped(&mut self, reason: &str) {
         self.stopped = Some(reason.to_owned());
     }
@@ -158,7 +158,7 @@ impl Pages {
         page
     }
 
-    /// The missed goals, by how much, and what was not measured.
+    /// Lists the missed goals, by how much, and the missing measurements.
     fn goals(&self, page: &mut String) {
         let (mut all, mut missed, mut unknown) = (0, Vec::new(), Vec::new());
         for (work, row) in self.each() {
@@ -253,7 +253,7 @@ fn or_none(lines: &[String]) -> String {
     lines.concat()
 }
 
-/// What fits into a cell of a table.
+/// Escapes a text for a cell of a table.
 fn one_line(text: &str) -> String {
     text.replace(['|', '\n'], " ")
 }

@@ -1,5 +1,5 @@
-//! The file systems the duels are fought on: made anew by their recipes on image files, each a guard
-//! that is in the journal before it exists.
+//! The file systems of the bench. Recipes create them on image files. Each resource is in the
+//! journal before it exists.
 
 use fsdyno_host::command;
 use fsdyno_host::image::{Image, Scratch};
@@ -11,14 +11,13 @@ use fsdyno_model::{
 };
 use std::path::{Path, PathBuf};
 
-/// The size of an image: sparse, so that only what is written is taken.
+/// The size of a sparse image.
 const SIZE: Bytes = Bytes(4 << 30);
 
-/// What must be free where images lie: what is written anew goes to new places, until all of an image
-/// was written once.
+/// Space that must be free for an image: copy-on-write can write every block of it once.
 const FREE: u64 = SIZE.0 + (512 << 20);
 
-/// A file system, mounted. Given back from top to bottom.
+/// A mounted file system. Its resources are released in reverse order.
 #[derive(Debug)]
 pub struct WorkDir {
     mounted: Option<Mounted>,
@@ -34,7 +33,7 @@ fn message(error: impl std::fmt::Display) -> String {
 }
 
 impl WorkDir {
-    /// Makes a file system with its defaults and mounts it, with these options.
+    /// Creates a file system with its defaults and mounts it with these options.
     pub fn make(
         name: &str,
         mount: &[&str],
@@ -93,22 +92,22 @@ impl WorkDir {
         })
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         &self.target
     }
 
-    /// A directory of ours next to it.
+    /// A private directory next to the mount point.
     pub fn scratch(&self) -> &Path {
         &self.scratch
     }
 
-    /// Whether it is on a device, not only in memory.
+    /// Whether the file system is on a device and not in memory.
     pub fn on_a_device(&self) -> bool {
         self.device.is_some()
     }
 
-    /// Gives everything back, and says what could not be.
+    /// Releases all resources and returns the errors.
     pub fn give_back(&mut self) -> Result<(), String> {
         if let Some(mounted) = self.mounted.take() {
             mounted.unmount().map_err(message)?;
@@ -120,7 +119,7 @@ impl WorkDir {
     }
 }
 
-/// A file system with its defaults, on one device.
+/// A file system with its defaults on one device.
 fn plain(name: &str) -> Contender {
     Contender {
         handicap_permille: 0,
@@ -138,13 +137,13 @@ fn plain(name: &str) -> Contender {
     }
 }
 
-/// Where `fsdyno clean` looks.
+/// The journal directory that `fsdyno clean` reads.
 fn journals() -> Result<PathBuf, String> {
     let places = fsdyno_files::places::of_effective_user().map_err(message)?;
     Ok(places.state.join("fsdyno").join("journal"))
 }
 
-/// The command that makes such a file system on an image; empty where none does, or several do.
+/// The mkfs command for an image; empty if there is none, or if there are several.
 pub fn mkfs(name: &str, image: &Path) -> Result<String, String> {
     let recipe = fsdyno_recipes::find(name).ok_or_else(|| format!("`{name}` is no file system"))?;
     if recipe.kind() != FilesystemKind::Block {
@@ -158,7 +157,7 @@ pub fn mkfs(name: &str, image: &Path) -> Result<String, String> {
     })
 }
 
-/// Refuses a place that would be full in the middle.
+/// Refuses a directory that would become full during the bench.
 fn enough_space(base: &Path) -> Result<(), String> {
     let space =
         rustix::fs::statvfs(base).map_err(|error| format!("{}: {error}", base.display()))?;

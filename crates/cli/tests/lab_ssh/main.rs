@@ -1,5 +1,5 @@
-//! Cells on another machine, by its own shell and programs: an sshd on the loopback stands for it,
-//! with dash or busybox as its shell. Skips by name where there is no sshd.
+//! Cells on another machine with its own shell and programs. An sshd on the loopback interface acts
+//! as that machine, with dash or busybox. Without sshd, the tests are skipped by name.
 
 mod server;
 #[path = "../support/mod.rs"]
@@ -9,7 +9,7 @@ use server::{Kind, PROGRAMS, Server, script, until};
 use std::fs;
 use support::{have, outcomes, root_and};
 
-/// All that its programs do to trees.
+/// All phases on trees that its programs support.
 const TREES: [&str; 7] = [
     "--dataset",
     "ports",
@@ -49,7 +49,7 @@ fn a_directory_is_compared_by_the_programs_of_a_minimal_machine() {
         assert!(methods[1].starts_with("cp -RPp"), "{methods:?}");
         for sample in &samples {
             assert_eq!(sample["engine"], "tools");
-            // Nobody can count pages there, and nothing is called proven.
+            // The remote machine cannot count cached pages, so no cache state is proven.
             assert_eq!(sample["cache"]["proven"], false, "{sample}");
             assert!(sample["device"].is_null(), "{sample}");
         }
@@ -62,7 +62,7 @@ fn a_directory_is_compared_by_the_programs_of_a_minimal_machine() {
         assert!(told.contains("figures are those of that machine"), "{told}");
         server.assert_nothing_left();
     }
-    // The same seed gives the same files, whoever searches them.
+    // The same seed gives the same files, so both programs find the same number of matches.
     assert!(found[0] > 0 && found[0] == found[1], "{found:?}");
 }
 

@@ -1,5 +1,5 @@
-//! Another machine for the tests: an sshd of our own on the loopback, with keys of its own, whose
-//! login is a minimal shell. No user's configuration is read or changed.
+//! A remote machine for the tests: an sshd on the loopback interface with its own keys and a
+//! minimal login shell. It neither reads nor changes a user's configuration.
 
 use crate::support::{Home, Said, said};
 use std::ffi::OsString;
@@ -10,25 +10,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the tests need here.
+/// The programs that the tests need on this machine.
 pub const PROGRAMS: [&str; 4] = ["sshd", "ssh", "ssh-keygen", "dash"];
 
-/// An sshd, ended with this.
+/// An sshd, stopped on drop.
 pub struct Server {
     sshd: Child,
     pub home: Home,
 }
 
-/// The shell and the programs of the other machine.
+/// The shell and the programs of the remote machine.
 pub enum Kind {
     /// dash, with the programs of this machine.
     Dash,
-    /// busybox, and nothing but busybox, and these programs.
+    /// Only busybox and these programs.
     Busybox(&'static [&'static str]),
 }
 
 impl Server {
-    /// Starts one that is reached by the destination `there`; none where a login does not work.
+    /// Starts a server with the host alias `there`; `None` if the login fails.
     pub fn start(kind: &Kind, test: &str) -> Option<Self> {
         let home = Home::new();
         let at = |name: &str| home.path(name).display().to_string();
@@ -40,7 +40,7 @@ impl Server {
         }
         fs::copy(home.path("user.pub"), home.path("authorized")).unwrap();
         script(&home.path("login"), &login(kind, &home));
-        // Free again at once, for sshd.
+        // The port is free again immediately, for sshd.
         let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let port = address.unwrap().port();
         let config = format!(
@@ -65,7 +65,8 @@ impl Server {
         let wrapper = format!("exec /usr/bin/ssh -F {} \"$@\"", at("config"));
         script(&home.path("bin/ssh"), &wrapper);
         if rustix::process::geteuid().is_root() {
-            // Where sshd of root locks itself in; a package makes it when it is started.
+            // The privilege separation directory of sshd, which a package normally creates at
+            // service start.
             fs::create_dir_all("/run/sshd").unwrap();
         }
         let log = fs::File::create(home.path("sshd.log")).unwrap();
@@ -89,7 +90,7 @@ impl Server {
         None
     }
 
-    /// A command with the ssh that finds the server.
+    /// An ssh command that connects to the server.
     pub fn command(&self, args: &[String]) -> Command {
         let mut path = OsString::from(self.home.path("bin"));
         path.push(":");
@@ -99,12 +100,12 @@ impl Server {
         command
     }
 
-    /// Runs fsdyno against it, with images and scratch in its working directory.
+    /// Runs fsdyno on the server, with images and scratch files in its working directory.
     pub fn run(&self, args: &[&str]) -> Said {
         said(&self.command(&self.words(args)).output().unwrap())
     }
 
-    /// Starts it and does not wait.
+    /// Starts fsdyno and does not wait.
     pub fn begin(&self, args: &[&str]) -> Child {
         let log = fs::File::create(self.home.path("started.log")).unwrap();
         let mut command = self.command(&self.words(args));
@@ -118,14 +119,14 @@ impl Server {
         all.map(|word| (*word).to_owned()).collect()
     }
 
-    /// A directory of the other machine that may be compared.
+    /// A directory of the remote machine that can be a contender.
     pub fn work_dir(&self) -> PathBuf {
         let work_dir = self.home.path("ground");
         fs::create_dir_all(&work_dir).unwrap();
         work_dir
     }
 
-    /// Asserts that nothing of a run is left on it, once it has had the time.
+    /// Asserts that the server soon has no process or file of a run.
     pub fn assert_nothing_left(&self) {
         let here = self.home.root.path().display().to_string();
         until("nothing is left there", || {
@@ -145,7 +146,7 @@ impl Drop for Server {
     }
 }
 
-/// What a login runs. It notes who serves it, so that a test can end the connection.
+/// The login script. It records the process id of its sshd, so that a test can end the connection.
 fn login(kind: &Kind, home: &Home) -> String {
     let victim = home.path("victim").display().to_string();
     let (path, shell) = match kind {
@@ -174,7 +175,7 @@ pub fn script(path: &Path, text: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Waits until something is so.
+/// Waits until the condition is true.
 pub fn until(what: &str, so: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !so() {

@@ -1,4 +1,4 @@
-//! Kills at random moments: how many, when, and what must be true after each.
+//! Kills at random times: their number, their times, and the assertions after each.
 
 use super::{Home, interruptible, until};
 use serde_json::Value;
@@ -9,13 +9,13 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many kills of a kind there are.
+/// Number of kills; `FSDYNO_KILL_ROUNDS` replaces the default.
 pub fn rounds(usual: u64) -> u64 {
     let asked = std::env::var("FSDYNO_KILL_ROUNDS").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// The moments of a seed, in milliseconds below a limit: early ones and late ones.
+/// Random times of a seed, in milliseconds below a limit, with a mix of early and late ones.
 pub fn moments(seed: u64, below: u64) -> impl Iterator<Item = Duration> {
     let mut drawn = seed;
     std::iter::from_fn(move || {
@@ -40,7 +40,7 @@ pub fn start_confined(home: &Home, args: &[String]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Starts fsdyno and kills it at that moment. The exit code, where it ended before.
+/// Starts fsdyno and kills it at that time. Returns the exit code if it ended before.
 pub fn kill_at(home: &Home, args: &[String], moment: Duration) -> Option<i32> {
     let mut child = start_confined(home, args);
     let began = Instant::now();
@@ -54,11 +54,11 @@ pub fn kill_at(home: &Home, args: &[String], moment: Duration) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
-/// Asserts that a killed fsdyno left nothing that `clean` does not remove: no mount, no loop
-/// device, no process, no temporary file, no journal.
+/// Asserts that `clean` removes all remains of a killed fsdyno: mounts, loop devices, processes,
+/// temporary files, and journals.
 pub fn assert_nothing_left(home: &Home) {
     home.assert_cleanable();
-    // A process that is being killed takes a moment to be gone.
+    // A killed process needs a moment to exit.
     until(Duration::from_secs(60), "no process is left", || {
         processes(home).is_empty()
     });
@@ -68,7 +68,7 @@ pub fn assert_nothing_left(home: &Home) {
     }
 }
 
-/// The processes that fsdyno started in this home, by their environment or command line.
+/// The processes that fsdyno started in this home, found by environment or command line.
 fn processes(home: &Home) -> Vec<String> {
     let here = home.root.path().display().to_string();
     let names_home = |path: PathBuf| {
@@ -83,13 +83,13 @@ fn processes(home: &Home) -> Vec<String> {
     ours.map(|process| process.display().to_string()).collect()
 }
 
-/// What a directory holds; nothing where there is none.
+/// The files of a directory; empty if it does not exist.
 pub fn files_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
-/// The last run; none where no run is in the store. A store whose making was killed is empty.
+/// The last run; `None` if the store has no run. A store whose creation was killed is empty.
 fn last_run(home: &Home) -> Option<Value> {
     let said = home.fsdyno(&["runs", "--json"]);
     if said.code != Some(0) {
@@ -99,7 +99,7 @@ fn last_run(home: &Home) -> Option<Value> {
     (said.out.trim() != "[]").then(|| home.result("last"))
 }
 
-/// The recorded cells of a run by their index.
+/// The recorded cells of a run, by index.
 fn recorded(result: Option<&Value>) -> BTreeMap<u64, Value> {
     let cells = result.and_then(|result| result["cells"].as_array());
     let index = |cell: &Value| cell["cell"]["index"].as_u64().unwrap();
@@ -107,15 +107,15 @@ fn recorded(result: Option<&Value>) -> BTreeMap<u64, Value> {
     cells.map(|cell| (index(cell), cell.clone())).collect()
 }
 
-/// How many cells a run has in the end.
+/// The planned number of cells of a run.
 fn planned(result: &Value) -> u64 {
     let plan = &result["run"]["plan"];
     let of = |what: &str| plan[what].as_array().unwrap().len() as u64;
     of("contenders") * of("workloads") * plan["repeats"].as_u64().unwrap()
 }
 
-/// Kills a run again and again, each time resumed, and lets it end. A run that ended before its
-/// kill is checked and begun anew.
+/// Kills a run repeatedly, resumes it each time, and finally lets it end. A run that ends before
+/// its kill is checked, and a new one starts.
 pub fn kill_runs(home: &Home, args: &[String], seed: u64, below: u64, usual: u64) {
     let resume = ["run", "--resume", "last"].map(str::to_owned);
     let mut moment = moments(seed, below);
@@ -124,7 +124,7 @@ pub fn kill_runs(home: &Home, args: &[String], seed: u64, below: u64, usual: u64
     loop {
         let next = match moment.next().unwrap() {
             _ if killed == wanted => Duration::from_secs(600),
-            // Some live until cells are recorded.
+            // Every third run lives longer, so that cells are recorded.
             early if killed % 3 == 0 => 4 * early,
             early => early,
         };

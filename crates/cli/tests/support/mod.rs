@@ -1,4 +1,4 @@
-//! Runs the program as a user would, in a home of its own.
+//! Runs the program as a user would, in a separate home directory.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -11,13 +11,13 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A home with its own store, journals, images, and a directory to work in.
+/// A home with its own store, journals, images and working directory.
 pub struct Home {
-    /// Held so that it goes at the end.
+    /// Holds the directory, which is deleted on drop.
     pub root: TempDir,
 }
 
-/// What a program said, and how it ended.
+/// The output and the exit code of a program.
 pub struct Said {
     pub code: Option<i32>,
     pub out: String,
@@ -25,7 +25,7 @@ pub struct Said {
 }
 
 impl Home {
-    /// Processes whose command line has that word in it and names this home.
+    /// Number of processes whose command line contains that word and names this home.
     pub fn processes_of(&self, word: &str) -> usize {
         let here = self.root.path().display().to_string();
         let entries = std::fs::read_dir("/proc").unwrap();
@@ -38,15 +38,15 @@ impl Home {
             .count()
     }
 
-    /// Asserts that no process of a guest lives that was started here.
+    /// Asserts that no guest process of this home is alive.
     pub fn assert_no_guest(&self) {
-        // One that is being killed takes a moment to be gone.
+        // A killed process needs a moment to exit.
         until(Duration::from_secs(10), "no guest is left", || {
             self.processes_of("uml_dir=") == 0
         });
     }
 
-    /// The number of such a process.
+    /// The process id of the first such process.
     pub fn first_process_of(&self, word: &str) -> Option<i32> {
         let here = self.root.path().display().to_string();
         let mut numbers = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -59,7 +59,7 @@ impl Home {
         numbers.next()
     }
 
-    /// On disk, not in memory: images need direct I/O to mean anything.
+    /// The home is on disk and not in memory, because images need direct I/O.
     pub fn new() -> Self {
         let root = tempfile::Builder::new()
             .prefix("fsdyno-test-")
@@ -73,7 +73,8 @@ impl Home {
         self.root.path().join("work")
     }
 
-    /// The words of one repeat of a small tree on model disks of 2004, below a guest of that kernel.
+    /// The arguments for one repeat of a small tree on model disks of 2004, in guests of that
+    /// kernel.
     pub fn on_model_disks(&self, kernel: &Path, fs: &str, more: &str) -> Vec<String> {
         let line = "run --disk laptop-4200-2004 --on loop:1G --repeats 1 --dataset mixed";
         let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -92,7 +93,7 @@ impl Home {
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsdyno"));
         command
-            // For root as well.
+            // Root needs the flag to use these directories.
             .arg("--dirs-from-env")
             .args(&args[..args.len().min(1)])
             .args(beside_others(args))
@@ -103,7 +104,7 @@ impl Home {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Without the user's lab kernel, so that guests are the same everywhere.
+        // The user's lab kernel is hidden, so that guests use the same kernel everywhere.
         let cache = match user_cache() {
             Some(cache) if has_amx() => cache,
             _ => self.path("cache"),
@@ -116,19 +117,19 @@ impl Home {
         said(&self.command(args).output().unwrap())
     }
 
-    /// Starts it and does not wait.
+    /// Starts the program and does not wait.
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Child {
         let mut command = interruptible(&self.command(args));
         let log = std::fs::File::create(self.path("started.log")).unwrap();
         command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
 
-    /// What the program started last has said on standard error.
+    /// The standard error output of the last started program.
     pub fn last_words(&self) -> String {
         std::fs::read_to_string(self.path("started.log")).unwrap_or_default()
     }
 
-    /// What lies in the working directory.
+    /// The files in the working directory.
     pub fn left_in_work(&self) -> Vec<PathBuf> {
         std::fs::read_dir(self.work())
             .unwrap()
@@ -143,7 +144,7 @@ impl Home {
         serde_json::from_str(&said.out).unwrap()
     }
 
-    /// Asserts that a killed run left nothing that `clean` does not undo.
+    /// Asserts that `clean` removes all remains of a killed run.
     pub fn assert_cleanable(&self) {
         let said = self.fsdyno(&["clean"]);
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
@@ -155,7 +156,7 @@ impl Home {
     }
 }
 
-/// What keeps tests from waiting for each other. Tests of the lock name a flag of it.
+/// The flag that prevents waits on other tests. Tests of the lock pass their own flag.
 fn beside_others<S: AsRef<OsStr>>(args: &[S]) -> Option<&'static str> {
     let measures = ["run", "rerun", "selftest", "phase"].map(OsStr::new);
     let first = args.first()?.as_ref();
@@ -164,8 +165,8 @@ fn beside_others<S: AsRef<OsStr>>(args: &[S]) -> Option<&'static str> {
         .then_some("--no-lock")
 }
 
-/// The same command, which hears an interrupt also where a shell began the tests in the background:
-/// such shells have it ignored, and what is ignored is inherited.
+/// Restores the default SIGINT handling of a command. A shell that starts the tests in the
+/// background ignores SIGINT, and children inherit that.
 pub fn interruptible(command: &Command) -> Command {
     let mut heard = Command::new("env");
     heard.arg("--default-signal=INT").arg(command.get_program());
@@ -187,7 +188,7 @@ pub fn said(output: &Output) -> Said {
     }
 }
 
-/// Loop devices whose backing file lies, or lay, under a directory.
+/// Loop devices whose backing file is or was under a directory.
 pub fn loops_backed_under(directory: &Path) -> Vec<String> {
     let prefix = directory.display().to_string();
     std::fs::read_dir("/sys/block")
@@ -200,7 +201,7 @@ pub fn loops_backed_under(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether a lab test can run; says why where it cannot, so that the skip is counted.
+/// Whether a lab test can run. Prints the reason if not, so that the skip is counted.
 pub fn root_and(programs: &[&str], test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
         println!("SKIP root: {test}");
@@ -213,7 +214,7 @@ pub fn root_and(programs: &[&str], test: &str) -> bool {
     have(programs, test)
 }
 
-/// Whether these programs are there; says which is missing.
+/// Whether these programs exist. Prints the missing one.
 pub fn have(programs: &[&str], test: &str) -> bool {
     let directories = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
     let is_there = |program: &str| {
@@ -227,13 +228,13 @@ pub fn have(programs: &[&str], test: &str) -> bool {
     missing.is_none() && (!programs.contains(&"linux.uml") || guests_start(test))
 }
 
-/// Whether guests start without a kernel being named: on a processor with AMX the packaged one, which
-/// has no room for its registers, starts no program, and the lab kernel stands in.
+/// Whether guests start with the default kernel. On a processor with AMX, the packaged kernel has
+/// no room for its registers and starts no program. The lab kernel replaces it there.
 fn guests_start(test: &str) -> bool {
     !has_amx() || lab_kernel(test).is_some()
 }
 
-/// Whether the packaged kernel starts programs; says so where it does not.
+/// Whether the packaged kernel starts programs. Prints the reason if not.
 pub fn packaged_kernel_starts(test: &str) -> bool {
     if has_amx() {
         println!("SKIP a processor without AMX, for linux.uml: {test}");
@@ -241,8 +242,8 @@ pub fn packaged_kernel_starts(test: &str) -> bool {
     !has_amx()
 }
 
-/// The lab kernel of this user, which `./x test` has built: the one that `FSDYNO_LAB_KERNEL` names,
-/// else the newest in the cache. Says so where there is none.
+/// The lab kernel of this user: the one in `FSDYNO_LAB_KERNEL`, or else the newest in the cache.
+/// `./x test` builds it. Prints a message if there is none.
 pub fn lab_kernel(test: &str) -> Option<PathBuf> {
     let kernel = std::env::var_os("FSDYNO_LAB_KERNEL").map(PathBuf::from);
     let kernel = kernel.or_else(newest_in_cache);
@@ -267,7 +268,7 @@ fn newest_in_cache() -> Option<PathBuf> {
         .max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok())
 }
 
-/// Waits until something is so.
+/// Waits until the condition is true.
 pub fn until(patience: Duration, what: &str, so: impl Fn() -> bool) {
     let deadline = Instant::now() + patience;
     while !so() {

@@ -1,10 +1,9 @@
-//! Which crate may depend on which: what the table of crates in ARCHITECTURE.md allows, and
-//! nothing else.
+//! Crates depend only on the crates that the table in ARCHITECTURE.md allows.
 
 use crate::{Finding, files, read, report};
 use std::collections::BTreeMap;
 
-/// Crates of others that only some of ours may use: the crate, who may, and why.
+/// External crates that only some crates may use: the crate, its users, and the reason.
 const RESERVED: [(&str, &[&str], &str); 3] = [
     ("rusqlite", &["store"], "only store holds SQL"),
     (
@@ -21,8 +20,7 @@ const RESERVED: [(&str, &[&str], &str); 3] = [
     ),
 ];
 
-/// The dependencies of a crate as its manifest names them, with their lines from 0; those of
-/// tests left out.
+/// The dependencies of a crate from its manifest, with their lines from 0; without those of tests.
 fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -47,7 +45,7 @@ fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What the table of crates allows: a crate, and those of ours it may depend on.
+/// The table of crates: each crate with the workspace crates it may depend on.
 fn allowed(architecture: &str) -> BTreeMap<String, Vec<String>> {
     let mut table = BTreeMap::new();
     let rows = architecture
@@ -66,7 +64,7 @@ fn allowed(architecture: &str) -> BTreeMap<String, Vec<String>> {
     table
 }
 
-/// What the manifest of one crate breaks.
+/// The dependencies of a manifest that the table does not allow.
 fn check_manifest(
     path: &str,
     manifest: &str,

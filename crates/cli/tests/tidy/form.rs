@@ -1,16 +1,15 @@
-//! The form of the sources: how long, how they begin, and what never stays behind in them.
+//! The form of sources: length, header, and no unfinished code.
 
 use crate::{Finding, Source, bites, check_sources, files, find_word, read, report, sources};
 
-/// Lines of code in a file, without its tests: a longer file is printed, as a question to its
-/// author.
+/// Lines of code in a file without its tests. A longer file is printed for review.
 const QUESTIONED_LINES: usize = 500;
-/// A file with more lines fails.
+/// A file with more lines fails the test.
 const MOST_LINES: usize = 800;
 
-/// Lines of a function, from `fn` to its closing brace: a longer one is printed.
+/// Lines of a function from `fn` to its closing brace. A longer one is printed for review.
 const QUESTIONED_FUNCTION_LINES: usize = 70;
-/// A function with more lines fails.
+/// A function with more lines fails the test.
 const MOST_FUNCTION_LINES: usize = 100;
 
 fn code_lines(source: &Source) -> usize {
@@ -92,7 +91,7 @@ fn nothing_unfinished(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Each `unsafe` stands right below a comment, or a piece of documentation, that argues it.
+/// Each `unsafe` needs a comment or documentation directly above it that justifies it.
 fn unsafe_is_argued(source: &Source) -> Vec<Finding> {
     const ABOVE: usize = 6;
     let mut findings = Vec::new();
@@ -119,9 +118,9 @@ fn unsafe_is_argued(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Paths into somebody's home, in any text of the repository.
+/// Paths into a home directory, in any text of the repository.
 fn home_paths(path: &str, text: &str) -> Vec<Finding> {
-    // Put together here, so that this file does not find itself.
+    // The parts are joined at run time, so that this file does not match itself.
     let homes = [
         concat!("/ho", "me/"),
         concat!("/ro", "ot/"),
@@ -132,7 +131,7 @@ fn home_paths(path: &str, text: &str) -> Vec<Finding> {
         let found = homes.iter().find(|home| {
             line.match_indices(*home).any(|(at, _)| {
                 let after = &line[at + home.len()..];
-                // `crates/root/src` is no home, `~/root/` neither.
+                // `crates/root/src` and `~/root/` are not home directories.
                 !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-~$}".contains(c))
                     && after.starts_with(|c: char| c.is_alphanumeric() || c == '.')
             })

@@ -1,10 +1,10 @@
-//! The fuzz targets are a workspace of their own: its lock file has the versions of ours, and each
-//! target has its check, its driver for libFuzzer and its corpus.
+//! The fuzz targets are a separate workspace. Its lock file must match the main one, and each
+//! target needs a check, a driver for libFuzzer, and a corpus.
 
 use crate::{Finding, files, read, report, root};
 use std::collections::BTreeSet;
 
-/// What the fuzz targets need and nothing else does.
+/// Packages that only the fuzz targets need.
 const ONLY_FUZZ: [&str; 3] = ["arbitrary", "fsdyno-fuzz", "libfuzzer-sys"];
 
 /// The packages of a lock file, each with its version and line.

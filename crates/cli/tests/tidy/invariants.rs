@@ -1,4 +1,4 @@
-//! The table of invariants: each test that it names exists, in the crate that it names.
+//! The table of invariants names only tests that exist in the named crate.
 
 use crate::{Finding, Source, read, report, root, sources};
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ fn named_tests(table: &str) -> Vec<(usize, String, String)> {
     named
 }
 
-/// All functions, each with the crate it is in.
+/// All functions, each with its crate.
 fn functions(sources: &[Source]) -> BTreeSet<(String, String)> {
     let mut functions = BTreeSet::new();
     for source in sources {

@@ -1,17 +1,17 @@
-//! The modules of a crate are in layers: those at the top of its `src` form no cycle.
+//! The top-level modules of a crate form no dependency cycle.
 
 use crate::paths::reached;
 use crate::source::Source;
 use crate::{Finding, report, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The crates whose modules are in layers.
+/// The crates that are checked.
 const LAYERED: [&str; 3] = ["datasets", "load", "run"];
 
-/// For each module, the modules it uses, with the place where it does so first.
+/// For each module, the modules it uses, with the place of the first use.
 type Uses = BTreeMap<String, BTreeMap<String, Finding>>;
 
-/// The module that a file belongs to, as names from the root of its crate; none outside of `src`.
+/// The module of a file as a path from the crate root; `None` outside `src`.
 fn module_of(path: &str) -> Option<Vec<&str>> {
     let inside = path.split_once("/src/")?.1.strip_suffix(".rs")?;
     let mut names: Vec<&str> = inside.split('/').collect();
@@ -21,7 +21,7 @@ fn module_of(path: &str) -> Option<Vec<&str>> {
     Some(names)
 }
 
-/// The module at the top that a path leads to, seen from a file; none where it leaves the crate.
+/// The top-level module that a path refers to, from a file; `None` if it leaves the crate.
 fn top_of<'p>(path: &'p str, module: &[&'p str]) -> Option<&'p str> {
     let mut names = path.split("::").peekable();
     if names.next_if_eq(&"crate").is_some() {
@@ -41,7 +41,7 @@ fn top_of<'p>(path: &'p str, module: &[&'p str]) -> Option<&'p str> {
     None
 }
 
-/// Which modules at the top use which, in the code of one crate outside its tests.
+/// The uses between top-level modules in the code of one crate, without tests.
 fn uses<'s>(sources: impl Iterator<Item = &'s Source>) -> Uses {
     let mut uses = Uses::new();
     let sources: Vec<_> = sources
@@ -72,8 +72,8 @@ fn uses<'s>(sources: impl Iterator<Item = &'s Source>) -> Uses {
     uses
 }
 
-/// All uses that are part of a cycle: removing the modules that use none, again and again, leaves
-/// only those.
+/// All uses that are part of a cycle. Modules without uses are removed repeatedly; only cycles
+/// remain.
 fn cycles(mut uses: Uses) -> Vec<Finding> {
     loop {
         let known: BTreeSet<String> = uses.keys().cloned().collect();
@@ -120,7 +120,7 @@ fn the_check_of_cycles_bites() {
     );
     let meta = ("engines/meta.rs", "");
     assert_eq!(check(&[clock, top, engines, meta]), []);
-    // Through two modules, by groups, by `super` and without `use`.
+    // A cycle through two modules: with groups, with `super`, and without `use`.
     let phases = (
         "phases/op/run.rs",
         "\nuse {std::fs, crate::{engines::{self, Engine}}};",
@@ -138,7 +138,7 @@ fn the_check_of_cycles_bites() {
             at("phases/op/run.rs", 2)
         ]
     );
-    // A test may use what it likes.
+    // Tests may use any module.
     let test = "#[cfg(test)]\nmod tests {\n    use crate::kinds;\n}";
     assert_eq!(
         check(&[clock, phases, ("engines/sync.rs", test), kinds]),

@@ -1,4 +1,4 @@
-//! Links and anchors of the documents: each leads to a file and a heading that exist.
+//! Links and anchors of the documents refer to files and headings that exist.
 
 use crate::{Finding, files, read, report, root};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -30,7 +30,7 @@ impl Document {
                 }
                 Event::End(TagEnd::Heading(_)) => {
                     let anchor = anchor(&heading.take().unwrap_or_default());
-                    // A heading that comes again has a number behind its anchor.
+                    // The anchor of a repeated heading has a number appended.
                     let mut numbered = anchor.clone();
                     let mut number = 0;
                     while !document.anchors.insert(numbered) {
@@ -45,7 +45,7 @@ impl Document {
     }
 }
 
-/// The anchor of a heading, as GitHub and mdBook form it.
+/// The anchor of a heading, in the format of GitHub and mdBook.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter_map(|c| match c {
         ' ' => Some('-'),
@@ -55,7 +55,8 @@ fn anchor(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// `docs/a.md` and `../README.md` are `README.md`; none outside the repository.
+/// Normalises a path: `docs/a.md` and `../README.md` give `README.md`. `None` outside the
+/// repository.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -69,7 +70,7 @@ fn resolve(from: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Links that lead nowhere. `exists` answers for files that are no documents.
+/// Broken links. `exists` checks files that are not documents.
 fn broken(documents: &BTreeMap<String, Document>, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, document) in documents {
@@ -92,7 +93,7 @@ fn broken(documents: &BTreeMap<String, Document>, exists: impl Fn(&str) -> bool)
                 },
             };
             findings.extend(what.map(|what| Finding::new(path, *line, what)));
-            // mdBook copies `docs` alone.
+            // mdBook copies only `docs`.
             if path.starts_with("docs/") && file.starts_with("../") {
                 let what = format!("`{link}` leaves the book: name the file in a code span");
                 findings.push(Finding::new(path, *line, what));

@@ -1,8 +1,8 @@
 //! Checks of the sources: crate boundaries, form, words, links, dead files, and the invariants of
 //! `invariants.md`.
 //!
-//! Every check is a function from what it reads to findings, so that the proof beside it can feed
-//! it a bad snippet and see it bite. What only a running program shows is tested elsewhere.
+//! Every check is a function from its input to findings. A test next to it passes a bad snippet and
+//! expects a finding. Other tests cover what needs a running program.
 
 mod crates;
 mod form;
@@ -22,14 +22,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// One place that breaks an invariant.
+/// A place that breaks an invariant.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
-    /// The file, within the repository.
+    /// The path within the repository.
     path: String,
     /// The line, from 1.
     line: usize,
-    /// What is wrong, and the way out.
+    /// The problem and its remedy.
     what: String,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// At a line counted from 0.
+    /// Creates a finding at a line counted from 0.
     fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
@@ -55,12 +55,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The text of a file within the repository.
+/// Reads a file of the repository.
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// All files within the repository whose names end so, but for what is built or hidden.
+/// All files of the repository with these name endings, without build output and hidden files.
 fn files(endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root()];
@@ -83,7 +83,7 @@ fn files(endings: &[&str]) -> Vec<String> {
     found
 }
 
-/// All Rust sources of the repository, read once. Files that are tests as a whole are marked so.
+/// All Rust sources of the repository, read once. Files that contain only tests are marked.
 fn sources() -> &'static [Source] {
     static SOURCES: OnceLock<Vec<Source>> = OnceLock::new();
     SOURCES.get_or_init(|| {
@@ -105,7 +105,7 @@ fn check_sources(check: impl Fn(&Source) -> Vec<Finding>) {
     report(&sources().iter().flat_map(check).collect::<Vec<_>>());
 }
 
-/// Fails with all findings, one a line.
+/// Fails with all findings, one per line.
 fn report(findings: &[Finding]) {
     let list: Vec<String> = findings.iter().map(Finding::to_string).collect();
     assert!(
@@ -116,13 +116,13 @@ fn report(findings: &[Finding]) {
     );
 }
 
-/// The lines at which a check bites in a snippet.
+/// The lines at which a check finds a problem in a snippet.
 fn bites(check: impl Fn(&Source) -> Vec<Finding>, path: &str, snippet: &str) -> Vec<usize> {
     let findings = check(&Source::parse(path, snippet));
     findings.into_iter().map(|finding| finding.line).collect()
 }
 
-/// Where `word` stands in `line` as a word of its own.
+/// The position of `word` in `line` as a whole word.
 fn find_word(line: &str, word: &str) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).map(|(at, _)| at).find(|at| {

@@ -1,5 +1,5 @@
-//! The paths that a source file names, resolved through its `use` declarations: `files::read` after
-//! `use std::fs as files` is `std::fs::read`. Works on tokens, so that it sees into macros too.
+//! The paths in a source file, resolved through its `use` declarations: `files::read` after `use
+//! std::fs as files` is `std::fs::read`. It reads tokens, and so covers macros too.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Whether this names `pattern` or something inside of it. A pattern without `::` matches the
-    /// last name of a path as well.
+    /// Whether this names `pattern` or an item inside it. A pattern without `::` also matches the
+    /// last name of a path.
     pub fn names(&self, pattern: &str) -> bool {
         if let Some(module) = self.path.strip_suffix("::*")
             && (module.is_empty() || inside(pattern, module))
@@ -32,8 +32,8 @@ fn inside(path: &str, module: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
-/// All that `text` reaches. `is_test` names its test lines: their `use` declarations do not count
-/// for the other lines. A snippet of statements is read as the body of a function.
+/// All paths in `text`. `is_test` marks test lines; their `use` declarations do not apply to other
+/// lines. A snippet of statements is parsed as the body of a function.
 pub fn reached(text: &str, is_test: &dyn Fn(usize) -> bool) -> Vec<Reached> {
     let Ok(tokens) = text.parse::<TokenStream>() else {
         return Vec::new();
@@ -64,10 +64,10 @@ pub fn reached(text: &str, is_test: &dyn Fn(usize) -> bool) -> Vec<Reached> {
         .collect()
 }
 
-/// What was found, before aliases are resolved.
+/// The paths before aliases are resolved.
 #[derive(Default)]
 struct Names {
-    /// The name in this file, and the path it stands for.
+    /// A name in this file, and the path it refers to.
     declared: Vec<(String, Reached)>,
     used: Vec<Reached>,
 }
@@ -94,7 +94,7 @@ impl Names {
         }
     }
 
-    /// A `use` declaration, or `extern crate`: its tokens; 0 where it is neither.
+    /// Reads a `use` declaration or `extern crate`. Returns its number of tokens, or 0.
     fn declaration(&mut self, tokens: &[TokenTree]) -> usize {
         let Some(end) = tokens.iter().position(|token| is_punct(token, ';')) else {
             return 0;
@@ -145,7 +145,7 @@ impl Names {
         }
     }
 
-    /// A path, a method or a macro that begins here: its tokens.
+    /// Reads a path, a method or a macro that starts here. Returns its number of tokens.
     fn path(&mut self, tokens: &[TokenTree], after_dot: bool) -> usize {
         let line = line_of(&tokens[0]);
         let mut path = tokens[0].to_string();

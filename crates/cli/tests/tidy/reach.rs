@@ -1,10 +1,9 @@
-//! What the code of a crate may reach: the kernel, the clock, other programs, and the names of
-//! file systems.
+//! Limits on the code of each crate: kernel, clock, other programs, and names of file systems.
 
 use crate::{Finding, Source, bites, check_sources, files};
 use std::path::Path;
 
-/// What reaches outside the memory of a program: modules, methods of paths, macros that print.
+/// Input and output: modules, methods of paths, and macros that print.
 const OUTSIDE: [&str; 24] = [
     "std::fs",
     "std::process",
@@ -32,7 +31,7 @@ const OUTSIDE: [&str; 24] = [
     "eprintln!",
 ];
 
-/// What reads a clock.
+/// Functions that read a clock.
 const CLOCK: [&str; 7] = [
     "std::time::Instant",
     "std::time::SystemTime",
@@ -64,7 +63,7 @@ const PRIVILEGED: [&str; 17] = [
     "pivot_root",
 ];
 
-/// What starts another program.
+/// Functions that start another program.
 const EXECUTE: [&str; 9] = [
     "std::process::Command",
     "std::os::unix::process::CommandExt",
@@ -80,13 +79,13 @@ const EXECUTE: [&str; 9] = [
 /// The file that forks worker processes.
 const FORKS: &str = "crates/load/src/phases/worker_process.rs";
 
-/// The names of file systems, whether or not there is a recipe yet.
+/// Names of file systems, with or without a recipe.
 const FILESYSTEMS: [&str; 20] = [
     "ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "zfs", "bcachefs", "f2fs", "jfs",
     "reiserfs", "nilfs2", "vfat", "exfat", "ntfs", "ntfs3", "ufs", "overlay", "erofs",
 ];
 
-/// Findings for each of `patterns` that the code of a file reaches outside its tests.
+/// Reports each use of `patterns` in the code of a file outside its tests.
 fn reaches(source: &Source, patterns: &[&str], why: &str) -> Vec<Finding> {
     let product = source.reached.iter().filter(|r| !source.test[r.line]);
     product
@@ -116,7 +115,7 @@ fn no_clock(source: &Source) -> Vec<Finding> {
     reaches(source, &CLOCK, why)
 }
 
-/// Threads, the network and the clock: what a model disk does without.
+/// Threads, the network and the clock, which a model disk does not use.
 const TRANSPORT: [&str; 7] = [
     "std::thread",
     "std::net",
@@ -127,7 +126,7 @@ const TRANSPORT: [&str; 7] = [
     "rustix::time",
 ];
 
-/// The folder that serves the model disk over a transport.
+/// The directory of the transports of the model disk.
 const TRANSPORTS: &str = "crates/disk/src/transports/";
 
 fn the_model_disk_has_no_transport(source: &Source) -> Vec<Finding> {
@@ -140,7 +139,7 @@ fn the_model_disk_has_no_transport(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// What the first process of a guest does: it mounts in its own kernel.
+/// Calls of the first process of a guest, which mounts in its own kernel.
 const FIRST_PROCESS: [&str; 2] = [
     "crates/guests/src/inside.rs",
     "crates/guests/src/qemu/entry.rs",
@@ -158,7 +157,7 @@ fn only_host_is_privileged(source: &Source) -> Vec<Finding> {
             findings.push(Finding::new(&source.path, *at, what));
         }
     }
-    // These crates write no file of their own, so that a file they opened would be a device.
+    // These crates create no files, so a file that they open would be a device.
     if matches!(
         source.krate(),
         "model" | "stats" | "recipes" | "run" | "report"
@@ -190,7 +189,7 @@ fn only_host_and_tools_execute(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// The file systems named in literals outside the recipes; the name of a data file is none.
+/// File systems named in literals outside the recipes. Names of data files are exempt.
 fn no_filesystem_names(source: &Source, names: &[String], data: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     if source.path.starts_with("crates/recipes/src/fs/") {
@@ -215,7 +214,7 @@ fn no_filesystem_names(source: &Source, names: &[String], data: &[String]) -> Ve
     findings
 }
 
-/// The names above, and those of all recipes. `dir` is a word of the grammar as well.
+/// The names above and those of all recipes. `dir` is a keyword of the plan syntax too.
 fn filesystem_names() -> Vec<String> {
     let mut names: Vec<String> = FILESYSTEMS.iter().map(|name| (*name).to_owned()).collect();
     for path in files(&[".rs"]) {
@@ -227,8 +226,8 @@ fn filesystem_names() -> Vec<String> {
     names
 }
 
-/// The names of data files that come with the program, without their endings: a published table
-/// is called after what it compares.
+/// The names of built-in data files without their endings. A published table is named after the
+/// file systems it compares.
 fn data_files() -> Vec<String> {
     let paths = files(&[".toml"]);
     let data = paths.iter().filter(|path| path.contains("/data/"));

@@ -1,19 +1,19 @@
-//! Files that nothing refers to, and files that are too large for a repository.
+//! Files that no other file refers to, and files that are too large for a repository.
 
 use crate::{Finding, Source, files, find_word, read, report, root, sources};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// A larger file is listed below with its reason.
+/// A larger file needs an entry with a reason in the list below.
 const LARGE: u64 = 200 * 1024;
 
-/// Large files, and why they are here.
+/// Large files with the reason for each.
 const LARGE_FILES: [(&str, &str); 1] = [(
     "crates/report/tests/all/snapshots/all__labs__labs_html.snap",
     "the whole page of a run in several labs, byte by byte",
 )];
 
-/// `a/b/../c` is `a/c`.
+/// Normalises a path: `a/b/../c` is `a/c`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -26,7 +26,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The files that the modules declared in a source may be in.
+/// The possible files of the modules that a source declares.
 fn modules(source: &Source) -> Vec<PathBuf> {
     let path = Path::new(&source.path);
     let folder = path.parent().unwrap_or(path);
@@ -59,7 +59,7 @@ fn modules(source: &Source) -> Vec<PathBuf> {
     found
 }
 
-/// Whether cargo compiles this file by its place, or a manifest names it.
+/// Whether cargo compiles this file by its location, or a manifest names it.
 fn is_root(path: &str, manifests: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let ["crates", _, inside @ ..] = &parts[..] else {
@@ -87,7 +87,7 @@ fn unreached_sources(sources: &[Source], manifests: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a file has its place by convention, so that no text must name it.
+/// Whether a file has a conventional location, so that no text needs to name it.
 fn is_conventional(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     !path.contains('/')
@@ -95,7 +95,7 @@ fn is_conventional(path: &str) -> bool {
         || path.starts_with("fuzz/corpus/")
 }
 
-/// Files that are no Rust source and that no other file names. `texts` are all files with text.
+/// Files that are no Rust source and that no other file names. `texts` holds all text files.
 fn unnamed_files(paths: &[String], texts: &[(String, String)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for path in paths {
@@ -121,7 +121,7 @@ fn unnamed_files(paths: &[String], texts: &[(String, String)]) -> Vec<Finding> {
         let named = match ending {
             "rs" => true,
             _ if is_conventional(path) => true,
-            // A snapshot has the name that a test gives, perhaps with a part that is formatted.
+            // The name of a snapshot comes from a test and may have a formatted part.
             "snap" => {
                 let name = stem.rsplit("__").next().unwrap_or_default();
                 let ends = name.char_indices().filter(|(_, c)| "_-".contains(*c));
@@ -132,12 +132,12 @@ fn unnamed_files(paths: &[String], texts: &[(String, String)]) -> Vec<Finding> {
                     text.contains(name) || parts.iter().any(|part| text.contains(part))
                 })
             }
-            // Seeds of proptest have the name of their test.
+            // Regression seeds of proptest have the name of their test.
             "proptest-regressions" => own(&file.with_extension("rs").display().to_string()),
             "md" if path.starts_with("docs/") => texts
                 .iter()
                 .any(|(other, text)| other == "docs/SUMMARY.md" && text.contains(name)),
-            // A list of data files may name them without their ending.
+            // A list of data files may name them without their endings.
             _ => {
                 let word = |text: &str| text.lines().any(|line| find_word(line, stem).is_some());
                 let mut others = texts.iter().filter(|(other, _)| other != path);
@@ -152,7 +152,7 @@ fn unnamed_files(paths: &[String], texts: &[(String, String)]) -> Vec<Finding> {
     findings
 }
 
-/// Files above the limit that are not listed, and listed files that are gone or small.
+/// Files above the limit without an entry, and entries of files that are missing or small.
 fn large_files(sizes: &[(String, u64)], listed: &[(&str, &str)]) -> Vec<Finding> {
     let large = |path: &str| sizes.iter().any(|(p, size)| p == path && *size > LARGE);
     let unlisted = sizes
@@ -172,7 +172,7 @@ fn large_files(sizes: &[(String, u64)], listed: &[(&str, &str)]) -> Vec<Finding>
     findings
 }
 
-/// All files of the repository, `.ci` and `.github` included, but not what is built or generated.
+/// All files of the repository with `.ci` and `.github`, without build output.
 fn all_files() -> Vec<String> {
     let mut paths = files(&[""]);
     paths.extend([".ci/run", ".ci/left"].map(str::to_owned));

@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-/// The list, and this file, which must name the words.
+/// The list and this file, which contain the words.
 const LIST: &str = "crates/cli/tests/tidy/retired.txt";
 const ITSELF: &str = "crates/cli/tests/tidy/retired.rs";
 
-/// The comment that keeps a word.
+/// The comment that exempts a line.
 const KEPT: &str = "retired word kept:";
 
-/// Where a row applies.
+/// The scope of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Name,
@@ -27,7 +27,7 @@ enum Kind {
 /// One row of the list.
 struct Row {
     kind: Kind,
-    /// As written in the list.
+    /// The text of the row in the list.
     written: String,
     words: Vec<String>,
     instead: String,
@@ -35,7 +35,7 @@ struct Row {
     except: Vec<String>,
 }
 
-/// The list: its rows, and the areas in which findings fail.
+/// The list: its rows, and the areas in which findings fail the test.
 struct List {
     rows: Vec<Row>,
     enforced: BTreeSet<String>,
@@ -96,10 +96,11 @@ impl List {
     }
 }
 
-/// A word and the line on which it is, from 0. An empty word ends a sentence.
+/// A word with its line from 0. An empty word ends a sentence.
 type Word = (usize, String);
 
-/// The words of an identifier or of a file name: `CellExecutor` and `cell_executor` have the same.
+/// The words of an identifier or of a file name: `CellExecutor` and `cell_executor` have the same
+/// words.
 fn words_of_name(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut previous = '_';
@@ -116,7 +117,7 @@ fn words_of_name(name: &str) -> Vec<String> {
     words
 }
 
-/// The words of a text that begins at `line`.
+/// Adds the words of a text that starts at `line`.
 fn words_of_text(line: usize, text: &str, words: &mut Vec<Word>) {
     for (at, text) in text.lines().enumerate() {
         let mut word = String::new();
@@ -137,7 +138,7 @@ fn words_of_text(line: usize, text: &str, words: &mut Vec<Word>) {
     }
 }
 
-/// Where the words of a row follow each other: the positions of their first.
+/// The positions of the first word of each match of a row.
 fn matches<'a>(row: &'a Row, words: &'a [&str]) -> impl Iterator<Item = usize> + 'a {
     let windows = words.windows(row.words.len()).enumerate();
     windows.filter_map(|(at, window)| {
@@ -160,7 +161,7 @@ fn is_rust(path: &str) -> bool {
     has_ending(path, "rs")
 }
 
-/// The part of the project that a path belongs to.
+/// The area that a path belongs to.
 fn area(path: &str) -> &str {
     let mut folders = path.split('/');
     match folders.next() {
@@ -187,7 +188,7 @@ fn in_path(list: &List, path: &str) -> Vec<Finding> {
     found.map(|row| finding(path, 0, row)).collect()
 }
 
-/// Retired words in a text: sentences may run over the ends of lines.
+/// Retired words in a text. Sentences may continue on the next line.
 fn in_text(list: &List, path: &str, words: &[Word]) -> Vec<Finding> {
     let plain: Vec<&str> = words.iter().map(|(_, word)| word.as_str()).collect();
     let rows = list.rows(area(path), [Kind::Text, Kind::All]);
@@ -246,7 +247,7 @@ fn in_source(list: &List, source: &Source) -> Vec<Finding> {
 fn in_document(list: &List, path: &str, text: &str) -> Vec<Finding> {
     let mut words = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        // The changelog names in code spans what has another name now.
+        // Code spans of the changelog may contain earlier names.
         let line = if path == "CHANGELOG.md" {
             line.split('`').step_by(2).collect::<Vec<_>>().join(" x ")
         } else {
@@ -283,7 +284,7 @@ fn in_repository(list: &List) -> Vec<Finding> {
     let mut findings = Vec::new();
     for path in paths {
         findings.extend(in_path(list, &path));
-        // A migration that ran on stores of users is never edited.
+        // Migrations that ran on users' stores must not change.
         let migration = path.starts_with("crates/store/") && has_ending(&path, "sql");
         if !is_rust(&path) && !migration {
             findings.extend(in_document(list, &path, &read(&path)));
@@ -294,7 +295,7 @@ fn in_repository(list: &List) -> Vec<Finding> {
     findings
 }
 
-/// Shows counts by area where this check is called by name, and all findings of one area.
+/// Prints counts by area if this check is selected by name, and all findings of one area.
 fn show(list: &List, findings: &[Finding]) {
     if !std::env::args().any(|argument| argument.contains("retired")) {
         return;

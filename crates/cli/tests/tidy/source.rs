@@ -1,29 +1,29 @@
-//! A Rust source file as the checks read it: code, string literals and comments, each by line, and
-//! the lines that are tests. A scanner, not a parser; no check is here.
+//! A Rust source file for the checks: code, string literals and comments by line, and the test
+//! lines. This is a scanner and not a parser, and contains no checks.
 
 use crate::paths::{self, Reached};
 use std::path::{Path, PathBuf};
 
-/// A source file, divided into what checks read.
+/// A source file, split into the parts that checks read.
 pub struct Source {
-    /// Its path within the repository.
+    /// Path within the repository.
     pub path: String,
-    /// Its lines as they stand.
+    /// Lines without changes.
     pub lines: Vec<String>,
-    /// Its lines with comments and the insides of literals blanked.
+    /// Lines with blanked comments and literal contents.
     pub code: Vec<String>,
-    /// The comments of each line.
+    /// Comments of each line.
     pub comments: Vec<String>,
-    /// String literals: the line (from 0) they begin at, and what is inside.
+    /// String literals: the line of the start (from 0), and the content.
     pub strings: Vec<(usize, String)>,
-    /// Whether a line belongs to a test, or to an example.
+    /// Whether a line belongs to a test or an example.
     pub test: Vec<bool>,
-    /// The paths that its code names.
+    /// Paths in the code.
     pub reached: Vec<Reached>,
 }
 
 impl Source {
-    /// Scans `text`. The path shows whether all of it is a test or a benchmark.
+    /// Scans `text`. The path decides whether the whole file is a test or a benchmark.
     pub fn parse(path: &str, text: &str) -> Self {
         let mut scan = Scan::new(text);
         scan.all();
@@ -44,19 +44,19 @@ impl Source {
         source
     }
 
-    /// The crate the file belongs to: `host` for `crates/host/src/lib.rs`.
+    /// The crate of the file: `host` for `crates/host/src/lib.rs`.
     pub fn krate(&self) -> &str {
         self.path.split('/').nth(1).unwrap_or_default()
     }
 
-    /// Lines of code outside tests, numbered from 0.
+    /// Lines of code outside tests, with numbers from 0.
     pub fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
         let code = self.code.iter().map(String::as_str).enumerate();
         code.filter(|(at, _)| !self.test[*at])
     }
 
-    /// The line on which the brace that opens after `start` is closed again; none where a `;`
-    /// comes first.
+    /// The line of the closing brace for the first brace after `start`; `None` if a `;` comes
+    /// first.
     pub fn closing_line(&self, start: usize, column: usize) -> Option<usize> {
         let (mut braces, mut brackets) = (0_u32, 0_i32);
         for (at, line) in self.code.iter().enumerate().skip(start) {
@@ -80,7 +80,7 @@ impl Source {
         None
     }
 
-    /// Files that `#[cfg(test)] mod NAME;` makes tests as a whole.
+    /// Files that `#[cfg(test)] mod NAME;` declares as tests.
     pub fn test_modules(&self) -> Vec<PathBuf> {
         let path = Path::new(&self.path);
         let folder = path.parent().unwrap_or(path);
@@ -121,7 +121,7 @@ impl Source {
     }
 }
 
-/// Walks through a text once and sorts its characters.
+/// Scans a text once and classifies its characters.
 struct Scan {
     text: Vec<char>,
     at: usize,
@@ -147,7 +147,7 @@ impl Scan {
         self.text.get(self.at + ahead).copied().unwrap_or('\0')
     }
 
-    /// Moves on by one character, which shows up in code, in comments, or in neither.
+    /// Moves by one character, which is part of the code, of a comment, or of neither.
     fn step(&mut self, in_code: bool, in_comments: bool) {
         let c = self.peek(0);
         let shown = |shown: bool| if shown || c == '\n' { c } else { ' ' };
@@ -170,7 +170,7 @@ impl Scan {
         }
     }
 
-    /// Whether the character before belongs to the same word; `b` and `c` prefix literals.
+    /// Whether the previous character belongs to the same word; `b` and `c` are literal prefixes.
     fn within_word(&self) -> bool {
         let word = |back: usize| {
             let c = self.at.checked_sub(back).map(|at| self.text[at]);

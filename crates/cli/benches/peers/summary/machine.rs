@@ -51,7 +51,7 @@ fn first_line(words: &[&str]) -> Option<String> {
         output.stdout
     };
     let text = String::from_utf8_lossy(&printed).into_owned();
-    // Some print it at the end of their usage.
+    // Some programs print the version at the end of their usage.
     let has_digit = |line: &&str| line.contains(|letter: char| letter.is_ascii_digit());
     let line = text.lines().find(|line| line.starts_with("Version"));
     let line = line.or_else(|| text.lines().find(has_digit))?.trim();
@@ -64,7 +64,7 @@ fn first_line(words: &[&str]) -> Option<String> {
     })
 }
 
-/// The machine in a line: kernel, processors, memory, and how busy others kept it.
+/// The machine on one line: kernel, processors, memory, and the load of other programs.
 pub(super) fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");

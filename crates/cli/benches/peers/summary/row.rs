@@ -1,4 +1,4 @@
-//! One comparison as a row of a table, and whether it reaches its goals.
+//! One comparison as a row of a table, with its goals.
 
 use super::one_line;
 use crate::busy::NOISY;
@@ -7,20 +7,20 @@ use crate::pairing::{Figures, median};
 use crate::works::{Goal, Most, Of, Other};
 use fsdyno_stats::PairedRatio;
 
-/// One comparison: who, and what came out, or why nothing did.
+/// One comparison: the other program, and the figures or the reason why there are none.
 pub(super) struct Row {
     pub filesystem: String,
     pub other: &'static Other,
     pub figures: Result<Figures, String>,
 }
 
-/// A goal held against figures.
+/// A goal with its figure.
 pub(super) struct Judged {
     pub missed: bool,
     pub words: String,
 }
 
-/// The head of a table.
+/// The header of a table.
 pub(super) const TITLE: &str = "| file system | compared with | CPU ratio | wall ratio | goal | CPU s, ours and theirs | wall s | pairs | others |\n\
      |---|---|---|---|---|---|---|---|---|\n";
 
@@ -40,7 +40,7 @@ fn figure(of: Of) -> (fn(&Measured) -> f64, &'static str) {
 }
 
 impl Row {
-    /// Its goals, held against what came out.
+    /// Compares the figures with the goals.
     pub fn judged(&self) -> Vec<Judged> {
         let Ok(figures) = &self.figures else {
             return Vec::new();
@@ -49,7 +49,7 @@ impl Row {
         goals.filter_map(|goal| judge(goal, figures)).collect()
     }
 
-    /// A line of a table.
+    /// The row as Markdown.
     pub fn line(&self) -> String {
         let Self {
             filesystem, other, ..
@@ -94,7 +94,7 @@ impl Row {
     }
 }
 
-/// Whose clocks it was, where not those of the whole process.
+/// The source of the times, if it is not the whole process.
 pub(super) fn clocks(other: &Other) -> &'static str {
     match other.by {
         By::OwnClocks => ", own clocks",
@@ -110,7 +110,7 @@ fn words(goal: &Goal) -> String {
     }
 }
 
-/// Nothing where there is no ratio: then nothing was used that a clock could see.
+/// `None` if there is no ratio, because the time was below the resolution of the clock.
 fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
     let (of, name) = figure(goal.of);
     Some(match goal.most {
@@ -144,7 +144,7 @@ fn judge(goal: &Goal, figures: &Figures) -> Option<Judged> {
     })
 }
 
-/// A ratio with its interval.
+/// Formats a ratio with its interval.
 fn shown(ratio: Option<&PairedRatio>) -> String {
     match ratio {
         Some(PairedRatio {

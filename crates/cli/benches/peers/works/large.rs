@@ -2,7 +2,7 @@
 
 use super::{Work, by_own_clocks, cpu, other, wall};
 
-/// One file under the names that each looks for.
+/// One file, with links under the names that the programs expect.
 const LARGE: &str = "mkdir -p {d}/op; {fsdyno} phase op-write --in {d} --set size={mib}M; \
                      ln {d}/op/large000 {d}/large; ln {d}/large {d}/test_file.0; \
                      cat {d}/large > /dev/null";

@@ -1,11 +1,11 @@
-//! The works, as data: how each is prepared, and which programs do it by which commands.
+//! The works as data: the preparation of each, and the commands of each program.
 //!
-//! Words in braces: `{d}` is the file system, `{n}` so many files, `{many}` three times
-//! as many, `{k}` as many in units of 1024,
-//! `{mib}` the size of large files, `{ops}` operations at random offsets of one, `{few}` a sixteenth of them, `{opskib}`
-//! and `{fewkib}` their bytes in KiB, `{tree}`
-//! the scale of the tree, `{fs}` the name of the file system, `{mkfs}` what makes one on `{image}`,
-//! `{base}` the directory of images, `{store}` a temporary store of runs.
+//! Placeholders of commands: `{d}` is the file system, `{n}` a number of files, `{many}` three
+//! times `{n}`, and `{k}` is `{n}` in units of 1024. `{mib}` is the size of large files, and
+//! `{ops}` the number of operations at random offsets. `{few}` is a sixteenth of `{ops}`;
+//! `{opskib}` and `{fewkib}` are their bytes in KiB. `{tree}` is the scale of the tree, `{fs}` the
+//! name of the file system, `{mkfs}` its mkfs command for `{image}`. `{base}` is the directory of
+//! images, and `{store}` a temporary store of runs.
 
 mod large;
 mod many;
@@ -19,11 +19,11 @@ use crate::measure::By;
 pub struct Work {
     pub name: &'static str,
     pub about: &'static str,
-    /// Prepares the work once: lines of a shell.
+    /// Shell lines that prepare the work once.
     pub setup: &'static str,
-    /// Runs untimed before each run.
+    /// Shell lines that run untimed before each run.
     pub before: &'static str,
-    /// What fsdyno runs.
+    /// The command of fsdyno.
     pub ours: &'static str,
     pub others: &'static [Other],
 }
@@ -33,24 +33,24 @@ pub struct Work {
 pub struct Other {
     pub name: &'static str,
     pub command: &'static str,
-    /// What fsdyno runs for this comparison, if it differs.
+    /// The command of fsdyno for this comparison, if it differs.
     pub ours: Option<&'static str>,
-    /// What fsdyno also runs, and whose time is subtracted.
+    /// A command of fsdyno whose time is subtracted.
     pub less: Option<&'static str>,
-    /// The maximum of pairs, if one takes long.
+    /// The maximum of pairs of a slow comparison.
     pub pairs: usize,
     pub by: By,
     pub goals: &'static [Goal],
 }
 
-/// An upper limit that fsdyno should reach.
+/// An upper limit that fsdyno should meet.
 #[derive(Debug, Clone, Copy)]
 pub struct Goal {
     pub of: Of,
     pub most: Most,
 }
 
-/// What is compared.
+/// The compared figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     Cpu,
@@ -60,13 +60,13 @@ pub enum Of {
 /// The limit.
 #[derive(Debug, Clone, Copy)]
 pub enum Most {
-    /// A share of the other's.
+    /// A ratio to the figure of the other program.
     Ratio(f64),
-    /// Seconds more than the other's.
+    /// A difference from the figure of the other program, in seconds.
     More(f64),
 }
 
-/// A limit of processor time, as a share of the other's.
+/// A limit of processor time, as a ratio.
 const fn cpu(most: f64) -> Goal {
     Goal {
         of: Of::Cpu,
@@ -74,7 +74,7 @@ const fn cpu(most: f64) -> Goal {
     }
 }
 
-/// A limit of wall time, as a share of the other's.
+/// A limit of wall time, as a ratio.
 const fn wall(most: f64) -> Goal {
     Goal {
         of: Of::Wall,
@@ -108,7 +108,7 @@ const fn by_own_clocks(
     }
 }
 
-/// Removes what the previous work left.
+/// Removes the files of the previous work.
 pub const CLEAR: &str = "find {d} -mindepth 1 -maxdepth 1 -exec rm -rf {} + ; sync -f {d}";
 
 /// All works, in the order of the page.
@@ -117,7 +117,7 @@ pub fn all() -> impl Iterator<Item = &'static Work> {
     lists.into_iter().flatten()
 }
 
-/// Programs that are not compared, and why.
+/// Programs that are not compared, with the reason.
 pub const LEFT_OUT: &[(&str, &str)] = &[
     (
         "dbench",

@@ -1,4 +1,4 @@
-//! The cost of the programs around their work: starting, and making a file system.
+//! The overhead of the programs: their start, and the creation of a file system.
 
 use super::{Goal, Most, Of, Other, Work, other, wall};
 

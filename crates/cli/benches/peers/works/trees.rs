@@ -1,9 +1,9 @@
-//! Whole trees: copied, unpacked, removed, read, searched, walked, by one worker and by two.
+//! Whole trees: copied, unpacked, removed, read, searched and walked, with one worker and with two.
 
 use super::{Work, cpu, other, wall};
 
 const TREE: &str = "{fsdyno} make portage --in {d} --scale {tree}; sync -f {d}";
-/// One that is only read is larger, so that starts weigh little.
+/// The tree of the read-only works is larger, so that the start of a program matters less.
 const READ: &str = "{fsdyno} make portage --in {d} --scale {read}; sync -f {d}";
 const NO_COPY: &str = "rm -rf {d}/copy-1 {d}/target; sync -f {d}";
 const COPY: &str = "rm -rf {d}/copy-1; cp -a {d}/source {d}/copy-1; sync -f {d}";
