@@ -1,6 +1,6 @@
-//! The conductor: takes a plan through its cells, one after the other, and tells what happens.
+//! The conductor: runs the cells of a plan in order and reports events.
 //!
-//! It knows neither how a cell runs (a [`Lab`] does) nor who listens (store, screen, log).
+//! It does not know how a cell runs (a [`Lab`] does) or where events go (store, screen, log).
 
 use crate::open::Open;
 use crate::schedule::schedule;
@@ -9,9 +9,9 @@ use fsdyno_model::{CellRecord, Event, Nanos, RunInfo, StopReason};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Runs all cells of `run` that do not stand recorded before; where the plan repeats until enough
-/// is known, those that are still wanted. The listener hears every event; an error of its
-/// own (a full disk under the store) ends the run and is returned.
+/// Runs all cells of `run` that are not recorded in `before`. If the plan has a variable number of
+/// repeats, it runs only the cells that are still needed. The listener receives every event. An
+/// error of the listener (a full disk under the store) ends the run and is returned.
 pub fn conduct<E>(
     run: &RunInfo,
     before: &[CellRecord],
@@ -82,10 +82,10 @@ pub fn unix_now() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Watches the time a run may take.
+/// Tracks the time limit of a run.
 ///
-/// No cell begins once it is spent, and no block begins that would not end within it, judged by
-/// the longest block so far: a block cut short compares nothing.
+/// After the limit no cell starts. A block does not start if the longest block so far would exceed
+/// the limit, because an incomplete block compares nothing.
 struct Budget {
     limit: Option<Duration>,
     start: Instant,
@@ -104,7 +104,7 @@ impl Budget {
         }
     }
 
-    /// Whether the next cell, of that block, may no longer begin.
+    /// Whether the next cell, which belongs to this block, must not start.
     fn spent(&mut self, block: u32) -> bool {
         let Some(limit) = self.limit else {
             return false;
@@ -135,12 +135,12 @@ mod tests {
     };
     use std::convert::Infallible;
 
-    /// A lab that takes what it is told and can be stopped after some cells.
+    /// A lab without file systems that can be stopped after some cells.
     struct Paper {
         left: usize,
         pace: Duration,
-        /// What a cell of each contender takes, beside a little noise; nothing is measured where
-        /// none is told.
+        /// The time of a cell of each contender, to which a little noise is added. If empty,
+        /// nothing is measured.
         takes: Vec<f64>,
     }
 
@@ -303,7 +303,7 @@ mod tests {
             let cells = all.iter().map(|record| record.cell);
             cells.filter(|cell| cell.contender == contender).count()
         };
-        // Three times as long is known soon; what lies at the margin is open for long.
+        // A ratio of three is known soon; a ratio at the margin is inconclusive for long.
         assert!(blocks(1) <= 8, "{}", blocks(1));
         assert!(blocks(2) > 2 * blocks(1) && blocks(0) == blocks(2));
         for stopped_after in [5, 17, all.len() - 3] {

@@ -2,7 +2,7 @@
 
 use fsdyno_model::{CacheState, Contender, DatasetChoice, PhasePlan, Plan, Workload};
 
-/// A plan of so many contenders, workloads and repeats.
+/// A plan with these numbers of contenders, workloads and repeats.
 pub fn plan(contenders: usize, workloads: usize, repeats: u32) -> Plan {
     let contender = |n: usize| Contender {
         label: format!("c{n}"),

@@ -1,9 +1,9 @@
-//! What the fuzz targets need of this crate and nobody else does.
+//! Functions for the fuzz targets only.
 
 use crate::resolve::{Catalogue, Judge, PlanFile, PlanFileError};
 use std::path::Path;
 
-/// Parses the text of a plan file; relative paths in it lead to nothing.
+/// Parses the text of a plan file. Its relative paths refer to no existing file.
 pub fn parse_plan(text: &str, catalogue: &Catalogue) -> Result<PlanFile, PlanFileError> {
     let judge = Judge {
         base: Path::new("/proc/none"),

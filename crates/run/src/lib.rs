@@ -1,5 +1,6 @@
-//! The conductor: what is to be run ([`resolve`]), in which order ([`schedule`]), how long, where
-//! the figures decide that (`open`), and how it is taken through its cells ([`conductor`]). It measures nothing and stores nothing itself.
+//! Resolves settings to a plan ([`resolve`]) and runs its cells ([`conductor`]) in randomised order
+//! ([`schedule`]). If the figures decide the number of repeats, `open` selects the cells that are
+//! still needed. The crate measures and stores nothing itself.
 
 pub mod conductor;
 #[doc(hidden)]

@@ -1,34 +1,35 @@
-//! Which cells of a plan are still wanted: those of contenders of whom more repeats may tell how
-//! they stand beside the baseline of their lab.
+//! Selects the cells of a plan that are still needed: those of contenders whose comparison with the
+//! baseline of their lab is inconclusive.
 //!
-//! What is decided here depends on the cells recorded alone, so that a run that is gone on with
-//! decides as it would have done.
+//! The decision depends only on the recorded cells, so that a resumed run decides like an
+//! uninterrupted one.
 
 use fsdyno_model::{Cell, CellRecord, ResultSet, RunInfo};
 use fsdyno_stats::{InterimAnalyses, Rule, open_in};
 
-/// How far a plan that repeats until enough is known has come.
+/// The progress of a plan with a variable number of repeats.
 pub struct Open {
-    /// The cells recorded so far; none where every cell of the plan is wanted.
+    /// The cells recorded so far; `None` if every cell of the plan is needed.
     so_far: Option<ResultSet>,
     looks: Vec<u32>,
-    /// The look at which it was decided who takes part, and who does, by workload and contender.
+    /// The last interim analysis: its block, and the contenders that it selected, by workload and
+    /// contender.
     decided: Option<(u32, Vec<Vec<bool>>)>,
 }
 
-/// What a look at the figures told.
+/// The result of an interim analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// After so many blocks.
+    /// Number of complete blocks.
     pub blocks: u32,
-    /// Contenders that are measured on, each counted for each workload.
+    /// Number of inconclusive contenders, counted for each workload.
     pub open: u32,
-    /// All that there are beside the baselines.
+    /// Number of all contenders except the baselines, counted in the same way.
     pub of: u32,
 }
 
 impl Open {
-    /// Begins with the cells that stand recorded already.
+    /// Starts with the cells that are recorded already.
     pub fn new(run: &RunInfo, before: &[CellRecord]) -> Self {
         let rule = Rule::of(&run.plan);
         Self {
@@ -42,14 +43,14 @@ impl Open {
         }
     }
 
-    /// Takes a cell in.
+    /// Adds a recorded cell.
     pub fn note(&mut self, record: &CellRecord) {
         if let Some(set) = &mut self.so_far {
             set.cells.push(record.clone());
         }
     }
 
-    /// Looks at the figures, where that is due before a cell of this block; what was seen.
+    /// Runs an interim analysis if one is due before a cell of this block, and returns its result.
     pub fn look(&mut self, block: u32) -> Option<Look> {
         let set = self.so_far.as_ref()?;
         let due = *self.looks.iter().rev().find(|look| **look <= block)?;
@@ -62,7 +63,7 @@ impl Open {
         let labs = u32::try_from(set.labs().len()).unwrap_or(u32::MAX);
         let baselines = workloads.saturating_mul(labs);
         let measured_on = all().filter(|part| **part).count();
-        // Where anybody is measured on, the baseline is as well.
+        // If any contender needs more repeats, the baseline does too.
         let with = part.iter().filter(|of| of.contains(&true)).count();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let look = Look {
@@ -74,7 +75,7 @@ impl Open {
         Some(look)
     }
 
-    /// Whether a cell is still wanted, by the last look.
+    /// Whether a cell is still needed after the last interim analysis.
     pub fn wants(&self, cell: Cell) -> bool {
         let Some((_, part)) = &self.decided else {
             return true;
@@ -86,7 +87,7 @@ impl Open {
     }
 }
 
-/// Who takes further part after so many blocks, by workload and contender.
+/// The contenders that need more repeats after this number of blocks, by workload and contender.
 fn takes_part(set: &ResultSet, blocks: u32) -> Vec<Vec<bool>> {
     let plan = &set.run.plan;
     let mut part = vec![vec![false; plan.contenders.len()]; plan.workloads.len()];

@@ -1,16 +1,14 @@
 //! The order of cells: randomised complete blocks.
 //!
-//! A block holds one repeat of every contender at every workload. Within a block the workloads
-//! follow each other in the order of the plan, and the contenders of each are shuffled, so that
-//! the cells that are compared run as close together in time as they can, in no fixed order. Drift
-//! of the machine then hits all contenders alike.
+//! A block has one repeat of every contender at every workload. Within a block the workloads have
+//! the order of the plan, and the contenders of each are shuffled. Compared cells thus run close in
+//! time and in no fixed order, so that drift of the machine affects all contenders equally.
 
 use fsdyno_model::{Cell, Plan};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// All cells of a plan in the order they run, as many as there can be at most. Equal plans give
-/// equal orders.
+/// All cells of a plan in the order of execution, up to the maximum. Equal plans have equal orders.
 pub fn schedule(plan: &Plan) -> Vec<Cell> {
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut cells = Vec::new();
@@ -34,7 +32,7 @@ pub fn schedule(plan: &Plan) -> Vec<Cell> {
     cells
 }
 
-/// Fisher-Yates, with an unbiased draw by rejection.
+/// Fisher-Yates shuffle; rejection sampling makes the draws unbiased.
 fn shuffle(items: &mut [u32], random: &mut impl Rng) {
     for last in (1..items.len()).rev() {
         let bound = last as u64 + 1;
@@ -93,7 +91,7 @@ mod tests {
         let firsts = cells.chunks(3).map(|block| block[0].contender);
         let mut counts = [0_u32; 3];
         firsts.for_each(|c| counts[c as usize] += 1);
-        // 300 expected, standard deviation 14: five of them on either side.
+        // Expected: 300, standard deviation 14. The limits are five standard deviations away.
         assert!(counts.iter().all(|n| (230..370).contains(n)), "{counts:?}");
     }
 }

@@ -1,9 +1,9 @@
-//! The names a plan may use, and what they stand for: told by who knows the load.
+//! The names that a plan may use, with their properties. The `load` crate provides them.
 
 use super::config_error::ConfigError;
 use fsdyno_model::{DatasetChoice, KernelChoice, Needs, Parameter};
 
-/// What the load offers.
+/// The names and capabilities for plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
     /// The kinds of phases.
@@ -12,11 +12,11 @@ pub struct Catalogue {
     pub engines: Vec<&'static str>,
     /// The generated datasets.
     pub datasets: Vec<DatasetEntry>,
-    /// File systems and layouts that this machine cannot make for this user, and a guest may.
+    /// File systems and layouts that this machine or user cannot provide, but a guest may.
     pub lacking: Vec<String>,
     /// Whether guests can be started here.
     pub guests: bool,
-    /// The kernel of guests where nobody names one.
+    /// The default kernel of guests.
     pub kernel: Option<KernelChoice>,
 }
 
@@ -29,17 +29,17 @@ pub struct Catalogue {
 pub struct KindEntry {
     /// Its name.
     pub name: &'static str,
-    /// What it works on.
+    /// The input it needs.
     pub needs: Needs,
-    /// Whether a new tree stands after it.
+    /// Whether it creates a new tree.
     pub makes_tree: bool,
-    /// Whether the newest tree is gone after it.
+    /// Whether it removes the newest tree.
     pub removes_tree: bool,
     /// Whether it searches for a pattern.
     pub searches: bool,
-    /// Whether a program does it, rather than an engine.
+    /// Whether an external program does it instead of an engine.
     pub program: bool,
-    /// What it takes beside, by name.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
 }
 
@@ -48,20 +48,20 @@ pub struct KindEntry {
 pub struct DatasetEntry {
     /// Its name.
     pub name: &'static str,
-    /// What it comes as.
+    /// Its form.
     pub form: DatasetForm,
 }
 
-/// What a dataset comes as.
+/// The form of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatasetForm {
     /// Many files in directories.
     Tree,
-    /// An archive, which can be laid as a tree too.
+    /// An archive, which can also be created as a tree.
     Archive,
     /// One file, or a few large ones.
     File,
-    /// Nothing at all.
+    /// No files.
     Nothing,
 }
 
@@ -77,7 +77,7 @@ impl Catalogue {
             })
     }
 
-    /// The dataset that holds no files, where there is one.
+    /// The dataset without files, if there is one.
     pub(super) fn no_files(&self) -> Option<DatasetChoice> {
         let mut entries = self.datasets.iter();
         let entry = entries.find(|entry| entry.form == DatasetForm::Nothing)?;
@@ -93,7 +93,7 @@ impl Catalogue {
         Err(ConfigError::unknown("engine", name, names))
     }
 
-    /// What a dataset comes as, where it is known.
+    /// The form of a dataset, if it is known.
     pub(super) fn form(&self, dataset: &DatasetChoice) -> Result<DatasetForm, ConfigError> {
         match dataset {
             DatasetChoice::Tree(_) => Ok(DatasetForm::Tree),
@@ -105,7 +105,7 @@ impl Catalogue {
                 .find(|entry| entry.name == *name)
                 .map(|entry| entry.form)
                 .ok_or_else(|| {
-                    // `tre:/usr/src` is a slip in what stands before the colon.
+                    // `tre:/usr/src` is a typo in the part before the colon.
                     let own = ["tree:DIR", "tar:FILE", "file:FILE"];
                     let generated = self.datasets.iter().map(|entry| entry.name);
                     let known = ConfigError::unknown("dataset", name, generated.chain(own));

@@ -1,45 +1,45 @@
-//! What can be wrong with one word or value of a plan, wherever it was written.
+//! Errors of a single word or value of a plan, from any source.
 
 use fsdyno_model::GrammarError;
 use fsdyno_model::units::UnitError;
 use fsdyno_recipes::{RecipeError, closest_name};
 
-/// What is wrong with one word or value.
+/// An error of a single word or value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// A name of nothing.
+    /// A name that does not exist.
     #[error("`{name}` is no {what} fsdyno knows")]
     Unknown {
-        /// What it should name (`suite`, `dataset`).
+        /// The kind of name (`suite`, `dataset`).
         what: &'static str,
-        /// What was written.
+        /// The name in the plan.
         name: String,
-        /// Names near to it.
+        /// Similar names.
         nearest: Vec<String>,
-        /// All names there are.
+        /// All names of this kind.
         known: Vec<String>,
     },
-    /// A contender that cannot be.
+    /// An invalid contender.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// A contender that cannot be read.
+    /// A contender that cannot be parsed.
     #[error(transparent)]
     Grammar(#[from] GrammarError),
-    /// A quantity that cannot be read.
+    /// A quantity that cannot be parsed.
     #[error(transparent)]
     Unit(#[from] UnitError),
     /// Anything else.
     #[error("{message}")]
     Wrong {
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// The way out, where it is not in the message.
+        /// The remedy, if it is not in the message.
         help: Option<String>,
     },
 }
 
 impl ConfigError {
-    /// A name of nothing, with those near to it.
+    /// The error of a name that does not exist, with similar names.
     pub(crate) fn unknown<'a>(
         what: &'static str,
         name: &str,
@@ -53,7 +53,7 @@ impl ConfigError {
         }
     }
 
-    /// With names near to a part of what was written, where there was none before.
+    /// Adds names similar to a part of the name, if there are none yet.
     pub(super) fn or_near(mut self, part: &str, names: &[&str]) -> Self {
         if let Self::Unknown { nearest: near, .. } = &mut self
             && near.is_empty()
@@ -63,7 +63,7 @@ impl ConfigError {
         self
     }
 
-    /// A complaint in words.
+    /// An error with a message and a remedy.
     pub(crate) fn wrong(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Wrong {
             message: message.into(),
@@ -71,7 +71,7 @@ impl ConfigError {
         }
     }
 
-    /// The way out, in one line.
+    /// The remedy on one line.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unknown { nearest, known, .. } if nearest.is_empty() => {

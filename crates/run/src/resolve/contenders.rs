@@ -1,4 +1,4 @@
-//! Contenders: read, judged by the recipes, and told apart.
+//! Contenders: parse them, check them with the recipes, and check their labels.
 
 use super::config_error::ConfigError;
 use super::entry::{ContenderEntry, ContenderTable, ShortOr};
@@ -11,17 +11,17 @@ use fsdyno_model::{
 use fsdyno_recipes as recipes;
 use std::path::{Path, PathBuf};
 
-/// How contenders are judged.
+/// How contenders are checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'a> {
-    /// What relative paths are relative to.
+    /// The directory of relative paths.
     pub base: &'a Path,
-    /// Whether mount options are passed on as they are, slips included.
+    /// Whether mount options are passed unchecked, with possible typos.
     pub unchecked_options: bool,
 }
 
 impl Judge<'_> {
-    /// Contenders in short form.
+    /// Parses contenders in short form.
     pub fn list(&self, text: &str) -> Result<Vec<ContenderSpec>, ConfigError> {
         let typed =
             ContenderSpec::parse_list(text, &recipes::kind_of).map_err(|error| match error {
@@ -34,7 +34,7 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// Contenders of the command line.
+    /// Parses contenders of a plan file.
     pub fn entries(&self, entries: &[ContenderEntry]) -> Result<Vec<ContenderSpec>, ConfigError> {
         let mut all = Vec::new();
         for ContenderEntry(entry) in entries {
@@ -46,7 +46,7 @@ impl Judge<'_> {
         Ok(all)
     }
 
-    /// A contender in long form. Its default label is its short form.
+    /// Parses a contender in long form. Its default label is its short form.
     pub fn table(&self, table: &ContenderTable) -> Result<ContenderSpec, ConfigError> {
         let mut contender = Contender::plain(table.filesystem.get_ref());
         contender.mkfs.clone_from(&table.mkfs);
@@ -78,7 +78,7 @@ impl Judge<'_> {
         self.judged(contender, None)
     }
 
-    /// The contender with its directory made absolute, where the recipes find nothing wrong.
+    /// Makes the directory of a contender absolute, and checks it with the recipes.
     fn judged(
         &self,
         mut contender: Contender,
@@ -103,8 +103,7 @@ impl Judge<'_> {
     }
 }
 
-/// What is wrong with a name that is that of no file system: it is, or what stands before it is no
-/// lab.
+/// The error of an unknown file system: the name does not exist, or the part before it is no lab.
 fn of_nothing(name: &str) -> ConfigError {
     let split = name.split_once('/');
     match split.filter(|(_, rest)| recipes::kind_of(rest).is_some()) {
@@ -113,13 +112,13 @@ fn of_nothing(name: &str) -> ConfigError {
     }
 }
 
-/// The path, seen from `base`, without its `.` parts. Nothing is looked up: `..` and symbolic
-/// links stay as they are.
+/// Makes a path absolute with `base`, without its `.` parts. It reads nothing from disk: `..` and
+/// symbolic links stay.
 pub fn absolute(base: &Path, path: &Path) -> PathBuf {
     base.join(path).components().collect()
 }
 
-/// Whether every contender has a label of its own; else the place of the second of two.
+/// Checks that labels are unique. The error has the index of the second contender.
 pub fn have_own_labels(contenders: &[ContenderSpec]) -> Result<(), (usize, ConfigError)> {
     let label = |typed: &ContenderSpec| typed.contender.label.clone();
     for (place, typed) in contenders.iter().enumerate() {
@@ -135,7 +134,7 @@ pub fn have_own_labels(contenders: &[ContenderSpec]) -> Result<(), (usize, Confi
     Ok(())
 }
 
-/// Whether there are as many devices as each contender is made of.
+/// Checks that there are enough devices for each contender.
 pub fn have_devices(contenders: &[Contender], device: &DeviceChoice) -> Result<(), ConfigError> {
     let DeviceChoice::Block { paths } = device else {
         return Ok(());

@@ -29,7 +29,7 @@ impl Counting {
         }
     }
 
-    /// Whether extents of any file are counted.
+    /// Whether extents are counted for any file.
     pub fn is_counted(self) -> bool {
         self != Self::None
     }
@@ -50,7 +50,7 @@ struct LargeFiles {
     above: Option<Bytes>,
 }
 
-// Not derived as `untagged`, whose error would not say which form is wrong.
+// Not derived as `untagged`, because that error would not name the wrong form.
 impl<'de> Deserialize<'de> for Counting {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Forms;

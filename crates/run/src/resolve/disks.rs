@@ -1,12 +1,12 @@
-//! The model disk under all contenders: its profile, the faults it is told to have, and its time.
+//! The model disk of all contenders: its profile, its faults, and its time.
 
 use super::config_error::ConfigError;
 use fsdyno_model::{Contender, DeviceChoice, DiskTime, LabChoice, ModelDisk};
 use std::path::Path;
 
-/// The model disk of that name; a path is seen from `base`.
+/// The model disk of that name; a path is relative to `base`.
 pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, ConfigError> {
-    // No profile that comes along has a dot in its name.
+    // Names of built-in profiles contain no dot.
     let is_file = name.components().count() > 1 || name.extension().is_some();
     let name = if is_file {
         base.join(name)
@@ -17,7 +17,7 @@ pub fn model_disk(name: &Path, base: &Path) -> Result<ModelDisk, ConfigError> {
         .map_err(|error| ConfigError::wrong(error, "fsdyno disk list tells what there is"))
 }
 
-/// The faults of that file, seen from `base`, where they can be had.
+/// Reads the faults from a file; the path is relative to `base`.
 pub fn faults(file: &Path, base: &Path) -> Result<String, ConfigError> {
     fsdyno_lab::disk_faults(&base.join(file)).map_err(|error| {
         ConfigError::wrong(
@@ -27,7 +27,7 @@ pub fn faults(file: &Path, base: &Path) -> Result<String, ConfigError> {
     })
 }
 
-/// The disk with these faults, where there are any.
+/// Adds the faults to the disk.
 pub fn with_faults(
     disk: Option<ModelDisk>,
     faults: Option<String>,
@@ -42,10 +42,10 @@ pub fn with_faults(
     }
 }
 
-/// The disk in the time that was asked for, or else in virtual time where all contenders are in
-/// guests that can live in it. An error has the name of its setting.
+/// Sets the time of the disk: the requested one, or virtual time if all contenders run in guests
+/// that support it. An error has the name of its setting.
 ///
-/// A plan has one time: figures of the two are not compared with each other.
+/// A plan has one time, because figures in real and virtual time are not compared.
 pub fn in_time(
     disk: Option<ModelDisk>,
     asked: Option<DiskTime>,
@@ -96,7 +96,7 @@ pub fn in_time(
     Ok(Some(ModelDisk { time, ..disk }))
 }
 
-/// Refuses a model disk on devices of the user's: what is on it lies in files of fsdyno's.
+/// Refuses a model disk on devices of the user: its content is in files of fsdyno.
 pub fn on_files(disk: Option<&ModelDisk>, device: &DeviceChoice) -> Result<(), ConfigError> {
     match (disk, device) {
         (Some(_), DeviceChoice::Block { .. }) => Err(ConfigError::wrong(

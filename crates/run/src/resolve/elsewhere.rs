@@ -1,12 +1,12 @@
-//! Contenders on another machine: what works there are the programs of that machine.
+//! Contenders on another machine, where only its own programs can run phases.
 
 use super::config_error::ConfigError;
 use fsdyno_model::Contender;
 
-/// The engine that works there: its own programs.
+/// The engine on another machine: its own programs.
 const PROGRAMS: &str = "tools";
 
-/// The engine of a plan, where a lab decides it: asked for by name, another one is refused.
+/// The engine of a plan. If a lab requires an engine, any other one is refused.
 pub fn engine(
     contenders: &[Contender],
     asked: Option<&str>,

@@ -91,7 +91,7 @@ pub struct PhaseTable {
     pub parameters: Vec<(Spanned<String>, Spanned<toml::Value>)>,
 }
 
-// Written out rather than derived with a flattened map, which would lose the places of its keys.
+// Not derived with a flattened map, which would lose the positions of the keys.
 impl<'de> Deserialize<'de> for PhaseTable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Keys;
@@ -138,8 +138,8 @@ pub enum ShortOr<T> {
     Long(T),
 }
 
-// Written out rather than derived as `untagged`, which would lose the place of what is wrong
-// inside the table and could only say that no form fits.
+// Not derived as `untagged`, which would lose the position of an error inside the table and would
+// only report that no form matches.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShortOr<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either<T>(PhantomData<T>);

@@ -1,4 +1,4 @@
-//! Why no plan could be made: always something the user wrote, and where.
+//! Errors of the resolver. All of them are errors of the user's input, with their place.
 
 use super::config_error::ConfigError;
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Why no plan could be made.
+/// An error of the resolver.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// An argument is wrong.
@@ -23,7 +23,7 @@ pub enum ResolveError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
     /// A plan file is wrong.
@@ -44,41 +44,41 @@ impl ResolveError {
     }
 }
 
-/// What is wrong in a plan file, and where.
+/// An error in a plan file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanFileError {
-    /// The file, as it was named.
+    /// The path of the file as the user named it.
     pub path: String,
     /// Its whole text.
     pub text: String,
-    /// The place: bytes of the text.
+    /// The position: a range of bytes.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// The way out, where it is not in the message.
+    /// The remedy, if it is not in the message.
     pub help: Option<String>,
 }
 
 impl PlanFileError {
-    /// The line of the place, from 1.
+    /// The line of the position, from 1.
     pub fn line(&self) -> usize {
         self.before().matches('\n').count() + 1
     }
 
-    /// The column of the place in characters, from 1.
+    /// The column of the position in characters, from 1.
     pub fn column(&self) -> usize {
         let before = self.before();
         let line = before.rfind('\n').map_or(0, |newline| newline + 1);
         before[line..].chars().count() + 1
     }
 
-    /// The whole line of the place, without its end.
+    /// The whole line of the position, without its line ending.
     pub fn line_text(&self) -> &str {
         let start = self.before().rfind('\n').map_or(0, |newline| newline + 1);
         self.text[start..].lines().next().unwrap_or_default()
     }
 
-    /// The text before the place.
+    /// The text before the position.
     fn before(&self) -> &str {
         let mut end = self.span.start.min(self.text.len());
         while !self.text.is_char_boundary(end) {

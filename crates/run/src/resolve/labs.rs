@@ -1,5 +1,5 @@
-//! Where contenders run: as said of each; else as said of the plan; else on the host, or, where only
-//! another kernel or another user could, all of whom nothing is said in a guest.
+//! The lab of each contender: its own, or else the lab of the plan, or else the host. If the host
+//! lacks a capability, all contenders without a lab move to guests.
 
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
@@ -24,10 +24,10 @@ pub fn kernel_from(kernel: KernelChoice, base: &Path) -> KernelChoice {
     }
 }
 
-/// Puts every contender into its lab; with the size of guests, where there are any.
+/// Assigns a lab to every contender, and returns the size of guests if there are any.
 ///
-/// Those of whom nothing is said go into one lab, because figures of two kernels are not compared:
-/// nobody gets them apart without having asked.
+/// All contenders without a lab go to the same one, because figures of different kernels are not
+/// compared.
 pub fn assign(
     typed: Vec<ContenderSpec>,
     settings: &RunOptions,
@@ -52,11 +52,11 @@ pub fn assign(
     Ok((contenders, guest))
 }
 
-/// Refuses a contender whose lab has not what it is to work on.
+/// Refuses a contender if its lab does not support its device.
 fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), ConfigError> {
     let Contender { lab, label, .. } = contender;
     if !lab.is_guest() {
-        // What is named is named as that machine knows it.
+        // Device names are those of the machine of the lab.
         return Ok(());
     }
     if matches!(place, Some(Place::Block(_))) {
@@ -74,7 +74,7 @@ fn suits(contender: &Contender, place: Option<&Place>) -> Result<(), ConfigError
     Ok(())
 }
 
-/// Refuses a device that would have to be one of two machines.
+/// Refuses a device that two machines would use.
 fn one_machine(contenders: &[Contender], place: Option<&Place>) -> Result<(), ConfigError> {
     if !matches!(place, Some(Place::Block(_))) {
         return Ok(());
@@ -95,8 +95,8 @@ fn one_machine(contenders: &[Contender], place: Option<&Place>) -> Result<(), Co
     }
 }
 
-/// Refuses a contender that is there twice: once in the lab of the plan, and once in the same lab by
-/// name.
+/// Refuses a contender that occurs twice: once with the lab of the plan, and once with the same lab
+/// by name.
 fn once_in_each(contenders: &[Contender]) -> Result<(), ConfigError> {
     for one in contenders {
         let by_name = in_lab(&one.lab, &one.label);
@@ -115,7 +115,7 @@ fn once_in_each(contenders: &[Contender]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The size of guests, where there are any.
+/// The size of guests, if there are any.
 fn guest(
     contenders: &[Contender],
     settings: &RunOptions,
@@ -160,8 +160,8 @@ fn guest(
     }))
 }
 
-/// The lab of those of whom nothing is said: the host, unless some of them can only run in a guest,
-/// and all of them can.
+/// The lab of contenders without one: the host, unless some of them need a guest and all of them
+/// can run in one.
 fn fitting(typed: &[ContenderSpec], place: Option<&Place>, catalogue: &Catalogue) -> LabChoice {
     let unsaid = typed.iter().filter(|typed| typed.lab.is_none());
     let mut unsaid = unsaid.map(|typed| &typed.contender);

@@ -60,12 +60,12 @@ impl<'a> Layers<'a> {
         })
     }
 
-    /// The plan file and the suite, as far as there are any.
+    /// The plan file and the suite, if they exist.
     pub fn files(&self) -> impl Iterator<Item = &PlanFile> {
         self.plan.iter().chain(&self.suite)
     }
 
-    /// The file that decides a setting; none where the command line does, or no layer.
+    /// The file that sets a setting; `None` if the command line or no layer sets it.
     fn file_of(&self, name: &str) -> Option<&PlanFile> {
         if self.arguments.sets(name) {
             return None;
@@ -73,14 +73,14 @@ impl<'a> Layers<'a> {
         self.files().find(|file| file.options.sets(name))
     }
 
-    /// A path of a setting, relative to the layer that sets it.
+    /// The directory of the paths in a setting: that of the layer that sets it.
     pub fn base(&self, name: &str) -> PathBuf {
         self.file_of(name)
             .map_or(self.here, |file| &file.base)
             .to_owned()
     }
 
-    /// The error of a setting, at its place in the plan file, or with its flag.
+    /// The error of a setting, with its position in the plan file or with its flag.
     pub fn wrong<E: Into<ConfigError>>(&self, name: &'static str) -> impl Fn(E) -> ResolveError {
         move |error| match self.file_of(name) {
             Some(file) => file.wrong_at(name, &error.into()).into(),
@@ -88,7 +88,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// The first of these settings that the command line sets, or that a file sets.
+    /// The first of these settings that the command line or a file sets.
     pub fn first_set(&self, names: &[&'static str]) -> Option<&'static str> {
         let set_by = |options: &RunOptions| names.iter().find(|name| options.sets(name));
         let found = set_by(self.arguments).or_else(|| set_by(&self.settings));

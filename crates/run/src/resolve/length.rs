@@ -1,18 +1,18 @@
-//! How often a plan repeats: a fixed number, or as its figures decide.
+//! The number of repeats of a plan: fixed, or decided by the figures.
 
 use super::config_error::ConfigError;
 use super::error::ResolveError;
 use super::layers::Layers;
 use fsdyno_model::{Adaptive, DatasetChoice, ModelDisk, Plan, Vary, Workload};
 
-/// The least number of blocks that shows a spread.
+/// The smallest number of blocks that shows a spread.
 const DEFAULT_REPEATS: u32 = 3;
-/// In virtual time one repeat has every figure, and the second proves it.
+/// In virtual time one repeat has all figures, and the second one confirms them.
 const REPEATS_WITHOUT_NOISE: u32 = 2;
-/// The most blocks where the figures decide.
+/// The default maximum of blocks if the figures decide.
 const DEFAULT_MOST: u32 = 60;
 
-/// The number of blocks, and how many more the figures may require.
+/// The number of blocks, and the maximum if the figures decide.
 pub fn of(
     layers: &Layers<'_>,
     disk: Option<&ModelDisk>,
@@ -26,14 +26,14 @@ pub fn of(
         .and_then(|suite| suite.options.repeats);
     let in_plan = layers.plan.as_ref().and_then(|plan| plan.options.repeats);
     let repeats = (layers.arguments.repeats.or(in_plan))
-        // A suite is written for disks whose times vary.
+        // Suites set repeats for disks with noise; they do not apply without noise.
         .or(without_noise.then_some(REPEATS_WITHOUT_NOISE))
         .or(in_suite)
         .unwrap_or(DEFAULT_REPEATS);
     if settings.precision.is_none() && settings.max_repeats.is_none() {
         return Ok((repeats, None));
     }
-    // So narrow an interval is within the margin unless its middle is near its end.
+    // An interval this narrow is within the margin, unless its centre is near the edge.
     let margin = settings.margin.filter(|margin| *margin > 0.0);
     let precision = settings.precision;
     let precision = precision.unwrap_or(margin.unwrap_or(Plan::MARGIN) / 4.0);
@@ -48,7 +48,7 @@ pub fn of(
     Ok((repeats, Some(Adaptive { precision, most })))
 }
 
-/// Refuses to vary the seed of a dataset that has none.
+/// Refuses to vary the seed of datasets without one.
 pub fn can_vary(vary: Option<Vary>, workloads: &[Workload]) -> Result<(), ConfigError> {
     let Some(Vary::DatasetSeed) = vary else {
         return Ok(());

@@ -1,9 +1,9 @@
-//! From settings to a plan that leaves nothing open.
+//! Resolves settings to a complete plan.
 //!
-//! There are three layers of settings: the command line, a plan file, and a suite ([`suite`]), which
-//! is a plan file that is part of the program. A setting has the value of the first layer that sets
-//! it, or its default. [`resolve`] checks every name and makes every path absolute. It probes
-//! nothing: whether a device exists is found out by the host.
+//! There are three layers of settings: the command line, a plan file, and a suite ([`suite`]),
+//! which is a built-in plan file. A setting has the value of the first layer that sets it, or its
+//! default. [`resolve`] checks every name and makes every path absolute. It probes nothing: the
+//! host checks whether a device exists.
 
 mod catalogue;
 mod config_error;

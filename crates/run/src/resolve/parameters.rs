@@ -1,5 +1,4 @@
-//! What kinds of phases take beside their names: which there are, how each is written, and what
-//! it is where nobody says.
+//! The parameters of phase kinds: their names, their syntax, and their defaults.
 
 use super::catalogue::{Catalogue, KindEntry};
 use super::config_error::ConfigError;
@@ -10,7 +9,7 @@ use fsdyno_recipes::closest_name;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Whether a kind takes something of that name.
+/// Checks that a kind has a parameter of that name.
 pub(super) fn known(name: &str, kind: Result<&KindEntry, ConfigError>) -> Result<(), ConfigError> {
     let kind = kind?;
     let names = kind.parameters.iter().map(|one| one.name);
@@ -45,7 +44,7 @@ pub(super) fn text_of(value: &toml::Value) -> Result<String, ConfigError> {
     }
 }
 
-/// Reads one parameter as it is written; the text that the plan keeps.
+/// Parses one parameter and returns the text that the plan keeps.
 pub(super) fn read(
     kind: &str,
     name: &str,
@@ -89,13 +88,13 @@ pub(super) fn read(
         )),
         Form::File => {
             let path = absolute(base, Path::new(text));
-            // A parameter of a plan is text, and both its parts were.
+            // The plan stores parameters as text, and both parts of the path come from text.
             Ok(path.to_string_lossy().into_owned())
         }
     }
 }
 
-/// Whether everything is there that must be said.
+/// Checks that all required parameters are set.
 pub(super) fn complete(
     kind: &KindEntry,
     given: &BTreeMap<String, String>,
@@ -116,7 +115,7 @@ pub(super) fn complete(
     }
 }
 
-/// What a phase needs: what its kind does, or the tree its parameters speak of.
+/// The input of a phase: that of its kind, or the tree that its parameters refer to.
 pub(super) fn needs(kind: &KindEntry, given: &BTreeMap<String, String>) -> Needs {
     if kind.needs == Needs::Nothing && given.values().any(|text| text.contains("{tree}")) {
         return Needs::Tree;
@@ -124,8 +123,8 @@ pub(super) fn needs(kind: &KindEntry, given: &BTreeMap<String, String>) -> Needs
     kind.needs
 }
 
-/// Puts in what nobody said: a plan leaves nothing open. What grows with the scale is said at
-/// scale 1, by the kind as by a plan file.
+/// Adds the defaults, because a plan must be complete. Parameters that grow with the scale are
+/// given for scale 1, by the kind as well as by a plan file.
 pub(super) fn set_defaults(
     workloads: &mut [Workload],
     scale: f64,
@@ -138,7 +137,7 @@ pub(super) fn set_defaults(
                 (Given::Fixed(text), None) => (*text).to_owned(),
                 (Given::Scaled(full, step), None) => scaled(*full, *step, scale).to_string(),
                 (Given::Scaled(_, step), Some(said)) => match said.parse() {
-                    // At scale 1 it is taken to the byte.
+                    // At scale 1 the size keeps its exact bytes.
                     Ok(full) if scale.total_cmp(&1.0).is_ne() => {
                         scaled(full, *step, scale).to_string()
                     }
@@ -164,7 +163,7 @@ fn scaled(full: u64, step: u64, scale: f64) -> u64 {
     steps.max(1).saturating_mul(step)
 }
 
-/// What a phase that stands alone was given as `NAME=VALUE`.
+/// The parameters of a phase without a plan, from `NAME=VALUE`.
 pub fn parameters_of(
     kind: &str,
     typed: &[String],
@@ -187,14 +186,14 @@ pub fn parameters_of(
         .map_err(ResolveError::argument("--set"))
 }
 
-/// The engine of a phase that stands alone, where there is one of that name.
+/// The engine of a phase without a plan, if the name exists.
 pub fn engine_of(name: &str, catalogue: &Catalogue) -> Result<String, ResolveError> {
     let known = catalogue.engine(name);
     known.map_err(ResolveError::argument("--engine"))
 }
 
-/// The kinds that a setting speaks of: the one of that name, or all that begin with it and a hyphen
-/// and take what is set (`mongo` is `mongo-create`, `mongo-copy` and so on).
+/// The kinds that a setting refers to: the kind of that name, or all kinds that start with the name
+/// and a hyphen and have the parameter. `mongo` refers to `mongo-create`, `mongo-copy` and so on.
 fn kinds_of<'a>(
     word: &'a str,
     name: &str,
@@ -219,8 +218,8 @@ fn kinds_of<'a>(
     }
 }
 
-/// Puts in what was typed as `KIND.NAME=VALUE`, for all phases of that kind, or of the kinds that
-/// begin with that word.
+/// Applies a `KIND.NAME=VALUE` of the command line to all phases of that kind, or of the kinds that
+/// start with that word.
 pub(super) fn set(
     workloads: &mut [Workload],
     typed: &str,

@@ -1,4 +1,4 @@
-//! Phases: how they are written, what they are called, whether each finds something to work on.
+//! Phases: their syntax, their labels, and the check of their inputs.
 
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
@@ -7,23 +7,23 @@ use fsdyno_model::{CacheState, Needs, PhasePlan};
 use fsdyno_recipes::closest_name;
 use std::collections::{BTreeMap, HashMap};
 
-/// A phase as written: its label may be open still.
+/// A parsed phase that may not have a label yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// The kind of phase.
     pub kind: String,
-    /// The state of the caches at its start.
+    /// The state of the caches at the start.
     pub cache: CacheState,
-    /// What it is called, where that was said.
+    /// The label, if the plan sets one.
     pub label: Option<String>,
-    /// What a search looks for.
+    /// The pattern of a search.
     pub pattern: Option<String>,
-    /// What its kind takes beside it, by name.
+    /// The parameters of the kind, by name.
     pub parameters: BTreeMap<String, String>,
 }
 
 impl Draft {
-    /// A phase from its parts, once its kind is known and fits its pattern.
+    /// Creates a phase from its parts, and checks its kind and pattern.
     pub fn new(
         kind: &str,
         cache: CacheState,
@@ -49,7 +49,7 @@ impl Draft {
         })
     }
 
-    /// Reads `KIND`, `KIND CACHE` or, where the kind searches, `KIND CACHE PATTERN`.
+    /// Parses `KIND`, `KIND CACHE` or, if the kind searches, `KIND CACHE PATTERN`.
     pub fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ConfigError> {
         let (kind, rest) = next_word(text);
         let (cache, pattern) = next_word(rest);
@@ -62,7 +62,7 @@ impl Draft {
     }
 }
 
-/// The first word, and what follows its blanks.
+/// Splits off the first word and the blanks after it.
 fn next_word(text: &str) -> (&str, &str) {
     let text = text.trim();
     match text.split_once(char::is_whitespace) {
@@ -71,7 +71,7 @@ fn next_word(text: &str) -> (&str, &str) {
     }
 }
 
-/// The state of the caches of that name.
+/// The cache state of that name.
 pub fn cache_state(name: &str) -> Result<CacheState, ConfigError> {
     CacheState::from_name(name).ok_or_else(|| {
         let names = CacheState::ALL.map(CacheState::name);
@@ -79,8 +79,8 @@ pub fn cache_state(name: &str) -> Result<CacheState, ConfigError> {
     })
 }
 
-/// Reads a list as typed: phases separated by commas. A comma goes on with the pattern of the
-/// phase before it where no kind of phase (nor a slip of one) follows.
+/// Parses a list of phases separated by commas. If no kind of phase (or typo of one) follows a
+/// comma, the comma belongs to the pattern before it.
 pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, ConfigError> {
     let mut parts: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -104,7 +104,7 @@ pub fn parse_list(text: &str, catalogue: &Catalogue) -> Result<Vec<Draft>, Confi
         .collect()
 }
 
-/// What is done with a dataset where nobody says.
+/// The default phases of a dataset.
 pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft>, ConfigError> {
     let kinds: &[&str] = match form {
         DatasetForm::Archive => &["untar", "copy", "stat-walk", "grep", "read", "delete"],
@@ -123,8 +123,8 @@ pub fn default_for(form: DatasetForm, catalogue: &Catalogue) -> Result<Vec<Draft
         .collect()
 }
 
-/// Gives every phase its label: the kind where it is the only one of its kind, else the kind and
-/// the cache state, else these and a number. Fails with the place of the phase at fault.
+/// Gives every phase a unique label: the kind, or else the kind and the cache state, or else these
+/// and a number. The error has the index of the phase.
 pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, ConfigError)> {
     let mut of_kind: HashMap<String, usize> = HashMap::new();
     let mut of_pair: HashMap<String, usize> = HashMap::new();
@@ -166,10 +166,10 @@ pub fn labelled(drafts: Vec<Draft>) -> Result<Vec<PhasePlan>, (usize, ConfigErro
     Ok(phases)
 }
 
-/// Whether every phase finds what it works on: an archive, or a tree that stands. Fails with the
-/// place of the phase that does not.
+/// Checks that every phase has its input: an archive, or a tree that exists at that point. The
+/// error has the index of the phase.
 ///
-/// A dataset that comes as an archive is laid as one where a phase needs it, else as a tree.
+/// A dataset in archive form stays an archive if a phase needs one. Otherwise it becomes a tree.
 pub fn check_inputs(
     drafts: &[Draft],
     form: DatasetForm,

@@ -1,26 +1,26 @@
-//! Where a plan takes place, as `--on` and the key `device` say it.
+//! The place of a plan: the value of `--on` and of the key `device`.
 
 use super::config_error::ConfigError;
 use super::contenders::absolute;
 use fsdyno_model::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Where the contenders live.
+/// The devices or directories of the contenders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// On image files that fsdyno makes, each of that size.
+    /// Image files of this size that fsdyno creates.
     Loop(Option<Bytes>),
-    /// On these block devices.
+    /// These block devices.
     Block(Vec<PathBuf>),
-    /// In these directories, which are the contenders.
+    /// These directories, which are the contenders.
     Directories(Vec<PathBuf>),
 }
 
 impl Place {
-    /// Reads `loop`, `loop:SIZE`, `/dev/A,/dev/B` or `dir:PATH,dir:PATH`.
+    /// Parses `loop`, `loop:SIZE`, `/dev/A,/dev/B` or `dir:PATH,dir:PATH`.
     ///
-    /// In a list of directories a comma separates where `/` or `dir:` follows; else it is part of
-    /// a name.
+    /// In a list of directories, a comma is a separator only before `/` or `dir:`. Otherwise it is
+    /// part of a name.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         if text == "loop" {
             return Ok(Self::Loop(None));
@@ -47,7 +47,7 @@ impl Place {
         ))
     }
 
-    /// The place of the setting `device`, with directories relative to `base`; none where it is not
+    /// The place of the setting `device`, with directories relative to `base`; `None` if it is not
     /// set.
     pub fn of(device: &[String], base: &Path) -> Result<Option<Self>, ConfigError> {
         if device.is_empty() {

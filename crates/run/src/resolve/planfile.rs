@@ -1,4 +1,4 @@
-//! Plan files and suites: one format, one parser. An error names its place in the text.
+//! Plan files and suites: one format, one parser. Errors have their position in the text.
 //!
 //! ```toml
 //! name = "mine"                 # keys are those of `RunOptions`; all are optional
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeTable;
 
-/// Keys of earlier versions, which are still read, and their names now.
+/// Keys of earlier versions that are still accepted, with their current names.
 const EARLIER_NAMES: &[(&str, &str)] = &[("disk_record", "disk_trace")];
 
 /// A plan file that was read and checked.
@@ -43,12 +43,12 @@ pub struct PlanFile {
     pub contenders: Vec<ContenderSpec>,
     /// Its workloads.
     pub workloads: Vec<Workload>,
-    /// What relative paths in it are relative to.
+    /// The directory of its relative paths.
     pub(super) base: PathBuf,
     source: Source,
 }
 
-/// The text of a plan file, and the place of the value of each key at its top.
+/// The text of a plan file, and the position of the value of each top-level key.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Source {
     path: String,
@@ -115,7 +115,7 @@ impl PlanFile {
         })
     }
 
-    /// The error of a setting of this file, at its place.
+    /// The error of a setting of this file, with its position.
     pub(super) fn wrong_at(&self, key: &str, error: &ConfigError) -> PlanFileError {
         self.source.wrong_at(key, error)
     }
@@ -144,7 +144,7 @@ impl Source {
     }
 }
 
-/// The place of the value of each key at the top of a text; none where it is not TOML.
+/// The position of the value of each top-level key; empty if the text is not TOML.
 fn keys_of(text: &str) -> BTreeMap<String, Range<usize>> {
     let Ok(table) = DeTable::parse(text) else {
         return BTreeMap::new();
@@ -164,7 +164,7 @@ struct Reader<'a> {
 type Checked<T> = Result<T, PlanFileError>;
 
 impl Reader<'_> {
-    /// Checks the device. Directories are contenders, and no others can be with them.
+    /// Checks the device. If the device lists directories, these are the only contenders.
     fn device(&self, options: &RunOptions, contenders: &[ContenderSpec]) -> Checked<()> {
         let place = Place::of(&options.device, self.judge.base);
         let place = place.map_err(|error| self.source.wrong_at("device", &error))?;
@@ -178,7 +178,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The contenders, each with a label of its own.
+    /// The contenders, with unique labels.
     fn contenders(&self, entries: &[ContenderEntry]) -> Checked<Vec<ContenderSpec>> {
         let (mut contenders, mut places) = (Vec::new(), Vec::new());
         for ContenderEntry(entry) in entries {
@@ -284,7 +284,7 @@ impl Reader<'_> {
         .map_err(|error| self.source.wrong(span, &error))
     }
 
-    /// Reads a value at its place.
+    /// Parses a value; the error has its position.
     fn at<T, U>(
         &self,
         value: &Spanned<T>,
@@ -293,7 +293,7 @@ impl Reader<'_> {
         read(value.get_ref()).map_err(|c| self.source.wrong(value.span(), &c))
     }
 
-    /// Reads a value at its place, where there is one.
+    /// Parses a value if there is one; the error has its position.
     fn each<T, U>(
         &self,
         value: Option<&Spanned<T>>,
@@ -303,7 +303,7 @@ impl Reader<'_> {
     }
 }
 
-/// The part of a contender that an error is about: a name that does not exist, or all of it.
+/// The part of a contender that an error refers to: the name that does not exist, or the whole.
 fn place_in(entry: &Spanned<ShortOr<ContenderTable>>) -> Range<usize> {
     let ShortOr::Long(table) = entry.get_ref() else {
         return entry.span();
@@ -318,7 +318,7 @@ fn place_in(entry: &Spanned<ShortOr<ContenderTable>>) -> Range<usize> {
     }
 }
 
-/// A name that can be printed.
+/// Checks that a name is printable.
 pub fn named(what: &str, name: &str) -> Result<String, ConfigError> {
     if name.trim().is_empty() || name.contains(char::is_control) {
         let message = format!("the name of a {what} is empty or holds control characters");
@@ -330,7 +330,7 @@ pub fn named(what: &str, name: &str) -> Result<String, ConfigError> {
     Ok(name.to_owned())
 }
 
-/// The dataset of that name, its path seen from `base`.
+/// The dataset of that name; its path is relative to `base`.
 pub fn dataset(text: &str, base: &Path) -> Result<DatasetChoice, ConfigError> {
     let mut choice = DatasetChoice::parse(text);
     match &mut choice {

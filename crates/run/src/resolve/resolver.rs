@@ -1,4 +1,4 @@
-//! From the settings of all layers to a plan.
+//! Resolves the settings of all layers to a plan.
 
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
@@ -24,13 +24,13 @@ use fsdyno_model::{
 };
 use std::path::{Path, PathBuf};
 
-/// The default directory of image files: it survives a reboot and is rarely memory.
+/// The default directory of image files. It survives a reboot and is rarely a tmpfs.
 const DEFAULT_WORK_DIRECTORY: &str = "/var/tmp";
 
-/// Resolves settings into a plan that leaves nothing open.
+/// Resolves settings to a complete plan.
 ///
-/// Relative paths on the command line are relative to the current directory, those in a plan file to
-/// the directory of that file.
+/// Relative paths on the command line are relative to the current directory, those in a plan file
+/// to the directory of that file.
 pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, ResolveError> {
     let here = std::env::current_dir().map_err(|source| ResolveError::Read {
         path: PathBuf::from("."),
@@ -77,8 +77,8 @@ pub fn resolve(options: &RunOptions, catalogue: &Catalogue) -> Result<Plan, Reso
     Ok(layers.settings.into_plan(resolved))
 }
 
-/// The phases that contenders do not run, because their file systems cannot. At least one phase of
-/// the plan must be left.
+/// The phases that contenders skip because their file systems do not support them. At least one
+/// phase of the plan must remain.
 fn skipped(
     contenders: &[Contender],
     workloads: &[Workload],
@@ -131,7 +131,7 @@ fn name(layers: &Layers<'_>, workloads: &[Workload]) -> String {
         .unwrap_or_default()
 }
 
-/// Refuses programs with the engine that touches no file: they would.
+/// Refuses programs with the null engine, because programs always access files.
 fn runs_programs(
     engine: &str,
     workloads: &[Workload],
@@ -151,7 +151,7 @@ fn runs_programs(
     Ok(())
 }
 
-/// Where contenders live, where a layer sets it.
+/// The place of the contenders, if a layer sets it.
 fn place(layers: &Layers<'_>) -> Result<Option<Place>, ResolveError> {
     let place = Place::of(&layers.settings.device, &layers.base("device"));
     let place = place.map_err(layers.wrong("device"))?;
@@ -182,7 +182,7 @@ fn contenders(
         let mut of_files = layers.files().map(|file| &file.contenders);
         match of_files.find(|contenders| !contenders.is_empty()) {
             Some(contenders) => contenders.clone(),
-            // The default suite names those of plans that name none.
+            // The default suite provides the contenders of plans without any.
             None => match suite::find(suite::DEFAULT) {
                 Some(suite) => suite.read(catalogue)?.contenders,
                 None => Vec::new(),
@@ -214,7 +214,7 @@ fn model_disk(layers: &Layers<'_>) -> Result<Option<ModelDisk>, ResolveError> {
     disks::with_faults(disk, faults).map_err(layers.wrong("disk_faults"))
 }
 
-/// Where the block traces of model disks go, where they are recorded.
+/// The directory of block traces, if they are recorded.
 fn disk_trace(layers: &Layers<'_>, on_disks: bool) -> Result<Option<DiskRecord>, ResolveError> {
     let refused = |what: &str, help: &str| {
         let error = ConfigError::wrong(what, help);
@@ -289,7 +289,7 @@ fn device(layers: &Layers<'_>, contenders: &[Contender], place: Option<Place>) -
     }
 }
 
-/// The directory of mount points where there are no image files whose directory it could be.
+/// The directory of mount points if there are no image files, whose directory would be used.
 fn work_dir(layers: &Layers<'_>, device: &DeviceChoice) -> Option<PathBuf> {
     let named = layers.settings.work_dir.as_ref()?;
     (!matches!(device, DeviceChoice::Loop { .. })).then(|| absolute(layers.here, named))

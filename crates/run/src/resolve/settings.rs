@@ -8,8 +8,8 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Defines a struct of settings. A field may end with `= DEFAULT`, the value of its plan key where
-/// no layer sets it, and with `if CHECK`, a function that refuses values.
+/// Defines a struct of settings. A field may have `= DEFAULT`, the value of its plan key if no
+/// layer sets it. It may also have `if CHECK`, a function that refuses values.
 macro_rules! settings {
     (
         $(#[$outer:meta])*
@@ -33,11 +33,11 @@ macro_rules! settings {
         }
 
         impl $name {
-            /// The default of each setting that has a fixed one, as its plan key is written.
+            /// The fixed default of each setting that has one, in the syntax of its plan key.
             pub const DEFAULTS: &'static [(&'static str, &'static str)] =
                 &[$($((stringify!($field), stringify!($default)),)?)*];
 
-            /// These settings, and those of `lower` where these set nothing.
+            /// These settings; those that are not set come from `lower`.
             #[must_use]
             pub fn over(self, lower: Self) -> Self {
                 Self { $($field: $crate::resolve::settings::Setting::over(self.$field, lower.$field),)* }
@@ -51,7 +51,7 @@ macro_rules! settings {
                 }
             }
 
-            /// The first setting with a value that cannot be, and why.
+            /// The first setting with an invalid value, and the error.
             pub(crate) fn check(
                 &self,
                 catalogue: &$crate::resolve::Catalogue,
@@ -76,7 +76,7 @@ pub(crate) trait Setting {
     /// The values that are set.
     fn values(&self) -> &[Self::Value];
 
-    /// This setting, or `lower` where this is not set.
+    /// This setting, or `lower` if this is not set.
     fn over(self, lower: Self) -> Self;
 
     /// Whether it is set.
@@ -109,9 +109,9 @@ impl<T> Setting for Vec<T> {
     }
 }
 
-/// A value that flags and plan keys write as text.
+/// A value whose flag and plan key are text.
 pub(crate) trait FromText: Sized {
-    /// Reads it.
+    /// Parses the text.
     fn from_text(text: &str) -> Result<Self, ConfigError>;
 }
 
@@ -168,7 +168,7 @@ impl FromText for CopyMethod {
     }
 }
 
-/// A share as `2%`: 0.02.
+/// A share such as `2%`, which is 0.02.
 pub(crate) struct Percent(f64);
 
 impl FromText for Percent {
@@ -177,7 +177,7 @@ impl FromText for Percent {
     }
 }
 
-/// Reads a value of the command line.
+/// Parses a value of the command line.
 pub(crate) fn typed<T: FromText>(text: &str) -> Result<T, String> {
     T::from_text(text).map_err(|error| match error.help() {
         Some(help) => format!("{error} ({help})"),
@@ -185,26 +185,26 @@ pub(crate) fn typed<T: FromText>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Reads a share of the command line.
+/// Parses a share of the command line.
 pub(crate) fn typed_percent(text: &str) -> Result<f64, String> {
     typed::<Percent>(text).map(|share| share.0)
 }
 
-/// Reads a value of a plan file that is written as text.
+/// Parses a text value of a plan file.
 pub(crate) fn text<'de, D: Deserializer<'de>, T: FromText>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     deserializer.deserialize_str(Text(PhantomData)).map(Some)
 }
 
-/// Reads a share of a plan file.
+/// Parses a share of a plan file.
 pub(crate) fn percent_text<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<f64>, D::Error> {
     Ok(text::<D, Percent>(deserializer)?.map(|share| share.0))
 }
 
-/// Reads a text or a list of texts of a plan file.
+/// Parses a text or a list of texts of a plan file.
 pub(crate) fn one_or_more<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<String>, D::Error> {
@@ -231,7 +231,7 @@ pub(crate) fn one_or_more<'de, D: Deserializer<'de>>(
 
 struct Text<T>(PhantomData<T>);
 
-// The error is made inside the visitor, so that the TOML reader adds the place of the value.
+// The visitor creates the error, so that the TOML reader adds the position of the value.
 impl<T: FromText> Visitor<'_> for Text<T> {
     type Value = T;
 
@@ -246,13 +246,13 @@ impl<T: FromText> Visitor<'_> for Text<T> {
 
 const HELP: &str = "\nhelp: ";
 
-/// A message with its help, as [`split_help`] divides them again.
+/// A message with its help; [`split_help`] splits them again.
 pub(crate) fn with_help(error: &ConfigError) -> String {
     let help = error.help().map(|help| format!("{HELP}{help}"));
     format!("{error}{}", help.unwrap_or_default())
 }
 
-/// The message of the TOML reader, and the help that is in it.
+/// Splits a message of the TOML reader into message and help.
 pub(crate) fn split_help(message: &str) -> (String, Option<String>) {
     match message.split_once(HELP) {
         Some((message, help)) => (message.replace('\n', ", "), Some(help.to_owned())),

@@ -1,23 +1,23 @@
-//! States before the workload as axes of a plan: every contender in every state.
+//! Initial states as an axis of a plan: every contender in every state.
 
 use super::config_error::ConfigError;
 use fsdyno_model::{Contender, ContenderSpec, FilesystemKind, Fill, InitialState};
 use fsdyno_recipes as recipes;
 
-/// A fill as it is written.
+/// Parses a fill.
 pub fn fill(text: &str) -> Result<Fill, ConfigError> {
     text.parse().map_err(|e: fsdyno_model::FillError| {
         ConfigError::wrong(e.to_string(), "a part of its space")
     })
 }
 
-/// The state of that fill and age.
+/// The state with that fill and age.
 pub fn state(fill: Option<Fill>, age: u32) -> Result<InitialState, ConfigError> {
     InitialState::of(fill, age).map_err(|(message, way_out)| ConfigError::wrong(message, way_out))
 }
 
-/// Each contender in each state, told by its label; those that have a state of their own stay
-/// as they are.
+/// Each contender in each state, with the state in its label. Contenders with a state of their own
+/// stay unchanged.
 pub fn for_each_state(
     contenders: Vec<ContenderSpec>,
     fills: &[Fill],
@@ -52,7 +52,7 @@ pub fn for_each_state(
     Ok(all)
 }
 
-/// The contender in that state, where it can be brought into it.
+/// The contender in that state, if its file system supports it.
 pub fn in_state(mut contender: Contender, state: InitialState) -> Result<Contender, ConfigError> {
     if state.is_fresh() {
         return Ok(contender);
@@ -81,7 +81,7 @@ pub fn in_state(mut contender: Contender, state: InitialState) -> Result<Contend
     Ok(contender)
 }
 
-/// Whether a file system in memory is told its size.
+/// Whether a file system in memory has a size option.
 fn has_size(contender: &Contender) -> bool {
     let mut options = contender.mount.iter();
     options.any(|option| option.starts_with("size=") || option.starts_with("nr_blocks="))

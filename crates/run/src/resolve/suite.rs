@@ -1,5 +1,5 @@
-//! The suites that come with the program: plan files a user can copy and change. A new one is a
-//! file in `data/suites/` and a line in [`ALL`].
+//! The built-in suites: plan files that a user can copy and change. A new suite is a file in
+//! `data/suites/` and a line in [`ALL`].
 
 use super::catalogue::Catalogue;
 use super::contenders::Judge;
@@ -7,19 +7,19 @@ use super::error::PlanFileError;
 use super::planfile::PlanFile;
 use std::path::Path;
 
-/// A suite that comes with the program.
+/// A built-in suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Suite {
-    /// Its name, as typed.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Its text, to be copied and changed.
+    /// The text of its plan file.
     pub text: &'static str,
 }
 
-/// The suite that runs where none is named.
+/// The default suite.
 pub const DEFAULT: &str = "quick";
 
-/// All suites, in the order they are listed.
+/// All suites, in the order of lists.
 pub static ALL: &[Suite] = &[
     Suite {
         name: DEFAULT,
@@ -65,9 +65,9 @@ pub fn find(name: &str) -> Option<&'static Suite> {
 }
 
 impl Suite {
-    /// What it says.
+    /// Parses its plan file.
     pub fn read(&self, catalogue: &Catalogue) -> Result<PlanFile, PlanFileError> {
-        // A suite names no paths; a copy of it may.
+        // A suite contains no paths, but a copy of it may.
         let judge = Judge {
             base: Path::new("/"),
             unchecked_options: false,

@@ -1,4 +1,4 @@
-//! The workloads of a plan: those of the plan file or the suite, as the arguments change them.
+//! The workloads of a plan: those of the plan file or the suite, with the changes of the arguments.
 
 use super::catalogue::{Catalogue, DatasetForm};
 use super::config_error::ConfigError;
@@ -11,10 +11,10 @@ use fsdyno_model::{CacheState, DatasetChoice, Needs, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The kind of phase that is a command of the user's.
+/// The kind of phase that runs a user's command.
 const EXEC: &str = "exec";
 
-/// The workloads that plan file or suite have `said`, with dataset, phases and pattern of the arguments put in their place.
+/// The workloads of the plan file or suite, with the dataset, phases and pattern of the arguments.
 pub fn workloads(
     options: &RunOptions,
     said: Option<Vec<Workload>>,
@@ -112,8 +112,8 @@ fn typed(
     Ok(typed)
 }
 
-/// Whether the phases of the arguments make what they work on: then no suite stands in, and no
-/// dataset is laid.
+/// Whether the phases of the arguments create their own input. Then no suite is used and no dataset
+/// is created.
 pub fn stands_alone(options: &RunOptions, catalogue: &Catalogue) -> bool {
     let of_kind = |text: &String| {
         phases::parse_list(text, catalogue).is_ok_and(|drafts| {
@@ -133,7 +133,7 @@ pub fn stands_alone(options: &RunOptions, catalogue: &Catalogue) -> bool {
         && commands.into_iter().all(|text| !text.contains("{tree}"))
 }
 
-/// What a workload of programs is called: as they are, where they are of one kind.
+/// The name of a workload of programs: the kind of its phases, if they have one kind.
 fn name_of(drafts: &[Draft]) -> String {
     let first = drafts.first().map_or("programs", |draft| &draft.kind);
     if drafts.iter().all(|draft| draft.kind == first) {
@@ -142,7 +142,7 @@ fn name_of(drafts: &[Draft]) -> String {
     "programs".to_owned()
 }
 
-/// A workload whose phases are put in later.
+/// A workload without phases, which are added later.
 fn empty_workload(name: String, dataset: &DatasetChoice) -> Workload {
     Workload {
         name,
@@ -151,7 +151,7 @@ fn empty_workload(name: String, dataset: &DatasetChoice) -> Workload {
     }
 }
 
-/// What is done with a dataset where no suite and no plan says.
+/// The default workload of a dataset, without a suite or a plan.
 fn default_workload(
     dataset: &DatasetChoice,
     form: DatasetForm,
@@ -168,8 +168,8 @@ fn default_workload(
     })
 }
 
-/// Puts a dataset in the place of all others. Workloads were named after theirs, so they take the
-/// name of the new one.
+/// Replaces all datasets with this one. Workloads are named after their dataset, so they get the
+/// new name.
 fn set_dataset(workloads: &mut [Workload], dataset: &DatasetChoice) {
     for workload in workloads {
         workload.name = short_name(dataset);
@@ -177,7 +177,7 @@ fn set_dataset(workloads: &mut [Workload], dataset: &DatasetChoice) {
     }
 }
 
-/// Drops workloads that have become equal, and numbers those of one name.
+/// Removes workloads that became equal, and numbers those with equal names.
 fn tell_apart(workloads: &mut Vec<Workload>) {
     let mut apart: Vec<Workload> = Vec::new();
     for workload in workloads.drain(..) {
@@ -217,7 +217,7 @@ fn set_pattern(
     Ok(())
 }
 
-/// Whether the phases find what they work on, now that dataset and phases may have changed.
+/// Checks that the phases still have their inputs after dataset and phases changed.
 fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), ConfigError> {
     let form = catalogue.form(&workload.dataset)?;
     let drafts: Vec<Draft> = workload
@@ -240,7 +240,7 @@ fn check_ground(workload: &Workload, catalogue: &Catalogue) -> Result<(), Config
     })
 }
 
-/// What tables call a dataset: its name, or the last part of its path.
+/// The short name of a dataset: its name, or the last part of its path.
 pub fn short_name(dataset: &DatasetChoice) -> String {
     match dataset {
         DatasetChoice::Generated(name) => name.clone(),

@@ -1,4 +1,4 @@
-//! Numbers of workers as an axis of a plan: every workload that has workers, with each of them.
+//! Numbers of workers as an axis of a plan: workloads with workers run with each number.
 
 use super::catalogue::Catalogue;
 use super::config_error::ConfigError;
@@ -6,8 +6,8 @@ use super::parameters;
 use fsdyno_model::{Workload, scaling::WORKERS};
 use std::path::Path;
 
-/// Each workload of which a phase has workers, once with each number, told by its name; the others
-/// stay as they are.
+/// Each workload with workers, once with each number, which is part of its name. The others stay
+/// unchanged.
 pub fn for_each_number(
     workloads: Vec<Workload>,
     numbers: &[u32],

@@ -1,11 +1,11 @@
-//! Asking for a plan, and reading the answer.
+//! Helpers of these tests: settings, and the parts of plans that the tests compare.
 
 use fsdyno_model::{Form, Given, Needs, Parameter, Plan};
 use fsdyno_run::RunOptions;
 use fsdyno_run::resolve::{Catalogue, DatasetEntry, DatasetForm, KindEntry, resolve};
 use std::path::PathBuf;
 
-/// The names of the load.
+/// A catalogue with the names of the `load` crate.
 pub fn catalogue() -> Catalogue {
     let kind = |name: &'static str, needs| KindEntry {
         name,
@@ -136,7 +136,7 @@ const BONNIE_FILES: &[Parameter] = &[
     DATA,
 ];
 
-/// A request changed from the empty one.
+/// The settings with a change applied to empty settings.
 pub fn request(change: impl FnOnce(&mut RunOptions)) -> RunOptions {
     let mut request = RunOptions::default();
     change(&mut request);
@@ -147,7 +147,7 @@ pub fn plan(request: &RunOptions) -> Plan {
     resolve(request, &catalogue()).unwrap_or_else(|e| panic!("{request:?}: {e}"))
 }
 
-/// What is said of a request that is wrong.
+/// The error of wrong settings.
 pub fn told(request: &RunOptions) -> String {
     match resolve(request, &catalogue()) {
         Ok(plan) => panic!("{request:?} gave {plan:?}"),
@@ -155,7 +155,7 @@ pub fn told(request: &RunOptions) -> String {
     }
 }
 
-/// The contenders, in short form.
+/// The contenders in short form.
 pub fn labels(plan: &Plan) -> Vec<&str> {
     plan.contenders.iter().map(|c| c.label.as_str()).collect()
 }
@@ -171,7 +171,7 @@ pub fn work(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// A plan file in a directory of its own.
+/// Writes a plan file to a new directory.
 pub fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plan.toml");

@@ -1,13 +1,13 @@
-//! Options that are wrong, and the errors that name them.
+//! Wrong options, and the errors that name them.
 
 use crate::asking::*;
 use fsdyno_model::{Nanos, Vary};
 use fsdyno_run::RunOptions;
 
-/// What is changed in the empty request.
+/// A change of empty settings.
 type Change = fn(&mut RunOptions);
 
-/// Each with a part of what is said.
+/// Changes, each with a part of the expected error.
 const CASES: &[(Change, &str)] = &[
     (
         |r| r.suite = Some("clasic-2004".into()),

@@ -1,9 +1,9 @@
-//! Plan files that are wrong: what they are told, and where they are pointed at.
+//! Wrong plan files: the errors and their positions.
 
 use crate::asking::*;
 use fsdyno_run::resolve::{PlanFileError, ResolveError, resolve};
 
-/// What is wrong with a plan file of that text.
+/// The error of a plan file with that text.
 fn broken(text: &str) -> PlanFileError {
     let (_directory, path) = written(text);
     match resolve(&request(|r| r.plan = Some(path)), &catalogue()) {
@@ -12,10 +12,10 @@ fn broken(text: &str) -> PlanFileError {
     }
 }
 
-/// A text, the line and column of what is wrong, and parts of what is said and of the help.
+/// A text, the line and column of the error, and parts of the message and of the help.
 type Broken = (&'static str, (usize, usize), &'static str, &'static str);
 
-/// Whole plans.
+/// Whole plan files.
 const PLANS: &[Broken] = &[
     ("budget = \"0s\"", (1, 10), "a budget of zero", "20m"),
     (
@@ -147,7 +147,7 @@ const PLANS: &[Broken] = &[
     ("[[workloads]]\n", (1, 3), "unknown field `workloads`", ""),
 ];
 
-/// What stands below the name of a workload, from the third line on.
+/// The lines of a workload after its name, from the third line of the file on.
 const WORKLOADS: &[Broken] = &[
     (
         "dataset = \"portge\"\nphases = [\"copy\"]",

@@ -1,4 +1,4 @@
-//! Labs: where contenders run, asked for or chosen.
+//! Labs: requested and automatic ones.
 
 use crate::asking::*;
 use fsdyno_model::{Bytes, DiskTime, KernelChoice, LabChoice, Vary};
@@ -9,7 +9,7 @@ fn asked(fs: &str) -> RunOptions {
     request(|r| r.contenders = vec![fs.into()])
 }
 
-/// The labs of all contenders where the host lacks some file systems, by name.
+/// The labs of all contenders on a host that lacks these file systems.
 fn chosen(request: &RunOptions, lacking: &[&str], guests: bool) -> Vec<String> {
     let catalogue = Catalogue {
         lacking: lacking.iter().map(|name| (*name).to_owned()).collect(),
@@ -31,14 +31,14 @@ fn the_host_is_taken_where_it_suffices_and_a_guest_for_all_where_it_does_not() {
         ("ext4,xfs", &[][..], true, vec![host, host]),
         ("ext4,jfs", &["jfs"], true, vec![uml, uml]),
         ("ext4,jfs", &["jfs"], false, vec![host, host]),
-        // What lives in memory needs no device, and goes along.
+        // A file system in memory needs no device, so it moves to guests too.
         ("tmpfs,jfs", &["jfs"], true, vec![uml, uml]),
         ("dir:/tmp", &["dir"], true, vec![host]),
         ("ext4@raid0x2,xfs", &["raid0"], true, vec![uml, uml]),
     ] {
         assert_eq!(chosen(&asked(fs), lacking, guests), expected, "{fs}");
     }
-    // A device that is named is one of the host.
+    // A named device belongs to the host.
     let named = request(|r| {
         r.contenders = vec!["jfs".into()];
         r.device = vec!["/dev/sdz".into()];
@@ -62,7 +62,7 @@ fn a_lab_said_of_one_goes_before_that_of_the_plan_and_nobody_else_follows_it() {
             &[],
             vec![uml, qemu, host],
         ),
-        // What is lacking on the host is asked of those alone who may be put elsewhere.
+        // Missing capabilities matter only for contenders without a lab of their own.
         ("ext4,uml/jfs", None, &["jfs"], vec![host, uml]),
         ("host/ext4,xfs,jfs", None, &["jfs"], vec![host, uml, uml]),
         ("host/dir:/tmp,jfs", None, &["jfs"], vec![host, uml]),
@@ -122,7 +122,7 @@ fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
     };
     let text = told(&on("ext4,ssh:me@bsd/ext4"));
     assert!(text.contains("one of host or of ssh:me@bsd"), "{text}");
-    // A device is one of the machine that has it.
+    // A device belongs to the machine of its lab.
     let there = plan(&on("ssh:me@bsd/ext4,ssh:me@bsd/xfs"));
     assert!(there.uses(&LabChoice::Ssh("me@bsd".into())) && there.guest.is_none());
     let text = told(&on("ext4,uml/xfs"));
@@ -151,7 +151,7 @@ fn a_plan_file_says_the_lab_and_the_command_line_goes_before_it() {
         r.guest_memory = Some(Bytes(128 << 20));
     }));
     assert_eq!(smaller.guest.as_ref().unwrap().memory, Bytes(128 << 20));
-    // Another lab is another plan.
+    // Another lab gives another plan.
     assert_ne!(from_file.hash(), smaller.hash());
     assert_ne!(from_file.hash(), plan(&asked("ext4")).hash());
 }
@@ -277,7 +277,7 @@ fn a_model_disk_takes_guests_where_no_lab_is_named_and_is_known_by_its_name() {
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert_eq!(from_file.disk.as_ref().unwrap().profile, "nvme");
     assert!(from_file.uses(&LabChoice::Uml));
-    // The command line goes before it; a file is read from where it was named.
+    // The command line overrides the plan file; a relative path follows the place that names it.
     let own = held.path().join("own.toml");
     std::fs::write(&own, &from_file.disk.unwrap().text).unwrap();
     let typed = plan(&request(|r| {
@@ -347,10 +347,10 @@ fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
     }
     let of_real = plan(&on("ext4", Some(real))).hash(); // example
     assert_ne!(of_real, plan(&on("ext4", None)).hash()); // example
-    // What has noise is repeated as often as anything.
+    // A plan with noise has the default number of repeats.
     assert_eq!(plan(&on("ext4", Some(real))).repeats, 3); // example
     assert_eq!(plan(&on("ext4", None)).repeats, 2); // example
-    // What has another dataset in each block is no better known than that.
+    // With a new dataset in each block, virtual time needs several repeats.
     let varied = RunOptions {
         vary: Some(Vary::DatasetSeed),
         ..on("ext4", None) // example

@@ -1,4 +1,4 @@
-//! What is asked, and the plan that is made of it; what is asked wrongly, and what is said.
+//! Settings and the plans they resolve to; wrong settings and their errors.
 
 mod asking;
 mod bad_requests;

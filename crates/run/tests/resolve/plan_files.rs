@@ -1,4 +1,4 @@
-//! Plan files that are sound.
+//! Valid plan files.
 
 use crate::asking::*;
 use fsdyno_model::{Bytes, CopyMethod, DatasetChoice, DeviceChoice, Nanos, Vary};

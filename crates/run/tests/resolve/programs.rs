@@ -1,4 +1,4 @@
-//! Phases that are commands or programs: how they are asked for, and what they take.
+//! Phases that run commands or programs: their options and parameters.
 
 use crate::asking::*;
 

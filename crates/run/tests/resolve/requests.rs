@@ -1,4 +1,4 @@
-//! Options that are right, and their plans.
+//! Valid options and their plans.
 
 use crate::asking::*;
 use fsdyno_model::{Bytes, CacheState, CopyMethod, DatasetChoice, DeviceChoice};

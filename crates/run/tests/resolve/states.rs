@@ -1,4 +1,4 @@
-//! States before the workload: axes of a plan.
+//! Initial states as axes of a plan.
 
 use crate::asking::*;
 use fsdyno_model::InitialState;

@@ -1,4 +1,4 @@
-//! The suites that come with the program.
+//! The built-in suites.
 
 use crate::asking::*;
 use fsdyno_model::CacheState;
@@ -19,7 +19,7 @@ fn every_suite_is_sound_and_can_be_run_by_its_name() {
         let plan = plan(&request(|r| r.suite = Some(suite.name.to_owned())));
         assert_eq!(plan.name, suite.name);
         assert!(!plan.workloads.is_empty() && !plan.contenders.is_empty());
-        // A copy of it in a file is the same plan.
+        // A copy of the suite in a file gives the same plan.
         let (_directory, path) = written(suite.text);
         assert_eq!(self::plan(&request(|r| r.plan = Some(path))), plan);
     }
@@ -58,7 +58,7 @@ fn the_suites_do_what_the_published_comparisons_did() {
     assert_eq!(work(&atime), ["portage=portage: grep cold, grep warm"]);
     assert_eq!(labels(&atime), ["ext4:strictatime", "ext4:noatime"]);
     let then = of("atime-2007");
-    // The same on a tree that has been in use.
+    // The same phases on an aged tree.
     assert_eq!(
         work(&then),
         ["portage=portage-in-use: grep cold, grep warm"]
@@ -72,7 +72,7 @@ fn mongo_does_its_phases_by_one_worker_and_by_four_on_trees_that_grow_with_the_s
         r.suite = Some("mongo-2001".to_owned());
         r.scale = Some(0.2);
     }));
-    // Of files larger than 16 KiB, as was published.
+    // Extents are counted for files above 16 KiB, as in the publication.
     assert!(plan.fragments);
     assert_eq!(plan.fragments_floor.0, 16_385);
     let facts = |workload: &fsdyno_model::Workload| {
@@ -120,7 +120,7 @@ fn bonnie_does_what_was_published_in_2001_and_its_sizes_grow_with_the_scale() {
     let half = at(0.5);
     assert_eq!(given(&half, 1, "size"), (5 << 20).to_string());
     assert_eq!(given(&half, 6, "files"), "8192");
-    // What was typed is taken as it is.
+    // Typed values are used unchanged.
     let typed = plan(&request(|r| {
         r.suite = Some("bonnie-2001".to_owned());
         r.scale = Some(0.5);
