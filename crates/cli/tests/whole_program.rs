@@ -521,7 +521,7 @@ fn published_tables_are_listed_shown_and_laid_beside_a_run() {
     }
     let plain = home.fsdyno(&small(&home, &["--repeats", "1"]));
     assert_eq!(plain.code, Some(0), "{}", plain.err);
-    // No contender of the table is a directory, so the error prints a command that matches the table.
+    // No contender of the table is a directory, so the error prints a command that matches.
     for (table, words) in [
         ("ufs-async-2004", "fsdyno run classic-2004 --fs ext2"),
         (

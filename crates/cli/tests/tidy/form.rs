@@ -104,7 +104,7 @@ fn unsafe_is_argued(source: &Source) -> Vec<Finding> {
         } else if line.contains("pub") {
             "# Safety"
         } else {
-            continue; // what it does unsafely stands in blocks of its own: the compiler sees to it
+            continue; // its unsafe operations need blocks of their own: the compiler checks that
         };
         let near = &source.comments[at.saturating_sub(ABOVE)..=at];
         if !near.iter().any(|comment| comment.contains(mark)) {

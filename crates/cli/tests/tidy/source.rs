@@ -223,7 +223,7 @@ impl Scan {
         let line = self.line;
         let hashes = (1..=255).take_while(|n| self.peek(*n) == '#').count();
         if self.peek(hashes + 1) != '"' {
-            return self.step(true, false); // `r#type`, a raw word
+            return self.step(true, false); // `r#type`, a raw identifier
         }
         for _ in 0..hashes + 2 {
             self.step(true, false);
