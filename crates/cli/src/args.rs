@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_begins_with_what_the_program_is_for() {
+    fn the_help_begins_with_the_purpose_of_the_program() {
         let help = Cli::command().render_long_help().to_string();
         assert!(help.starts_with("Which file system"), "{help}");
     }

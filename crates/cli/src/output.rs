@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_written_whole_or_stays_what_it_was() {
+    fn a_file_is_written_atomically() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("page");
         to(Some(&file), b"one", Existing::Keep).unwrap();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn long_words_fold_in_their_column() {
+    fn long_words_wrap_within_their_column() {
         let rows = vec![
             vec![
                 "a".to_owned(),

@@ -11,7 +11,7 @@ use std::path::Path;
 const UPDATE: &str = "FSDYNO_UPDATE_REFERENCE";
 
 #[test]
-fn the_reference_pages_are_those_of_the_code() {
+fn the_reference_pages_match_the_code() {
     let pages = [
         ("command-line.md", command_line()),
         ("plan.md", plan()),

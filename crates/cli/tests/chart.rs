@@ -5,7 +5,7 @@ mod support;
 use support::Home;
 
 #[test]
-fn charts_are_listed_drawn_and_the_same_again_and_what_is_not_there_is_named() {
+fn charts_are_listed_and_reproducible_and_unknown_ones_are_refused() {
     let home = Home::new();
     let on = format!("dir:{}", home.work().display());
     let run = ["run", "--on", &on, "--dataset", "mixed", "--scale", "0.002"];

@@ -22,7 +22,7 @@ fn run(home: &Home, more: &[&str]) -> Said {
 }
 
 #[test]
-fn a_threshold_ends_with_its_code_and_runs_of_different_things_are_refused() {
+fn a_threshold_sets_the_exit_code_and_incomparable_runs_are_refused() {
     let home = Home::new();
     let copies = ["--phases", "copy", "--repeats", "3"];
     for _ in 0..2 {
@@ -75,7 +75,7 @@ fn a_threshold_ends_with_its_code_and_runs_of_different_things_are_refused() {
 }
 
 #[test]
-fn a_run_that_ends_when_enough_is_known_is_complete_and_says_what_was_reached() {
+fn a_run_with_variable_repeats_is_complete_and_reports_its_precision() {
     let home = Home::new();
     let there = |name: &str| {
         let path = home.path(name);

@@ -33,7 +33,7 @@ fn tree(home: &Home, files: usize) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_run_whose_dataset_changed_is_not_resumed_and_with_the_old_content_it_is() {
+fn a_run_resumes_only_with_the_recorded_dataset_content() {
     let home = Home::new();
     let tree = tree(&home, 3);
     // The first block always runs; the budget prevents any other.

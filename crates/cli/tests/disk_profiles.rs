@@ -5,7 +5,7 @@ mod support;
 use support::Home;
 
 #[test]
-fn every_profile_is_listed_and_shown_as_a_file_that_is_a_profile_again() {
+fn every_profile_is_listed_and_its_printed_file_is_a_valid_profile() {
     let home = Home::new();
     let said = home.fsdyno(&["disk", "list"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -31,7 +31,7 @@ fn every_profile_is_listed_and_shown_as_a_file_that_is_a_profile_again() {
 }
 
 #[test]
-fn a_disk_that_keeps_to_its_sheet_passes_and_one_that_does_not_fails() {
+fn a_profile_passes_if_it_matches_its_data_sheet_and_fails_if_not() {
     let home = Home::new();
     let said = home.fsdyno(&["disk", "check", "nvme"]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
@@ -54,7 +54,7 @@ fn a_disk_that_keeps_to_its_sheet_passes_and_one_that_does_not_fails() {
 }
 
 #[test]
-fn a_seek_curve_is_fitted_and_what_is_none_is_refused() {
+fn a_seek_curve_is_fitted_and_an_invalid_one_is_refused() {
     let home = Home::new();
     let file = home.path("measured.seek");
     let line = |n: u32| {
@@ -80,7 +80,7 @@ fn a_seek_curve_is_fitted_and_what_is_none_is_refused() {
 }
 
 #[test]
-fn what_is_no_profile_is_refused_with_the_way_out() {
+fn an_invalid_profile_is_refused_with_a_remedy() {
     let home = Home::new();
     let file = home.path("mine.toml");
     let text = home.fsdyno(&["disk", "show", "laptop-4200-2004"]).out;

@@ -22,7 +22,7 @@ fn plan(home: &Home, text: &str) -> support::Said {
 }
 
 #[test]
-fn the_documented_plan_is_understood() {
+fn the_documented_plan_is_valid() {
     let home = Home::new();
     let said = plan(&home, example());
     assert_eq!(said.code, Some(0), "{}", said.err);

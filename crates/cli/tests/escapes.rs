@@ -183,7 +183,7 @@ fn a_hostile_store_reaches_no_terminal() {
 }
 
 #[test]
-fn what_a_program_prints_on_standard_error_is_printed_without_escapes() {
+fn standard_error_of_a_program_is_printed_without_escapes() {
     let home = Home::new();
     let bin = home.path("bin");
     fs::create_dir(&bin).unwrap();

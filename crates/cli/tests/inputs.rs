@@ -90,7 +90,7 @@ fn a_tree_with_fifos_and_sockets_is_copied_and_read() {
 }
 
 #[test]
-fn a_stop_is_noticed_while_an_archive_is_read() {
+fn an_interrupt_ends_the_read_of_an_archive() {
     let home = Home::new();
     // One sparse member with a quarter of the free space: it takes seconds to read.
     let free = rustix::fs::statvfs(home.work()).unwrap();

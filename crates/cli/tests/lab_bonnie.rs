@@ -125,8 +125,8 @@ fn the_large_file_is_durable_after_each_of_its_phases() {
 }
 
 #[test]
-fn files_and_links_are_made_looked_at_and_deleted() {
-    const TEST: &str = "files_and_links_are_made_looked_at_and_deleted";
+fn files_and_links_are_created_read_and_deleted() {
+    const TEST: &str = "files_and_links_are_created_read_and_deleted";
     for (name, mkfs) in FILE_SYSTEMS {
         if !root_and(&["strace", mkfs[0]], TEST) {
             return;

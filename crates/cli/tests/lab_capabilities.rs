@@ -72,8 +72,8 @@ fn declared_capabilities_are_those_of_the_kernel() {
 }
 
 #[test]
-fn phases_run_where_the_file_system_can_and_the_others_are_skipped() {
-    let test = "phases_run_where_the_file_system_can_and_the_others_are_skipped";
+fn unsupported_phases_are_skipped_and_the_others_run() {
+    let test = "unsupported_phases_are_skipped_and_the_others_run";
     let programs = ["mkfs.exfat", "mkfs.vfat", "mkfs.ntfs", "ntfsfix"];
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;

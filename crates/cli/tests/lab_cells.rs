@@ -78,7 +78,7 @@ fn every_file_system_runs_every_phase_cold_and_proven() {
 }
 
 #[test]
-fn a_refused_mount_option_fails_its_cells_with_the_kernels_reason_and_the_others_go_on() {
+fn a_refused_mount_option_fails_its_cells_with_the_reason_and_the_others_run() {
     if !root_and(&MKFS, "a_refused_mount_option") {
         return;
     }
@@ -177,7 +177,7 @@ fn reading_with_strictatime_writes_more_than_with_noatime() {
 }
 
 #[test]
-fn a_device_with_something_on_it_is_refused_and_the_way_out_works() {
+fn a_device_with_content_is_refused_and_the_remedy_works() {
     if !root_and(&["mkfs.ext4", "losetup"], "a_device_with_something_on_it") {
         return;
     }

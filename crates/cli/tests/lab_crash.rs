@@ -38,7 +38,7 @@ fn cuts(said: &Said) -> Vec<Value> {
 }
 
 #[test]
-fn what_has_a_journal_comes_back_unaided_and_whole() {
+fn journaling_file_systems_recover_without_a_checker() {
     let test = "what_has_a_journal_comes_back_unaided";
     if !have(&[KERNEL, "mkfs.ext4"], test) {
         return;
@@ -122,7 +122,7 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
 }
 
 #[test]
-fn what_has_no_journal_keeps_its_promises_until_its_checker_has_to_mend_it() {
+fn file_systems_without_a_journal_lose_data_only_by_their_checker() {
     let test = "what_has_no_journal_keeps_its_promises";
     if !have(&[KERNEL, "mkfs.ext2", "e2fsck"], test) {
         return;
@@ -146,7 +146,7 @@ fn what_has_no_journal_keeps_its_promises_until_its_checker_has_to_mend_it() {
 }
 
 #[test]
-fn a_kept_image_is_judged_again_alike_and_what_it_never_held_is_missed() {
+fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
     let test = "a_kept_image_is_judged_again_alike";
     if !have(&[KERNEL, "mkfs.ext4"], test) {
         return;

@@ -36,8 +36,8 @@ fn losses(cut: &Value) -> u64 {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_cut_again_to_the_nanosecond() {
-    let test = "the_same_seed_gives_the_same_cut_again_to_the_nanosecond";
+fn the_same_seed_repeats_a_power_cut_to_the_nanosecond() {
+    let test = "the_same_seed_repeats_a_power_cut_to_the_nanosecond";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };
@@ -59,8 +59,8 @@ fn the_same_seed_gives_the_same_cut_again_to_the_nanosecond() {
 }
 
 #[test]
-fn what_was_not_flushed_is_lost_and_what_was_is_not() {
-    let test = "what_was_not_flushed_is_lost_and_what_was_is_not";
+fn only_unflushed_data_is_lost() {
+    let test = "only_unflushed_data_is_lost";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };

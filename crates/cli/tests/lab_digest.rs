@@ -73,8 +73,8 @@ fn record(recorded: &[Value], seen: &[Value]) {
 }
 
 #[test]
-fn a_small_cell_has_the_digest_that_is_recorded_for_its_kernel() {
-    let test = "a_small_cell_has_the_digest_that_is_recorded_for_its_kernel";
+fn a_small_cell_has_the_recorded_digest_of_its_kernel() {
+    let test = "a_small_cell_has_the_recorded_digest_of_its_kernel";
     let programs = CELLS.map(|(_, program)| program);
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;

@@ -8,8 +8,8 @@ use support::{Home, root_and};
 const MKFS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
 
 #[test]
-fn a_run_asked_for_fragments_tells_them_or_why_not() {
-    if !root_and(&MKFS, "a_run_asked_for_fragments_tells_them_or_why_not") {
+fn a_run_reports_extents_or_why_they_are_unknown() {
+    if !root_and(&MKFS, "a_run_reports_extents_or_why_they_are_unknown") {
         return;
     }
     let home = Home::new();

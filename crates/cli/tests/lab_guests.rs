@@ -32,7 +32,7 @@ const TREE: [&str; 6] = [
 ];
 
 #[test]
-fn file_systems_that_other_kernels_have_are_compared_in_guests() {
+fn file_systems_that_the_host_lacks_are_compared_in_guests() {
     let programs = [
         KERNEL,
         "mkfs.reiserfs",
@@ -104,7 +104,7 @@ fn devices_are_joined_below_a_file_system() {
 }
 
 #[test]
-fn a_guest_that_panics_fails_its_cell_with_its_last_words_and_the_others_go_on() {
+fn a_guest_panic_fails_its_cell_with_its_last_output_and_the_others_run() {
     if !have(&[KERNEL], "a_guest_that_panics") {
         return;
     }
@@ -134,8 +134,8 @@ phases = [{ kind = "exec", command = "echo x > {dir}/x" }]
 }
 
 #[test]
-fn what_a_killed_run_left_of_its_guest_is_cleaned() {
-    if !have(&[KERNEL], "what_a_killed_run_left_of_its_guest_is_cleaned") {
+fn clean_removes_the_guest_of_a_killed_run() {
+    if !have(&[KERNEL], "clean_removes_the_guest_of_a_killed_run") {
         return;
     }
     let home = Home::new();
@@ -156,7 +156,7 @@ fn what_a_killed_run_left_of_its_guest_is_cleaned() {
 }
 
 #[test]
-fn a_lab_tells_what_it_has_and_what_does_not_fit_is_refused() {
+fn a_lab_lists_its_capabilities_and_refuses_unsuitable_contenders() {
     let home = Home::new();
     let test = "a_lab_tells_what_it_has";
     if have(&[KERNEL], test) && packaged_kernel_starts(test) {

@@ -46,8 +46,8 @@ fn built_here(home: &Home, program: &Path) {
 }
 
 #[test]
-fn what_the_lab_kernel_was_built_for_runs_in_it() {
-    let named = "what_the_lab_kernel_was_built_for_runs_in_it";
+fn every_file_system_of_the_lab_kernel_runs_in_it() {
+    let named = "every_file_system_of_the_lab_kernel_runs_in_it";
     let programs = [
         "mkfs.reiserfs",
         "mkfs.jfs",
@@ -95,8 +95,8 @@ fn a_pool_of_bcachefs_runs_in_the_lab_kernel() {
 }
 
 #[test]
-fn a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_words() {
-    let named = "a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_words";
+fn a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_output() {
+    let named = "a_panic_of_the_lab_kernel_fails_its_cell_with_its_last_output";
     let Some(kernel) = lab_kernel(named) else {
         return;
     };
@@ -128,7 +128,7 @@ phases = [{ kind = "exec", command = "grep -c CONFIG_PSI=y /proc/config.gz; echo
 }
 
 #[test]
-fn a_kernel_that_was_built_is_taken_and_a_run_stays_with_the_one_it_was_begun_on() {
+fn a_built_kernel_is_the_default_and_a_run_keeps_its_first_kernel() {
     let named = "a_kernel_that_was_built_is_taken_and_a_run_stays_with_it";
     let packaged = Path::new("/usr/bin/linux.uml");
     let both = || have(&["linux.uml"], named) && packaged_kernel_starts(named);
@@ -174,7 +174,7 @@ fn a_kernel_that_was_built_is_taken_and_a_run_stays_with_the_one_it_was_begun_on
 }
 
 #[test]
-fn a_set_up_that_cannot_be_names_what_is_missing() {
+fn an_impossible_setup_names_the_missing_requirements() {
     let home = Home::new();
     let missing = home.path("linux-0.tar.xz").display().to_string();
     let said = home.fsdyno(&["lab", "setup", "--source", &missing]);

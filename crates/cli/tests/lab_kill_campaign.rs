@@ -93,7 +93,7 @@ fn a_rerun_that_is_killed_leaves_nothing_and_is_resumed() {
 }
 
 #[test]
-fn power_cuts_that_are_killed_leave_nothing_and_lose_no_recorded_cut() {
+fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_cut() {
     let test = "power_cuts_that_are_killed";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
@@ -164,8 +164,8 @@ fn sources(home: &Home, mark: &Path) -> String {
 }
 
 #[test]
-fn a_kernel_whose_build_is_killed_is_never_started_by_half() {
-    let test = "a_kernel_whose_build_is_killed_is_never_started_by_half";
+fn a_kernel_of_a_killed_build_is_never_started() {
+    let test = "a_kernel_of_a_killed_build_is_never_started";
     if !have(&["make", "gcc", "flex", "bison", "bc", "tar"], test) {
         return;
     }

@@ -52,8 +52,8 @@ fn cells(home: &Home, kernel: &Path, fs: &str, scale: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on() {
-    let test = "a_guest_that_is_killed_fails_its_cell_by_name_and_the_others_go_on";
+fn a_killed_guest_fails_its_cell_by_name_and_the_others_run() {
+    let test = "a_killed_guest_fails_its_cell_by_name_and_the_others_run";
     let programs = ["mkfs.ext2", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
     let Some(kernel) = lab_kernel(test).filter(|_| have(&programs, test)) else {
         return;
@@ -285,7 +285,7 @@ fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
 }
 
 #[test]
-fn a_disk_that_is_served_outlives_its_guests_and_its_name_can_be_taken_up_again() {
+fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
     let test = "a_disk_that_is_served_outlives_its_guests";
     let Some(kernel) = lab_kernel(test) else {
         return;

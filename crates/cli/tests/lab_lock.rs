@@ -130,8 +130,8 @@ fn a_second_measurement_waits_or_is_refused_with_the_name_of_the_first() {
 }
 
 #[test]
-fn a_run_beside_another_measurement_carries_a_warning() {
-    let test = "a_run_beside_another_measurement_carries_a_warning";
+fn a_run_during_another_measurement_has_a_warning() {
+    let test = "a_run_during_another_measurement_has_a_warning";
     if !alone(test) {
         return;
     }
@@ -145,8 +145,8 @@ fn a_run_beside_another_measurement_carries_a_warning() {
 }
 
 #[test]
-fn what_a_run_starts_measures_under_its_lock() {
-    let test = "what_a_run_starts_measures_under_its_lock";
+fn child_processes_of_a_run_measure_under_its_lock() {
+    let test = "child_processes_of_a_run_measure_under_its_lock";
     if !alone(test) {
         return;
     }

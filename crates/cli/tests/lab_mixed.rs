@@ -51,10 +51,10 @@ fn by_guest(result: &serde_json::Value) -> (Vec<u64>, Vec<u64>) {
 }
 
 #[test]
-fn one_run_has_cells_here_and_in_guests_and_goes_on_with_both() {
+fn a_run_with_cells_on_the_host_and_in_guests_resumes_both() {
     if !root_and(
         &PROGRAMS,
-        "one_run_has_cells_here_and_in_guests_and_goes_on_with_both",
+        "a_run_with_cells_on_the_host_and_in_guests_resumes_both",
     ) {
         return;
     }
@@ -98,8 +98,8 @@ fn one_run_has_cells_here_and_in_guests_and_goes_on_with_both() {
 }
 
 #[test]
-fn without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run() {
-    let test = "without_root_the_cells_of_this_machine_are_skipped_and_those_of_guests_run";
+fn without_root_host_cells_are_skipped_and_guest_cells_run() {
+    let test = "without_root_host_cells_are_skipped_and_guest_cells_run";
     // The lab kernel is in a directory that other users cannot read.
     let others = || have(&["setpriv"], test) && packaged_kernel_starts(test);
     if !root_and(&PROGRAMS, test) || !others() {

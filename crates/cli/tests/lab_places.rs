@@ -33,8 +33,8 @@ fn run_in(home: &Home, directory: &Path) -> support::Said {
 }
 
 #[test]
-fn an_image_that_cannot_grow_fails_its_cell_and_the_full_place_is_named() {
-    let test = "an_image_that_cannot_grow_fails_its_cell_and_the_full_place_is_named";
+fn an_image_that_cannot_grow_fails_its_cell_and_names_the_full_directory() {
+    let test = "an_image_that_cannot_grow_fails_its_cell_and_names_the_full_directory";
     if !root_and(&["mkfs.xfs"], test) {
         return;
     }
@@ -54,8 +54,8 @@ fn an_image_that_cannot_grow_fails_its_cell_and_the_full_place_is_named() {
 }
 
 #[test]
-fn a_place_where_nothing_can_be_made_is_refused_and_no_run_begun() {
-    let test = "a_place_where_nothing_can_be_made_is_refused_and_no_run_begun";
+fn an_unwritable_directory_is_refused_before_the_run_starts() {
+    let test = "an_unwritable_directory_is_refused_before_the_run_starts";
     if !root_and(&["mkfs.xfs"], test) {
         return;
     }

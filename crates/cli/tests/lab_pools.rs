@@ -120,7 +120,7 @@ fn a_pool_is_made_and_read_cold_from_its_devices() {
 }
 
 #[test]
-fn what_the_tools_do_not_take_fails_its_cell_by_name_and_the_others_go_on() {
+fn an_option_that_the_tools_refuse_fails_its_cell_and_the_others_run() {
     if !here("what_the_tools_do_not_take_fails_its_cell_by_name") {
         return;
     }
@@ -141,8 +141,8 @@ fn what_the_tools_do_not_take_fails_its_cell_by_name_and_the_others_go_on() {
 }
 
 #[test]
-fn what_a_killed_run_left_of_its_pool_is_cleaned() {
-    if !here("what_a_killed_run_left_of_its_pool_is_cleaned") {
+fn clean_removes_the_pool_of_a_killed_run() {
+    if !here("clean_removes_the_pool_of_a_killed_run") {
         return;
     }
     let _alone = alone();
@@ -218,8 +218,8 @@ impl Drop for Theirs {
 }
 
 #[test]
-fn a_daemon_of_the_users_is_used_and_left_alone() {
-    let test = "a_daemon_of_the_users_is_used_and_left_alone";
+fn a_daemon_of_the_user_is_used_and_not_stopped() {
+    let test = "a_daemon_of_the_user_is_used_and_not_stopped";
     if !here(test) {
         return;
     }

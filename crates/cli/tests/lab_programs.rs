@@ -63,11 +63,11 @@ fn project(home: &Home) -> String {
 }
 
 #[test]
-fn a_build_runs_on_three_file_systems_and_what_it_built_works() {
+fn a_build_runs_on_three_file_systems_and_its_program_works() {
     let needs = [&MKFS[..], &["cc", "make", "tar"]].concat();
     if !root_and(
         &needs,
-        "a_build_runs_on_three_file_systems_and_what_it_built_works",
+        "a_build_runs_on_three_file_systems_and_its_program_works",
     ) {
         return;
     }
@@ -138,7 +138,7 @@ impl Listing for Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_command_that_fails_fails_its_cell_with_its_last_words_and_leaves_nothing() {
+fn a_failing_command_fails_its_cell_with_its_last_output_and_leaves_nothing() {
     if !root_and(&MKFS[..1], "a_command_that_fails_fails_its_cell") {
         return;
     }
@@ -164,7 +164,7 @@ fn a_command_that_fails_fails_its_cell_with_its_last_words_and_leaves_nothing() 
 }
 
 #[test]
-fn a_command_that_is_interrupted_is_ended_with_all_it_started() {
+fn an_interrupted_command_ends_with_all_its_processes() {
     if !root_and(&MKFS[..1], "a_command_that_is_interrupted") {
         return;
     }
@@ -214,7 +214,7 @@ fn written_pid(home: &Home, file: &Path) -> String {
 }
 
 #[test]
-fn after_sigkill_nothing_that_a_command_started_lives_on_whoever_it_has_become() {
+fn after_sigkill_all_processes_of_a_command_end_under_any_user() {
     let test = "after_sigkill_nothing_that_a_command_started_lives_on";
     if !root_and(&[MKFS[0], "setpriv"], test) {
         return;
@@ -255,7 +255,7 @@ fn after_sigkill_nothing_that_a_command_started_lives_on_whoever_it_has_become()
 }
 
 #[test]
-fn programs_work_side_by_side_and_tell_their_figures_or_why_there_are_none() {
+fn parallel_programs_report_their_figures_or_the_reason_for_none() {
     let needs = [&MKFS[..2], &["dbench", "postmark", "sysbench", "bonnie++"]].concat();
     if !root_and(&needs, "programs_work_side_by_side_and_tell_their_figures") {
         return;
@@ -337,12 +337,9 @@ fn programs_work_side_by_side_and_tell_their_figures_or_why_there_are_none() {
 }
 
 #[test]
-fn fio_reports_its_figures_and_they_stand_in_every_report() {
+fn figures_of_fio_are_in_every_report() {
     let needs = [&MKFS[..2], &["fio"]].concat();
-    if !root_and(
-        &needs,
-        "fio_reports_its_figures_and_they_stand_in_every_report",
-    ) {
+    if !root_and(&needs, "figures_of_fio_are_in_every_report") {
         return;
     }
     let home = Home::new();

@@ -23,10 +23,10 @@ fn beside(home: &Home, table: &str, contenders: &str) -> Vec<Value> {
 }
 
 #[test]
-fn every_row_of_bonnie_2001_has_a_figure_of_today_in_its_unit() {
+fn every_row_of_bonnie_2001_has_a_current_figure_in_its_unit() {
     if !root_and(
         &MKFS,
-        "every_row_of_bonnie_2001_has_a_figure_of_today_in_its_unit",
+        "every_row_of_bonnie_2001_has_a_current_figure_in_its_unit",
     ) {
         return;
     }
@@ -48,10 +48,10 @@ fn every_row_of_bonnie_2001_has_a_figure_of_today_in_its_unit() {
 }
 
 #[test]
-fn every_row_of_mongo_2001_has_a_figure_of_today_and_fragments_are_of_large_files() {
+fn every_row_of_mongo_2001_has_a_figure_and_extents_are_of_large_files() {
     if !root_and(
         &MKFS,
-        "every_row_of_mongo_2001_has_a_figure_of_today_and_fragments_are_of_large_files",
+        "every_row_of_mongo_2001_has_a_figure_and_extents_are_of_large_files",
     ) {
         return;
     }

@@ -44,8 +44,8 @@ fn small(home: &Home, fs: &str, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_cell_is_measured_in_a_guest_and_one_that_panics_fails_with_its_last_words() {
-    let test = "a_cell_is_measured_in_a_guest_and_one_that_panics_fails_with_its_last_words";
+fn a_cell_runs_in_a_guest_and_a_panic_fails_it_with_its_last_output() {
+    let test = "a_cell_runs_in_a_guest_and_a_panic_fails_it_with_its_last_output";
     if !guests(test) {
         return;
     }
@@ -109,8 +109,8 @@ fn running(home: &Home) -> std::process::Child {
 }
 
 #[test]
-fn a_killed_guest_fails_its_cell_and_what_a_killed_run_left_is_cleaned() {
-    let test = "a_killed_guest_fails_its_cell_and_what_a_killed_run_left_is_cleaned";
+fn a_killed_guest_fails_its_cell_and_clean_removes_a_killed_run() {
+    let test = "a_killed_guest_fails_its_cell_and_clean_removes_a_killed_run";
     if !guests(test) {
         return;
     }
@@ -144,8 +144,8 @@ fn a_killed_guest_fails_its_cell_and_what_a_killed_run_left_is_cleaned() {
 }
 
 #[test]
-fn a_lab_without_a_kernel_says_where_it_looked_and_the_way_out() {
-    let test = "a_lab_without_a_kernel_says_where_it_looked_and_the_way_out";
+fn a_lab_without_a_kernel_reports_the_searched_paths_and_a_remedy() {
+    let test = "a_lab_without_a_kernel_reports_the_searched_paths_and_a_remedy";
     if !have(&[PROGRAM], test) {
         return;
     }

@@ -58,8 +58,8 @@ fn servers(home: &Home) -> usize {
 }
 
 #[test]
-fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
-    let test = "a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing";
+fn a_host_cell_takes_the_time_of_its_model_disk_and_leaves_nothing() {
+    let test = "a_host_cell_takes_the_time_of_its_model_disk_and_leaves_nothing";
     if !here(test) {
         return;
     }
@@ -124,8 +124,8 @@ fn a_cell_on_the_host_takes_as_long_as_on_its_disk_and_leaves_nothing() {
 }
 
 #[test]
-fn a_fault_fails_its_cell_by_name_and_the_report_says_so_first() {
-    let test = "a_fault_fails_its_cell_by_name_and_the_report_says_so_first";
+fn a_fault_fails_its_cell_by_name_and_heads_the_report() {
+    let test = "a_fault_fails_its_cell_by_name_and_heads_the_report";
     if !here(test) {
         return;
     }
@@ -178,8 +178,8 @@ fn running(home: &Home) -> std::process::Child {
 }
 
 #[test]
-fn a_killed_server_fails_its_cell_by_name_and_what_a_killed_run_left_is_cleaned() {
-    let test = "a_killed_server_fails_its_cell_by_name_and_what_a_killed_run_left_is_cleaned";
+fn a_killed_server_fails_its_cell_and_clean_removes_a_killed_run() {
+    let test = "a_killed_server_fails_its_cell_and_clean_removes_a_killed_run";
     if !here(test) {
         return;
     }
@@ -209,8 +209,8 @@ fn a_killed_server_fails_its_cell_by_name_and_what_a_killed_run_left_is_cleaned(
 }
 
 #[test]
-fn a_guest_of_user_mode_linux_lives_in_real_time_where_that_is_asked_for() {
-    let test = "a_guest_of_user_mode_linux_lives_in_real_time_where_that_is_asked_for";
+fn a_guest_of_user_mode_linux_runs_in_real_time_on_request() {
+    let test = "a_guest_of_user_mode_linux_runs_in_real_time_on_request";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };

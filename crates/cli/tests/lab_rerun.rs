@@ -17,8 +17,8 @@ fn words(home: &Home, kernel: &std::path::Path, name: &str, more: &[&str]) -> Ve
 }
 
 #[test]
-fn a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it() {
-    let test = "a_rerun_lays_now_beside_then_and_says_of_each_conclusion_what_became_of_it";
+fn a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion() {
+    let test = "a_rerun_compares_its_figures_with_the_table_and_tests_each_conclusion";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext3"], test)) else {
         return;
     };
@@ -123,8 +123,8 @@ fn a_pool_has_its_figures_on_one_disk_and_on_two() {
 }
 
 #[test]
-fn the_question_beside_a_rerun_is_asked_on_two_disks_and_flushes_are_what_differs() {
-    let test = "the_question_beside_a_rerun_is_asked_on_two_disks_and_flushes_are_what_differs";
+fn the_ablation_of_a_rerun_runs_on_two_disks_that_differ_in_flushes() {
+    let test = "the_ablation_of_a_rerun_runs_on_two_disks_that_differ_in_flushes";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.xfs"], test)) else {
         return;
     };
@@ -153,7 +153,7 @@ fn the_question_beside_a_rerun_is_asked_on_two_disks_and_flushes_are_what_differ
 }
 
 #[test]
-fn what_can_be_rerun_is_listed_and_what_cannot_is_refused_with_a_way_out() {
+fn reruns_are_listed_and_other_tables_are_refused_with_a_remedy() {
     let home = Home::new();
     let listed: Value =
         serde_json::from_str(&home.fsdyno(&["rerun", "--list", "--format", "json"]).out).unwrap();

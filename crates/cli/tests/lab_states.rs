@@ -6,7 +6,7 @@ mod support;
 use support::{Home, outcomes, root_and};
 
 #[test]
-fn filled_and_aged_contenders_run_and_every_report_says_what_was_done() {
+fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
     let programs = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
     if !root_and(&programs, "filled_and_aged_contenders_run") {
         return;
@@ -92,7 +92,7 @@ fn filled_and_aged_contenders_run_and_every_report_says_what_was_done() {
 }
 
 #[test]
-fn a_fill_in_memory_that_leaves_no_room_is_refused_before_anything_is_made() {
+fn a_fill_in_memory_without_enough_room_is_refused_first() {
     if !root_and(&[], "a_fill_in_memory_that_leaves_no_room") {
         return;
     }
@@ -128,7 +128,7 @@ fn a_fill_in_memory_that_leaves_no_room_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn the_command_age_fills_a_directory_and_refuses_what_cannot_be() {
+fn the_command_age_fills_a_directory_and_refuses_invalid_arguments() {
     let home = Home::new();
     let work = home.work().display().to_string();
     for (more, expected) in [

@@ -51,8 +51,8 @@ fn attack(victim: &Path, ran: &Path) -> String {
 }
 
 #[test]
-fn journals_of_another_user_are_refused_and_never_waited_for() {
-    if !root("journals_of_another_user_are_refused_and_never_waited_for") {
+fn journals_of_another_user_are_refused_without_waiting() {
+    if !root("journals_of_another_user_are_refused_without_waiting") {
         return;
     }
     let home = Home::new();
@@ -90,8 +90,8 @@ fn journals_of_another_user_are_refused_and_never_waited_for() {
 }
 
 #[test]
-fn a_genuine_journal_deletes_only_what_its_process_made() {
-    if !root("a_genuine_journal_deletes_only_what_its_process_made") {
+fn a_genuine_journal_deletes_only_the_files_of_its_process() {
+    if !root("a_genuine_journal_deletes_only_the_files_of_its_process") {
         return;
     }
     let home = Home::new();

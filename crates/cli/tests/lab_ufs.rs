@@ -45,8 +45,8 @@ fn checked(result: &Value) {
 }
 
 #[test]
-fn what_the_kernel_wrote_and_deleted_agrees_with_itself_in_every_geometry() {
-    let test = "what_the_kernel_wrote_and_deleted_agrees_with_itself_in_every_geometry";
+fn file_systems_are_consistent_after_kernel_writes_in_every_geometry() {
+    let test = "file_systems_are_consistent_after_kernel_writes_in_every_geometry";
     let Some(kernel) = lab_kernel(test) else {
         return;
     };
@@ -88,8 +88,8 @@ const FULL: &str = "md5sum -c --quiet sums && test \"$(pieces)\" = \"$(cat sum)\
     md5sum -c --quiet sums && test \"$(pieces)\" = \"$(cat sum)\" && rm whole cut";
 
 #[test]
-fn files_beyond_all_rows_of_pointers_come_back_and_a_full_disk_says_so() {
-    let test = "files_beyond_all_rows_of_pointers_come_back_and_a_full_disk_says_so";
+fn files_with_all_indirect_blocks_read_back_and_a_full_disk_is_reported() {
+    let test = "files_with_all_indirect_blocks_read_back_and_a_full_disk_is_reported";
     let Some(kernel) = lab_kernel(test) else {
         return;
     };
@@ -112,8 +112,8 @@ fn word(path: &Path) -> &str {
 }
 
 #[test]
-fn a_device_that_is_mounted_and_a_file_behind_one_are_refused() {
-    let test = "a_device_that_is_mounted_and_a_file_behind_one_are_refused";
+fn mounted_devices_and_their_backing_files_are_refused() {
+    let test = "mounted_devices_and_their_backing_files_are_refused";
     if !root_and(&["losetup", "mount", "mkfs.ext2"], test) {
         return;
     }

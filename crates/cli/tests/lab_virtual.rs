@@ -72,8 +72,8 @@ fn printed_as_counted(home: &Home, file: &Path, counted: &Value) {
 }
 
 #[test]
-fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase() {
-    let test = "the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase";
+fn the_disk_and_its_guest_kernel_count_the_same_requests() {
+    let test = "the_disk_and_its_guest_kernel_count_the_same_requests";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.xfs"], test)) else {
         return;
     };
@@ -113,8 +113,8 @@ fn the_recorder_of_a_disk_and_the_kernel_upon_it_count_the_same_for_each_phase()
 }
 
 #[test]
-fn the_same_cell_has_the_same_figures_to_the_nanosecond_in_another_place() {
-    let test = "the_same_cell_has_the_same_figures_to_the_nanosecond_in_another_place";
+fn the_same_cell_has_the_same_figures_in_another_directory() {
+    let test = "the_same_cell_has_the_same_figures_in_another_directory";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4", "mkfs.xfs"], test)) else {
         return;
     };
@@ -186,8 +186,8 @@ fn guests(home: &Home) -> Vec<i32> {
 }
 
 #[test]
-fn a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before() {
-    let test = "a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before";
+fn a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases() {
+    let test = "a_dead_guest_keeps_the_disk_figures_of_its_earlier_phases";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };
@@ -223,8 +223,8 @@ fn a_guest_that_dies_keeps_what_its_disks_did_for_the_phases_before() {
 }
 
 #[test]
-fn what_a_killed_run_left_of_its_virtual_time_is_cleaned() {
-    let test = "what_a_killed_run_left_of_its_virtual_time_is_cleaned";
+fn clean_removes_the_virtual_time_guests_of_a_killed_run() {
+    let test = "clean_removes_the_virtual_time_guests_of_a_killed_run";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };

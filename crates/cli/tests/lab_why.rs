@@ -56,8 +56,8 @@ fn explained(home: &Home, [one, other]: [&str; 2]) -> Value {
 }
 
 #[test]
-fn who_reads_more_is_told_that_reads_are_it() {
-    let test = "who_reads_more_is_told_that_reads_are_it";
+fn more_reads_are_named_as_the_cause() {
+    let test = "more_reads_are_named_as_the_cause";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };
@@ -77,8 +77,8 @@ fn who_reads_more_is_told_that_reads_are_it() {
 }
 
 #[test]
-fn who_reads_files_in_pieces_is_told_of_fragments_and_what_lays_them_anew() {
-    let test = "who_reads_files_in_pieces_is_told_of_fragments_and_what_lays_them_anew";
+fn fragmentation_is_named_as_the_cause_with_its_remedy() {
+    let test = "fragmentation_is_named_as_the_cause_with_its_remedy";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };
@@ -100,8 +100,8 @@ fn who_reads_files_in_pieces_is_told_of_fragments_and_what_lays_them_anew() {
 }
 
 #[test]
-fn who_computes_more_is_told_that_it_is_the_processor_whatever_else_runs() {
-    let test = "who_computes_more_is_told_that_it_is_the_processor_whatever_else_runs";
+fn processor_time_is_named_as_the_cause_under_other_load() {
+    let test = "processor_time_is_named_as_the_cause_under_other_load";
     if !root_and(&["mkfs.ext4", "chrt"], test) {
         return;
     }
@@ -149,8 +149,8 @@ fn who_computes_more_is_told_that_it_is_the_processor_whatever_else_runs() {
 }
 
 #[test]
-fn on_a_disk_whose_flush_is_slow_flushes_are_named_and_what_to_try() {
-    let test = "on_a_disk_whose_flush_is_slow_flushes_are_named_and_what_to_try";
+fn slow_flushes_are_named_as_the_cause_with_their_remedy() {
+    let test = "slow_flushes_are_named_as_the_cause_with_their_remedy";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };

@@ -46,7 +46,7 @@ const READING: [&[&str]; 8] = [
 ];
 
 #[test]
-fn a_store_that_cannot_be_read_is_exit_code_1_in_every_command_and_stays_as_it_is() {
+fn an_unreadable_store_gives_exit_code_1_and_stays_unchanged() {
     let (home, store) = home();
     let whole = fs::read(&store).unwrap();
     let broken = home.path("broken.db");
@@ -83,7 +83,7 @@ fn a_store_that_cannot_be_read_is_exit_code_1_in_every_command_and_stays_as_it_i
 }
 
 #[test]
-fn the_run_of_another_user_is_not_resumed_and_a_store_that_others_can_change_not_written() {
+fn runs_of_other_users_and_stores_writable_by_others_are_refused() {
     let (home, store) = home();
     {
         let mut open = Store::open(&store).unwrap();

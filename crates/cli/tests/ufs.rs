@@ -17,7 +17,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn what_newfs_makes_fsck_finds_whole_and_what_is_damaged_it_names() {
+fn check_accepts_a_new_file_system_and_names_damage() {
     let home = Home::new();
     for (version, superblock) in [("1", 8192), ("2", 65_536)] {
         let path = image(&home, version, 24 << 20);
@@ -128,7 +128,7 @@ fn walk(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn soft_updates_and_what_is_no_disk_are_refused_before_anything_is_written() {
+fn soft_updates_and_non_disks_are_refused_before_any_write() {
     let home = Home::new();
     let path = image(&home, "image", 4 << 20);
     for flag in ["-U", "-j"] {

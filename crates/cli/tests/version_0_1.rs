@@ -112,7 +112,7 @@ fn every_reading_command_reads_the_store_and_leaves_it_unchanged() {
 }
 
 #[test]
-fn the_words_of_today_are_in_what_is_read() {
+fn old_data_is_read_with_the_current_names() {
     let (home, store) = home();
     let json = |run: &str| -> Value {
         let out = at(&home, &store, &["report", run, "--format", "json"]).out;
@@ -182,7 +182,7 @@ fn an_old_block_trace_is_printed() {
 }
 
 #[test]
-fn old_words_on_the_command_line_and_in_plan_files_are_accepted() {
+fn old_names_on_the_command_line_and_in_plan_files_are_accepted() {
     let home = Home::new();
     let on = format!("dir:{}", home.work().display());
     let dry = |words: &str| {

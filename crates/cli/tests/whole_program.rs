@@ -54,7 +54,7 @@ fn a_run_in_a_directory_measures_every_cell_and_leaves_nothing() {
 }
 
 #[test]
-fn a_cell_that_takes_too_long_fails_by_that_reason_and_the_others_go_on() {
+fn a_cell_over_its_time_limit_fails_with_that_reason_and_the_others_run() {
     let home = Home::new();
     let on = format!("dir:{}", home.work().display());
     // The first cell waits without end; the others do not.
@@ -114,7 +114,7 @@ fn both_engines_do_the_same_work() {
 }
 
 #[test]
-fn the_null_engine_shows_the_weight_of_the_tool_alone() {
+fn the_null_engine_shows_the_overhead_of_the_tool() {
     let home = Home::new();
     let said = home.fsdyno(&small(&home, &["--engine", "null", "--repeats", "1"]));
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
@@ -215,7 +215,7 @@ fn a_dataset_larger_than_its_device_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_broken_plan_is_pointed_at() {
+fn an_error_in_a_plan_shows_its_position() {
     let home = Home::new();
     let plan = home.path("plan.toml");
     for (text, words) in [
@@ -252,7 +252,7 @@ fn a_store_of_a_newer_schema_is_refused_and_untouched() {
 }
 
 #[test]
-fn the_runs_of_another_store_are_taken_over_once() {
+fn the_runs_of_another_store_are_merged_once() {
     let home = Home::new();
     assert_eq!(
         home.fsdyno(&small(&home, &["--repeats", "1"])).code,
@@ -316,7 +316,7 @@ fn after_sigkill_clean_leaves_nothing_and_resume_finishes_the_run() {
 }
 
 #[test]
-fn every_list_and_format_answers() {
+fn every_list_and_format_prints_output() {
     let home = Home::new();
     assert_eq!(
         home.fsdyno(&small(&home, &["--repeats", "2"])).code,
@@ -367,7 +367,7 @@ fn every_list_and_format_answers() {
 }
 
 #[test]
-fn the_doctor_tells_of_every_state_whether_it_works_here_and_where() {
+fn doctor_reports_whether_and_where_each_state_works() {
     let home = Home::new();
     let said = home.fsdyno(&["doctor", "--json"]);
     let all: serde_json::Value = serde_json::from_str(&said.out).unwrap();
@@ -401,7 +401,7 @@ fn the_doctor_tells_of_every_state_whether_it_works_here_and_where() {
 }
 
 #[test]
-fn a_slip_in_a_name_is_wrong_use_tells_what_is_near_and_makes_nothing() {
+fn a_typo_in_a_name_is_a_usage_error_with_suggestions() {
     let home = Home::new();
     let work_dir = home.path("ground");
     std::fs::create_dir(&work_dir).unwrap();
@@ -465,7 +465,7 @@ fn a_phase_alone_works_on_trees_that_fsdyno_made_and_leaves_others_alone() {
 }
 
 #[test]
-fn copies_take_numbers_that_no_entry_has_and_phases_reuse_what_they_made() {
+fn copies_take_unused_numbers_and_phases_reuse_their_trees() {
     let home = Home::new();
     let work_dir = home.path("ground");
     std::fs::create_dir_all(work_dir.join("copy-7")).unwrap();
@@ -490,7 +490,7 @@ fn copies_take_numbers_that_no_entry_has_and_phases_reuse_what_they_made() {
 }
 
 #[test]
-fn published_tables_are_listed_shown_and_laid_beside_a_run() {
+fn published_tables_are_listed_shown_and_compared_with_a_run() {
     let home = Home::new();
     let said = home.fsdyno(&["published", "list"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -559,7 +559,7 @@ fn wait_for_cells(home: &Home, run: &mut Child, cells: u64) {
 }
 
 #[test]
-fn a_run_beside_another_is_not_told_to_clean_up_after_it() {
+fn a_run_does_not_suggest_clean_for_a_parallel_run() {
     let home = Home::new();
     let mut other = home.start(&small(&home, &["--repeats", "50"]));
     while home.left_in_work().is_empty() {

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_run_goes_on_where_it_was_without_losing_or_repeating_a_cell() {
+    fn an_interrupted_run_resumes_without_losing_or_repeating_a_cell() {
         let run = run_info(plan(3, 2, 2));
         let mut lab = Paper {
             left: 5,
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_go_to_what_is_open_and_a_run_gone_on_with_decides_alike() {
+    fn repeats_go_to_inconclusive_contenders_also_after_a_resume() {
         let mut plan = plan(3, 1, 3);
         plan.adaptive = Some(Adaptive {
             precision: 0.005,

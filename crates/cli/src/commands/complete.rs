@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_visible_command_has_a_page_and_hidden_ones_are_on_none() {
+    fn each_visible_command_has_a_man_page_and_hidden_ones_have_none() {
         let mut command = args::command().disable_help_subcommand(true);
         command.build();
         let mut pages = Vec::new();

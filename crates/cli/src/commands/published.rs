@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phase_laid_beside_a_table_is_one_of_its_suite() {
+    fn every_phase_compared_with_a_table_is_in_its_suite() {
         let catalogue = catalogue();
         for table in tables() {
             assert!(today(&table, &catalogue).is_some(), "{}", table.name);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn every_contender_of_today_reads_back_as_it_is_written() {
+    fn every_current_contender_of_a_table_parses_to_itself() {
         for table in tables() {
             let forms = |c: &Competitor| [&c.today[..], &c.instead[..]].concat();
             for form in table.contenders.iter().flat_map(forms) {

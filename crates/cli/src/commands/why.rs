@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn advice_tells_an_option_that_the_recipe_takes_and_what_it_risks() {
+    fn advice_names_a_valid_option_and_its_risk() {
         let other = Contender::plain("nothing");
         for recipe in fs::ALL {
             let mut contender = Contender::plain(recipe.name());

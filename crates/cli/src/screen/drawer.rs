@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_counted_that_a_narrower_terminal_has_folded() {
+    fn rows_that_a_narrower_terminal_wraps_are_counted() {
         assert_eq!(folded(&(80, vec![79, 30, 41]), 40), 1 + 1);
         assert_eq!(folded(&(80, vec![79, 30, 41]), 80), 0);
         assert_eq!(folded(&(40, vec![39]), 132), 0);

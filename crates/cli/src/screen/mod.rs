@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_far_a_state_has_come_is_a_part_of_its_bytes() {
+    fn the_progress_of_a_fill_is_a_share_of_its_bytes() {
         assert_eq!(filling(Bytes(0), Bytes(0)), "state 0 % of 0 B");
         let (done, of) = (Bytes(u64::MAX / 2), Bytes(u64::MAX));
         assert!(filling(done, of).starts_with("state 49 % of "));

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn time_left_is_told_once_every_workload_was_seen_and_adds_up_what_like_cells_took() {
+    fn time_left_is_estimated_from_similar_cells_once_every_workload_ran() {
         let mut pace = Pace::default();
         let to_do = [cell(0, 0), cell(1, 0), cell(1, 1)];
         pace.learn(cell(0, 0), Nanos(10));

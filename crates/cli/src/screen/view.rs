@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_view_tells_what_is_done_what_is_left_and_what_is_open() {
+    fn the_view_shows_progress_time_left_and_inconclusive_comparisons() {
         let began = Instant::now();
         let now = began + Duration::from_secs(64);
         let text = view(2, began).text(now, (90, 24), false);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_wider_than_the_terminal_and_rows_are_left_for_what_is_told() {
+    fn no_line_is_wider_than_the_terminal_and_rows_above_the_view_stay_free() {
         let began = Instant::now();
         for columns in [1, 20, 40, 80, 132, 250] {
             for rows in [1, 10, 24, 60] {

@@ -93,8 +93,8 @@ fn file_systems_are_made_on_image_files_of_another_machine() {
 }
 
 #[test]
-fn a_connection_that_dies_fails_its_cell_and_the_others_go_on() {
-    let test = "a_connection_that_dies_fails_its_cell_and_the_others_go_on";
+fn a_lost_connection_fails_its_cell_and_the_others_run() {
+    let test = "a_lost_connection_fails_its_cell_and_the_others_run";
     if !have(&PROGRAMS, test) {
         return;
     }
@@ -123,8 +123,8 @@ fn a_connection_that_dies_fails_its_cell_and_the_others_go_on() {
 }
 
 #[test]
-fn whoever_ends_a_run_leaves_nothing_on_the_other_machine() {
-    let test = "whoever_ends_a_run_leaves_nothing_on_the_other_machine";
+fn an_ended_run_leaves_nothing_on_the_other_machine() {
+    let test = "an_ended_run_leaves_nothing_on_the_other_machine";
     if !root_and(&[&PROGRAMS[..], &["mkfs.ext4"]].concat(), test) {
         return;
     }
@@ -153,8 +153,8 @@ fn whoever_ends_a_run_leaves_nothing_on_the_other_machine() {
 }
 
 #[test]
-fn a_run_is_gone_on_with_on_the_same_machine_alone() {
-    let test = "a_run_is_gone_on_with_on_the_same_machine_alone";
+fn a_run_resumes_only_on_the_same_machine() {
+    let test = "a_run_resumes_only_on_the_same_machine";
     if !have(&[&PROGRAMS[..], &["busybox"]].concat(), test) {
         return;
     }
@@ -209,8 +209,8 @@ fn a_run_is_gone_on_with_on_the_same_machine_alone() {
 }
 
 #[test]
-fn what_does_not_work_there_is_named_with_the_way_out() {
-    let test = "what_does_not_work_there_is_named_with_the_way_out";
+fn missing_capabilities_of_the_other_machine_are_named_with_a_remedy() {
+    let test = "missing_capabilities_of_the_other_machine_are_named_with_a_remedy";
     if !have(&[&PROGRAMS[..], &["busybox"]].concat(), test) {
         return;
     }
@@ -247,7 +247,7 @@ fn what_does_not_work_there_is_named_with_the_way_out() {
 }
 
 #[test]
-fn what_no_other_machine_can_do_is_refused_and_a_dry_run_asks_none() {
+fn unsupported_remote_plans_are_refused_and_a_dry_run_does_not_connect() {
     let home = support::Home::new();
     let said = |args: &[&str]| {
         let base = [

@@ -113,7 +113,7 @@ fn crates_depend_only_on_what_the_table_allows() {
 }
 
 #[test]
-fn the_check_of_dependencies_bites() {
+fn the_check_of_dependencies_finds_violations() {
     let table = allowed(concat!(
         "| crate | holds | depends on |\n",
         "|---|---|---|\n",

@@ -148,7 +148,7 @@ fn home_paths(path: &str, text: &str) -> Vec<Finding> {
 }
 
 #[test]
-fn files_are_short_enough_to_be_read() {
+fn files_are_short_enough() {
     for source in sources() {
         let lines = code_lines(source);
         if lines > QUESTIONED_LINES {
@@ -159,7 +159,7 @@ fn files_are_short_enough_to_be_read() {
 }
 
 #[test]
-fn the_check_of_files_bites() {
+fn the_check_of_files_finds_violations() {
     let lines = |n: usize| "let a = 1;\n// why\n\n".repeat(n);
     assert_eq!(bites(short_files, "crates/a/src/lib.rs", &lines(801)), [1]);
     assert!(bites(short_files, "crates/a/src/lib.rs", &lines(800)).is_empty());
@@ -168,7 +168,7 @@ fn the_check_of_files_bites() {
 }
 
 #[test]
-fn functions_are_short_enough_to_be_seen_whole() {
+fn functions_are_short_enough() {
     for source in sources() {
         for (start, name, lines) in functions(source) {
             if lines > QUESTIONED_FUNCTION_LINES {
@@ -180,7 +180,7 @@ fn functions_are_short_enough_to_be_seen_whole() {
 }
 
 #[test]
-fn the_check_of_functions_bites() {
+fn the_check_of_functions_finds_violations() {
     let function = |body: usize| {
         let body = "    let a = [0; 3];\n".repeat(body);
         format!("type F = fn(u8);\npub fn long<T>(\n    a: [u8; 2],\n) {{\n{body}}}\n")
@@ -203,19 +203,19 @@ fn every_file_begins_with_its_purpose() {
 }
 
 #[test]
-fn the_check_of_purposes_bites() {
+fn the_check_of_purposes_finds_violations() {
     let path = "crates/a/src/lib.rs";
     assert_eq!(bites(begins_with_its_purpose, path, "use std::fmt;"), [1]);
     assert!(bites(begins_with_its_purpose, path, "//! What lives here.\n").is_empty());
 }
 
 #[test]
-fn nothing_unfinished_stays_behind() {
+fn no_unfinished_code_is_left() {
     check_sources(nothing_unfinished);
 }
 
 #[test]
-fn the_check_of_the_unfinished_bites() {
+fn the_check_of_the_unfinished_finds_violations() {
     let bad =
         "todo!()\nlet a = \"todo!\";\ndbg!(a);\n// TODO later\nunimplemented!();\nnot_todo!()";
     assert_eq!(
@@ -225,12 +225,12 @@ fn the_check_of_the_unfinished_bites() {
 }
 
 #[test]
-fn every_unsafe_is_argued() {
+fn every_unsafe_has_a_justification() {
     check_sources(unsafe_is_argued);
 }
 
 #[test]
-fn the_check_of_unsafe_bites() {
+fn the_check_of_unsafe_finds_violations() {
     let path = "crates/a/src/lib.rs";
     assert_eq!(
         bites(unsafe_is_argued, path, "let a = unsafe { b() };"),
@@ -255,7 +255,7 @@ fn no_text_names_a_path_into_a_home() {
 }
 
 #[test]
-fn the_check_of_homes_bites() {
+fn the_check_of_homes_finds_violations() {
     let bad = concat!(
         "a\n\"/ho",
         "me/someone/x\"\n~/ho",

@@ -45,7 +45,7 @@ fn the_fuzz_targets_use_the_versions_of_the_program() {
 }
 
 #[test]
-fn the_check_of_versions_bites() {
+fn the_check_of_versions_finds_violations() {
     let ours = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n";
     assert_eq!(other_versions(ours, ours), []);
     let other = ours.replace("1.0.0", "1.0.1");

@@ -68,7 +68,7 @@ fn every_invariant_names_tests_that_exist() {
 }
 
 #[test]
-fn the_check_of_invariants_bites() {
+fn the_check_of_invariants_finds_violations() {
     let sources = [
         Source::parse(
             "crates/a/src/lib.rs",

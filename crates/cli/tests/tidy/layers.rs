@@ -102,7 +102,7 @@ fn modules_form_no_cycle() {
 }
 
 #[test]
-fn the_check_of_cycles_bites() {
+fn the_check_of_cycles_finds_violations() {
     let check = |files: &[(&str, &str)]| -> Vec<(String, usize)> {
         let sources: Vec<Source> = files
             .iter()

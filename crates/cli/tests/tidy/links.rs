@@ -104,7 +104,7 @@ fn broken(documents: &BTreeMap<String, Document>, exists: impl Fn(&str) -> bool)
 }
 
 #[test]
-fn every_link_of_the_documents_leads_somewhere() {
+fn every_link_of_the_documents_has_a_target() {
     let paths = files(&[".md"]);
     let documents = paths
         .iter()
@@ -121,7 +121,7 @@ fn every_link_of_the_documents_leads_somewhere() {
 }
 
 #[test]
-fn the_check_of_links_bites() {
+fn the_check_of_links_finds_violations() {
     let documents = [
         (
             "docs/a.md",

@@ -134,7 +134,7 @@ fn find_word(line: &str, word: &str) -> Option<usize> {
 }
 
 #[test]
-fn the_scanner_tells_code_strings_comments_and_tests_apart() {
+fn the_scanner_separates_code_strings_comments_and_tests() {
     let text = r##"
 let a = "one // no comment"; // two "no string"
 let b = r#"three " four"#; let c = b"five"; let r#type = '"';

@@ -181,7 +181,7 @@ fn line_of(token: &TokenTree) -> usize {
 }
 
 #[test]
-fn paths_are_seen_through_any_use() {
+fn paths_are_resolved_through_any_use() {
     let paths = |text: &str| -> Vec<String> {
         let found = reached(text, &|_| false);
         found.into_iter().map(|reached| reached.path).collect()

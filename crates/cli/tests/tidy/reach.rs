@@ -241,7 +241,7 @@ fn recipes_model_and_stats_do_no_input_or_output() {
 }
 
 #[test]
-fn the_check_of_input_and_output_bites() {
+fn the_check_of_input_and_output_finds_violations() {
     let bad = "use std::fs;\n// std::fs\nlet a = \"std::fs\";\nlet b = std::process::id();";
     for krate in ["recipes", "model", "stats"] {
         let path = format!("crates/{krate}/src/lib.rs");
@@ -266,7 +266,7 @@ fn model_stats_recipes_and_report_read_no_clock() {
 }
 
 #[test]
-fn the_check_of_clocks_bites() {
+fn the_check_of_clocks_finds_violations() {
     let bad = "use std::time as t;\nlet a = t::Instant::now();\nlet b = instant;\nuse t::Instant;";
     assert_eq!(bites(no_clock, "crates/stats/src/lib.rs", bad), [4, 2]);
     let glob = "use std::time::*;\nuse std::time::{Duration, SystemTime};";
@@ -280,7 +280,7 @@ fn the_model_disk_reads_no_clock_and_knows_no_transport() {
 }
 
 #[test]
-fn the_check_of_the_model_disk_bites() {
+fn the_check_of_the_model_disk_finds_violations() {
     let bad = "use std::time::Instant;\nuse std::os::unix::net::UnixStream;\nlet b = instant;";
     let check = the_model_disk_has_no_transport;
     assert_eq!(bites(check, "crates/disk/src/disk.rs", bad), [1, 2]);
@@ -294,7 +294,7 @@ fn only_host_mounts_and_opens_devices() {
 }
 
 #[test]
-fn the_check_of_privileged_acts_bites() {
+fn the_check_of_privileged_acts_finds_violations() {
     let bad = concat!(
         "rustix::mount::mount(a, b);\numount2(c);\nmounted.unmount();\n",
         "let p = \"/dev/loop-control\";\nlet f = OpenOptions::new();"
@@ -322,7 +322,7 @@ fn only_host_and_the_commands_of_load_run_programs() {
 }
 
 #[test]
-fn the_check_of_programs_bites() {
+fn the_check_of_programs_finds_violations() {
     let bad = "use std::process::{Command, Stdio};\nstd::process::Command::new(a);\nclap::Command::new(b);";
     assert_eq!(
         bites(only_host_and_tools_execute, "crates/lab/src/lib.rs", bad),
@@ -350,7 +350,7 @@ fn no_file_system_is_named_outside_its_recipe() {
 }
 
 #[test]
-fn the_check_of_file_system_names_bites() {
+fn the_check_of_file_system_names_finds_violations() {
     let names = filesystem_names();
     let data = ["xfs-2001".to_owned()];
     let check = |source: &Source| no_filesystem_names(source, &names, &data);

@@ -195,7 +195,7 @@ fn every_source_belongs_to_a_module() {
 }
 
 #[test]
-fn the_check_of_modules_bites() {
+fn the_check_of_modules_finds_violations() {
     let source = |path: &str, text: &str| Source::parse(path, text);
     let sources = [
         source("crates/a/src/lib.rs", "mod b;\npub mod c;"),
@@ -235,7 +235,7 @@ fn every_file_is_named_somewhere() {
 }
 
 #[test]
-fn the_check_of_named_files_bites() {
+fn the_check_of_named_files_finds_violations() {
     let texts = [
         (
             "crates/a/src/lib.rs",
@@ -267,14 +267,14 @@ fn the_check_of_named_files_bites() {
 }
 
 #[test]
-fn no_large_file_stays_without_a_reason() {
+fn every_large_file_has_a_reason() {
     let size = |path: &String| root().join(path).metadata().unwrap().len();
     let sizes: Vec<(String, u64)> = all_files().iter().map(|p| (p.clone(), size(p))).collect();
     report(&large_files(&sizes, &LARGE_FILES));
 }
 
 #[test]
-fn the_check_of_large_files_bites() {
+fn the_check_of_large_files_finds_violations() {
     let sizes = [("a", LARGE), ("b", LARGE + 1), ("c", LARGE + 1)];
     let sizes = sizes.map(|(path, size)| (path.to_owned(), size));
     let listed = [("c", "why"), ("a", "why")];

@@ -331,7 +331,7 @@ fn show(list: &List, findings: &[Finding]) {
 }
 
 #[test]
-fn retired_words_stay_away() {
+fn retired_words_are_not_used() {
     let list = List::parse(&read(LIST));
     for area in &list.enforced {
         let special = ["docs", "scripts", "fuzz"].contains(&area.as_str());
@@ -345,7 +345,7 @@ fn retired_words_stay_away() {
 }
 
 #[test]
-fn the_check_of_retired_words_bites() {
+fn the_check_of_retired_words_finds_violations() {
     let list = List::parse(
         "all | told | reported\nname | ear | FrameReader\ntext | goes on | resumes\n\
          name | cut | crash | unless: power\nexact | Stop | CancelToken\n\

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_read_as_people_type_them() {
+    fn places_are_parsed() {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         for (text, place) in [
             ("loop", Place::Loop(None)),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_told_the_way_out() {
+    fn an_invalid_place_gives_an_error_with_a_remedy() {
         for (text, expected) in [
             ("", "is no place to measure"),
             ("sdb", "is no place to measure"),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn each_number_makes_a_workload_and_what_has_no_workers_stays_one() {
+    fn each_number_of_workers_is_a_workload_and_others_stay_unchanged() {
         let all = spread_of(&["make", "look"], &[1, 4]).unwrap();
         let names: Vec<&str> = all.iter().map(|workload| workload.name.as_str()).collect();
         assert_eq!(

@@ -123,7 +123,7 @@ const CASES: &[(Change, &str)] = &[
 ];
 
 #[test]
-fn bad_requests_are_told_what_is_wrong_and_the_way_out() {
+fn wrong_options_give_an_error_with_a_remedy() {
     for (change, expected) in CASES {
         let said = told(&request(change));
         assert!(said.contains(expected), "expected {expected}, got {said}");

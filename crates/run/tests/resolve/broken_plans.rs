@@ -212,7 +212,7 @@ const WORKLOADS: &[Broken] = &[
 ];
 
 #[test]
-fn a_broken_plan_file_is_pointed_at() {
+fn an_error_in_a_plan_file_has_its_position() {
     let workload = |rest: &str| format!("[[workload]]\nname = \"w\"\n{rest}");
     let whole = WORKLOADS
         .iter()

@@ -25,7 +25,7 @@ fn chosen(request: &RunOptions, lacking: &[&str], guests: bool) -> Vec<String> {
 }
 
 #[test]
-fn the_host_is_taken_where_it_suffices_and_a_guest_for_all_where_it_does_not() {
+fn the_host_is_the_default_lab_and_guests_replace_it_for_all() {
     let (host, uml) = ("host", "uml");
     for (fs, lacking, guests, expected) in [
         ("ext4,xfs", &[][..], true, vec![host, host]),
@@ -52,7 +52,7 @@ fn the_host_is_taken_where_it_suffices_and_a_guest_for_all_where_it_does_not() {
 }
 
 #[test]
-fn a_lab_said_of_one_goes_before_that_of_the_plan_and_nobody_else_follows_it() {
+fn the_lab_of_a_contender_overrides_the_lab_of_the_plan_for_it_alone() {
     let (host, uml, qemu) = ("host", "uml", "qemu");
     for (fs, lab, lacking, expected) in [
         ("ext4,uml/ext4", None, &[][..], vec![host, uml]),
@@ -90,7 +90,7 @@ fn a_lab_said_of_one_goes_before_that_of_the_plan_and_nobody_else_follows_it() {
 }
 
 #[test]
-fn a_plan_file_says_the_lab_of_one_in_either_form() {
+fn a_plan_file_sets_the_lab_of_a_contender_in_either_form() {
     let text = "contenders = [\"uml/ext4\", { filesystem = \"xfs\", lab = \"uml\" }, \"xfs\",\n\
                 { filesystem = \"xfs\", lab = \"uml\", label = \"mine\", fill = \"50%\" }]\n";
     let (_held, path) = written(text);
@@ -140,7 +140,7 @@ fn a_contender_is_once_in_each_lab_and_a_device_on_one_machine() {
 }
 
 #[test]
-fn a_plan_file_says_the_lab_and_the_command_line_goes_before_it() {
+fn the_command_line_overrides_the_lab_of_a_plan_file() {
     let text = "lab = \"uml\"\nguest_memory = \"1G\"\ncontenders = [\"ext4\"]\n";
     let (_held, path) = written(text);
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
@@ -157,7 +157,7 @@ fn a_plan_file_says_the_lab_and_the_command_line_goes_before_it() {
 }
 
 #[test]
-fn the_kernel_of_guests_is_said_or_the_one_that_is_there_and_a_path_is_seen_from_its_plan() {
+fn the_guest_kernel_is_set_or_the_default_and_paths_are_relative_to_the_plan() {
     let (held, path) = written("lab = \"uml\"\nguest_kernel = \"./linux\"\n");
     let in_plan = |change: fn(&mut RunOptions)| {
         let mut asked = request(|r| r.plan = Some(path.clone()));
@@ -185,7 +185,7 @@ fn the_kernel_of_guests_is_said_or_the_one_that_is_there_and_a_path_is_seen_from
 }
 
 #[test]
-fn what_cannot_be_in_a_guest_is_refused_with_the_way_out() {
+fn contenders_that_cannot_run_in_guests_are_refused_with_a_remedy() {
     let in_guest = |change: fn(&mut RunOptions)| {
         told(&request(|r| {
             r.lab = Some(LabChoice::Uml);
@@ -242,7 +242,7 @@ fn on_another_machine_its_programs_work_on_its_directories_and_devices() {
 }
 
 #[test]
-fn a_record_has_its_place_and_is_of_a_model_disk() {
+fn a_block_trace_needs_a_directory_and_a_model_disk() {
     let text = "disk = \"nvme\"\ndisk_record = \"rec\"\ncontenders = [\"ext4\"]\n"; // example
     let (held, path) = written(text);
     let from_file = plan(&request(|r| r.plan = Some(path)));
@@ -272,7 +272,7 @@ fn a_record_has_its_place_and_is_of_a_model_disk() {
 }
 
 #[test]
-fn a_model_disk_takes_guests_where_no_lab_is_named_and_is_known_by_its_name() {
+fn a_model_disk_selects_guests_by_default_and_is_found_by_name() {
     let (held, path) = written("disk = \"nvme\"\ncontenders = [\"ext4\"]\n");
     let from_file = plan(&request(|r| r.plan = Some(path.clone())));
     assert_eq!(from_file.disk.as_ref().unwrap().profile, "nvme");
@@ -293,7 +293,7 @@ fn a_model_disk_takes_guests_where_no_lab_is_named_and_is_known_by_its_name() {
 }
 
 #[test]
-fn faults_are_taken_whole_into_the_plan_and_are_those_of_a_model_disk() {
+fn faults_are_copied_into_the_plan_and_need_a_model_disk() {
     let (held, path) =
         written("disk = \"nvme\"\ndisk_faults = \"lies.toml\"\ncontenders = [\"ext4\"]\n");
     let lies = held.path().join("lies.toml");
@@ -324,7 +324,7 @@ fn faults_are_taken_whole_into_the_plan_and_are_those_of_a_model_disk() {
 }
 
 #[test]
-fn time_is_virtual_where_all_can_live_in_it_and_real_elsewhere() {
+fn time_is_virtual_if_all_contenders_support_it_and_otherwise_real() {
     // example
     let on = |fs: &str, time: Option<DiskTime>| {
         request(|r| {

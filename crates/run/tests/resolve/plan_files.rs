@@ -31,7 +31,7 @@ phases = ["copy", { kind = "grep", cache = "warm", pattern = "a b", label = "loo
 "#;
 
 #[test]
-fn fragments_are_counted_of_all_files_of_large_ones_or_of_none() {
+fn extents_are_counted_for_all_files_large_ones_or_none() {
     let said = |key: &str, typed: Option<Counting>| {
         let (_directory, path) = written(&format!("{key}\n{PLAN}"));
         let plan = plan(&request(|r| {
@@ -58,7 +58,7 @@ fn a_plan_file_may_have_another_dataset_in_each_block() {
 }
 
 #[test]
-fn a_plan_file_says_everything_and_the_arguments_override_it() {
+fn a_plan_file_sets_everything_and_the_arguments_override_it() {
     let (directory, path) = written(PLAN);
     let base = std::path::absolute(directory.path()).unwrap();
     let file = plan(&request(|r| r.plan = Some(path.clone())));
@@ -113,7 +113,7 @@ fn a_plan_file_says_everything_and_the_arguments_override_it() {
 }
 
 #[test]
-fn a_plan_file_goes_over_a_suite_and_over_the_default() {
+fn a_plan_file_overrides_the_suite_and_the_defaults() {
     let (_directory, path) = written("repeats = 8\ncontenders = [\"ext2\"]\n");
     let plan_over = |suite: Option<&str>| {
         plan(&request(|r| {

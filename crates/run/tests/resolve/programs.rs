@@ -63,7 +63,7 @@ fn parameters_are_set_by_kind_and_name() {
 }
 
 #[test]
-fn the_beginning_of_several_kinds_sets_all_of_them_that_take_it() {
+fn the_common_prefix_of_kinds_sets_a_parameter_of_all_of_them() {
     let plan = plan(&request(|r| {
         r.phases = vec!["mongo-create,mongo-read,bonnie-read,bonnie-stat".into()];
         r.set = vec!["mongo.processes=4".into(), "bonnie.size=3M".into()];

@@ -6,7 +6,7 @@ use fsdyno_run::RunOptions;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn nothing_asked_is_the_quick_suite_on_image_files() {
+fn the_default_is_the_quick_suite_on_image_files() {
     let plan = plan(&RunOptions::default());
     assert_eq!(plan.name, "quick");
     assert_eq!(labels(&plan), ["ext4", "xfs", "btrfs"]);
@@ -24,7 +24,7 @@ fn nothing_asked_is_the_quick_suite_on_image_files() {
 }
 
 #[test]
-fn a_dataset_alone_brings_the_phases_that_fit_it() {
+fn a_dataset_alone_selects_its_default_phases() {
     for (dataset, expected) in [
         (
             "tree:/usr/src/linux/",
@@ -52,7 +52,7 @@ fn a_dataset_alone_brings_the_phases_that_fit_it() {
 }
 
 #[test]
-fn a_dataset_takes_the_place_of_all_in_a_suite() {
+fn a_dataset_replaces_all_datasets_of_a_suite() {
     let plan = plan(&request(|r| {
         r.suite = Some("classic-2008".to_owned());
         r.dataset = Some("tar:/x/a.tar".to_owned());
@@ -67,7 +67,7 @@ fn a_dataset_takes_the_place_of_all_in_a_suite() {
 }
 
 #[test]
-fn phases_are_replaced_and_labelled_apart() {
+fn phases_are_replaced_and_get_unique_labels() {
     for (typed, expected) in [
         ("copy,delete", "copy, delete"),
         ("grep,grep warm", "grep cold, grep warm"),
@@ -161,7 +161,7 @@ fn paths_of_a_plan_are_absolute_wherever_it_is_resumed() {
 }
 
 #[test]
-fn slips_in_options_pass_where_the_user_insists() {
+fn unchecked_mount_options_are_accepted_on_request() {
     let plan = plan(&request(|r| {
         r.contenders = vec!["ext4:noatme".into()];
         r.unchecked_options = Some(true);
@@ -170,7 +170,7 @@ fn slips_in_options_pass_where_the_user_insists() {
 }
 
 #[test]
-fn a_phase_that_a_file_system_cannot_do_is_skipped_in_the_plan() {
+fn an_unsupported_phase_is_skipped_in_the_plan() {
     let plan = plan(&request(|r| {
         r.contenders = vec!["ext4,exfat".into()]; // example
         r.phases = vec!["mongo-create,mongo-symlinks".to_owned()];

@@ -47,13 +47,13 @@ fn no_fill_and_no_age_are_the_plan_without_them() {
 }
 
 #[test]
-fn age_alone_is_at_half_full() {
+fn age_without_fill_uses_a_half_full_file_system() {
     let aged = plan(&asked("ext4", &[], &[0, 3]));
     assert_eq!(labels(&aged), ["ext4", "ext4 fill=50% age=3"]);
 }
 
 #[test]
-fn a_plan_file_says_states_for_all_or_for_one() {
+fn a_plan_file_sets_states_for_all_or_for_one() {
     let text = r#"
 fill = ["0%", "90%"]
 age = [0]
@@ -81,7 +81,7 @@ contenders = [
 }
 
 #[test]
-fn a_state_that_cannot_be_is_told_with_the_way_out() {
+fn an_impossible_state_gives_an_error_with_a_remedy() {
     for (fs, fill, age, expected) in [
         ("ext4", &["90"][..], &[][..], "--fill: `90` is no fill"),
         ("ext4", &["100%"], &[], "0% to 99%"),

@@ -5,7 +5,7 @@ use fsdyno_model::CacheState;
 use fsdyno_run::resolve::suite;
 
 #[test]
-fn every_suite_is_sound_and_can_be_run_by_its_name() {
+fn every_suite_is_valid_and_found_by_name() {
     for suite in suite::ALL {
         let said = suite.read(&catalogue()).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(said.options.name.as_deref(), Some(suite.name));
@@ -26,7 +26,7 @@ fn every_suite_is_sound_and_can_be_run_by_its_name() {
 }
 
 #[test]
-fn the_suites_do_what_the_published_comparisons_did() {
+fn the_suites_match_the_published_comparisons() {
     let of = |name: &str| plan(&request(|r| r.suite = Some(name.to_owned())));
     assert_eq!(
         work(&of("classic-2004")),
@@ -67,7 +67,7 @@ fn the_suites_do_what_the_published_comparisons_did() {
 }
 
 #[test]
-fn mongo_does_its_phases_by_one_worker_and_by_four_on_trees_that_grow_with_the_scale() {
+fn mongo_runs_with_one_and_four_workers_on_trees_that_grow_with_the_scale() {
     let plan = plan(&request(|r| {
         r.suite = Some("mongo-2001".to_owned());
         r.scale = Some(0.2);
@@ -102,7 +102,7 @@ fn mongo_does_its_phases_by_one_worker_and_by_four_on_trees_that_grow_with_the_s
 }
 
 #[test]
-fn bonnie_does_what_was_published_in_2001_and_its_sizes_grow_with_the_scale() {
+fn bonnie_matches_the_publication_of_2001_and_scales_its_sizes() {
     let at = |scale: f64| {
         plan(&request(|r| {
             r.suite = Some("bonnie-2001".to_owned());

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_how_long_a_request_took_and_why_it_failed() {
+    fn a_line_shows_the_duration_and_the_error_of_a_request() {
         let text = printed(false);
         assert!(text.contains("1.000000000       3 write        80 +8 fua 0000000000000abc\n"));
         let done =
