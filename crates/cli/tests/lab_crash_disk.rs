@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use support::{Home, Said, have, lab_kernel};
 
-/// A contender that never has the cache of its disk flushed.
+/// A contender that never flushes the cache of its disk.
 const CARELESS: &str = "ext4:barrier=0"; // example
 
 /// The same contender with flushes.

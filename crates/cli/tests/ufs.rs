@@ -104,7 +104,7 @@ fn a_file_with_content_is_overwritten_only_with_consent_and_a_copy() {
     );
 }
 
-/// Number of kept copies of overwritten data.
+/// Number of kept records of overwritten signatures.
 fn copies(home: &Home) -> usize {
     let kept = walk(home.root.path());
     let of_signatures = |path: &PathBuf| {

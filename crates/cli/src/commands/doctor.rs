@@ -68,7 +68,7 @@ fn lab_kernel() -> Finding {
 /// All requirements of recipes, engines and devices, each once, with all that it makes available.
 /// The initial states that follow from them come last.
 fn findings() -> Vec<Finding> {
-    // Requirements of another machine are not checked here. Only the device of such a machine is.
+    // A recipe for another machine uses the programs there; only its BSD kernel is listed here.
     let of_recipe = |recipe: &&dyn fsdyno_recipes::Filesystem| {
         let elsewhere = fsdyno_recipes::fs::elsewhere_only(*recipe);
         let mut requirements = recipe.requirements();

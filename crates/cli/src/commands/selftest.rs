@@ -66,7 +66,7 @@ struct Weight {
     workers: Workers,
 }
 
-/// The cost of a single operation with one worker, and with one worker on every processor.
+/// The cost of one operation with a single worker, and with one worker on every processor.
 #[derive(Serialize)]
 struct Workers {
     side_by_side: usize,

@@ -24,7 +24,7 @@ pub struct Told {
 /// An inconclusive comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenOne {
-    /// Workload and phase, or the phase where there is one workload.
+    /// Workload and phase, or only the phase if the plan has one workload.
     pub phase: String,
     /// The contender.
     pub contender: String,

@@ -1,5 +1,6 @@
-//! The paths in a source file, resolved through its `use` declarations: `files::read` after `use
-//! std::fs as files` is `std::fs::read`. It reads tokens, and so covers macros too.
+//! The paths in a source file, resolved through its `use` declarations. After
+//! `use std::fs as files`, the path `files::read` is `std::fs::read`. It reads tokens, and so
+//! covers macros too.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::HashMap;

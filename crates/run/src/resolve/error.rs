@@ -18,7 +18,7 @@ pub enum ResolveError {
         #[source]
         config_error: ConfigError,
     },
-    /// A plan file could not be read.
+    /// A plan file that cannot be read.
     #[error("cannot read the plan {}: {source}", path.display())]
     Read {
         /// The file.
@@ -32,7 +32,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// An argument and what is wrong with it, for `map_err`.
+    /// Adds the argument to an error, for `map_err`.
     pub fn argument<E: Into<ConfigError>>(
         argument: impl Into<Cow<'static, str>>,
     ) -> impl Fn(E) -> Self {
@@ -98,7 +98,7 @@ impl fmt::Display for PlanFileError {
 
 impl std::error::Error for PlanFileError {}
 
-/// ` (did you mean ext4?)`, or nothing.
+/// The help in brackets, such as ` (did you mean ext4?)`, or an empty text.
 fn help_in_brackets(help: Option<&str>) -> String {
     help.map_or_else(String::new, |help| format!(" ({help})"))
 }

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 /// The settings of all layers.
 pub struct Layers<'a> {
-    /// Those of the command line.
+    /// The settings of the command line.
     pub arguments: &'a RunOptions,
-    /// Those of the plan file.
+    /// The settings of the plan file.
     pub plan: Option<PlanFile>,
-    /// Those of the suite.
+    /// The settings of the suite.
     pub suite: Option<PlanFile>,
     /// The resulting settings: each from the first layer that sets it.
     pub settings: RunOptions,
@@ -24,7 +24,7 @@ pub struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    /// Reads the plan file and the suite. The default suite is read where there is no workload.
+    /// Reads the plan file and the suite. Without a workload, it reads the default suite.
     pub fn read(
         arguments: &'a RunOptions,
         here: &'a Path,

@@ -1,5 +1,5 @@
-//! How a setting is defined: one field from which clap derives its flag, serde its plan key and
-//! schemars its schema. This module holds what those derives do not: defaults, checks and layers.
+//! The definition of settings. From one field, clap derives the flag, serde the plan key, and
+//! schemars the schema. This module adds defaults, checks and layers.
 
 use crate::resolve::ConfigError;
 use fsdyno_model::units::percent;

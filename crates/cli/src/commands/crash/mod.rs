@@ -85,7 +85,7 @@ fn model_disk(args: &CrashArgs) -> Result<Option<ModelDisk>, CliError> {
     Ok(Some(model))
 }
 
-/// Cuts the power of each contender and prints what it recovered, also after an interruption.
+/// Cuts the power of each contender and prints the recoveries, also after an interrupt or an error.
 fn pull(
     args: &CrashArgs,
     lab: &GuestLab,
