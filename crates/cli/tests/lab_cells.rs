@@ -79,7 +79,10 @@ fn every_file_system_runs_every_phase_cold_and_proven() {
 
 #[test]
 fn a_refused_mount_option_fails_its_cells_with_the_reason_and_the_others_run() {
-    if !root_and(&MKFS, "a_refused_mount_option") {
+    if !root_and(
+        &MKFS,
+        "a_refused_mount_option_fails_its_cells_with_the_reason_and_the_others_run",
+    ) {
         return;
     }
     let home = Home::new();
@@ -178,7 +181,10 @@ fn reading_with_strictatime_writes_more_than_with_noatime() {
 
 #[test]
 fn a_device_with_content_is_refused_and_the_remedy_works() {
-    if !root_and(&["mkfs.ext4", "losetup"], "a_device_with_something_on_it") {
+    if !root_and(
+        &["mkfs.ext4", "losetup"],
+        "a_device_with_content_is_refused_and_the_remedy_works",
+    ) {
         return;
     }
     let home = Home::new();

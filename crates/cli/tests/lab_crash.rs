@@ -39,7 +39,7 @@ fn cuts(said: &Said) -> Vec<Value> {
 
 #[test]
 fn journaling_file_systems_recover_without_a_checker() {
-    let test = "what_has_a_journal_comes_back_unaided";
+    let test = "journaling_file_systems_recover_without_a_checker";
     if !have(&[KERNEL, "mkfs.ext4"], test) {
         return;
     }
@@ -123,7 +123,7 @@ fn a_series_is_in_the_store_and_its_table_is_printed_again() {
 
 #[test]
 fn file_systems_without_a_journal_lose_data_only_by_their_checker() {
-    let test = "what_has_no_journal_keeps_its_promises";
+    let test = "file_systems_without_a_journal_lose_data_only_by_their_checker";
     if !have(&[KERNEL, "mkfs.ext2", "e2fsck"], test) {
         return;
     }
@@ -147,7 +147,7 @@ fn file_systems_without_a_journal_lose_data_only_by_their_checker() {
 
 #[test]
 fn a_kept_image_gives_the_same_result_and_missing_data_is_reported() {
-    let test = "a_kept_image_is_judged_again_alike";
+    let test = "a_kept_image_gives_the_same_result_and_missing_data_is_reported";
     if !have(&[KERNEL, "mkfs.ext4"], test) {
         return;
     }

@@ -40,7 +40,10 @@ fn file_systems_that_the_host_lacks_are_compared_in_guests() {
         "mkfs.f2fs",
         "mkfs.nilfs2",
     ];
-    if !have(&programs, "file_systems_that_other_kernels_have") {
+    if !have(
+        &programs,
+        "file_systems_that_the_host_lacks_are_compared_in_guests",
+    ) {
         return;
     }
     let home = Home::new();
@@ -105,7 +108,10 @@ fn devices_are_joined_below_a_file_system() {
 
 #[test]
 fn a_guest_panic_fails_its_cell_with_its_last_output_and_the_others_run() {
-    if !have(&[KERNEL], "a_guest_that_panics") {
+    if !have(
+        &[KERNEL],
+        "a_guest_panic_fails_its_cell_with_its_last_output_and_the_others_run",
+    ) {
         return;
     }
     let home = Home::new();
@@ -158,7 +164,7 @@ fn clean_removes_the_guest_of_a_killed_run() {
 #[test]
 fn a_lab_lists_its_capabilities_and_refuses_unsuitable_contenders() {
     let home = Home::new();
-    let test = "a_lab_tells_what_it_has";
+    let test = "a_lab_lists_its_capabilities_and_refuses_unsuitable_contenders";
     if have(&[KERNEL], test) && packaged_kernel_starts(test) {
         let said = home.fsdyno(&["lab", "list", "--json"]);
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);

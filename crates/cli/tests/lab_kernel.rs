@@ -129,7 +129,7 @@ phases = [{ kind = "exec", command = "grep -c CONFIG_PSI=y /proc/config.gz; echo
 
 #[test]
 fn a_built_kernel_is_the_default_and_a_run_keeps_its_first_kernel() {
-    let named = "a_kernel_that_was_built_is_taken_and_a_run_stays_with_it";
+    let named = "a_built_kernel_is_the_default_and_a_run_keeps_its_first_kernel";
     let packaged = Path::new("/usr/bin/linux.uml");
     let both = || have(&["linux.uml"], named) && packaged_kernel_starts(named);
     let Some(kernel) = lab_kernel(named).filter(|_| both()) else {

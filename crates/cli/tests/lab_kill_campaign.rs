@@ -94,7 +94,7 @@ fn a_rerun_that_is_killed_leaves_nothing_and_is_resumed() {
 
 #[test]
 fn a_killed_crash_test_leaves_nothing_and_loses_no_recorded_cut() {
-    let test = "power_cuts_that_are_killed";
+    let test = "a_killed_crash_test_leaves_nothing_and_loses_no_recorded_cut";
     let Some(kernel) = lab_kernel(test).filter(|_| have(&["mkfs.ext4"], test)) else {
         return;
     };

@@ -286,7 +286,7 @@ fn a_guest_and_the_calendar_of_its_disk_do_not_outlive_each_other() {
 
 #[test]
 fn a_served_disk_outlives_its_guests_and_its_socket_can_be_reused() {
-    let test = "a_disk_that_is_served_outlives_its_guests";
+    let test = "a_served_disk_outlives_its_guests_and_its_socket_can_be_reused";
     let Some(kernel) = lab_kernel(test) else {
         return;
     };

@@ -121,7 +121,7 @@ fn a_pool_is_made_and_read_cold_from_its_devices() {
 
 #[test]
 fn an_option_that_the_tools_refuse_fails_its_cell_and_the_others_run() {
-    if !here("what_the_tools_do_not_take_fails_its_cell_by_name") {
+    if !here("an_option_that_the_tools_refuse_fails_its_cell_and_the_others_run") {
         return;
     }
     let _alone = alone();

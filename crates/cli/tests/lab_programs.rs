@@ -139,7 +139,10 @@ impl Listing for Vec<serde_json::Value> {
 
 #[test]
 fn a_failing_command_fails_its_cell_with_its_last_output_and_leaves_nothing() {
-    if !root_and(&MKFS[..1], "a_command_that_fails_fails_its_cell") {
+    if !root_and(
+        &MKFS[..1],
+        "a_failing_command_fails_its_cell_with_its_last_output_and_leaves_nothing",
+    ) {
         return;
     }
     let home = Home::new();
@@ -165,7 +168,10 @@ fn a_failing_command_fails_its_cell_with_its_last_output_and_leaves_nothing() {
 
 #[test]
 fn an_interrupted_command_ends_with_all_its_processes() {
-    if !root_and(&MKFS[..1], "a_command_that_is_interrupted") {
+    if !root_and(
+        &MKFS[..1],
+        "an_interrupted_command_ends_with_all_its_processes",
+    ) {
         return;
     }
     let home = Home::new();
@@ -215,7 +221,7 @@ fn written_pid(home: &Home, file: &Path) -> String {
 
 #[test]
 fn after_sigkill_all_processes_of_a_command_end_under_any_user() {
-    let test = "after_sigkill_nothing_that_a_command_started_lives_on";
+    let test = "after_sigkill_all_processes_of_a_command_end_under_any_user";
     if !root_and(&[MKFS[0], "setpriv"], test) {
         return;
     }
@@ -257,7 +263,10 @@ fn after_sigkill_all_processes_of_a_command_end_under_any_user() {
 #[test]
 fn parallel_programs_report_their_figures_or_the_reason_for_none() {
     let needs = [&MKFS[..2], &["dbench", "postmark", "sysbench", "bonnie++"]].concat();
-    if !root_and(&needs, "programs_work_side_by_side_and_tell_their_figures") {
+    if !root_and(
+        &needs,
+        "parallel_programs_report_their_figures_or_the_reason_for_none",
+    ) {
         return;
     }
     let home = Home::new();

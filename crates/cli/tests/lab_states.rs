@@ -8,7 +8,10 @@ use support::{Home, outcomes, root_and};
 #[test]
 fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
     let programs = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
-    if !root_and(&programs, "filled_and_aged_contenders_run") {
+    if !root_and(
+        &programs,
+        "filled_and_aged_contenders_run_and_every_report_shows_their_state",
+    ) {
         return;
     }
     let home = Home::new();
@@ -93,7 +96,7 @@ fn filled_and_aged_contenders_run_and_every_report_shows_their_state() {
 
 #[test]
 fn a_fill_in_memory_without_enough_room_is_refused_first() {
-    if !root_and(&[], "a_fill_in_memory_that_leaves_no_room") {
+    if !root_and(&[], "a_fill_in_memory_without_enough_room_is_refused_first") {
         return;
     }
     let home = Home::new();
