@@ -1,7 +1,7 @@
-//! Where a growing function reaches a level.
+//! Bisection of increasing functions.
 
-/// The place between two at which a growing function reaches a level, by halving, to the last digits
-/// of what it is between.
+/// The argument between two limits at which an increasing function reaches a level, to machine
+/// precision.
 pub(crate) fn bisect(
     function: impl Fn(f64) -> f64,
     level: f64,

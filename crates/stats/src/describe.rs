@@ -1,9 +1,9 @@
-//! Describing one sample.
+//! Descriptive statistics of one sample.
 
-/// A sample in a few numbers.
+/// A summary of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
     /// The smallest.
     pub min: f64,
@@ -14,7 +14,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Describes a sample; none where it is empty or holds what is no finite number.
+    /// Describes a sample. `None` if it is empty, or if a value is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         let sorted = sorted(values)?;
         Some(Self {
@@ -26,7 +26,7 @@ impl Summary {
     }
 }
 
-/// The values in order; none where there are none, or one is no finite number.
+/// The sorted values. `None` if there are none, or if a value is not finite.
 pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -36,11 +36,10 @@ pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(sorted)
 }
 
-/// The middle of values in order, of which there is at least one; between the two of an even
-/// number.
+/// The median of sorted values, which are not empty.
 fn middle(sorted: &[f64]) -> f64 {
     let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-    // Rounding must not lead out of the two values.
+    // Rounding must not leave the range of the two values.
     (low + (high - low) / 2.0).clamp(low, high)
 }
 
@@ -55,8 +54,8 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     Some(sorted.iter().sum::<f64>() / sorted.len() as f64)
 }
 
-/// The median of the distances from the median: a measure of spread that half of the values
-/// cannot spoil. Unscaled; times 1.4826 it estimates the standard deviation of a normal sample.
+/// The median absolute deviation: a measure of spread that is robust up to half of the values. It
+/// is unscaled; 1.4826 times it estimates the standard deviation of a normal sample.
 ///
 /// F. R. Hampel, "The Influence Curve and its Role in Robust Estimation", Journal of the American
 /// Statistical Association 69 (1974), 383-393.
@@ -66,10 +65,10 @@ pub(crate) fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     median(&distances)
 }
 
-/// The geometric mean; none where a value is not above zero.
+/// The geometric mean. `None` if a value is not positive.
 ///
-/// The mean to take of ratios: it alone gives the same order of contenders whichever of them is
-/// the baseline. P. J. Fleming and J. J. Wallace, "How not to lie with statistics: the correct
+/// It is the correct mean of ratios: only this mean orders contenders independently of the choice
+/// of the baseline. P. J. Fleming and J. J. Wallace, "How not to lie with statistics: the correct
 /// way to summarize benchmark results", Communications of the ACM 29 (1986), 218-221.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     if !values.iter().all(|value| *value > 0.0) {
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn descriptions_agree_with_scipy() {
-        // scipy 1.17.1, numpy.median, scipy.stats.median_abs_deviation, gmean.
+        // scipy 1.17.1: numpy.median, scipy.stats.median_abs_deviation, gmean.
         let summary = Summary::of(&A).unwrap();
         assert_eq!((summary.n, summary.min, summary.max), (7, 11.87, 14.21));
         assert!(close(summary.median, 12.48));

@@ -1,11 +1,11 @@
-//! Intervals, and the exact test of an order.
+//! The type of intervals, and Kendall's exact test of a trend.
 
 use crate::normal;
 
-/// The most values whose orders are counted; of more, the normal approximation is as good.
+/// The largest sample with exact counts. Larger samples use the normal approximation.
 const COUNTED: usize = 60;
 
-/// An interval that holds the value with the confidence it was made at.
+/// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Its lower end.
@@ -14,11 +14,11 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The two-sided p-value of Kendall's test: how probable a balance of rising over falling pairs of
-/// this size, or a larger one, is among all orders of `n` different values.
+/// The two-sided p-value of Kendall's test: the probability of this balance of rising over falling
+/// pairs, or a larger one, among all orders of `n` distinct values.
 ///
 /// By the recurrence over the number of inversions: M. G. Kendall, "A New Measure of Rank
-/// Correlation", Biometrika 30 (1938), 81-93; of many values by the normal approximation there.
+/// Correlation", Biometrika 30 (1938), 81-93. Large samples use its normal approximation.
 pub(crate) fn kendall(n: usize, balance: u64) -> f64 {
     if n > COUNTED {
         return approximately(n, balance);
@@ -26,8 +26,8 @@ pub(crate) fn kendall(n: usize, balance: u64) -> f64 {
     counted(n, balance)
 }
 
-/// The balance is even or odd with the number of pairs, so that its steps are 2 wide: half of one is
-/// taken off.
+/// The normal approximation. The balance has the parity of the number of pairs, so its steps are 2
+/// wide. The continuity correction is half a step.
 fn approximately(n: usize, balance: u64) -> f64 {
     let n = n as f64;
     let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
@@ -36,8 +36,8 @@ fn approximately(n: usize, balance: u64) -> f64 {
 }
 
 fn counted(n: usize, balance: u64) -> f64 {
-    // The share of orders with `k` inversions, for each `k`: placing one more value adds 0 to
-    // `placed` of them, each equally likely.
+    // The share of orders with `k` inversions, for each `k`. One more value adds 0 to `placed`
+    // inversions, each with equal probability.
     let mut share = vec![1.0];
     for placed in 1..n {
         let mut next = vec![0.0; share.len() + placed];
@@ -48,7 +48,7 @@ fn counted(n: usize, balance: u64) -> f64 {
         }
         share = next;
     }
-    // A balance of b over m pairs means (m - b) / 2 inversions, or fewer for larger ones.
+    // A balance of b over m pairs means (m - b) / 2 inversions, and fewer for larger balances.
     let pairs = share.len() as u64 - 1;
     let tail = (0_u64..)
         .zip(&share)

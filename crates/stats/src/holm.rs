@@ -1,8 +1,7 @@
-//! Many comparisons at once: p-values raised so that the smallest of them err no more often
-//! together than one alone.
+//! Multiple comparisons: p-values adjusted so that the family-wise error rate is that of one test.
 
-/// The p-values adjusted by Holm's method, in their order: at a level, those at or below it are
-/// wrong in any of them with that probability at most, however they hang together.
+/// The p-values adjusted by Holm's method, in the given order. The probability of any wrong
+/// rejection at a level is at most that level, for any dependence between the tests.
 ///
 /// S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
 /// Statistics 6 (1979), 65-70.

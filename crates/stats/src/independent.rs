@@ -1,4 +1,4 @@
-//! Two samples compared that are in no pairs: figures of two runs.
+//! The ratio of two unpaired samples: figures of two runs.
 
 use crate::exact::Interval;
 use crate::pairs::CONFIDENCE;
@@ -7,15 +7,16 @@ use crate::rank_sum;
 /// The ratio of the figures of one sample to those of another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IndependentRatio {
-    /// How many figures there are of either.
+    /// The sizes of both samples.
     pub counts: (usize, usize),
-    /// The middle ratio: the median of the ratios of each to each (Hodges and Lehmann).
+    /// The Hodges-Lehmann estimate: the median of all ratios between the samples.
     pub middle: f64,
-    /// Its interval at 95 % or more; none with too few figures (4 on either side are enough).
+    /// Its confidence interval (at least 95 %); `None` with too few figures (4 on each side are
+    /// enough).
     pub interval: Option<Interval>,
 }
 
-/// The ratio `a / b` of figures above zero; none where there is one that is not, or there are none.
+/// The ratio `a / b` of positive figures. `None` if a figure is not positive, or a sample is empty.
 pub fn ratio_apart(a: &[f64], b: &[f64]) -> Option<IndependentRatio> {
     let logs = |of: &[f64]| -> Option<Vec<f64>> {
         let above = of.iter().all(|value| *value > 0.0 && value.is_finite());

@@ -1,26 +1,26 @@
-//! When a run that repeats until it knows enough is looked at, and how much may go wrong at each
-//! look, so that looking often invents no differences.
+//! Interim analyses: the blocks after which an adaptive run is analysed, and the error budget of
+//! each analysis.
 
-/// The looks at a run: the first after the fewest blocks, each further one after a third more,
-/// the last after the most.
+/// The schedule of interim analyses. The first is after the fewest blocks, each further one after a
+/// third more, the last after the most.
 ///
-/// The probability of a wrong verdict is spent over them in proportion to the blocks, and each
-/// look may use what came to it since the one before; that the parts add up to no more than the
-/// whole holds for any tests (Boole's inequality), and also where a run ends between two looks.
+/// The error budget is spent in proportion to the blocks. Each analysis may use the budget since
+/// the previous one. The parts add up to at most the whole budget for any test (Boole's
+/// inequality), also if a run ends between two analyses.
 /// K. K. G. Lan and D. L. `DeMets`, "Discrete Sequential Boundaries for Clinical Trials",
-/// Biometrika 70 (1983), 659-663; linear spending is the case rho = 1 of K. Kim and D. L. `DeMets`,
+/// Biometrika 70 (1983), 659-663. Linear spending is the case rho = 1 of K. Kim and D. L. `DeMets`,
 /// "Design and Analysis of Group Sequential Tests Based on the Type I Error Spending Rate
 /// Function", Biometrika 74 (1987), 149-154.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterimAnalyses {
-    /// The blocks before the first look.
+    /// The number of blocks before the first analysis.
     pub least: u32,
-    /// The blocks before the last.
+    /// The number of blocks before the last analysis.
     pub most: u32,
 }
 
 impl InterimAnalyses {
-    /// After how many blocks the figures are looked at.
+    /// The numbers of blocks after which figures are analysed.
     pub fn places(self) -> Vec<u32> {
         let mut places = vec![self.least.clamp(1, self.most.max(1))];
         while let Some(last) = places.last().filter(|last| **last < self.most) {
@@ -30,8 +30,8 @@ impl InterimAnalyses {
         places
     }
 
-    /// The looks at a run of so many blocks, with the part of `level` that each may use: also one
-    /// at its end, where that is between two.
+    /// The analyses of a run with this number of blocks, each with its part of `level`. A run that
+    /// ends between two analyses has one at its end.
     pub(crate) fn until(self, blocks: u32, level: f64) -> Vec<(u32, f64)> {
         let mut places = self.places();
         places.retain(|place| *place <= blocks);
@@ -46,7 +46,7 @@ impl InterimAnalyses {
             before += part;
             (place, part)
         });
-        // Beyond the most, as after a resumption with another plan, nothing is left to spend.
+        // Beyond `most`, for example after a resumption with another plan, no budget is left.
         each.filter(|(_, part)| *part > 0.0).collect()
     }
 }
@@ -68,7 +68,7 @@ mod tests {
             parts.map(|(_, part)| part).sum::<f64>()
         };
         assert!((sum(60) - 0.05).abs() < 1e-12);
-        // An end between two looks spends what belongs to its blocks.
+        // An end between two analyses spends the budget of its blocks.
         assert!((sum(30) - 0.025).abs() < 1e-12);
         assert_eq!(looks.until(30, 0.05).last().map(|look| look.0), Some(30));
         assert!(

@@ -1,17 +1,17 @@
-//! Numbers in, numbers out: statistics of figures and their uncertainty.
+//! Statistics of figures and their uncertainty, as pure functions of numbers.
 //!
-//! What lives here: describing a sample ([`Summary`], [`median_interval`], [`geometric_mean`]),
-//! comparing contenders by pairs within blocks ([`ratio_paired`], [`geometric_ratio`]) and judging
-//! all comparisons of a table together ([`judge_table`]), also where figures decide how long a run goes on ([`InterimAnalyses`]);
-//! comparing runs, which are in no pairs ([`ratio_apart`], [`judge_apart`]); ranks and tiers
-//! ([`rank_intervals`], [`tiers`]); doubt about a series ([`outliers`], [`drift`], [`modes`],
-//! [`dependence`]); and how far two orders agree ([`rank_correlation`]). What does not: clocks,
-//! units, contenders, words for a reader. Nothing here is random. Times of file systems are skewed
-//! and are multimodal: only where pairs are few is anything assumed to be normal, and then its
-//! documentation states it.
+//! A sample is described by [`Summary`], [`median_interval`] and [`geometric_mean`]. Contenders are
+//! compared by pairs within blocks ([`ratio_paired`], [`geometric_ratio`]). [`judge_table`] gives
+//! the verdicts on all comparisons of a table, also if the figures decide the number of repeats
+//! ([`InterimAnalyses`]). Runs are compared without pairs ([`ratio_apart`], [`judge_apart`]). Ranks
+//! and tiers are in [`rank_intervals`] and [`tiers`], and [`rank_correlation`] compares two orders.
+//! [`outliers`], [`drift`], [`modes`] and [`dependence`] raise warnings about a series.
 //!
-//! Numbers that are no numbers (NaN) or infinite belong in no sample: a function that meets one
-//! answers `None`, or leaves it out where its documentation states that.
+//! The crate has no clocks, no units and no text for readers. Nothing here is random. Times of file
+//! systems are skewed and multimodal. A function that assumes a normal distribution documents it.
+//!
+//! Samples must not contain NaN or infinite values. A function that finds one returns `None`, or
+//! ignores it if its documentation states that.
 
 mod bisection;
 mod describe;

@@ -1,11 +1,11 @@
-//! The normal distribution, for samples too large for exact counts.
+//! The normal distribution, for samples too large for exact distributions.
 
 use crate::bisection::bisect;
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
-/// The probability of a value below `z` where mean and deviation are 0 and 1.
+/// The distribution function of the standard normal distribution at `z`.
 ///
-/// By the series of the error function near the middle, and its continued fraction far from it:
+/// By the series of the error function near the middle, and by its continued fraction in the tails:
 /// M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 7.1.6 and 7.1.14.
 pub(crate) fn below(z: f64) -> f64 {
     let x = z.abs() / SQRT_2;
@@ -26,7 +26,7 @@ pub(crate) fn below(z: f64) -> f64 {
     if z < 0.0 { tail } else { 1.0 - tail }
 }
 
-/// The value that a normal one is below with this probability.
+/// The quantile of the standard normal distribution.
 pub(crate) fn quantile(p: f64) -> f64 {
     bisect(below, p, (-40.0, 40.0))
 }

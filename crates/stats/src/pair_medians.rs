@@ -1,17 +1,17 @@
-//! The interval of a median, for any distribution of the figures.
+//! The confidence interval of a median, for any distribution.
 //!
-//! By the sign test: figures are above the median or below it, as heads and tails. W. R.
-//! Thompson, "On Confidence Ranges for the Median", Annals of Mathematical Statistics 7 (1936),
-//! 122-128; M. Hollander and D. A. Wolfe, "Nonparametric Statistics", 2nd ed. (1999), section 3.6.
+//! By the sign test: the number of figures above the median is binomial. W. R. Thompson, "On
+//! Confidence Ranges for the Median", Annals of Mathematical Statistics 7 (1936), 122-128; M.
+//! Hollander and D. A. Wolfe, "Nonparametric Statistics", 2nd ed. (1999), section 3.6.
 
 use crate::describe::sorted;
 use crate::exact::Interval;
 
-/// Up to so many figures the distribution is exact; beyond, it is as good as normal.
+/// The largest sample with the exact distribution. Larger samples use the normal approximation.
 const EXACT: usize = 900;
 
-/// The interval of the median of these figures at 95 % or more: from the `k`-th from below to the
-/// `k`-th from above. None with fewer than 6, and where one is no finite number.
+/// The confidence interval of the median (at least 95 %), from the `k`-th smallest to the `k`-th
+/// largest figure. `None` with fewer than 6 figures, or if one is not finite.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let sorted = sorted(values)?;
     let outside = outside(sorted.len())?;
@@ -21,7 +21,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     })
 }
 
-/// How many of so many figures are outside on either side; none where not even all suffice.
+/// The number of figures outside the interval on each side. `None` if the sample is too small.
 fn outside(n: usize) -> Option<usize> {
     const EACH_SIDE: f64 = 0.025;
     if n > EXACT {
@@ -33,7 +33,7 @@ fn outside(n: usize) -> Option<usize> {
         )]
         return Some((n as f64 / 2.0 - half_width).floor() as usize - 1);
     }
-    // The chance that at most k of n fair coins show heads.
+    // The probability of at most k heads in n fair coin tosses.
     let (mut chance, mut at_most) = (0.5_f64.powi(i32::try_from(n).ok()?), 0.0);
     let mut outside = None;
     for k in 0..n / 2 {
@@ -70,7 +70,7 @@ mod tests {
         for (n, expected) in known.into_iter().chain(more) {
             assert_eq!(outside(n), expected, "{n}");
         }
-        // Where it becomes normal it does not jump, and it never claims more.
+        // The exact and the normal interval agree at the limit, and the normal one is not narrower.
         let (exact, normal) = (outside(EXACT).unwrap(), outside(EXACT + 1).unwrap());
         assert!(normal <= exact && exact - normal <= 2, "{exact} {normal}");
     }

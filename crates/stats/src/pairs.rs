@@ -1,8 +1,8 @@
 //! Two contenders compared by pairs within blocks.
 //!
-//! What drifts from block to block (other tenants, temperature, a filling disk) hits both figures
-//! of a pair alike, and cancels in their ratio: G. E. P. Box, J. S. Hunter and W. G. Hunter,
-//! "Statistics for Experimenters", 2nd ed. (2005), section 3.2, paired comparison.
+//! Block effects (other tenants, temperature, a disk that fills) affect both figures of a pair and
+//! cancel in their ratio: G. E. P. Box, J. S. Hunter and W. G. Hunter, "Statistics for
+//! Experimenters", 2nd ed. (2005), section 3.2, paired comparison.
 
 use crate::describe::{mean, sorted};
 use crate::exact::Interval;
@@ -11,28 +11,28 @@ use crate::verdict::Series;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// The confidence of intervals.
+/// The confidence level of intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// The ratio of one contender's figures to another's, pair by pair.
+/// The ratio of one contender's figures to another's, by pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedRatio {
-    /// How many pairs there are.
+    /// The number of pairs.
     pub pairs: usize,
-    /// The middle of the ratios: the median of the means of any two of their logarithms (Hodges
-    /// and Lehmann). The ratio the other way round is its inverse.
+    /// The Hodges-Lehmann estimate of the ratio: the median of the pairwise means of the
+    /// logarithms. The inverse ratio has the inverse estimate.
     pub middle: f64,
     /// The smallest ratio of a pair.
     pub low: f64,
     /// The largest ratio of a pair.
     pub high: f64,
-    /// The interval of the middle at 95 % or more; none with too few pairs (below 6).
+    /// The confidence interval of the estimate (at least 95 %); `None` with fewer than 6 pairs.
     pub interval: Option<Interval>,
 }
 
-/// The ratio `a / b`, paired within blocks. Both are lists of `(block, figure)` in any order; the
-/// `k`-th figure of a block is paired with the `k`-th of the same block. Figures without partner,
-/// and pairs with a figure that is not above zero and finite, are left out; none where no pair is
+/// The ratio `a / b`, paired within blocks. Both are lists of `(block, figure)` in any order. The
+/// `k`-th figure of a block is paired with the `k`-th of the same block. Figures without partner
+/// are ignored, as are pairs with a figure that is not positive and finite. `None` if no pair is
 /// left.
 pub fn ratio_paired(a: &[(u32, f64)], b: &[(u32, f64)]) -> Option<PairedRatio> {
     let logs: Vec<f64> = pairs(a, b).iter().map(|(a, b)| (a / b).ln()).collect();
@@ -54,12 +54,12 @@ fn of_logs(logs: &[f64]) -> Option<PairedRatio> {
     })
 }
 
-/// The geometric mean of the ratios of several phases, `(times, baseline)` each, with its interval:
-/// taken within each block that has all of them, and then as the ratio of one phase is. What the
-/// phases of a block have in common is thus not counted as often as there are phases. None where
-/// no block has all.
+/// The geometric mean of the ratios of several phases, `(times, baseline)` each, with its interval.
+/// The mean is computed within each block that has all phases, then treated as the ratio of one
+/// phase. Effects that the phases of a block share thus count once. `None` if no block has all
+/// phases.
 ///
-/// Ratios are averaged by logarithms, as [`geometric_mean`](crate::geometric_mean) argues.
+/// Ratios are averaged by logarithms; see [`geometric_mean`](crate::geometric_mean) for the reason.
 pub fn geometric_ratio(phases: &[(Series<'_>, Series<'_>)]) -> Option<PairedRatio> {
     let mut by_block: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (times, baseline) in phases {
@@ -80,11 +80,11 @@ pub fn geometric_ratio(phases: &[(Series<'_>, Series<'_>)]) -> Option<PairedRati
     of_logs(&means)
 }
 
-/// The figures that have a partner, by block.
+/// The pairs of figures, by block.
 pub(crate) fn pairs(a: &[(u32, f64)], b: &[(u32, f64)]) -> Vec<(f64, f64)> {
     let by_block = |list: &[(u32, f64)]| {
         let mut list = list.to_vec();
-        // Stable: figures of one block keep their order.
+        // A stable sort: figures of one block keep their order.
         list.sort_by_key(|(block, _)| *block);
         list
     };
@@ -126,12 +126,13 @@ mod tests {
         let mut b = blocks(&[10.11, 10.54, 9.87, 10.42, 10.38, 10.95, 10.02]);
         b.reverse();
         let ratio = ratio_paired(&a, &b).unwrap();
-        // numpy, exp of the median of all means of pairs, of min and of max of log(a / b).
+        // numpy: exp of the median of all pairwise means, of the minimum and of the maximum of
+        // log(a / b).
         assert!(near(ratio.middle, 1.221_592_708_994_520_2));
         assert!(near(ratio.low, 1.126_185_958_254_269_5));
         assert!(near(ratio.high, 1.319_148_936_170_213));
         assert_eq!(ratio.pairs, 7);
-        // Those limits that scipy's wilcoxon does not reject at 0.05.
+        // The limits that scipy's wilcoxon does not reject at 0.05.
         let interval = ratio.interval.unwrap();
         assert!(
             near(interval.low, 1.155_105_973_025_048_1)

@@ -1,16 +1,16 @@
-//! How often something happens, by how often it did.
+//! The confidence interval of a probability.
 
 use crate::bisection::bisect;
 use crate::exact::Interval;
 
-/// The interval of a probability, at 95 % or more, by `hits` in `trials`: all probabilities with
-/// which neither so many hits, nor so few, would be rarer than 1 in 40.
+/// The exact confidence interval of a probability (at least 95 %) for `hits` in `trials`. It
+/// contains each probability for which both tails have at least 1 in 40.
 ///
 /// C. J. Clopper and E. S. Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the
 /// Case of the Binomial", Biometrika 26 (1934), 404-413.
 pub fn proportion_interval(hits: u64, trials: u64) -> Interval {
     let hits = hits.min(trials);
-    // The probability of at least `hits` grows with that of one.
+    // The probability of at least `hits` increases with the probability of one hit.
     let low = if hits == 0 {
         0.0
     } else {
@@ -24,7 +24,7 @@ pub fn proportion_interval(hits: u64, trials: u64) -> Interval {
     Interval { low, high }
 }
 
-/// The probability at which a growing function reaches a level.
+/// The probability at which an increasing function reaches a level.
 fn solve(function: impl Fn(f64) -> f64, level: f64) -> f64 {
     bisect(function, level, (0.0, 1.0))
 }

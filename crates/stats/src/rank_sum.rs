@@ -1,5 +1,5 @@
-//! Two samples in no pairs: the rank sum test and its interval, whatever their distribution is, as
-//! long as one is the other moved.
+//! The rank sum test of two unpaired samples and its interval. It assumes a shift between two
+//! distributions of any shape.
 //!
 //! H. B. Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is
 //! Stochastically Larger than the Other", The Annals of Mathematical Statistics 18 (1947), 50-60;
@@ -9,11 +9,12 @@ use crate::describe::{median, sorted};
 use crate::exact::Interval;
 use crate::normal;
 
-/// Up to so many values on either side the distribution is exact; beyond, it is as good as normal.
+/// The largest sample size with the exact distribution. Larger samples use the normal
+/// approximation.
 const EXACT: usize = 40;
 
-/// The p-values that these are above, and below, the others by more than `limit`. A tie counts
-/// half for either side and is rounded to the cautious one.
+/// The one-sided p-values that these exceed the others by more than `limit`, and by less. A tie
+/// counts one half for each side, rounded conservatively.
 pub(crate) fn beyond(these: &[f64], others: &[f64], limit: f64) -> Option<(f64, f64)> {
     let (these, others) = (sorted(these)?, sorted(others)?);
     let count = |wanted: fn(f64) -> bool| {
@@ -28,7 +29,7 @@ pub(crate) fn beyond(these: &[f64], others: &[f64], limit: f64) -> Option<(f64, 
     Some((p(below), p(above)))
 }
 
-/// How probable at most so many inversions are, for each number of them.
+/// The probability of at most each number of inversions.
 fn cumulated(m: usize, n: usize) -> Vec<f64> {
     if m.max(n) > EXACT {
         let (all, of_m, of_n) = (m * n, m as f64, n as f64);
@@ -47,8 +48,8 @@ fn cumulated(m: usize, n: usize) -> Vec<f64> {
     .collect()
 }
 
-/// How probable each number of inversions is: whether the largest of all is one of the `m` (it
-/// is then above all `n` others) or of the `n` decides between two smaller cases.
+/// The probability of each number of inversions, by recurrence. The largest value is one of the `m`
+/// (then it exceeds all `n` others) or one of the `n`.
 fn distribution(m: usize, n: usize) -> Vec<f64> {
     let mut of_fewer: Vec<Vec<f64>> = vec![vec![1.0]; n + 1];
     for a in 1..=m {
@@ -69,18 +70,18 @@ fn distribution(m: usize, n: usize) -> Vec<f64> {
     of_fewer.pop().unwrap_or_default()
 }
 
-/// The smallest two-sided p-value for samples of these sizes: all of one above all of the other.
+/// The smallest two-sided p-value for these sample sizes, of samples that do not overlap.
 pub(crate) fn smallest(m: usize, n: usize) -> f64 {
     let ways = (1..=m).map(|k| (n + k) as f64 / k as f64);
     2.0 / ways.product::<f64>()
 }
 
-/// By how much these are above the others: the median of all differences.
+/// The Hodges-Lehmann estimate of the shift: the median of all differences.
 pub(crate) fn shift(these: &[f64], others: &[f64]) -> Option<f64> {
     median(&differences(&sorted(these)?, &sorted(others)?))
 }
 
-/// The interval of that shift at a confidence, or more; none where there are too few values.
+/// The confidence interval of the shift; `None` if the samples are too small.
 ///
 /// P. K. Sen, "On the Estimation of Relative Potency in Dilution (-Direct) Assays by
 /// Distribution-Free Methods", Biometrics 19 (1963), 532-552.

@@ -1,7 +1,7 @@
-//! Ranks, and how far two orders of the same things agree.
+//! Ranks and rank correlation.
 
-/// The ranks of values, the smallest first, from 1; equal values share the mean of the places
-/// they take up (midranks). None where there are none, or one is no finite number.
+/// The ranks of values from 1, the smallest first. Ties share the mean of their ranks (midranks).
+/// `None` for an empty list, or if a value is not finite.
 pub fn midranks(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -10,13 +10,13 @@ pub fn midranks(values: &[f64]) -> Option<Vec<f64>> {
     order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
     let mut below = 0;
-    // Zero below zero equals zero above it, although the order separates them.
+    // -0.0 equals 0.0, although `total_cmp` separates them.
     #[expect(
         clippy::float_cmp,
         reason = "what is equal shares its rank, and nothing else"
     )]
     for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
-        // Those alike take the places from `below + 1` to `below + alike`.
+        // Equal values have the ranks from `below + 1` to `below + equal.len()`.
         let rank = below as f64 + f64::midpoint(1.0, equal.len() as f64);
         for place in equal {
             ranks[*place] = rank;
@@ -26,16 +26,16 @@ pub fn midranks(values: &[f64]) -> Option<Vec<f64>> {
     Some(ranks)
 }
 
-/// The fewest pairs of which a rank correlation is given: of two, it is always 1 or -1.
+/// The smallest number of pairs with a rank correlation. With two pairs it is always 1 or -1.
 pub const FEWEST_RANKED: usize = 3;
 
-/// The rank correlation of pairs: 1 where both orders are the same, -1 where one is the other
-/// reversed, near 0 where they have nothing to do with each other. None for fewer than
-/// [`FEWEST_RANKED`] pairs, and where all values of one side are equal.
+/// The rank correlation of pairs: 1 for equal orders, -1 for reversed orders, near 0 for
+/// independent orders. `None` with fewer than [`FEWEST_RANKED`] pairs, or if all values of one side
+/// are equal.
 ///
-/// It is the correlation of the midranks (Pearson's), which holds with ties too; the short form
-/// with the squared differences of ranks does not. C. Spearman, "The Proof and Measurement of
-/// Association between Two Things", The American Journal of Psychology 15 (1904), 72-101.
+/// It is Pearson's correlation of the midranks, which is correct with ties. The short formula with
+/// squared rank differences is not. C. Spearman, "The Proof and Measurement of Association between
+/// Two Things", The American Journal of Psychology 15 (1904), 72-101.
 pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     if pairs.len() < FEWEST_RANKED {
         return None;
@@ -50,13 +50,13 @@ pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
         of_left += left * left;
         of_right += right * right;
     }
-    // Ranks are halves of whole numbers, so the sums are exact and zero means zero.
+    // Ranks are multiples of one half, so the sums are exact and zero is exactly zero.
     let spread = (of_left * of_right).sqrt();
     (spread > 0.0).then(|| (covariance / spread).clamp(-1.0, 1.0))
 }
 
-/// How often chance alone puts `n` things that all differ into one given order: 1 in `n`
-/// factorial; so seldom at most does a rank correlation of 1 arise from nothing.
+/// The probability that chance alone produces one given order of `n` distinct items: 1 / `n`!. It
+/// bounds how often a rank correlation of 1 arises by chance.
 pub fn chance_of_order(n: usize) -> f64 {
     1.0 / (1..=n).map(|factor| factor as f64).product::<f64>()
 }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn correlations_are_those_of_scipy() {
-        // scipy.stats.spearmanr 1.x on the same numbers, with and without ties.
+        // scipy.stats.spearmanr on the same numbers, with and without ties.
         let cases: [(&[f64], &[f64], f64); 5] = [
             (&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], 1.0),
             (

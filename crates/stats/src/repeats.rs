@@ -1,37 +1,37 @@
-//! Warnings about repeats: two modes instead of one, and dependence from repeat to repeat.
+//! Warnings about repeats: bimodal samples and serial dependence.
 
 use crate::describe::{mean, sorted};
 use crate::normal;
 use crate::ranks::midranks;
 
-/// The fewest figures in which two modes are sought.
+/// The smallest sample in which two modes are detected.
 const FEWEST_FOR_MODES: usize = 8;
 
-/// The fewest figures of which dependence is tested.
+/// The smallest sample in which dependence is tested.
 const FEWEST_FOR_DEPENDENCE: usize = 10;
 
-/// The least distance of two modes, as defined by K. M. Ashman, C. M. Bird and S. E. Zepf,
-/// "Detecting bimodality in astronomical datasets", The Astronomical Journal 108 (1994),
-/// 2348-2361. They require 2 where the modes are given; where they are sought, one mode of
-/// noise shows 2.65 by itself, and few figures more by chance.
+/// The smallest distance of two modes, as defined by K. M. Ashman, C. M. Bird and S. E. Zepf,
+/// "Detecting bimodality in astronomical datasets", The Astronomical Journal 108 (1994), 2348-2361.
+/// They require 2 for known modes. For fitted modes, unimodal noise alone has 2.65, and small
+/// samples have more by chance.
 const LEAST_DISTANCE: f64 = 7.0;
 
 /// Two modes of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modes {
-    /// The mean of the figures in the lower one.
+    /// The mean of the lower mode.
     pub low: f64,
-    /// The mean of those in the upper one.
+    /// The mean of the upper mode.
     pub high: f64,
-    /// How many figures are in the upper one.
+    /// The number of figures in the upper mode.
     pub above: usize,
 }
 
-/// The two modes of a sample, where they are far from each other, with two figures or more in
-/// each; none among fewer than 8 figures above zero. The parting is that with the least squares
-/// within: W. D. Fisher, "On Grouping for Maximum Homogeneity", Journal of the American
-/// Statistical Association 53 (1958), 789-798; taken of logarithms, so that skewed noise is one
-/// hump.
+/// The two modes of a sample, if they are well separated and each has at least two figures. `None`
+/// with fewer than 8 figures, or if one is not positive. The split minimizes the sum of squares
+/// within groups: W. D. Fisher, "On Grouping for Maximum Homogeneity", Journal of the American
+/// Statistical Association 53 (1958), 789-798. It uses logarithms, so that skewed noise counts as
+/// one mode.
 pub fn modes(values: &[f64]) -> Option<Modes> {
     let sorted = sorted(values).filter(|of| of.len() >= FEWEST_FOR_MODES && of[0] > 0.0)?;
     let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
@@ -39,7 +39,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
         let middle = mean(of).unwrap_or(0.0);
         of.iter().map(|log| (log - middle).powi(2)).sum::<f64>()
     };
-    // The rest within both parts is least where most is between them.
+    // The sum of squares within groups is smallest where the sum between groups is largest.
     let middle = mean(&logs)?;
     let (mut below, mut parts) = (0.0, Vec::with_capacity(logs.len()));
     for (at, log) in logs.iter().enumerate() {
@@ -60,8 +60,9 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
     })
 }
 
-/// The p-value that successive figures, in their order, are no nearer to each other than chance
-/// puts them; small where each resembles the one before. None of fewer than 10, or of equal ones.
+/// The p-value of the test for serial dependence. The null hypothesis is that successive figures
+/// are independent; p is small if each figure is near its predecessor. `None` with fewer than 10
+/// figures, or if all are equal.
 ///
 /// R. Bartels, "The Rank Version of von Neumann's Ratio Test for Randomness", Journal of the
 /// American Statistical Association 77 (1982), 40-46, by its normal approximation.
@@ -89,7 +90,7 @@ mod tests {
         assert!((found.low - 1.005).abs() < 0.001 && (found.high - 1.503).abs() < 0.001);
         let one = [1.0, 1.01, 1.05, 0.99, 1.02, 0.95, 1.0, 1.1, 0.93];
         assert_eq!(modes(&one), None);
-        // One figure far off is an outlier.
+        // One value far from the others is an outlier, not a mode.
         assert_eq!(modes(&[1.0, 1.01, 1.02, 0.99, 1.0, 1.01, 1.0, 9.0]), None);
         assert_eq!(modes(&checkpoint[..7]), None, "too few");
         assert_eq!(modes(&[1.0; 20]), None);

@@ -1,4 +1,4 @@
-//! Every test and interval compared with that of scipy, on fixed samples (`data/scipy.csv`).
+//! Compares every test and interval with scipy, on fixed samples (`data/scipy.csv`).
 
 use crate::{holm, normal, proportion_interval, rank_sum, signed_rank, student};
 

@@ -1,25 +1,25 @@
-//! Warnings about a series of repeats: one that is far off, or all of them drifting.
+//! Warnings about a series of repeats: outliers and drift.
 
 use crate::describe::{mean, median, median_absolute_deviation};
 use crate::exact;
 
-/// The modified z-score beyond which a value is far off (Iglewicz and Hoaglin).
+/// The modified z-score above which a value is an outlier (Iglewicz and Hoaglin).
 pub const OUTLYING: f64 = 3.5;
 
-/// The most figures of which all pairs are looked at.
+/// Above this number of figures, slopes are computed from means of neighbours instead of all pairs.
 const MANY: usize = 200;
 
-/// The fewest values among which one can lie far off: of four, two cannot be told from a
-/// second hump of the distribution.
+/// The smallest sample in which outliers are detected. Among four values, two outliers are
+/// indistinguishable from a second mode of the distribution.
 const FEWEST: usize = 5;
 
-/// The places of values that lie far from their fellows, in order: those whose modified z-score
-/// `0.6745 (x - median) / MAD` is beyond `threshold` (take [`OUTLYING`]). Among fewer than five
-/// values none is named. An outlier is spoken of, never left out.
+/// The indices of outliers, in ascending order. An outlier has a modified z-score `0.6745 (x -
+/// median) / MAD` above `threshold` (use [`OUTLYING`]). Fewer than five values have no outliers.
+/// Outliers are reported, never removed.
 ///
-/// B. Iglewicz and D. C. Hoaglin, "How to Detect and Handle Outliers", ASQC Quality Press (1993);
-/// where more than half of the values are equal (MAD = 0) the mean absolute deviation stands in,
-/// with the factor 1.2533 for 1 / 0.6745.
+/// B. Iglewicz and D. C. Hoaglin, "How to Detect and Handle Outliers", ASQC Quality Press (1993).
+/// If more than half of the values are equal (MAD = 0), the mean absolute deviation is used, with
+/// the factor 1.2533 instead of 1 / 0.6745.
 pub fn outliers(values: &[f64], threshold: f64) -> Vec<usize> {
     let Some(middle) = median(values).filter(|_| values.len() >= FEWEST) else {
         return Vec::new();
@@ -36,25 +36,24 @@ pub fn outliers(values: &[f64], threshold: f64) -> Vec<usize> {
     far.map(|(place, _)| place).collect()
 }
 
-/// How a series drifts over its blocks.
+/// The drift of a series over its blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// The change from the first block to the last by the slope, as a part of the median: above
-    /// zero where figures rise.
+    /// The slope times the block range, as a part of the median; positive for rising figures.
     pub relative: f64,
-    /// The two-sided p-value of Kendall's test: that the order is chance.
+    /// The two-sided p-value of Kendall's test. The null hypothesis is a random order.
     pub p: f64,
 }
 
-/// The drift of a series of `(block, figure)`; none with fewer than three blocks, or where a
-/// figure is not finite.
+/// The drift of a series of `(block, figure)`. `None` with fewer than three blocks, or if a figure
+/// is not finite.
 ///
 /// The slope is the median of the slopes of all pairs: P. K. Sen, "Estimates of the Regression
-/// Coefficient Based on Kendall's Tau", Journal of the American Statistical Association 63
-/// (1968), 1379-1389. The test is that of H. B. Mann, "Nonparametric Tests Against Trend",
-/// Econometrica 13 (1945), 245-259, exact for different figures; equal ones make it cautious.
-/// Of 3 blocks it cannot speak (p is at least 1/3); 5 ever rising ones give p = 0.017. Of more than
-/// 200 figures the means of neighbours are taken: pairs grow with the square.
+/// Coefficient Based on Kendall's Tau", Journal of the American Statistical Association 63 (1968),
+/// 1379-1389. The test is that of H. B. Mann, "Nonparametric Tests Against Trend", Econometrica 13
+/// (1945), 245-259. It is exact for distinct figures and conservative with ties. With 3 blocks p is
+/// at least 1/3; 5 monotonic ones give p = 0.017. Above 200 figures, means of neighbours are used,
+/// because the number of pairs is quadratic.
 pub fn drift(series: &[(u32, f64)]) -> Option<Drift> {
     if series.len() > MANY {
         return drift(&by_neighbours(series));
@@ -91,7 +90,7 @@ pub fn drift(series: &[(u32, f64)]) -> Option<Drift> {
     })
 }
 
-/// The means of as many neighbours as make few enough, each in the block of their middle.
+/// Means of neighbours, each in the block of its middle. The result has a limited length.
 fn by_neighbours(series: &[(u32, f64)]) -> Vec<(u32, f64)> {
     let mut series = series.to_vec();
     series.sort_by_key(|(block, _)| *block);
@@ -106,7 +105,7 @@ fn by_neighbours(series: &[(u32, f64)]) -> Vec<(u32, f64)> {
     joined.collect()
 }
 
-/// The median of many values, which are put into another order: half a million slopes are not sorted.
+/// The median by selection, without sorting: there may be half a million slopes. Reorders `values`.
 fn middle_of(values: &mut [f64]) -> Option<f64> {
     if !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -114,7 +113,7 @@ fn middle_of(values: &mut [f64]) -> Option<f64> {
     let count = values.len().checked_sub(1)?;
     let (below, high, _) = values.select_nth_unstable_by(count.div_ceil(2), f64::total_cmp);
     let high = *high;
-    // Of an even number the two in the middle.
+    // For an even number, the mean of the two middle values.
     let low = below.iter().copied().max_by(f64::total_cmp);
     median(&[low.filter(|_| count % 2 == 1).unwrap_or(high), high])
 }
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn drift_agrees_with_scipy() {
-        // scipy 1.17.1, scipy.stats.theilslopes (times blocks, by the median) and
+        // scipy 1.17.1: scipy.stats.theilslopes (times the block range, divided by the median) and
         // kendalltau(method="exact").
         check(
             &blocks(&[10.0, 10.3, 10.1, 10.6, 10.9, 10.7, 11.2]),
@@ -196,7 +195,8 @@ mod tests {
 
     #[test]
     fn a_value_far_off_is_named() {
-        // Modified z-scores by scipy's median_abs_deviation: 30.8 for 17.0, at most 1.1 else.
+        // Modified z-scores by scipy's median_abs_deviation: 30.8 for 17.0, at most 1.1 for the
+        // others.
         assert_eq!(
             outliers(&[10.1, 10.2, 9.9, 10.0, 10.3, 17.0, 10.15], OUTLYING),
             [5]

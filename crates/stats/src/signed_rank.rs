@@ -1,9 +1,9 @@
-//! The signed rank test and its interval: exact for values that lie alike on both sides of their
-//! middle, whatever their distribution is.
+//! The signed rank test and its interval: exact for any distribution that is symmetric about its
+//! middle.
 //!
-//! Logarithms of ratios within a block do so by design: whoever comes first in a block is drawn,
-//! so that of two equal contenders either order of a pair is equally likely, also where figures
-//! drift, come in humps, or hang together from block to block. R. A. Fisher, "The Design of
+//! Logarithms of ratios within a block are symmetric by design, because the order within a block is
+//! random. For two equal contenders, both signs of a pair are equally likely. This holds also with
+//! drift, multimodal figures or dependence between blocks. R. A. Fisher, "The Design of
 //! Experiments" (1935), section 21.
 //!
 //! F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1 (1945), 80-83;
@@ -15,13 +15,13 @@ use crate::normal;
 use crate::ranks::midranks;
 use std::sync::OnceLock;
 
-/// Up to so many values the distribution is exact; beyond, it is as good as normal.
+/// The largest sample with the exact distribution. Larger samples use the normal approximation.
 const EXACT: usize = 100;
 
-/// The p-values that the middle of values is above, and below, `limit`. A value that equals the
-/// limit speaks for neither side: J. W. Pratt, "Remarks on Zeros and Ties in the Wilcoxon Signed
-/// Rank Procedures", Journal of the American Statistical Association 54 (1959), 655-667. Ties are
-/// taken as they are: the p-value is that among all signs the values could have had.
+/// The one-sided p-values that the middle of values is above, and below, `limit`. A value that
+/// equals the limit counts for neither side: J. W. Pratt, "Remarks on Zeros and Ties in the
+/// Wilcoxon Signed Rank Procedures", Journal of the American Statistical Association 54 (1959),
+/// 655-667. With ties, the p-value is computed from their midranks over all possible signs.
 pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
     let distances: Vec<f64> = values.iter().map(|value| value - limit).collect();
     let sizes: Vec<f64> = distances.iter().map(|distance| distance.abs()).collect();
@@ -38,15 +38,15 @@ pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
     Some((at_most(sum(&below), &moving), at_most(sum(&above), &moving)))
 }
 
-/// How probable a sum of at most this is where each of these ranks counts or does not.
+/// The probability that the sum of a random half of these ranks is at most `sum`.
 fn at_most(sum: f64, ranks: &[f64]) -> f64 {
     if ranks.len() > EXACT {
         let all: f64 = ranks.iter().sum();
         let squares: f64 = ranks.iter().map(|rank| rank * rank).sum();
-        // The half is the correction for continuity.
+        // The half is the continuity correction.
         return normal::below((sum + 0.5 - all / 2.0) / (squares / 4.0).sqrt());
     }
-    // Midranks are halves.
+    // Midranks are multiples of one half.
     let mut places: Vec<usize> = ranks.iter().map(|rank| twice(*rank)).collect();
     places.sort_unstable();
     let plain = places
@@ -69,7 +69,7 @@ fn twice(rank: f64) -> usize {
     (2.0 * rank).round() as usize
 }
 
-/// How probable each sum of a random half of these numbers is.
+/// The distribution of the sum of a random subset of these numbers.
 fn distribution(places: &[usize]) -> Vec<f64> {
     let mut share = vec![1.0];
     for place in places {
@@ -83,7 +83,7 @@ fn distribution(places: &[usize]) -> Vec<f64> {
     share
 }
 
-/// How probable a sum of at most each number is, of the ranks 1 to `n`.
+/// The distribution function of the sum of a random subset of the ranks 1 to `n`.
 fn cumulated(n: usize) -> &'static [f64] {
     static KNOWN: [OnceLock<Vec<f64>>; EXACT + 1] = [const { OnceLock::new() }; EXACT + 1];
     KNOWN[n].get_or_init(|| {
@@ -98,13 +98,13 @@ fn cumulated(n: usize) -> &'static [f64] {
     })
 }
 
-/// The smallest two-sided p-value that the test has for `n` values: all on one side.
+/// The smallest two-sided p-value for `n` values: all on one side.
 pub(crate) fn smallest(n: usize) -> f64 {
     2.0 * 0.5_f64.powf(n as f64)
 }
 
-/// The middle of values that are symmetric about it: the median of the means of all pairs,
-/// each value with itself as well.
+/// The Hodges-Lehmann estimate of the middle of symmetric values: the median of the means of all
+/// pairs, with each value also paired with itself.
 ///
 /// J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", The Annals of
 /// Mathematical Statistics 34 (1963), 598-611.
@@ -117,15 +117,15 @@ pub(crate) fn middle(values: &[f64]) -> Option<f64> {
     } else {
         nth_mean(&sorted, count / 2 - 1)
     };
-    // Halved, it is the same whichever contender is the numerator.
+    // The midpoint does not depend on which contender is the numerator.
     Some(f64::midpoint(low, high).clamp(low, high))
 }
 
-/// The interval of that middle at a confidence, or more: all limits that the two-sided test at
-/// one minus the confidence does not reject; none where values are too few for it (95 % takes 6).
+/// The confidence interval of the middle: all limits that the two-sided test does not reject at one
+/// minus the confidence. `None` if there are too few values (95 % needs 6).
 ///
-/// J. W. Tukey, "The simplest signed-rank tests", Memorandum Report 17, Statistical Research
-/// Group, Princeton (1949).
+/// J. W. Tukey, "The simplest signed-rank tests", Memorandum Report 17, Statistical Research Group,
+/// Princeton (1949).
 pub(crate) fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let sorted = sorted(values)?;
     let inside = inside(sorted.len(), confidence)?;
@@ -136,8 +136,8 @@ pub(crate) fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     })
 }
 
-/// How many means of pairs are outside of the interval on either side; none where not even all of
-/// them reach the confidence.
+/// The number of pairwise means outside the interval on each side. `None` if the whole range does
+/// not reach the confidence.
 fn inside(n: usize, confidence: f64) -> Option<usize> {
     let level = (1.0 - confidence) / 2.0;
     if n > EXACT {
@@ -151,7 +151,7 @@ fn inside(n: usize, confidence: f64) -> Option<usize> {
         )]
         return Some(place.max(0.0) as usize);
     }
-    // A hair, so that 0.05 / 2 is not missed for its last digit.
+    // A tolerance for rounding, so that 0.05 / 2 is included.
     let within = |part: &&f64| **part <= level * (1.0 + 1e-9);
     cumulated(n)
         .iter()
@@ -160,27 +160,27 @@ fn inside(n: usize, confidence: f64) -> Option<usize> {
         .checked_sub(1)
 }
 
-/// How many pairs so many values have, each with itself as well.
+/// The number of pairs, with each value also paired with itself.
 fn pairs_of(n: usize) -> usize {
     n * (n + 1) / 2
 }
 
-/// The mean of a pair at that place from below, among those of all pairs of sorted values, which are
-/// not formed: of a thousand values they would be half a million. Two limits close in on it until
-/// no more means are between them than there are values; these are formed.
+/// The pairwise mean at this index in ascending order, for sorted values. It does not form all
+/// means: a thousand values have half a million. Two limits close in on it until the means between
+/// them are no more than the values; only these are formed.
 ///
-/// D. B. Johnson and T. Mizoguchi, "Selecting the Kth Element in X + Y and X1 + X2 + ... + Xm", SIAM
-/// Journal on Computing 7 (1978), 147-153, on such sums in order.
+/// D. B. Johnson and T. Mizoguchi, "Selecting the Kth Element in X + Y and X1 + X2 + ... + Xm",
+/// SIAM Journal on Computing 7 (1978), 147-153, on selection in sorted sums.
 fn nth_mean(sorted: &[f64], place: usize) -> f64 {
     let (mut low, mut high) = (sorted[0], sorted[sorted.len() - 1]);
     let (mut below, mut up_to) = (means_up_to(sorted, low), pairs_of(sorted.len()));
     if below > place {
-        // Of the two zeros it is the positive one, here as below.
+        // Normalizes -0.0 to 0.0, here and below.
         return low + 0.0;
     }
     let mut halving = false;
     while up_to - below > sorted.len() {
-        // By turns where a straight line has it, and in the middle: neither is slow alone for both.
+        // Interpolation and bisection alternate: neither is slow on all inputs.
         let part = (place - below) as f64 / (up_to - below) as f64;
         let part = if halving { 0.5 } else { part };
         let limit = (high - low).mul_add(part, low);
@@ -191,7 +191,7 @@ fn nth_mean(sorted: &[f64], place: usize) -> f64 {
         };
         halving = !halving;
         if limit <= low || limit >= high {
-            // No number is between: all that are left are equal.
+            // No number is between the limits: all remaining means are equal.
             return high + 0.0;
         }
         let count = means_up_to(sorted, limit);
@@ -206,7 +206,7 @@ fn nth_mean(sorted: &[f64], place: usize) -> f64 {
     *found + 0.0
 }
 
-/// How many means of pairs do not exceed a limit. The higher one of a pair is, the fewer others.
+/// The number of pairwise means up to a limit. The larger one of a pair is, the fewer partners fit.
 fn means_up_to(sorted: &[f64], limit: f64) -> usize {
     let (mut count, mut end) = (0, sorted.len());
     for (at, one) in sorted.iter().enumerate() {
@@ -221,7 +221,7 @@ fn means_up_to(sorted: &[f64], limit: f64) -> usize {
     count
 }
 
-/// The means of pairs above one limit that do not exceed the other.
+/// The pairwise means above `low` and up to `high`.
 fn means_between(sorted: &[f64], low: f64, high: f64) -> Vec<f64> {
     let mut means = Vec::new();
     let mut end = sorted.len();
@@ -247,7 +247,7 @@ mod tests {
             mut values in prop::collection::vec(-3_i32..4, 0..6),
             more in prop::collection::vec(-1e3_f64..1e3, 1..20),
         ) {
-            // Ties and zeros as well.
+            // Includes ties and zeros.
             values.sort_unstable();
             let all: Vec<f64> = values.iter().map(|n| f64::from(*n)).chain(more).collect();
             let sorted = sorted(&all).unwrap();

@@ -1,9 +1,8 @@
-//! Student's distribution: how probable a mean so far from the truth is, where noise is normal.
+//! Student's t distribution and tests, which assume normal noise.
 
 use crate::describe::mean;
 
-/// The probability that Student's t with so many degrees of freedom is above `t`; one half where
-/// there are none.
+/// The upper tail probability of Student's t at `t`; one half with zero degrees of freedom.
 ///
 /// By the finite series over the angle `atan(t / sqrt(df))`, one for even and one for odd degrees:
 /// M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
@@ -20,7 +19,7 @@ pub(crate) fn above(t: f64, df: u32) -> f64 {
     let mut power = first;
     while power + 2 <= df {
         sum += term;
-        // The next odd term is 2/3, 4/5 ... of the one before, the next even one 1/2, 3/4 ...
+        // The next odd term is 2/3, 4/5 ... of the previous, the next even one 1/2, 3/4 ...
         term *= square * f64::from(power + 1) / f64::from(power + 2);
         power += 2;
     }
@@ -33,8 +32,8 @@ pub(crate) fn above(t: f64, df: u32) -> f64 {
     if t < 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The p-values of Student's test that the mean of values is above, and below, `limit`: how
-/// probable a mean so far beyond it is where the truth equals it. None of fewer than two values.
+/// The one-sided p-values of Student's test that the mean is above, and below, `limit`. `None` with
+/// fewer than two values.
 ///
 /// Student, "The Probable Error of a Mean", Biometrika 6 (1908), 1-25.
 pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
@@ -46,8 +45,7 @@ pub(crate) fn beyond(values: &[f64], limit: f64) -> Option<(f64, f64)> {
     Some(tails(middle - limit, error, df))
 }
 
-/// The same of the difference of the means of two samples that are in no pairs, without asking
-/// that both vary alike.
+/// The same for the difference of the means of two unpaired samples, without equal variances.
 ///
 /// B. L. Welch, "The Generalization of 'Student's' Problem when Several Different Population
 /// Variances are Involved", Biometrika 34 (1947), 28-35; the degrees of freedom are rounded down.
@@ -70,7 +68,7 @@ pub(crate) fn unpaired(these: &[f64], others: &[f64], limit: f64) -> Option<(f64
 
 fn tails(distance: f64, error: f64, df: u32) -> (f64, f64) {
     if error == 0.0 {
-        // No spread at all: the difference is certain.
+        // Without spread, the difference is certain.
         let p = |beyond: bool| if beyond { 0.0 } else { 1.0 };
         return (p(distance > 0.0), p(distance < 0.0));
     }
@@ -78,7 +76,7 @@ fn tails(distance: f64, error: f64, df: u32) -> (f64, f64) {
     (above, 1.0 - above)
 }
 
-/// Mean and variance of values, of which there are two at least.
+/// Mean and variance of at least two values.
 fn spread(values: &[f64]) -> Option<(f64, f64)> {
     let middle = mean(values).filter(|_| values.len() > 1)?;
     let squares = values.iter().map(|value| (value - middle).powi(2));

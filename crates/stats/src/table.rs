@@ -1,23 +1,22 @@
-//! A whole table judged: several lines of times, each of several contenders, each pair compared.
+//! Verdicts on a whole table: several lines of times, all pairs of contenders compared.
 
 use crate::verdict::{Rule, Series, Verdict, judge_all, unsettled};
 
 /// The times of one line: a list for each contender, each time with its block.
 pub type Line = [Vec<(u32, f64)>];
 
-/// The verdicts of one line: of each contender compared with each other one.
+/// The verdicts of one line, for each pair of contenders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdicts(Vec<Vec<Option<Verdict>>>);
 
 impl Verdicts {
-    /// The verdict on one contender compared with another one; none where too few blocks have both.
+    /// The verdict on one contender compared with another. `None` if too few blocks have both.
     pub fn of(&self, one: usize, other: usize) -> Option<Verdict> {
         *self.0.get(one)?.get(other)?
     }
 }
 
-/// Judges all contenders of all lines beside each other, as one family of comparisons
-/// ([`judge_all`]).
+/// Judges all pairs of contenders of all lines as one family of comparisons ([`judge_all`]).
 pub fn judge_table(lines: &[&Line], rule: &Rule) -> Vec<Verdicts> {
     let (places, family): (Vec<_>, Vec<_>) = family(lines).into_iter().unzip();
     let mut table: Vec<Verdicts> = lines
@@ -31,9 +30,8 @@ pub fn judge_table(lines: &[&Line], rule: &Rule) -> Vec<Verdicts> {
     table
 }
 
-/// For each line, which contenders should be measured on, because more repeats may tell how they
-/// stand beside the first of it: those whose comparison is neither decided nor as precise as was
-/// asked for; and the first, where there is any such.
+/// Marks for each line the contenders that need more repeats: their comparison with the first is
+/// neither decided nor as precise as requested. If there are any, the first is marked too.
 pub fn open_in(lines: &[&Line], rule: &Rule, precision: f64) -> Vec<Vec<bool>> {
     let (places, family): (Vec<_>, Vec<_>) = family(lines).into_iter().unzip();
     let mut open: Vec<Vec<bool>> = lines.iter().map(|line| vec![false; line.len()]).collect();

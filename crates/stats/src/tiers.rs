@@ -1,9 +1,9 @@
-//! Ranks with their uncertainty, and tiers of contenders that cannot be separated.
+//! Ranks with their uncertainty, and tiers of contenders that are not distinguishable.
 
 use crate::verdict::Verdict;
 
-/// Between which ranks each of `n` contenders is, the fastest first, from 1: behind all that are
-/// faster for sure, and before all that are slower. Where the verdicts hold together, so do these.
+/// The range of ranks of each of `n` contenders, from 1 (fastest): after all contenders that are
+/// faster, and before all that are slower. The ranges hold jointly if the verdicts do.
 ///
 /// M. Klein, T. Wright and J. Wieczorek, "A joint confidence region for an overall ranking of
 /// populations", Journal of the Royal Statistical Society C 69 (2020), 589-606.
@@ -27,8 +27,8 @@ pub fn rank_intervals(
         .collect()
 }
 
-/// The tier of each contender, from 1: the fastest by its median with all that are not judged
-/// slower than it, then the fastest of the rest with all that are not judged slower than that.
+/// The tier of each contender, from 1. The first tier is the fastest by median and all contenders
+/// that are not slower by verdict. The next tier repeats this with the remaining contenders.
 pub fn tiers(medians: &[f64], verdict: impl Fn(usize, usize) -> Option<Verdict>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..medians.len()).collect();
     order.sort_by(|a, b| medians[*a].total_cmp(&medians[*b]));
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn ranks_and_tiers_claim_no_more_than_the_verdicts() {
-        // 0 is slower than all others; 1 and 2 are not separated; 3 is slower than 1 alone.
+        // 0 is slower than all others; 1 and 2 are not separated; 3 is slower than 1 only.
         let verdict = |a: usize, b: usize| {
             let slower = [(0, 1), (0, 2), (0, 3), (3, 1)];
             Some(if slower.contains(&(a, b)) {
@@ -64,7 +64,7 @@ mod tests {
         };
         assert_eq!(rank_intervals(4, verdict), [(4, 4), (1, 2), (1, 3), (2, 3)]);
         assert_eq!(tiers(&[9.0, 1.0, 1.1, 1.2], verdict), [3, 1, 1, 2]);
-        // Nothing is known: everybody may be anywhere, in one tier.
+        // Without verdicts, every rank is possible, and there is one tier.
         assert_eq!(rank_intervals(2, |_, _| None), [(1, 2), (1, 2)]);
         assert_eq!(tiers(&[2.0, 1.0], |_, _| None), [1, 1]);
     }

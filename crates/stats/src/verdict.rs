@@ -1,4 +1,4 @@
-//! The verdict on two contenders, among all that are compared with them.
+//! The verdict on two contenders, within a family of comparisons.
 
 use crate::holm::holm;
 use crate::interim::InterimAnalyses;
@@ -6,23 +6,23 @@ use crate::pairs::{CONFIDENCE, pairs};
 use crate::{rank_sum, signed_rank, student};
 use fsdyno_model::Plan;
 
-/// By how much two contenders must differ before it matters: 2 %.
+/// The default margin: the smallest relative difference that matters, 2 %.
 pub const MARGIN: f64 = 0.02;
 
-/// How often a whole table of verdicts may hold a wrong one: in 1 of 20.
+/// The family-wise error rate of a table of verdicts: 1 in 20.
 pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
-/// The fewest pairs of a verdict.
+/// The smallest number of pairs with a verdict.
 pub const FEWEST: usize = 3;
 
-/// From so many pairs on the exact test can separate two contenders at all.
+/// The smallest number of pairs at which the exact test can reject.
 pub const EXACT_FROM: usize = 6;
 
-/// How far below the level asked for its smallest p-value must lie before the exact test decides
-/// alone: else a single pair on the other side would silence it.
+/// The exact test decides alone only if its smallest p-value is below the level by this factor.
+/// With less, a single pair with the other sign would prevent a verdict.
 const ROOM: f64 = 8.0;
 
-/// What may be said of a contender beside another one, where `margin` is the difference that
+/// The verdict on a contender compared with another one. `margin` is the smallest difference that
 /// matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
@@ -30,14 +30,14 @@ pub enum Verdict {
     Faster,
     /// It takes more time, by more than the margin.
     Slower,
-    /// They differ by less than the margin: that is known, and not merely not known otherwise.
+    /// They differ by less than the margin. This is established, not only unrefuted.
     Indistinguishable,
-    /// Neither is known: more repeats are needed.
+    /// The comparison is inconclusive: it needs more repeats.
     Open,
 }
 
 impl Verdict {
-    /// What it is, seen from the other side.
+    /// The verdict with both sides exchanged.
     #[must_use]
     pub fn turned(self) -> Self {
         match self {
@@ -51,20 +51,20 @@ impl Verdict {
 /// Times of one contender, each with its block.
 pub type Series<'a> = &'a [(u32, f64)];
 
-/// How comparisons are judged.
+/// The rule of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// The difference that matters: 0.02 is 2 %.
+    /// The smallest difference that matters: 0.02 is 2 %.
     pub margin: f64,
-    /// When the run was looked at, where its figures decided how long it went on; none where the
-    /// number of repeats was fixed before.
+    /// The interim analyses of a run whose figures decide the number of repeats. `None` if the
+    /// number was fixed in advance.
     pub looks: Option<InterimAnalyses>,
-    /// Whether figures have no noise, as in virtual time: then one pair is enough.
+    /// Whether figures have no noise, as in virtual time. One pair is then enough.
     pub certain: bool,
 }
 
 impl Rule {
-    /// How the comparisons of a plan are judged, while it runs and in every report.
+    /// The rule of a plan, used during the run and in every report.
     pub fn of(plan: &Plan) -> Self {
         Self {
             margin: plan.margin,
@@ -87,27 +87,27 @@ impl Default for Rule {
     }
 }
 
-/// Judges a family of comparisons, each the times of a contender and of the one beside it; none for
-/// one of fewer than 3 pairs in common blocks.
+/// Judges a family of comparisons, each the times of a contender and of its reference. `None` for a
+/// comparison with fewer than 3 pairs in common blocks.
 ///
-/// *Faster* and *slower* are said where a test tells that the ratio lies beyond the margin, at a
-/// p-value that Holm's method ([`holm`]) raised for all comparisons of the family. *Indistinguishable*
-/// is said where the interval of the ratio lies wholly within the margin: two one-sided tests, D. J.
-/// Schuirmann, "A Comparison of the Two One-Sided Tests Procedure and the Power Approach for
-/// Assessing the Equivalence of Average Bioavailability", Journal of Pharmacokinetics and
-/// Biopharmaceutics 15 (1987), 657-680. All else is *open*.
+/// *Faster* and *slower* need a test that the ratio is beyond the margin, with a p-value adjusted
+/// by Holm's method ([`holm`]) over the family. *Indistinguishable* needs an interval of the ratio
+/// wholly within the margin (two one-sided tests): D. J. Schuirmann, "A Comparison of the Two
+/// One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average
+/// Bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680. All other
+/// comparisons are *open*.
 ///
-/// The test is that of signed ranks on the logarithms of the ratios, which is exact whatever the
-/// noise is like, because the order within a block is drawn. Of few pairs it cannot reach the level
-/// that many comparisons ask for: there Student's test decides, which takes the noise of the
-/// logarithms for normal, and is believed only where an exact reason stands beside it: from 6
-/// pairs on the test of signed ranks at 95 %, below that that the times of both do not overlap at
-/// all, which chance does in 1 of 10 cases of 3 pairs, in 1 of 35 of 4 and in 1 of 126 of 5.
+/// The test is the signed rank test on the logarithms of the ratios. It is exact for any noise,
+/// because the order within a block is random. With few pairs it cannot reach the level that a
+/// large family requires. Student's test then decides, which assumes normal logarithms. It also
+/// needs the support of an exact test. From 6 pairs on, this is the signed rank test at 95 %. With
+/// fewer pairs, the times of both must not overlap. Chance alone does this in 1 of 10 cases with 3
+/// pairs, in 1 of 35 with 4 and in 1 of 126 with 5.
 ///
-/// Where the figures decided how long a run went on, they are judged as they were at each look in
-/// turn, at the part of the level that belongs to it ([`InterimAnalyses`]); what was decided at one stays. No
-/// look before 6 pairs decides: two humps alone set 3 pairs clear of each other in up to 1 of 32 cases,
-/// which is more than so early a look may use.
+/// If the figures decided the number of repeats, each interim analysis is repeated in turn, at its
+/// part of the level ([`InterimAnalyses`]). A decision of an earlier analysis is kept. Analyses
+/// before 6 pairs decide nothing: with a bimodal distribution, 3 pairs do not overlap in up to 1 of
+/// 32 cases, which exceeds the budget of so early an analysis.
 pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
     let Some(analyses) = rule.looks.filter(|_| !rule.certain) else {
@@ -135,12 +135,12 @@ pub fn judge_all(family: &[(Series<'_>, Series<'_>)], rule: &Rule) -> Vec<Option
     kept
 }
 
-/// Judges one comparison by itself.
+/// Judges a single comparison.
 pub fn judge(times: Series<'_>, baseline: Series<'_>, rule: &Rule) -> Option<Verdict> {
     judge_all(&[(times, baseline)], rule).pop().flatten()
 }
 
-/// Two contenders, pair by pair.
+/// Two contenders, paired.
 struct Paired {
     times: Vec<(f64, f64)>,
     /// The logarithms of their ratios.
@@ -154,8 +154,8 @@ impl Paired {
         Self { times, logs }
     }
 
-    /// The p-value that the first is beyond the margin, and whether it is above; where it must rest
-    /// on an exact test, none below 6 pairs.
+    /// The p-value that the ratio is beyond the margin, and whether it is above. With `exact`, it
+    /// is 1 below 6 pairs.
     fn p(&self, margin: f64, level: f64, exact: bool) -> (f64, bool) {
         let n = self.logs.len();
         if exact && n < EXACT_FROM {
@@ -175,15 +175,15 @@ impl Paired {
     }
 }
 
-/// The two-sided p-value beyond a margin, by a test that tells of both sides of a limit; and
-/// whether it is the upper side.
+/// The two-sided p-value beyond a margin, from a test with two one-sided p-values, and whether it
+/// is the upper side.
 fn sides(test: &dyn Fn(f64) -> Option<(f64, f64)>, margin: f64) -> (f64, bool) {
     let above = test(margin).map_or(1.0, |p| p.0);
     let below = test(-margin).map_or(1.0, |p| p.1);
     ((2.0 * above.min(below)).min(1.0), above < below)
 }
 
-/// Whether all of these are above all others, or all below.
+/// Whether all of these are above all others, or below with `above` false.
 fn clear(these: &[f64], others: &[f64], above: bool) -> bool {
     let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -225,7 +225,7 @@ fn at_once(family: &[Paired], margin: f64, level: f64, certain: bool) -> Vec<Opt
     .collect()
 }
 
-/// The p-values raised for those that are compared at all.
+/// The Holm-adjusted p-values of the selected comparisons; 1 for the others.
 fn holm_of(found: &[(f64, bool)], family: &[Paired], told: &dyn Fn(&&Paired) -> bool) -> Vec<f64> {
     let places: Vec<usize> = (0..found.len()).filter(|at| told(&&family[*at])).collect();
     let raised = holm(&places.iter().map(|at| found[*at].0).collect::<Vec<_>>());
@@ -236,7 +236,7 @@ fn holm_of(found: &[(f64, bool)], family: &[Paired], told: &dyn Fn(&&Paired) -> 
     all
 }
 
-/// Equal but for the last digits of the logarithm.
+/// Equal up to rounding of the logarithm.
 fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
@@ -255,8 +255,8 @@ fn equivalent(logs: &[f64], margin: f64, level: f64) -> bool {
     interval.is_some_and(|of| -margin <= of.low && of.high <= margin)
 }
 
-/// Which comparisons of a family more repeats may tell something of: those that have pairs, are
-/// open, and whose interval is not as narrow as was asked for.
+/// Marks the comparisons that more repeats may decide: they have pairs, are open, and their
+/// interval is wider than the requested precision.
 pub(crate) fn unsettled(
     family: &[(Series<'_>, Series<'_>)],
     rule: &Rule,
@@ -271,22 +271,22 @@ pub(crate) fn unsettled(
     .collect()
 }
 
-/// Whether more repeats are pointless, because the interval of the ratio is as narrow as was
-/// asked for: no further from its middle than `precision` (0.01 is 1 %).
+/// Whether the interval of the ratio has the requested precision: both ends are within `precision`
+/// (0.01 is 1 %) of the estimate. More repeats are then pointless.
 fn precise(times: Series<'_>, baseline: Series<'_>, precision: f64) -> bool {
     reached(times, baseline).is_some_and(|reached| reached <= precision)
 }
 
-/// How far the interval of the ratio reaches from its middle: 0.01 is 1 % either way.
+/// The distance of the interval's ends from the estimate: 0.01 is 1 % on each side.
 pub fn reached(times: Series<'_>, baseline: Series<'_>) -> Option<f64> {
     let interval = signed_rank::interval(&Paired::of(times, baseline).logs, CONFIDENCE)?;
     Some(((interval.high - interval.low) / 2.0).exp_m1())
 }
 
-/// Judges the times of two runs, which are in no pairs: whether these take longer, or less, than
-/// the others by more than the margin; none of fewer than 3 on either side. The tests are those of
-/// [`judge_all`], for samples apart: rank sums, and Welch's. What differs between two runs besides
-/// what is compared, such as the hour, is part of what it tells.
+/// Judges the times of two runs, which are not paired: whether these are longer or shorter than the
+/// others by more than the margin. `None` with fewer than 3 on either side. The tests are the
+/// unpaired counterparts of [`judge_all`]: rank sums and Welch's test. All other differences
+/// between two runs, such as the hour, are part of the result.
 pub fn judge_apart(family: &[(&[f64], &[f64])], rule: &Rule) -> Vec<Option<Verdict>> {
     let margin = rule.margin.max(0.0).ln_1p();
     let logs = |of: &[f64]| of.iter().map(|time| time.ln()).collect::<Vec<f64>>();
@@ -353,9 +353,9 @@ mod tests {
     fn of_few_pairs_a_verdict_needs_a_difference_far_beyond_the_noise() {
         check(&[5.0, 5.1, 5.2], &[6.0, 6.1, 6.2], Verdict::Faster);
         check(&[6.0, 6.1, 6.2], &[5.0, 5.1, 5.2], Verdict::Slower);
-        // Every pair agrees, and alike; the times overlap.
+        // Every pair agrees by the same ratio, but the times overlap.
         check(&[5.0, 6.0, 7.0], &[5.5, 6.6, 7.7], Verdict::Open);
-        // They differ by less than the margin: so few cannot prove that it is always so.
+        // They differ by less than the margin. Few pairs cannot establish equivalence.
         check(&[5.00, 5.01, 5.02], &[5.05, 5.06, 5.07], Verdict::Open);
         check(&[5.0; 3], &[5.0; 3], Verdict::Open);
         let (a, b) = (blocks(&[5.0, 5.1]), blocks(&[6.0, 6.1, 6.2]));
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(verdict(1.03, 1.0), Some(Verdict::Slower));
         assert_eq!(verdict(1.0, 1.03), Some(Verdict::Faster));
         assert_eq!(verdict(1.01, 1.0), Some(Verdict::Indistinguishable));
-        // What was to have none and has some is judged like all else.
+        // Noise in figures that should have none: they are judged as usual.
         let (a, b) = (blocks(&[1.0, 1.2]), blocks(&[1.0, 1.0]));
         assert_eq!(judge(&a, &b, &rule), None);
         let verdicts = judge_apart(&[(&[2.0], &[1.0])], &rule);
@@ -418,7 +418,7 @@ mod tests {
         slow[7] = 0.5;
         let times = blocks(&slow);
         assert_eq!(judge(&times, &blocks(&base), &rule), Some(Verdict::Slower));
-        // Looked at once, at the end, it is open.
+        // Without interim analyses, it is open at the end.
         check(&slow, &base, Verdict::Open);
         // Before the first analysis there is no verdict.
         assert_eq!(judge(&times[..5], &blocks(&base)[..5], &rule), None);

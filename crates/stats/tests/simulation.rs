@@ -1,6 +1,6 @@
-//! How often verdicts are wrong, by thousands of experiments whose truth is known: contenders that
-//! are equal, with the stopping rule on, in noise of many shapes; how often intervals hold the
-//! truth; how often a difference is found.
+//! Error rates of verdicts and coverage of intervals, from thousands of simulated experiments with
+//! known truth: equal contenders under the stopping rule with noise of many shapes, and detection
+//! of real differences.
 
 use fsdyno_stats::{
     InterimAnalyses, Line, Rule, Verdict, Verdicts, judge_table, open_in, proportion_interval,
@@ -8,12 +8,13 @@ use fsdyno_stats::{
 };
 use std::f64::consts::TAU;
 
-/// Numbers by a fixed seed (xorshift64*, S. Vigna, "An experimental exploration of Marsaglia's
-/// xorshift generators, scrambled", ACM Transactions on Mathematical Software 42 (2016)).
+/// A random number generator with a fixed seed (xorshift64*, S. Vigna, "An experimental exploration
+/// of Marsaglia's xorshift generators, scrambled", ACM Transactions on Mathematical Software 42
+/// (2016)).
 struct Chance(u64);
 
 impl Chance {
-    /// From 0 to 1.
+    /// A uniform number from 0 to 1.
     fn even(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -21,16 +22,16 @@ impl Chance {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal Deviates", The
-    /// Annals of Mathematical Statistics 29 (1958), 610-611.
+    /// A normal number. G. E. P. Box and M. E. Muller, "A Note on the Generation of Random Normal
+    /// Deviates", The Annals of Mathematical Statistics 29 (1958), 610-611.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.even()).ln()).sqrt();
         radius * (TAU * self.even()).cos()
     }
 }
 
-/// A shape of noise: what the next cell takes, by the cell's place in the order of the run, where
-/// it would take 1.
+/// A shape of noise: the factor on the time of the next cell, by its position in the order of the
+/// run.
 struct Shape {
     name: &'static str,
     next: fn(&mut Chance, place: f64, memory: &mut f64) -> f64,
@@ -65,13 +66,13 @@ const SHAPES: [Shape; 5] = [
     },
 ];
 
-/// One experiment: contenders that take these parts of a time, measured at several phases, in
-/// blocks whose order is drawn.
+/// An experiment: contenders with these relative times, measured in several phases, in blocks of
+/// random order.
 struct Experiment<'a> {
     chance: &'a mut Chance,
     shape: &'a Shape,
     truth: &'a [f64],
-    /// By phase and contender, each with its block.
+    /// The times by phase and contender, each with its block.
     times: Vec<Vec<Vec<(u32, f64)>>>,
     memory: Vec<f64>,
     place: f64,
@@ -153,7 +154,7 @@ impl<'a> Experiment<'a> {
 const ADAPTIVE: InterimAnalyses = InterimAnalyses { least: 3, most: 60 };
 const PRECISION: f64 = 0.005;
 
-/// In how many of so many experiments some verdict of the table separated equal contenders.
+/// The number of experiments in which a verdict of the table separates equal contenders.
 fn wrong(shape: &Shape, rule: &Rule, experiments: u64, seed: u64) -> u64 {
     let mut chance = Chance(seed);
     let mut wrong = 0;
@@ -171,7 +172,7 @@ fn wrong(shape: &Shape, rule: &Rule, experiments: u64, seed: u64) -> u64 {
 fn equal_contenders_are_told_apart_in_less_than_1_of_20_tables_however_often_one_looks() {
     const EXPERIMENTS: u64 = 1000;
     for (shape, seed) in SHAPES.iter().zip(20_081_122..) {
-        // Without a margin, behind which most of what is wrong would be hidden.
+        // Without a margin, which would hide most wrong verdicts.
         let rule = Rule {
             margin: 0.0,
             looks: Some(ADAPTIVE),
@@ -192,7 +193,7 @@ fn equal_contenders_are_told_apart_in_less_than_1_of_20_tables_however_often_one
 
 #[test]
 fn without_the_rule_looking_often_would_invent_differences() {
-    // The same looks, each at the whole level: what the rule is for.
+    // The same analyses, each at the full level.
     let mut chance = Chance(1946);
     let mut wrong = 0;
     for _ in 0..200 {
@@ -227,7 +228,8 @@ fn intervals_hold_the_truth_in_93_to_97_of_100_experiments() {
             }
             let share = f64::from(held) / 2000.0;
             println!("{}, {repeats} repeats: {share:.3}", shape.name);
-            // Of 6 it can only be 96.9 or nothing; 0.005 is one deviation of 2,000.
+            // With 6 pairs the coverage is 96.9 % or none; 0.005 is one standard deviation of
+            // 2,000.
             let most = if repeats == 6 { 0.98 } else { 0.97 };
             assert!((0.93..=most).contains(&share), "{}: {share}", shape.name);
         }
@@ -242,7 +244,8 @@ fn intervals_hold_the_truth_where_the_rule_decides_when_to_stop() {
             looks: Some(ADAPTIVE),
             ..Rule::default()
         };
-        // So many that one deviation is 0.0025: of 1,000, chance alone goes beyond the bounds.
+        // One standard deviation is 0.0025. With 1,000 experiments, chance alone exceeds the
+        // bounds.
         for _ in 0..8000 {
             let mut one = Experiment::new(&mut chance, shape, &[1.0, 1.1], 1);
             one.run(&rule, PRECISION);
@@ -261,7 +264,7 @@ fn intervals_hold_the_truth_where_the_rule_decides_when_to_stop() {
 
 #[test]
 fn five_percent_is_found_and_one_percent_is_never_faster() {
-    // A quiet phase: 1.5 % of noise in each time.
+    // Low noise: 1.5 % of each time.
     let quiet = Shape {
         name: "quiet",
         next: |chance, _, _| 1.0 + 0.015 * chance.normal(),
@@ -295,7 +298,7 @@ fn five_percent_is_found_and_one_percent_is_never_faster() {
 
 #[test]
 fn repeats_that_go_to_what_is_open_take_less_than_fixed_ones_of_the_same_precision() {
-    // A mixed plan: one far behind, one near, one alike.
+    // A mixed plan: one contender far away, one near, one equal.
     let quiet = Shape {
         name: "quiet",
         next: |chance, _, _| 1.0 + 0.02 * chance.normal(),
