@@ -1,4 +1,4 @@
-//! A series of crash tests: how each file system came back after power cuts, and what was lost.
+//! A series of crash tests: how each file system recovered after power cuts, and its lost files.
 
 use crate::document::{
     Audience, Block, Cell, Column, Document, Fold, Group, Item, Label, Row, Section, Table, Tone,
@@ -45,7 +45,7 @@ fn power_cuts(series: &Series) -> Vec<Block> {
     ]
 }
 
-/// The results by contender, and how they are to be read.
+/// The results by contender, with the legend.
 fn summary(info: &SeriesInfo, cuts: &[PowerCut]) -> Vec<Block> {
     let mut blocks = vec![figures(info, cuts).into()];
     let losses: Vec<Item> = info
@@ -167,8 +167,7 @@ fn lost(recoveries: &[&Recovery]) -> String {
     lost.join("; ")
 }
 
-/// How files were lost; and the state before the checker ran, where it has to run before a file
-/// system without a journal is mounted.
+/// How files were lost. For a file system without a journal, also the state before the checker ran.
 fn losses<'a>(cuts: impl Iterator<Item = &'a PowerCut> + Clone) -> Vec<String> {
     let recoveries = cuts.clone().map(|cut| &cut.recovery);
     let lost = by_kind(recoveries.filter_map(|recovery| recovery.judgement.as_ref()));
@@ -240,7 +239,7 @@ pub fn each(info: &SeriesInfo, cuts: &[PowerCut]) -> Table {
     }
 }
 
-/// Where the series ran, and the commands that repeat its power cuts.
+/// The environment of the series, and the commands that repeat its power cuts.
 fn provenance(series: &Series) -> Section {
     let info = &series.info;
     let repeats = series.cuts.iter().filter_map(|cut| {
@@ -263,7 +262,7 @@ fn provenance(series: &Series) -> Section {
     section
 }
 
-/// What was to be done, and where.
+/// The settings of the series, and its environment.
 fn facts(series: &Series) -> Vec<(&'static str, String)> {
     let info = &series.info;
     let labels: Vec<&str> = info.contenders.iter().map(|c| c.label.as_str()).collect();
@@ -289,7 +288,7 @@ fn facts(series: &Series) -> Vec<(&'static str, String)> {
         let about = format!("{} (model), virtual time", disk.profile);
         ("disk", about)
     }));
-    // All power cuts have the same guest, unless its kernel was replaced meanwhile.
+    // All power cuts have the same guest, unless the user replaced its kernel during the series.
     let guests: BTreeSet<&str> = series.cuts.iter().map(|cut| cut.guest.as_str()).collect();
     facts.extend(guests.into_iter().map(|guest| ("guest", guest.to_owned())));
     let programs = machine.programs.iter();
@@ -325,7 +324,7 @@ fn recovered(cut: &PowerCut) -> String {
     parts.join("; ")
 }
 
-/// What the disk lost with its power, where it had not written everything to its medium.
+/// What the disk lost at the power cut: data that it had not written to its medium.
 pub fn lost_by_disk(cut: &PowerCut) -> Option<String> {
     let CacheLoss {
         lost,
@@ -346,7 +345,7 @@ pub fn lost_by_disk(cut: &PowerCut) -> Option<String> {
     Some(text)
 }
 
-/// The command that checks the kept images of a power cut again; none where none were kept.
+/// The command that checks the kept images of a power cut again. `None` if no images were kept.
 pub fn repeat_command(contender: &Contender, cut: &PowerCut, info: &SeriesInfo) -> Option<String> {
     if cut.images.is_empty() {
         return None;
@@ -358,7 +357,7 @@ pub fn repeat_command(contender: &Contender, cut: &PowerCut, info: &SeriesInfo) 
     let mut words = vec!["fsdyno", "crash", "--fs", label, "--seed", &seed];
     words.extend(["--acknowledged", &acknowledged, "--again", &images]);
     let guest = &info.guest;
-    // A profile of the user is a file, and so are faults.
+    // A user's profile is a file. Faults are a file too.
     if let Some(disk) = &info.disk {
         words.extend(["--disk", option(info, "--disk").unwrap_or(&disk.profile)]);
         if let Some(faults) = option(info, "--disk-faults") {
@@ -373,7 +372,7 @@ pub fn repeat_command(contender: &Contender, cut: &PowerCut, info: &SeriesInfo) 
     if contender.lab != LabChoice::Uml {
         words.extend(["--lab", &lab]);
     }
-    // Another kernel may recover something else.
+    // Another kernel may recover different data.
     let kernel = guest.kernel.as_ref().map(ToString::to_string);
     if let Some(kernel) = &kernel {
         words.extend(["--guest-kernel", kernel]);

@@ -1,25 +1,25 @@
-//! What may be said of figures here: the judgement of `fsdyno-stats`, and which trend and which
-//! outlier is worth a word.
+//! Which contenders lead, and which trends and outliers a report mentions. The verdicts come from
+//! `fsdyno-stats`.
 
 use fsdyno_stats::{OUTLYING, Verdict, drift, outliers};
 
 pub use fsdyno_stats::FEWEST;
 
-/// Figures of one contender, each with the block it was taken in.
+/// Figures of one contender, each with its block.
 pub type Blocked = (u32, f64);
 
-/// The repeats from which a ratio has an interval at 95 %.
+/// The smallest number of repeats for which a ratio has a 95 % confidence interval.
 pub const INTERVALS_FROM: usize = 6;
 
-/// The part of the median from which a drift, an outlier or a gap between medians is spoken of.
+/// A drift, an outlier or a gap between medians is reported if it exceeds this part of the median.
 pub const MATTERS: f64 = 0.1;
 
-/// The p-value below which a drift is not put down to chance.
+/// A drift with a p-value below this is significant.
 const SIGNIFICANT: f64 = 0.05;
 
-/// Who leads by rank (the lowest first), and who is not told from the leader. Nobody, where of
-/// the first by rank nothing can be said beside anybody, and of others something can; where nothing
-/// can be said of any two, the first stands alone.
+/// Marks the leader by rank (the lowest rank) and every contender that is not distinguishable from
+/// it. Marks none if the first by rank has no verdict and others have one. If no pair has a
+/// verdict, marks the first alone.
 pub fn leading(ranks: &[f64], verdict: impl Fn(usize, usize) -> Option<Verdict>) -> Vec<bool> {
     let places = 0..ranks.len();
     let judged = |place: usize| {
@@ -40,15 +40,15 @@ pub fn leading(ranks: &[f64], verdict: impl Fn(usize, usize) -> Option<Verdict>)
     places.clone().map(leads).collect()
 }
 
-/// By which part of the median figures rise (or, below zero, fall) from the first block to the
-/// last, where that is neither chance nor small.
+/// The relative change from the first block to the last, as a part of the median (below zero:
+/// figures fall). `None` if the drift is not significant or is small.
 pub fn trend(times: &[Blocked]) -> Option<f64> {
     drift(times)
         .filter(|drift| drift.p < SIGNIFICANT && drift.relative.abs() > MATTERS)
         .map(|drift| drift.relative)
 }
 
-/// The figures that lie far from their fellows, by more than [`MATTERS`] of the median.
+/// The outliers that differ from the median by more than [`MATTERS`] of it.
 pub fn astray(times: &[Blocked], median: f64) -> Vec<Blocked> {
     let figures: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
     outliers(&figures, OUTLYING)
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(verdict(&fast[..2], &slow), None);
         assert_eq!(verdict(&fast, &slow), Some(Verdict::Faster));
         assert_eq!(verdict(&slow, &fast), Some(Verdict::Slower));
-        // Faster in every block, yet the ranges overlap.
+        // Faster in every block, but the ranges overlap.
         let near = [(0, 4.5), (1, 5.5), (2, 6.0)];
         assert_eq!(verdict(&near, &slow), Some(Verdict::Open));
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(lead(&[&near, &slow, &once], &ranks), [false; 3]);
         let ranks = [1.0, 2.0, 3.0];
         assert_eq!(lead(&[&near, &slow, &once], &ranks), [true, true, false]);
-        // Nobody is judged: the first stands alone.
+        // No pair has a verdict: the first leads alone.
         assert_eq!(lead(&[&slow[..2], &once], &[2.0, 1.0]), [false, true]);
         assert_eq!(lead(&[&slow, &once], &[2.0, 1.0]), [false, true]);
         assert_eq!(lead(&[], &[]), Vec::<bool>::new());
@@ -113,11 +113,11 @@ mod tests {
         let rising = [10.0, 10.5, 11.0, 11.5, 12.0];
         let by = trend(&blocks(&rising)).unwrap();
         assert!((by - 2.0 / 11.0).abs() < 1e-12);
-        // Significant, and small.
+        // Significant, but small.
         assert_eq!(trend(&blocks(&[10.0, 10.1, 10.2, 10.3, 10.4])), None);
-        // Large, and of four blocks, which may rise by chance (p = 0.083).
+        // Large, but four blocks may rise by chance (p = 0.083).
         assert_eq!(trend(&blocks(&rising[..4])), None);
-        // Large, and without order.
+        // Large, but not monotonic.
         assert_eq!(trend(&blocks(&[10.0, 14.0, 9.0, 15.0, 11.0, 13.0])), None);
     }
 

@@ -1,4 +1,4 @@
-//! The formats of reports, and why a report has not all of them.
+//! The formats of reports, and the errors of reports that do not support a format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,19 +8,19 @@ use std::str::FromStr;
 pub enum Format {
     /// Text for a terminal.
     Terminal,
-    /// One page that needs nothing else.
+    /// A self-contained HTML page.
     Html,
-    /// The figures: of a run every raw sample, one row each.
+    /// The figures; for a run one row for each raw sample.
     Csv,
-    /// The figures with everything they come from.
+    /// The figures with all metadata.
     Json,
-    /// Tables as GitHub shows them.
+    /// Tables in GitHub's Markdown.
     Markdown,
-    /// The phases of bonnie as bonnie++ writes them.
+    /// The phases of bonnie in the CSV format of bonnie++.
     BonnieCsv,
-    /// Times as Bencher reads them.
+    /// Times in the JSON format of Bencher.
     Bencher,
-    /// Times as Prometheus reads them.
+    /// Times in the text format of Prometheus.
     OpenMetrics,
 }
 
@@ -37,7 +37,7 @@ impl Format {
         Self::OpenMetrics,
     ];
 
-    /// The formats that reports of all kinds have; the others are of runs alone.
+    /// The formats that all kinds of reports support. Only runs support the others.
     pub const OF_ALL_REPORTS: [Self; 5] = [
         Self::Terminal,
         Self::Html,
@@ -46,7 +46,7 @@ impl Format {
         Self::Markdown,
     ];
 
-    /// The name, as typed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
@@ -88,37 +88,37 @@ fn names(formats: &[Format]) -> String {
 /// A report that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// No format has that name.
+    /// No format has this name.
     #[error("unknown report format `{name}`: use one of {}", names(&Format::ALL))]
     UnknownFormat {
-        /// What was typed.
+        /// The name on the command line.
         name: String,
     },
-    /// Only a run has this format.
+    /// Only runs support this format.
     #[error(
         "cannot write {what} as {format}, which shows the figures of one run: use one of {}",
         names(&Format::OF_ALL_REPORTS)
     )]
     OnlyRuns {
-        /// What the report is of.
+        /// The subject of the report.
         what: String,
         /// The format.
         format: Format,
     },
-    /// A value has no form in JSON: a path of the plan that is not UTF-8.
+    /// A value has no representation in JSON, for example a path that is not UTF-8.
     #[error("cannot write {what} as JSON; every other format can show it")]
     Json {
-        /// What the report is of.
+        /// The subject of the report.
         what: String,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
     /// The rows could not be written.
     #[error("cannot write {what} as CSV")]
     Csv {
-        /// What the report is of.
+        /// The subject of the report.
         what: String,
-        /// Why.
+        /// The cause.
         source: csv::Error,
     },
     /// A published table cannot be read.
@@ -126,10 +126,10 @@ pub enum ReportError {
     Published {
         /// The table.
         table: String,
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// There is nothing for this format to show.
+    /// The run has no data for this format.
     #[error(
         "cannot write run {run} as bonnie-csv: it has no figures of a phase of bonnie. Use another \
          format"

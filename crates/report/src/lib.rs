@@ -1,9 +1,10 @@
-//! Reports: what a store holds becomes a [`document`], and that text, a page or a table.
+//! Reports: the contents of a store become a [`document`], which is rendered as text, page or
+//! table.
 //!
-//! Each kind of report makes its document: a run ([`run_report`]), runs compared with each other
-//! ([`compare`]), a run compared with a published table ([`published_comparison`]), the reason of a
-//! difference ([`why`]), a series of crash tests ([`crash`]). The renderers are in [`formats`]. This
-//! crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
+//! Each kind of report builds a document: a run ([`run_report`]), runs compared with each other
+//! ([`compare`]), a run compared with a published table ([`published_comparison`]), the causes of a
+//! difference ([`why`]), a series of crash tests ([`crash`]). The renderers are in [`formats`].
+//! This crate has no SQL, no clock and no terminal detection: the same input gives the same bytes.
 
 pub mod charts;
 pub mod compare;
@@ -33,7 +34,7 @@ use published_comparison::PublishedComparison;
 use reruns::AblationSummary;
 use why::Why;
 
-/// Writes the report of a run.
+/// Renders the report of a run.
 pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
     match format {
         Format::BonnieCsv => bonnie::render(set),
@@ -50,7 +51,7 @@ pub fn render(set: &ResultSet, format: Format, options: &Options) -> Result<Vec<
     }
 }
 
-/// Writes a published table; as CSV, its figures are as they were published.
+/// Renders a published table. CSV has the figures as they were published.
 pub fn render_published(
     published: &Published,
     format: Format,
@@ -71,8 +72,8 @@ pub fn render_published(
     formats::render(&report, &table, format, options)
 }
 
-/// Writes a run compared with a published table: lab by lab, where it has several. JSON is an array
-/// then.
+/// Renders a run compared with a published table, one comparison for each lab. With several labs,
+/// JSON is an array.
 pub fn render_comparison(
     comparisons: &[PublishedComparison],
     format: Format,
@@ -90,7 +91,7 @@ pub fn render_comparison(
     }
 }
 
-/// Writes an ablation.
+/// Renders an ablation.
 pub fn render_ablation(
     ablation: &AblationSummary,
     format: Format,
@@ -104,7 +105,7 @@ pub fn render_ablation(
     formats::render(&report, ablation, format, options)
 }
 
-/// Writes why two contenders differ.
+/// Renders the causes of the difference between two contenders.
 pub fn render_why(why: &Why, format: Format, options: &Options) -> Result<Vec<u8>, ReportError> {
     let report = Report {
         what: &format!("the difference between two contenders of {}", why.run),
@@ -114,7 +115,7 @@ pub fn render_why(why: &Why, format: Format, options: &Options) -> Result<Vec<u8
     formats::render(&report, why, format, options)
 }
 
-/// Writes a run compared with the first of several, and what became of thresholds.
+/// Renders a comparison of runs with the first of them, and the results of the thresholds.
 pub fn render_run_comparison(
     comparison: &compare::RunComparison,
     checked: &[compare::Checked<'_>],
@@ -134,7 +135,7 @@ pub fn render_run_comparison(
     formats::render(&report, &value, format, options)
 }
 
-/// Writes a series of crash tests.
+/// Renders a series of crash tests.
 pub fn render_crash(
     series: &Series,
     format: Format,
@@ -148,7 +149,7 @@ pub fn render_crash(
     formats::render(&report, series, format, options)
 }
 
-/// Writes a series of crash tests with every power cut and where it ran.
+/// Renders a series of crash tests with every power cut and its environment.
 pub fn render_crash_details(
     series: &Series,
     format: Format,

@@ -1,22 +1,22 @@
-//! How a report is made and printed.
+//! Options of a report.
 
 use crate::why::cause::Cause;
 use fsdyno_model::Contender;
 
-/// What the slower of two contenders, which is the first, may try against a cause of their
-/// difference, as recipes know it.
+/// Returns a remedy for a cause of the difference between two contenders. The first is the slower
+/// one.
 pub type Advice = fn([&Contender; 2], Cause) -> Option<String>;
 
-/// How a report is made and printed.
+/// Options of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Columns of the terminal; at least 60 are used.
+    /// Columns of the terminal; values below 60 count as 60.
     pub width: usize,
-    /// Whether the terminal understands colour.
+    /// Whether the terminal supports colour.
     pub color: bool,
-    /// Times as `m:ss`, like the published tables, instead of figures with a unit.
+    /// Whether times are printed as `m:ss`, as in the published tables, instead of with a unit.
     pub clock: bool,
-    /// What to try against causes of differences.
+    /// Returns the remedy for a cause of a difference.
     pub advice: Advice,
 }
 

@@ -1,4 +1,4 @@
-//! JSON Schemas (draft 2020-12) of what the program prints as JSON, generated from the printed types.
+//! JSON Schemas (draft 2020-12) of the printed JSON, generated from its Rust types.
 //!
 //! Schemas are open: a later version of the program may add properties. The number in `schema`
 //! is raised when a property is removed, or changes its type or its meaning.
@@ -9,7 +9,7 @@ use fsdyno_model::{PowerCut, ResultSet, Series};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use std::fmt;
 
-/// What holds for all schemas.
+/// The conventions of all schemas.
 const CONVENTIONS: &str = "Times are nanoseconds and sizes are bytes, as whole numbers. Later \
     versions may add properties; the number of the version is raised when one is removed, or \
     changes its type or meaning.";
@@ -17,7 +17,7 @@ const CONVENTIONS: &str = "Times are nanoseconds and sizes are bytes, as whole n
 /// The schema of one kind of output.
 #[derive(Clone, Copy)]
 pub struct Schema {
-    /// The name that the command line takes.
+    /// The name on the command line.
     pub name: &'static str,
     title: &'static str,
     printed_by: &'static str,
@@ -58,7 +58,7 @@ pub const ALL: [Schema; 5] = [
     },
 ];
 
-/// The schema of that name, or of the name that it had in version 0.1.
+/// The schema of that name, or of its name in version 0.1.
 pub fn find(name: &str) -> Option<Schema> {
     let name = if name == "plug" { "crash" } else { name };
     ALL.into_iter().find(|schema| schema.name == name)
@@ -67,7 +67,7 @@ pub fn find(name: &str) -> Option<Schema> {
 impl Schema {
     /// The schema as a value.
     pub fn value(&self) -> serde_json::Value {
-        // A field that is always printed is required, also where a reader has a default for it.
+        // A field that is always printed is required, even if it has a default when read.
         let settings = SchemaSettings::draft2020_12().for_serialize();
         let mut schema = (self.generate)(settings.into_generator());
         schema.insert("title".to_owned(), self.title.into());

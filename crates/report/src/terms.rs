@@ -1,16 +1,16 @@
-//! How figures and lists are put into words and characters, the same in every format.
+//! The text form of figures and lists, the same in every format.
 
 use fsdyno_model::Nanos;
 use jiff::Timestamp;
 
 pub use fsdyno_model::{printable, printable_lines};
 
-/// The unit all times of one line share, so that they can be compared at a glance.
+/// The common unit of all times of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// `m:ss`, as the published tables print it.
+    /// `m:ss`, as in the published tables.
     Clock,
-    /// A unit, by its name and its nanoseconds.
+    /// A unit: its name and its length in nanoseconds.
     Unit(&'static str, u32),
 }
 
@@ -22,8 +22,8 @@ const UNITS: [Scale; 4] = [
 ];
 
 impl Scale {
-    /// The largest unit in which the smallest of these times is at least 1, but never one that
-    /// would show the largest with more than five digits.
+    /// The largest unit in which the smallest of these times is at least 1, but never a unit that
+    /// prints the largest with more than five digits.
     pub fn of_times(times_ns: impl Iterator<Item = f64> + Clone) -> Self {
         let least = times_ns.clone().fold(f64::INFINITY, f64::min);
         let most = times_ns.fold(0.0, f64::max);
@@ -33,7 +33,7 @@ impl Scale {
             .unwrap_or(Scale::Unit("ns", 1))
     }
 
-    /// What heads the figures.
+    /// The name of the unit, for a heading.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Clock => "m:ss",
@@ -50,7 +50,7 @@ impl Scale {
         }
     }
 
-    /// A span of times in this unit; one figure where both ends look the same.
+    /// A range of times in this unit; one figure if both ends have the same text.
     pub fn span(self, min_ns: f64, max_ns: f64, dash: &str) -> String {
         let (min, max) = (self.show(min_ns), self.show(max_ns));
         if min == max {
@@ -59,7 +59,7 @@ impl Scale {
         format!("{min}{dash}{max}")
     }
 
-    /// The nanoseconds of one of it.
+    /// The length of the unit, nanoseconds.
     pub fn ns(self) -> f64 {
         match self {
             Self::Clock => 1e9,
@@ -90,7 +90,7 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// A ratio with two digits behind the point; with one, or none, where it is large.
+/// A ratio with two decimals, fewer for large values.
 pub fn ratio(value: f64) -> String {
     match value {
         v if v >= 99.5 => format!("{v:.0}"),
@@ -100,7 +100,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A figure as it was published, with at most three decimals.
+/// A published figure with at most three decimals.
 pub fn published(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -127,7 +127,7 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
-/// What a phase is called in a run of so many workloads.
+/// The name of a phase, in a run with this number of workloads.
 pub fn phase(workloads: usize, workload: &str, phase: &str) -> String {
     if workloads > 1 {
         format!("{workload} / {phase}")
@@ -145,7 +145,7 @@ pub fn in_all_blocks(n: usize) -> String {
     }
 }
 
-/// A time of the calendar in UTC, to the minute.
+/// A date in UTC, to the minute.
 pub fn date(unix_ns: u64) -> String {
     Timestamp::from_nanosecond(i128::from(unix_ns)).map_or_else(
         |_| format!("{unix_ns} ns since 1970"),

@@ -1,8 +1,8 @@
-//! Charts as values: what is drawn, and none of how. The same value becomes the SVG of the page, a
-//! picture for elsewhere ([`svg`], [`png`]) and JSON, and holds everything that can be seen in it.
+//! Charts as values, independent of how they are drawn. The same value is rendered as SVG in the
+//! page, as a standalone picture ([`svg`], [`png`]) and as JSON. It contains all visible
+//! information.
 //!
-//! This module holds the value and its two writers. The charts of a run are made in
-//! `run_charts`.
+//! This module has the value and its two renderers. `run_charts` builds the charts of a run.
 
 pub mod png;
 pub mod svg;
@@ -13,32 +13,32 @@ use std::fmt::{self, Write as _};
 /// One chart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
-    /// The version of this structure, as JSON carries it.
+    /// The version of this structure in JSON.
     pub schema: u32,
-    /// Its name, unique in its run, fit to be that of a file: `samples-tree-copy`.
+    /// Its name, unique in its run and valid as a file name: `samples-tree-copy`.
     pub name: String,
-    /// What it shows.
+    /// Its kind.
     pub kind: Kind,
-    /// The lab, where the run has several.
+    /// The lab, if the run has several.
     pub lab: Option<String>,
-    /// The workload; none where it is of several.
+    /// The workload; `None` for a chart of several.
     pub workload: Option<String>,
-    /// The phase; none where it is of several.
+    /// The phase; `None` for a chart of several.
     pub phase: Option<String>,
-    /// What stands above it.
+    /// The title above the chart.
     pub title: String,
-    /// The same in words, figures included: for those who do not see it.
+    /// A text description with the figures, for readers who cannot see the chart.
     pub about: String,
-    /// What a reader must know, below it.
+    /// Notes below the chart.
     pub notes: Vec<String>,
-    /// All contenders of its run; series name them by their places, which choose colour, shape and
-    /// stroke.
+    /// All contenders of its run. Series refer to them by index. The index selects colour, marker
+    /// and dash pattern.
     pub contenders: Vec<String>,
-    /// The fields it consists of.
+    /// Its panels.
     pub panels: Vec<Panel>,
 }
 
-/// What a chart shows.
+/// The kind of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -48,11 +48,11 @@ pub enum Kind {
     Samples,
     /// The times of a phase, block by block.
     Repeats,
-    /// How long its single operations took.
+    /// The latency distribution of the operations of a phase.
     Latency,
-    /// How much was done when, within a phase.
+    /// The throughput over time within a phase.
     Throughput,
-    /// What a phase cost: processors, devices, space, fragments.
+    /// The cost of a phase: processors, devices, space, extents.
     Cost,
 }
 
@@ -67,7 +67,7 @@ impl Kind {
         Self::Cost,
     ];
 
-    /// The name, as typed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Overview => "overview",
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// What it shows, in a few words.
+    /// A short description.
     pub fn about(self) -> &'static str {
         match self {
             Self::Overview => "ratios to the baseline over all phases, with their intervals",
@@ -98,37 +98,37 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A field with axes of its own.
+/// A panel with its own axes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// What goes to the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// What goes up; none where the field consists of rows.
+    /// The vertical axis; `None` if the panel consists of rows.
     pub y: Option<Axis>,
-    /// The rows from above, where it consists of such: row `n` reaches from `n` to `n + 1`.
+    /// The rows from top to bottom: row `n` covers `n` to `n + 1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
-    /// What is drawn, by contender.
+    /// The marks by contender.
     pub series: Vec<Series>,
 }
 
-/// What values of an axis are, and how far apart they lie.
+/// An axis: label, unit and scale.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What they are of.
+    /// The quantity.
     pub label: String,
-    /// Their unit.
+    /// The unit.
     pub unit: Unit,
-    /// Their distances.
+    /// The scale.
     pub scale: Scale,
-    /// A value that others are compared with, and a line is drawn at.
+    /// A reference value, drawn as a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<f64>,
 }
 
-/// The unit of the values of an axis.
+/// The unit of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -140,126 +140,126 @@ pub enum Unit {
     BytesPerSecond,
     /// Operations a second.
     OperationsPerSecond,
-    /// Numbers of something, block numbers included.
+    /// Counts, including block numbers.
     Count,
     /// Ratios to the baseline.
     Ratio,
-    /// Parts of all, from 0 to 1.
+    /// Fractions from 0 to 1.
     Part,
 }
 
-/// How far apart the values of an axis lie.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// By their differences, from zero on.
+    /// Linear from zero.
     FromZero,
-    /// By their differences, from the least on.
+    /// Linear from the smallest value.
     Linear,
-    /// By their ratios; what is not above zero has no place.
+    /// Logarithmic. Values that are not above zero are not drawn.
     Log,
-    /// Parts of all by what is left: 0.9, 0.99 and 0.999 lie equally far apart.
+    /// Fractions by their complement: 0.9, 0.99 and 0.999 have equal distances.
     Nines,
 }
 
-/// A row of a field.
+/// A row of a panel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What heads it and those that follow, where that changes.
+    /// The heading of this row and the following ones, if it changes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Whose it is.
+    /// Its contender, by index.
     pub contender: usize,
-    /// Its figure, in words.
+    /// Its figure as text.
     pub value: String,
 }
 
-/// What is drawn of one contender.
+/// The marks of one contender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// The contender, by its place.
+    /// The contender, by index.
     pub contender: usize,
-    /// Its marks, from below to above.
+    /// Its marks, from back to front.
     pub marks: Vec<Mark>,
 }
 
-/// Something drawn. Each bears its own words.
+/// A mark. Each has its own label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mark", rename_all = "kebab-case")]
 pub enum Mark {
     /// One figure.
     Dot {
-        /// Where.
+        /// Its horizontal position.
         x: f64,
-        /// Where.
+        /// Its vertical position.
         y: f64,
-        /// In words.
+        /// Its label.
         label: String,
     },
-    /// Many figures that lie close together, as a column upon `y`.
+    /// A bin of a histogram, as a column on `y`.
     Bin {
-        /// From here.
+        /// The lower limit of the bin.
         low: f64,
-        /// To here.
+        /// The upper limit of the bin.
         high: f64,
-        /// Its foot.
+        /// The bottom of the column.
         y: f64,
-        /// Its height, as a part of the tallest of its row.
+        /// Its height, relative to the tallest column of its row.
         part: f64,
-        /// In words.
+        /// Its label.
         label: String,
     },
-    /// From the least to the most.
+    /// A range from the minimum to the maximum.
     Range {
-        /// The least.
+        /// The minimum.
         low: f64,
-        /// The most.
+        /// The maximum.
         high: f64,
-        /// Where.
+        /// Its vertical position.
         y: f64,
-        /// In words.
+        /// Its label.
         label: String,
     },
-    /// Where something lies at 95 %.
+    /// A 95 % confidence interval.
     Interval {
         /// Its lower end.
         low: f64,
         /// Its upper end.
         high: f64,
-        /// Where.
+        /// Its vertical position.
         y: f64,
-        /// In words.
+        /// Its label.
         label: String,
     },
-    /// A figure that stands for many.
+    /// A median or mean.
     Middle {
-        /// Where.
+        /// Its horizontal position.
         x: f64,
-        /// Where.
+        /// Its vertical position.
         y: f64,
-        /// In words.
+        /// Its label.
         label: String,
     },
-    /// A length from zero.
+    /// A bar from zero.
     Bar {
         /// Its end.
         x: f64,
-        /// Where.
+        /// Its vertical position.
         y: f64,
-        /// In words.
+        /// Its label.
         label: String,
     },
     /// A line through points, `(x, y)` each.
     Line {
         /// The points.
         points: Vec<(f64, f64)>,
-        /// In words.
+        /// Its label.
         label: String,
     },
 }
 
 impl Mark {
-    /// What it says.
+    /// Its label.
     pub fn label(&self) -> &str {
         match self {
             Self::Dot { label, .. }
@@ -277,13 +277,13 @@ impl Chart {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Whether anything is drawn.
+    /// Whether the chart has no marks.
     pub fn is_empty(&self) -> bool {
         let mut series = self.panels.iter().flat_map(|panel| &panel.series);
         series.all(|one| one.marks.is_empty())
     }
 
-    /// Adds what its panels show in words, by their marks of a kind.
+    /// Appends the labels of the selected marks to the description.
     pub(crate) fn describe(&mut self, wanted: fn(&Mark) -> bool) {
         for panel in &self.panels {
             let marks = panel.series.iter().flat_map(|one| &one.marks);
@@ -292,7 +292,7 @@ impl Chart {
         }
     }
 
-    /// The contenders that something is drawn of, by their places.
+    /// The contenders that have marks, by index.
     pub fn drawn(&self) -> Vec<usize> {
         let all = 0..self.contenders.len();
         let drawn = |at: &usize| {
@@ -313,13 +313,13 @@ impl Axis {
         }
     }
 
-    /// Times: by their ratios where they lie far apart.
+    /// An axis of times: logarithmic if they differ by a large factor.
     pub(crate) fn of_times(
         label: impl Into<String>,
         times: impl Iterator<Item = f64> + Clone,
     ) -> Self {
-        /// From this ratio of the longest to the shortest on, the short ones could no longer be
-        /// told apart.
+        /// With a larger ratio of the longest to the shortest time, a linear axis does not separate
+        /// the short ones.
         const FAR: f64 = 20.0;
         let least = times.clone().fold(f64::INFINITY, f64::min);
         let most = times.fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! A drawing as PNG. Letters are those of a font that comes along, so that a picture has the same
-//! bytes on every machine.
+//! A drawing as PNG. The font is part of the program, so a picture has the same bytes on every
+//! machine.
 
 use super::Chart;
 use resvg::{tiny_skia, usvg};
@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 /// The font of pictures.
 pub const FONT: &str = "DejaVu Sans Condensed";
-/// The most pixels of a picture: what stays below 1 GiB of memory.
+/// The largest number of pixels of a picture. It keeps memory below 1 GiB.
 const MOST_PIXELS: f64 = 200e6;
 
-/// A picture that cannot be made.
+/// An error while a picture is rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// The drawing is none.
+    /// The drawing is not valid SVG.
     #[error("the drawing of a chart is not read as SVG")]
     Svg(#[from] usvg::Error),
-    /// The font that comes along is none.
+    /// The built-in font is invalid.
     #[error("the font DejaVu Sans Condensed, which comes along with fsdyno, is not read as a font")]
     Font,
-    /// It would be too large.
+    /// The picture is too large.
     #[error(
         "a picture of {wide:.0} x {tall:.0} pixels is too large; take a smaller --width or --zoom"
     )]
@@ -30,12 +30,12 @@ pub enum PngError {
         /// Its height.
         tall: f32,
     },
-    /// It cannot be encoded.
+    /// The PNG encoder failed.
     #[error("the picture cannot be written as PNG: {0}")]
     Encode(String),
 }
 
-/// The letters of a chart that the font of pictures does not have; in its drawing they stand.
+/// The characters of a chart that the built-in font does not have. The SVG keeps them.
 pub fn lacking(chart: &Chart) -> String {
     let font = FontRef::new(dejavu::sans_condensed::regular());
     let letters = font.map(|font| font.charmap());
@@ -50,7 +50,7 @@ pub fn lacking(chart: &Chart) -> String {
     lacking
 }
 
-/// A picture of a drawing, with so many pixels for each of its own.
+/// Renders a drawing as a picture, with `zoom` pixels for each of its own.
 pub fn of_svg(svg: &str, zoom: f32) -> Result<Vec<u8>, PngError> {
     let mut options = usvg::Options::default();
     let fonts = Arc::make_mut(&mut options.fontdb);

@@ -1,12 +1,12 @@
-//! What a cell of a table holds: a quantity with its kind, so that each renderer prints it alike
-//! everywhere, the page sorts by it and CSV keeps it whole.
+//! The contents of a table cell: a quantity with its kind. Each renderer prints it the same way
+//! everywhere, the page sorts by it, and CSV has it without rounding.
 
 use fsdyno_model::{Bytes, Nanos};
 
 /// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// There is nothing to show.
+    /// An empty cell.
     Empty,
     /// The quantity is unknown, or was not measured.
     Unknown,
@@ -16,13 +16,13 @@ pub enum Cell {
     Count(u64),
     /// A number with three digits.
     Number(f64),
-    /// A number as it was published.
+    /// A published number.
     Published(f64),
     /// An amount of data.
     Size(Bytes),
-    /// A mean amount of data, in few characters.
+    /// A mean amount of data, in a short form.
     MeanSize(Bytes),
-    /// Space taken, or below zero given back, in bytes.
+    /// The change of used space, bytes; negative if space was freed.
     SpaceChange(i64),
     /// A time with its unit.
     Duration(Nanos),
@@ -34,7 +34,7 @@ pub enum Cell {
     JudgedRatio(f64, Outcome),
     /// The interval of a ratio.
     Interval(f64, f64),
-    /// A rank among others; a half where two share it.
+    /// A rank; shared ranks may be halves.
     Rank(f64),
     /// A verdict.
     Outcome(Outcome),
@@ -47,11 +47,11 @@ pub enum Cell {
 /// A measured figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// The median: nanoseconds where its group has a unit of time, else a plain number.
+    /// The median: nanoseconds if its group has a unit of time, else a plain number.
     pub value: f64,
-    /// How a plain number is printed, and whether it is in seconds.
+    /// The format of a plain number, and whether its unit is seconds.
     pub number: Number,
-    /// The least and the most.
+    /// The minimum and the maximum.
     pub spread: Option<(f64, f64)>,
     /// Its ratio to the baseline.
     pub ratio: RatioTo,
@@ -59,17 +59,17 @@ pub struct Figure {
     pub best: bool,
     /// Whether there is a warning about it.
     pub warned: bool,
-    /// Every sample with its block, for bars.
+    /// Every sample with its block, for the bars.
     pub samples: Vec<(u32, f64)>,
 }
 
-/// How a plain number is printed.
+/// The format of a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Number {
     /// With three digits.
     #[default]
     Measured,
-    /// With three digits, small numbers too.
+    /// With three significant digits.
     Significant,
     /// With three digits, in seconds.
     MeasuredSeconds,
@@ -85,7 +85,7 @@ pub enum RatioTo {
     /// Ratios are not shown here.
     #[default]
     None,
-    /// The figure is that of the baseline.
+    /// The figure of the baseline itself.
     Baseline,
     /// The baseline has no figure.
     Unknown,
@@ -95,7 +95,7 @@ pub enum RatioTo {
         middle: f64,
         /// Its interval.
         interval: Option<(f64, f64)>,
-        /// What is to be marked: equivalent, inconclusive.
+        /// The outcome to mark: equivalent or inconclusive.
         outcome: Option<Outcome>,
     },
 }
@@ -111,7 +111,7 @@ pub enum Outcome {
     Slower,
     /// The difference is within the margin.
     Equivalent,
-    /// The figures do not show which.
+    /// The figures do not show which is faster.
     Inconclusive,
     /// There are too few repeats.
     TooFew,
@@ -120,35 +120,35 @@ pub enum Outcome {
 /// One contender compared with another.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Compared {
-    /// Its time by that of the other, taken within blocks.
+    /// Its time divided by that of the other, within blocks.
     pub ratio: Option<f64>,
     /// The interval of the ratio.
     pub interval: Option<(f64, f64)>,
-    /// The verdict; none where nothing was judged.
+    /// The verdict; `None` if there is no verdict.
     pub outcome: Option<Outcome>,
 }
 
 /// A ratio with its verdict, to the baseline and to the fastest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VerdictCell {
-    /// The contender, where the column does not name it.
+    /// The contender, if the column does not name it.
     pub contender: Option<String>,
     /// Its median, nanoseconds.
     pub time_ns: Option<f64>,
-    /// Compared with the baseline; none where only the fastest matters.
+    /// Compared with the baseline; `None` if only the comparison with the fastest is shown.
     pub to_base: Option<Compared>,
     /// Compared with the fastest.
     pub to_best: Compared,
     /// Its tier.
     pub tier: Option<usize>,
-    /// Its rank, where that is a range: `2-4`.
+    /// Its rank, if it is a range: `2-4`.
     pub rank: Option<(usize, usize)>,
-    /// Whether there is a warning about its figures.
+    /// Whether its figures have a warning.
     pub warned: bool,
 }
 
 impl Outcome {
-    /// In a word.
+    /// The outcome as one word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Itself => "baseline",
@@ -200,22 +200,22 @@ impl From<Figure> for Cell {
 }
 
 impl Cell {
-    /// Words; unknown where there are none.
+    /// A text cell; unknown for `None`.
     pub fn text(text: Option<String>) -> Self {
         text.map_or(Self::Unknown, Self::Text)
     }
 
-    /// A cell of a quantity; unknown where there is none.
+    /// A cell of a quantity; unknown for `None`.
     pub fn known<T>(value: Option<T>, cell: impl Fn(T) -> Self) -> Self {
         value.map_or(Self::Unknown, cell)
     }
 
-    /// Whether it shows nothing that is known.
+    /// Whether it contains no known value.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Empty | Self::Unknown)
     }
 
-    /// What it sorts by.
+    /// The sort key.
     pub fn sort_value(&self) -> Option<f64> {
         match self {
             Self::Count(n) | Self::Size(Bytes(n)) | Self::MeanSize(Bytes(n)) => Some(*n as f64),
@@ -235,7 +235,7 @@ impl Cell {
         }
     }
 
-    /// The whole quantity without unit or rounding, for CSV; empty where it is unknown.
+    /// The exact quantity without unit, for CSV; empty if it is unknown.
     pub fn raw(&self) -> String {
         match self {
             Self::Empty | Self::Unknown => String::new(),

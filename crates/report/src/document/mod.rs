@@ -1,7 +1,7 @@
 //! A report as a value: headings, paragraphs, lists, facts, tables of typed cells and charts.
 //!
-//! A report of any kind is built once as a [`Document`]; the renderers in `formats`
-//! choose widths, symbols and units. This module knows neither result sets nor characters on a screen.
+//! A report of any kind is built once as a [`Document`]. The renderers in `formats` choose widths,
+//! symbols and units. This module depends neither on result sets nor on screen layout.
 
 mod cell;
 mod table;
@@ -18,9 +18,9 @@ use crate::charts::Chart;
 pub struct Document {
     /// Its title, of one line.
     pub title: String,
-    /// A title for the page, where that is another one.
+    /// A title for the page, if it differs.
     pub page_title: Option<String>,
-    /// What it is about, below the title.
+    /// Its subject, below the title.
     pub subtitle: String,
     /// The answer first: what the figures show.
     pub lead: Vec<Text>,
@@ -28,11 +28,11 @@ pub struct Document {
     pub status: Text,
     /// Everything else.
     pub blocks: Vec<Block>,
-    /// What a reader of the page can show and hide.
+    /// The filters of the page.
     pub filters: Vec<Filter>,
     /// The last line of the page.
     pub footer: String,
-    /// The command that draws the charts for which the page has no room.
+    /// The command that draws the charts that do not fit into the page.
     pub chart_command: String,
 }
 
@@ -41,11 +41,11 @@ pub struct Document {
 pub enum Block {
     /// A paragraph.
     Paragraph(Text),
-    /// How the figures are to be read.
+    /// The legend of the figures.
     Legend(Text),
     /// A list.
     List(Vec<Item>),
-    /// Names and texts.
+    /// Names with their values.
     Facts(Vec<(&'static str, String)>),
     /// A table.
     Table(Table),
@@ -55,7 +55,7 @@ pub enum Block {
     Code(String),
     /// Details, which the page folds away.
     Fold(Fold),
-    /// A heading with all that belongs to it.
+    /// A heading with its blocks.
     Section(Section),
     /// Blocks for some renderers only.
     Only(Audience, Vec<Block>),
@@ -68,11 +68,11 @@ pub enum Audience {
     Page,
     /// The terminal and Markdown.
     Text,
-    /// Markdown and the page: what is too long for a terminal.
+    /// Markdown and the page: content that is too long for a terminal.
     Long,
 }
 
-/// A renderer, by what it can show.
+/// A kind of renderer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
     /// A terminal.
@@ -84,7 +84,7 @@ pub enum Medium {
 }
 
 impl Audience {
-    /// Whether a renderer belongs to it.
+    /// Whether this audience includes a renderer.
     pub fn includes(self, medium: Medium) -> bool {
         match self {
             Self::Page => medium == Medium::Page,
@@ -94,33 +94,33 @@ impl Audience {
     }
 }
 
-/// A heading with all that belongs to it.
+/// A heading with its blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
-    /// Its name on the page, unique in the document; empty for none.
+    /// Its id on the page, unique in the document; empty for none.
     pub id: String,
     /// The heading.
     pub heading: String,
-    /// Whether it holds everything of one lab.
+    /// Whether it contains a whole lab.
     pub part: bool,
-    /// The contender that it is about.
+    /// Its contender.
     pub contender: Option<String>,
-    /// What belongs to it.
+    /// Its blocks.
     pub blocks: Vec<Block>,
 }
 
 /// Details behind a summary.
 #[derive(Debug, Clone, Default)]
 pub struct Fold {
-    /// What it is about, in few words.
+    /// Its subject, short.
     pub name: String,
     /// The summary.
     pub summary: String,
-    /// Whether it is unfolded at first.
+    /// Whether it is initially unfolded.
     pub open: bool,
-    /// Whether it is unfolded on paper.
+    /// Whether it is unfolded in print.
     pub printed: bool,
-    /// The phase that it is about.
+    /// Its phase.
     pub place: Option<String>,
     /// The details.
     pub blocks: Vec<Block>,
@@ -129,48 +129,48 @@ pub struct Fold {
 /// An entry of a list.
 #[derive(Debug, Clone, Default)]
 pub struct Item {
-    /// The word it begins with, and how that looks.
+    /// Its first word, with the tone.
     pub lead: Option<(String, Tone)>,
     /// The text.
     pub text: Text,
     /// Further lines.
     pub more: Vec<(Text, Tone)>,
-    /// Lines of another program, shown as they are.
+    /// Output of another program, unchanged.
     pub output: String,
-    /// The phase that it is about.
+    /// Its phase.
     pub place: Option<String>,
-    /// The contender that it is about.
+    /// Its contender.
     pub contender: Option<String>,
 }
 
-/// How a word looks where there is colour.
+/// The colour of a word, if colour is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Like the text around it.
+    /// The colour of the surrounding text.
     #[default]
     Plain,
-    /// Good news.
+    /// A good result.
     Good,
     /// A warning.
     Warning,
-    /// Bad news.
+    /// A bad result.
     Bad,
     /// Less important.
     Soft,
 }
 
-/// What a reader of the page can choose of one kind.
+/// A filter of the page.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// Its name in the address of the page.
+    /// Its name in the URL of the page.
     pub name: &'static str,
-    /// Several of it, in words.
+    /// Its plural, for messages.
     pub several: &'static str,
-    /// What there is to choose.
+    /// The items to choose from.
     pub items: Vec<FilterItem>,
 }
 
-/// One thing to show or hide.
+/// An item that can be shown or hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterItem {
     /// Its name.
@@ -188,14 +188,14 @@ impl Document {
         }
     }
 
-    /// The heading of the page.
+    /// The title of the page.
     pub fn page_title(&self) -> &str {
         self.page_title.as_deref().unwrap_or(&self.title)
     }
 }
 
 impl Section {
-    /// A section without blocks so far.
+    /// An empty section.
     pub fn new(id: impl Into<String>, heading: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -211,7 +211,7 @@ impl Section {
         self
     }
 
-    /// Makes the names of this section and of all within it unique by a suffix.
+    /// Makes the ids of this section and its subsections unique by a suffix.
     pub fn add_suffix(&mut self, suffix: &str) {
         if !self.id.is_empty() {
             self.id += suffix;
@@ -220,7 +220,7 @@ impl Section {
     }
 }
 
-/// Makes the names of all sections unique by a suffix.
+/// Makes the ids of all sections unique by a suffix.
 pub fn add_suffix(blocks: &mut [Block], suffix: &str) {
     for block in blocks {
         match block {
@@ -233,7 +233,7 @@ pub fn add_suffix(blocks: &mut [Block], suffix: &str) {
 }
 
 impl Block {
-    /// Whether a renderer has anything to show of it.
+    /// Whether a renderer shows some of the block.
     pub fn is_shown(&self, medium: Medium) -> bool {
         match self {
             Self::Paragraph(text) | Self::Legend(text) => !text.is_empty(),

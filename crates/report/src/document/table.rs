@@ -1,4 +1,4 @@
-//! A table: columns, rows in groups, and cells. How it is laid out is up to the renderer.
+//! A table: columns, rows in groups, and cells. The renderer chooses the layout.
 
 use super::Cell;
 use crate::charts::Chart;
@@ -7,19 +7,19 @@ use crate::terms::Scale;
 /// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
-    /// What it shows, in few words.
+    /// Its subject, short.
     pub name: String,
-    /// What the groups are: `phase`; empty where there are none.
+    /// The kind of its groups: `phase`; empty if there are none.
     pub groups_are: &'static str,
-    /// What the rows are: `contender`; empty where they have no names.
+    /// The kind of its rows: `contender`; empty if rows have no names.
     pub rows_are: &'static str,
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
     pub groups: Vec<Group>,
-    /// Rows that sum up the others.
+    /// The summary rows.
     pub summary: Vec<Row>,
-    /// What happens to columns for which there is no room.
+    /// How columns are handled that do not fit.
     pub overflow: Overflow,
     /// Whether the page draws the figures of a group as bars.
     pub bars: bool,
@@ -30,21 +30,21 @@ pub struct Table {
 pub struct Column {
     /// Its heading.
     pub label: Label,
-    /// How soon it is left out where there is no room for all (0: never).
+    /// The order in which columns are dropped if they do not fit; 0: never, higher values first.
     pub gives_way: u8,
-    /// Whether it holds words, which begin at the left.
+    /// Whether it contains text, which is left-aligned.
     pub is_text: bool,
 }
 
-/// What happens to columns for which there is no room.
+/// How columns are handled that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// Those that matter least are left out.
+    /// The least important columns are dropped.
     #[default]
     Drop,
-    /// They follow below.
+    /// They follow in a second table.
     Split,
-    /// They follow below, each time behind the first column, which is the baseline.
+    /// They follow in further tables, each with the first column, which is the baseline.
     SplitWithBaseline,
 }
 
@@ -53,7 +53,7 @@ pub enum Overflow {
 pub struct Label {
     /// The name.
     pub full: String,
-    /// What a narrow table calls it; the renderer then prints both as a legend.
+    /// Its name in a narrow table. The renderer then prints a legend of both.
     pub short: Option<String>,
     /// Whether it is a contender, which the page can hide.
     pub is_contender: bool,
@@ -64,15 +64,15 @@ pub struct Label {
 pub struct Group {
     /// The heading; empty for none.
     pub heading: String,
-    /// What the heading stands for.
+    /// The meaning of the heading.
     pub about: String,
-    /// The phase that it is about.
+    /// Its phase.
     pub place: Option<String>,
     /// The unit of all its times.
     pub scale: Option<Scale>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// What can be read off, below the rows.
+    /// A conclusion below the rows.
     pub note: Option<String>,
     /// Charts of the same phase.
     pub charts: Vec<Chart>,
@@ -83,18 +83,18 @@ pub struct Group {
 pub struct Row {
     /// Its name.
     pub label: Label,
-    /// Which of several rows of that name it is: `durable`, `disk 1`.
+    /// A second part of the name: `durable`, `disk 1`.
     pub detail: Option<String>,
-    /// The phase that it is about.
+    /// Its phase.
     pub place: Option<String>,
     /// The cells, one for each column.
     pub cells: Vec<Cell>,
-    /// Why there are no cells.
+    /// The reason why there are no cells.
     pub instead: Option<String>,
 }
 
 impl Label {
-    /// The name of a contender, and a short one.
+    /// A contender's label, with a short form.
     pub fn contender(full: impl Into<String>, short: impl Into<String>) -> Self {
         Self {
             full: full.into(),
@@ -120,12 +120,12 @@ impl From<String> for Label {
 }
 
 impl Column {
-    /// A column that is never left out.
+    /// A column that is never dropped.
     pub fn new(label: impl Into<Label>) -> Self {
         Self::giving_way(label, 0)
     }
 
-    /// A column that is left out the sooner, the larger `gives_way` is.
+    /// A column that can be dropped. Higher values of `gives_way` are dropped first.
     pub fn giving_way(label: impl Into<Label>, gives_way: u8) -> Self {
         Self {
             label: label.into(),
@@ -134,7 +134,7 @@ impl Column {
         }
     }
 
-    /// A column of words.
+    /// A text column.
     pub fn of_text(label: impl Into<Label>) -> Self {
         Self {
             is_text: true,
@@ -153,7 +153,7 @@ impl Row {
         }
     }
 
-    /// The same row with these cells.
+    /// Sets the cells.
     #[must_use]
     pub fn with_cells(mut self, cells: Vec<Cell>) -> Self {
         self.cells = cells;
@@ -179,31 +179,31 @@ impl Row {
 }
 
 impl Table {
-    /// All rows, the summary included.
+    /// All rows, with the summary.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.grouped_rows().map(|(_, row)| row)
     }
 
-    /// All rows with their groups, the summary last.
+    /// All rows with their groups; the summary is last.
     pub fn grouped_rows(&self) -> impl Iterator<Item = (Option<&Group>, &Row)> {
         let groups = self.groups.iter();
         let rows = groups.flat_map(|group| group.rows.iter().map(move |row| (Some(group), row)));
         rows.chain(self.summary.iter().map(|row| (None, row)))
     }
 
-    /// The headings of the columns that name groups and rows, for a table without group headings.
+    /// The headings of the columns for groups and rows, for a table without group headings.
     pub fn names(&self) -> Vec<&'static str> {
         let groups = self.is_grouped().then_some(self.groups_are);
         let rows = (!self.rows_are.is_empty()).then_some(self.rows_are);
         groups.into_iter().chain(rows).collect()
     }
 
-    /// Whether there is nothing to show.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.rows.is_empty())
     }
 
-    /// Whether some group has a heading.
+    /// Whether a group has a heading.
     pub fn is_grouped(&self) -> bool {
         self.groups.iter().any(|group| !group.heading.is_empty())
     }
@@ -218,7 +218,7 @@ impl Group {
         }
     }
 
-    /// The unit of its times; minutes and seconds where those are preferred.
+    /// The unit of its times; `m:ss` with `clock`.
     pub fn scale_as(&self, clock: bool) -> Option<Scale> {
         self.scale
             .map(|scale| if clock { Scale::Clock } else { scale })

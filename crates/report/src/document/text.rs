@@ -1,37 +1,37 @@
-//! Sentences, with the marks of figures and the terms that stand out in them.
+//! Sentences, with marks of figures and emphasized terms.
 
-/// A sentence or several.
+/// One or more sentences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text(pub Vec<Span>);
 
-/// A stretch of text.
+/// A span of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
     /// Plain text.
     Plain(String),
-    /// A word that stands out.
+    /// An emphasized word.
     Term(String),
     /// A command.
     Code(String),
-    /// Words that lead to a section of the page.
+    /// A link to a section of the page.
     Link {
-        /// The words.
+        /// The link text.
         text: String,
-        /// The name of the section.
+        /// The id of the section.
         section: &'static str,
     },
-    /// The mark of a figure, which each renderer draws in its own way.
+    /// The mark of a figure. Each renderer draws it in its own way.
     Mark(Mark),
 }
 
-/// What a figure is marked for.
+/// The meaning of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// The fastest, or not distinguishable from the fastest.
     Best,
     /// Within the margin of the baseline.
     Equivalent,
-    /// Nothing is known so far.
+    /// The verdict is inconclusive.
     Inconclusive,
     /// There is a warning.
     Warning,
@@ -49,7 +49,7 @@ impl Text {
         self
     }
 
-    /// Adds a word that stands out.
+    /// Adds an emphasized word.
     #[must_use]
     pub fn term(mut self, word: impl Into<String>) -> Self {
         self.0.push(Span::Term(word.into()));
@@ -63,7 +63,7 @@ impl Text {
         self
     }
 
-    /// Adds words that lead to a section of the page.
+    /// Adds a link to a section of the page.
     #[must_use]
     pub fn link(mut self, text: impl Into<String>, section: &'static str) -> Self {
         self.0.push(Span::Link {

@@ -70,7 +70,7 @@ fn cell(row: &Line, value: f64) -> Cell {
 }
 
 impl Published {
-    /// Where the figures come from, by name.
+    /// The source of the figures, as named values.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("source", self.source.clone()),

@@ -1,8 +1,8 @@
-//! Published tables: comparisons that others made, as data.
+//! Published tables: comparisons by others, as data.
 //!
-//! A table is two files in `data/published/`: its figures as they were printed (`.csv`), and a
-//! header (`.toml`) with their source, the contenders, the phase of the workload that does the same
-//! today, and the conclusions. A new one is these two files and a line in [`ALL`].
+//! A table is two files in `data/published/`. The `.csv` file has the figures as printed. The
+//! `.toml` file has their source, the contenders, the corresponding phases of workloads, and the
+//! conclusions. A new table is these two files and a line in [`ALL`].
 
 mod document;
 mod read;
@@ -15,14 +15,14 @@ pub use read::PublishedError;
 use fsdyno_model::{Better, CacheState, PhasePlan, ResultSet};
 use serde::{Deserialize, Serialize};
 
-/// A table as it comes with the program.
+/// A built-in table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
-    /// Its name, as typed.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Its header.
+    /// The contents of its header file.
     pub header: &'static str,
-    /// Its figures, one a row.
+    /// The contents of its CSV file: one figure per row.
     pub figures: &'static str,
 }
 
@@ -51,88 +51,88 @@ pub fn find(name: &str) -> Option<&'static Published> {
     ALL.iter().find(|table| table.name == name)
 }
 
-/// A table, understood.
+/// A parsed table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// What it compares, in a line.
+    /// Its subject, on one line.
     pub title: String,
     /// When it was published.
     pub year: u32,
-    /// Where it was published, in words.
+    /// The publication, as text.
     pub source: String,
-    /// What it was measured on.
+    /// The machine.
     pub machine: String,
-    /// What was measured, and how.
+    /// The method.
     pub measured: String,
-    /// What speaks against some of its figures.
+    /// A reservation about some of its figures.
     pub doubt: Option<String>,
-    /// The suite that does the same today.
+    /// The corresponding suite.
     pub suite: String,
-    /// Who competed: the columns.
+    /// The contenders: the columns.
     pub contenders: Vec<Competitor>,
     /// The figures.
     pub rows: Vec<Row>,
-    /// What a run of today can be laid beside.
+    /// The phases to which a run can be compared.
     pub lines: Vec<Line>,
-    /// What was concluded.
+    /// The published conclusions.
     pub conclusions: Vec<Conclusion>,
 }
 
-/// Who competed in a published table.
+/// A contender of a published table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Competitor {
-    /// What the table calls it here.
+    /// Its label.
     pub label: String,
     /// The file system.
     pub filesystem: String,
-    /// How it was made or mounted, where that was said.
+    /// Its options of mkfs or mount, if published.
     pub variant: String,
-    /// How disks made it up.
+    /// Its layout of devices.
     pub layout: String,
-    /// The kernels it ran on.
+    /// The kernels.
     pub kernels: Vec<String>,
-    /// The contenders that are the same today, in short form; none where there are none.
+    /// The corresponding contenders, in short form; empty if there are none.
     pub today: Vec<String>,
-    /// Those of another file system that may stand in its place, in short form, where a run has
-    /// none that is the same.
+    /// Substitutes of another file system, in short form. They are used if a run has no
+    /// corresponding contender.
     pub instead: Vec<String>,
 }
 
-/// One row of a published table: a figure of each contender.
+/// One row of a published table: one figure for each contender.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What was worked on.
+    /// The test: a dataset or workload.
     pub test: String,
-    /// What was done.
+    /// The phase.
     pub phase: String,
     /// The unit of the figures.
     pub unit: String,
-    /// Which direction wins; none of counts that only describe.
+    /// Whether lower or higher is better; `None` for descriptive counts.
     pub better: Option<Better>,
-    /// The figures by contender; none where it has none.
+    /// The figures by contender.
     pub values: Vec<Option<f64>>,
 }
 
-/// What of a table a run of today can be laid beside: a phase of a workload.
+/// A part of a table to which a run can be compared: a phase of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// What it is called.
+    /// Its name.
     pub label: String,
-    /// The rows that tell of it, by place; of several the arithmetic mean is taken.
+    /// Its rows, by index. Several rows are averaged (arithmetic mean).
     pub rows: Vec<usize>,
-    /// The workload that does the same today.
+    /// The corresponding workload.
     pub workload: String,
     /// Its dataset.
     pub dataset: String,
     /// The kind of phase.
     pub kind: String,
-    /// Which of several of that kind: its label; none where there is one.
+    /// The label of the phase, if the workload has several of that kind.
     pub phase: Option<String>,
     /// The state of the caches at its start.
     pub cache: CacheState,
-    /// Which figure of a sample is of the same thing.
+    /// The corresponding figure of a sample.
     pub today: Today,
 }
 
@@ -140,57 +140,56 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Today {
-    /// The time to return in seconds: what `time` shows.
+    /// The time to return in seconds, as printed by `time`.
     Return,
     /// User time in seconds.
     User,
     /// System time in seconds.
     System,
-    /// Fragments per file, counted over files larger than that: bytes.
+    /// Extents per file, over files larger than `above` bytes.
     FragmentsPerFile {
-        /// The size that every file counted is larger than.
+        /// The exclusive lower limit of the file size.
         above: u64,
     },
-    /// The figure of that name.
+    /// The reported figure of that name.
     Figure(String),
 }
 
-/// Units as they were printed, and the words of today for the same thing. bonnie++ counts 1024
-/// bytes as a KB, and files by the second.
+/// Printed units and their current names. bonnie++ counts 1024 bytes as a KB, and files per second.
 const SAME_UNITS: [(&str, &str); 3] = [("KB/s", "KiB/s"), ("%cpu", "%"), ("files/s", "1/s")];
 
-/// Whether figures of these units are of the same size.
+/// Whether two units are equivalent.
 pub fn same_unit(then: &str, now: &str) -> bool {
     then == now || SAME_UNITS.contains(&(then, now))
 }
 
-/// Something that was concluded: some contenders are ahead of others.
+/// A published conclusion: some contenders are ahead of others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conclusion {
     /// The sentence.
     pub says: String,
-    /// The rows it is about, by place.
+    /// Its rows, by index.
     pub rows: Vec<usize>,
-    /// Who is ahead, by place among the contenders: each of them of each of those behind.
+    /// The contenders ahead, by index. Each is ahead of each contender in `behind`.
     pub ahead: Vec<usize>,
-    /// Who is behind.
+    /// The contenders behind.
     pub behind: Vec<usize>,
 }
 
 impl Published {
-    /// Understands it.
+    /// Parses it.
     pub fn read(&self) -> Result<Table, PublishedError> {
         read::table(self)
     }
 }
 
 impl Row {
-    /// What it is called: `portage copy`.
+    /// The name: `portage copy`.
     pub fn label(&self) -> String {
         format!("{} {}", self.test, self.phase)
     }
 
-    /// Whether this figure is the best of its row, or shares that place.
+    /// Whether this figure is the best of its row, or a tie for it.
     pub fn is_best(&self, value: f64) -> bool {
         let mut others = self.values.iter().flatten();
         match self.better {
@@ -202,7 +201,7 @@ impl Row {
 }
 
 impl Line {
-    /// Whether that phase, of its workload, is the one it is laid beside.
+    /// Whether that phase of its workload corresponds to this line.
     pub fn is_of(&self, phase: &PhasePlan) -> bool {
         let label = self.phase.as_ref();
         phase.kind == self.kind
@@ -210,7 +209,7 @@ impl Line {
             && label.is_none_or(|label| *label == phase.label)
     }
 
-    /// The arithmetic mean of a contender's figures in the rows of this line.
+    /// The arithmetic mean of a contender's published figures in the rows of this line.
     pub fn then(&self, table: &Table, contender: usize) -> Option<f64> {
         let figures = self
             .rows
@@ -221,7 +220,7 @@ impl Line {
     }
 }
 
-/// The workload and the phase of a run that repeat a line of a table.
+/// The workload and phase of a run that correspond to a line of a table.
 pub(crate) fn place(set: &ResultSet, line: &Line) -> Option<(usize, usize)> {
     let workloads = &set.run.plan.workloads;
     let workload = workloads.iter().position(|workload| {

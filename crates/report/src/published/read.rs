@@ -1,40 +1,40 @@
-//! From the two files of a table to a [`Table`] in which every reference is resolved.
+//! Parses the two files of a table into a [`Table`] with resolved references.
 
 use super::{Competitor, Conclusion, Line, Published, Row, Table, Today};
 use fsdyno_model::{Better, CacheState};
 use serde::Deserialize;
 
-/// A table that cannot be read.
+/// An error in a published table.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
-    /// Its header is broken.
+    /// Its header cannot be parsed.
     #[error("the header of the published table {name} cannot be read: {source}")]
     Header {
         /// The table.
         name: &'static str,
-        /// Why.
+        /// The cause.
         source: toml::de::Error,
     },
-    /// Its figures are broken.
+    /// Its figures cannot be parsed.
     #[error("the figures of the published table {name} cannot be read: {source}")]
     Figures {
         /// The table.
         name: &'static str,
-        /// Why.
+        /// The cause.
         source: csv::Error,
     },
-    /// There is none.
+    /// No table has this name.
     #[error("`{name}` is no published table")]
     None {
-        /// What was asked for.
+        /// The requested name.
         name: &'static str,
     },
-    /// Its parts do not fit together.
+    /// Its parts are inconsistent.
     #[error("the published table {name} does not fit together: {what}")]
     Unsound {
         /// The table.
         name: &'static str,
-        /// What does not fit.
+        /// The inconsistency.
         what: String,
     },
 }
@@ -49,7 +49,7 @@ struct Header {
     measured: String,
     doubt: Option<String>,
     suite: String,
-    /// What the rows call their table, where an article had several.
+    /// The name of the table in the rows, if an article had several.
     #[serde(default)]
     parts: Vec<String>,
     contender: Vec<CompetitorText>,
@@ -127,7 +127,7 @@ pub(super) fn table(published: &Published) -> Result<Table, PublishedError> {
     assemble(name, header, &figures).map_err(|what| PublishedError::Unsound { name, what })
 }
 
-/// Puts the parts together; what does not fit is told.
+/// Builds the table. Returns the first inconsistency as an error.
 fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, String> {
     let contenders = header.contender.into_iter().map(|text| Competitor {
         label: text.label,
@@ -175,7 +175,7 @@ fn assemble(name: &str, header: Header, figures: &[Figure]) -> Result<Table, Str
 }
 
 impl Table {
-    /// Puts a figure into its row and column.
+    /// Stores a figure in its row and column.
     fn take_up(&mut self, figure: &Figure) -> Result<(), String> {
         let better = match figure.better.as_str() {
             "lower" => Some(Better::Lower),
@@ -260,8 +260,8 @@ impl Table {
         })
     }
 
-    /// The rows named `TEST/PHASE`, or `TEST/PHASE UNIT` where that leaves two; at least one, and
-    /// each with a direction.
+    /// The rows named `TEST/PHASE`, or `TEST/PHASE UNIT` if the first is ambiguous. Returns at
+    /// least one row; each has a direction.
     fn rows_named(&self, names: &[String]) -> Result<Vec<usize>, String> {
         let place = |name: &String| {
             let rows = self.rows.iter().enumerate().filter(|(_, row)| {

@@ -1,4 +1,4 @@
-//! Every table that comes with the program is whole, and says of its own figures what is so.
+//! Tests that every built-in table is complete and consistent with its own figures.
 
 use super::{ALL, Table, Today, find, same_unit};
 use fsdyno_model::Better;
@@ -47,7 +47,7 @@ fn every_figure_that_was_printed_is_in_its_table_once() {
             assert_eq!(alike.count(), 1, "{}: {}", table.name, contender.label);
         }
     }
-    // One figure by hand: the table in which btrfs copied 2.7 GB in 1:25.
+    // One figure checked by hand: the table in which btrfs copied 2.7 GB in 1:25.
     let table = find("btrfs-2008").unwrap().read().unwrap();
     let row = table.rows.iter().find(|r| r.label() == "avi copy").unwrap();
     assert_eq!(row.values[0], Some(85.0));

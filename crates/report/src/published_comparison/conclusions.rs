@@ -1,4 +1,5 @@
-//! Whether published conclusions hold today: judged pair by pair with the verdicts of every report.
+//! Whether published conclusions hold in the run. Each pair has the same verdict as in every
+//! report.
 
 use super::{Because, ComparedPhase, Paired};
 use crate::published::{Conclusion, Table};
@@ -8,38 +9,38 @@ use fsdyno_stats::Verdict;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// A conclusion, and what the figures of today say of it.
+/// A conclusion, and its result in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct JudgedConclusion {
-    /// The sentence of then.
+    /// The published sentence.
     pub says: String,
-    /// What became of it.
+    /// Its result.
     pub holding: Holding,
-    /// Of how many comparisons it is made: each phase, each of those ahead with each behind.
+    /// The number of comparisons: each phase, each contender ahead with each contender behind.
     pub comparisons: usize,
-    /// Those of which there are figures today.
+    /// The comparisons with figures in the run.
     pub compared: Vec<Compared>,
-    /// What it speaks of that has no figures today: contenders and phases, by name.
+    /// Contenders and phases without figures in the run, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// What is known of it where a rerun no longer confirms it.
+    /// The explanations, if a rerun does not confirm it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<Because>,
 }
 
-/// What became of a conclusion.
+/// The result of a conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holding {
-    /// Every comparison that can be made is as it says.
+    /// Every possible comparison confirms it.
     Holds,
-    /// Every comparison that can be made is the other way round.
+    /// Every possible comparison is reversed.
     Reversed,
-    /// Some comparison is the other way round, and not all are.
+    /// Some comparisons are reversed, but not all.
     InPart,
-    /// Nothing contradicts it, and not every comparison confirms it.
+    /// No comparison contradicts it, but some do not confirm it.
     CannotBeSaid,
-    /// No comparison can be made.
+    /// No comparison is possible.
     NotTested,
 }
 
@@ -48,15 +49,15 @@ pub enum Holding {
 pub struct Compared {
     /// The phase.
     pub phase: String,
-    /// Who was ahead then.
+    /// The contender that was ahead.
     pub ahead: String,
-    /// Who was behind then.
+    /// The contender that was behind.
     pub behind: String,
-    /// Where the one who was ahead is now.
+    /// The result of the first contender in the run.
     pub now: Outcome,
 }
 
-/// Where the one who was ahead is now.
+/// The result of the published leader in the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -64,14 +65,14 @@ pub enum Outcome {
     Ahead,
     /// Behind.
     Behind,
-    /// Not to be told from the other.
+    /// Not distinguishable from the other.
     Level,
-    /// There are too few figures to judge.
+    /// There are too few figures for a verdict.
     TooFew,
 }
 
 impl Holding {
-    /// In words.
+    /// The result as text.
     pub fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -82,7 +83,7 @@ impl Holding {
         }
     }
 
-    /// Whether there are figures of today, and they do not confirm it.
+    /// Whether the run has figures that do not confirm it.
     pub fn departs(self) -> bool {
         matches!(self, Self::Reversed | Self::InPart | Self::CannotBeSaid)
     }
@@ -101,10 +102,10 @@ impl Holding {
 }
 
 impl Outcome {
-    /// Of two entries of a phase, by place: the one that was ahead, and the one that was behind.
+    /// Compares two entries of a phase, by index: the published leader and the other.
     fn of(line: &ComparedPhase, ahead: usize, behind: usize) -> Self {
         let verdict = line.verdict(ahead, behind);
-        // A verdict takes what is less for faster.
+        // Verdicts assume that lower is faster.
         let verdict = match line.better {
             Better::Lower => verdict,
             Better::Higher => verdict.map(Verdict::turned),
@@ -140,7 +141,7 @@ pub(super) fn judge_conclusions(
     table.conclusions.iter().map(one).collect()
 }
 
-/// Contenders and phases of a conclusion that have no figures today.
+/// Contenders and phases of a conclusion without figures in the run.
 fn missing(
     conclusion: &Conclusion,
     table: &Table,
@@ -157,7 +158,7 @@ fn missing(
     let rows: Vec<&usize> = rows
         .filter(|row| !lines.iter().any(|line| line.rows.contains(row)))
         .collect();
-    // Where no phase of it was measured, that is why nobody has figures.
+    // If no phase was measured, only the phases are named.
     if rows.len() < conclusion.rows.len() {
         told.extend(absent.map(|place| table.contenders[*place].label.clone()));
     }
@@ -168,7 +169,7 @@ fn missing(
 
 impl JudgedConclusion {
     fn of(conclusion: &Conclusion, pairs: &[Paired], lines: &[ComparedPhase]) -> Self {
-        // Several rows may be one line of today; a row without one counts by itself.
+        // Several rows may be one line of the run. A row without a line counts alone.
         let about: Vec<&ComparedPhase> = lines
             .iter()
             .filter(|line| conclusion.rows.iter().any(|row| line.rows.contains(row)))
@@ -203,7 +204,7 @@ impl JudgedConclusion {
         }
     }
 
-    /// What the figures of today say, in words.
+    /// The result in the run, as text.
     pub fn today(&self) -> String {
         let made = self.compared.len();
         if made == 0 {
@@ -226,8 +227,8 @@ impl JudgedConclusion {
         text
     }
 
-    /// `a and b are ahead of c (copy, delete)`: everybody once for the same others in the same
-    /// phases.
+    /// `a and b are ahead of c (copy, delete)`: contenders with the same opponents and phases share
+    /// a clause.
     fn clauses(&self, outcome: Outcome) -> Vec<String> {
         let mut by_phase: Vec<(&str, &str, Vec<String>)> = Vec::new();
         for one in self.compared.iter().filter(|one| one.now == outcome) {

@@ -10,7 +10,7 @@ use crate::published::same_unit;
 use crate::terms;
 use fsdyno_stats::chance_of_order;
 
-/// A run compared with a published table: lab by lab, where it has several.
+/// A run compared with a published table, one section for each lab.
 pub fn document(comparisons: &[PublishedComparison]) -> Document {
     let title = match comparisons {
         [one] => one.heading(),
@@ -38,7 +38,7 @@ pub fn document(comparisons: &[PublishedComparison]) -> Document {
     document
 }
 
-/// The figures of both as a table, a row for each contender of each phase.
+/// The figures of both, a row for each contender of each phase.
 pub fn figures(comparisons: &[PublishedComparison]) -> Table {
     const COLUMNS: [&str; 19] = [
         "run",
@@ -176,20 +176,20 @@ impl PublishedComparison {
         }
     }
 
-    /// What it is, in a line.
+    /// The heading, on one line.
     pub fn heading(&self) -> String {
         let lab = self.lab.as_ref();
         let lab = lab.map_or_else(String::new, |lab| format!("; {lab}"));
         format!("{}{lab}", self.heading_of_all())
     }
 
-    /// The same, of all labs of the run.
+    /// The heading for all labs of the run.
     pub fn heading_of_all(&self) -> String {
         let date = terms::date(self.started_unix_ns);
         format!("{} of {date} beside {}", self.plan, self.table)
     }
 
-    /// What then and now are.
+    /// The published setup and that of the run.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("then", format!("{} ({})", self.title, self.year)),
@@ -228,7 +228,7 @@ impl PublishedComparison {
         facts
     }
 
-    /// How the figures are to be read.
+    /// The legend of the figures.
     fn legend(&self) -> Text {
         let mut text = "Then: as published, of several runs the mean. Now: medians".to_owned();
         if self.lines.iter().any(|line| line.unit_now == "s") {
@@ -275,7 +275,7 @@ impl PublishedComparison {
         text
     }
 
-    /// What of the figures may be held against each other.
+    /// Which figures are comparable.
     fn how_to_compare(&self) -> &'static str {
         let full = (self.scale - 1.0).abs() < 1e-9;
         match (&self.rerun, full) {
@@ -295,7 +295,7 @@ impl PublishedComparison {
         }
     }
 
-    /// How many conclusions fared how: `2 hold, 1 is reversed ...`.
+    /// The number of conclusions by result: `2 hold, 1 is reversed ...`.
     pub fn tally(&self) -> String {
         let mut counts: Vec<(&str, usize)> = Vec::new();
         for told in &self.conclusions {
@@ -312,7 +312,7 @@ impl PublishedComparison {
         parts.join(", ")
     }
 
-    /// What one side alone has.
+    /// Contenders and phases of one side only.
     fn only_one(&self) -> Vec<(&'static str, String)> {
         let sides = [("only then", &self.only_then), ("only now", &self.only_now)];
         let mut facts = Vec::new();
@@ -331,7 +331,7 @@ impl PublishedComparison {
 }
 
 impl ComparedPhase {
-    /// What it is called, with its units.
+    /// The heading of a phase, with its units.
     pub fn heading(&self) -> String {
         if same_unit(&self.unit_then, &self.unit_now) {
             format!("{} ({})", self.label, self.unit_then)
@@ -341,15 +341,15 @@ impl ComparedPhase {
         }
     }
 
-    /// The rank correlation in words; none where there is none.
+    /// The rank correlation as text; `None` if there is none.
     fn correlation(&self) -> Option<String> {
         let rho = self.rank_correlation?;
         let contenders = self.entries.len();
         Some(format!("rank correlation {rho:.2} of {contenders}"))
     }
 
-    /// Both figures, the ratios, the ranks, and of a rerun the ratio of both. A contender that is
-    /// alone has its figures only.
+    /// Both figures, the ratios, the ranks, and for a rerun the ratio of run to published. A single
+    /// contender has only its figures.
     fn cells(&self, entry: &Entry) -> Vec<Cell> {
         let alone = self.entries.len() < 2;
         let ratio = |ratio: Option<f64>, outcome: Option<Outcome>| match ratio {

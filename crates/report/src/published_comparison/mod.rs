@@ -23,95 +23,95 @@ use fsdyno_stats::{
 use rerun::{Context, explain};
 use serde::Serialize;
 
-/// A run beside a table.
+/// A run compared with a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedComparison {
-    /// The version of this structure, as JSON carries it.
+    /// The version of this structure in JSON.
     pub schema: u32,
     /// The run.
     pub run: String,
     /// The plan of the run.
     pub plan: String,
-    /// When the run began: nanoseconds since 1970 (UTC).
+    /// The start of the run: nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
-    /// The lab, where the run has several: each is laid beside the table by itself.
+    /// The lab, if the run has several. Each lab has its own comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lab: Option<String>,
     /// The kernel of the run.
     pub kernel: String,
     /// The engine of the run.
     pub engine: String,
-    /// The size of its generated datasets; 1 is full size.
+    /// The scale of the generated datasets; 1 is full size.
     pub scale: f64,
-    /// Whether it ran in virtual time: then a figure is the same each time, and processor time is
-    /// not told.
+    /// Whether the run used virtual time. Its figures are then deterministic, and processor time is
+    /// unknown.
     pub virtual_time: bool,
-    /// What is told of a rerun of this table; none of any other run.
+    /// The details of a rerun; `None` if the run is not one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun: Option<RerunSummary>,
     /// The table.
     pub table: String,
-    /// What the table compares.
+    /// The subject of the table.
     pub title: String,
     /// When it was published.
     pub year: u32,
-    /// What it was measured on.
+    /// The machine of the publication.
     pub machine: String,
-    /// What was measured, and how.
+    /// The method of the publication.
     pub measured: String,
-    /// What speaks against some of its figures.
+    /// A reservation about some of its figures.
     pub doubt: Option<String>,
     /// The contenders that both have, in the order of the run; the first is the baseline.
     pub contenders: Vec<Paired>,
-    /// The phases that both have.
+    /// The phases in both.
     pub lines: Vec<ComparedPhase>,
-    /// What became of the conclusions.
+    /// The results of the conclusions.
     pub conclusions: Vec<JudgedConclusion>,
-    /// What the table alone has.
+    /// Contenders and phases in the table only.
     pub only_then: OnlyOne,
-    /// What the run alone has.
+    /// Contenders and phases in the run only.
     pub only_now: OnlyOne,
 }
 
-/// A contender that both have.
+/// A contender in both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Paired {
-    /// What the run calls it, fit to print.
+    /// Its label in the run, escaped for printing.
     pub now: String,
-    /// What the table calls it.
+    /// Its label in the table.
     pub then: String,
-    /// Whether it is another file system, in the place of the one of then.
+    /// Whether it is another file system, as a substitute for the published one.
     pub instead: bool,
-    /// Its place in the run.
+    /// Its index in the run.
     #[serde(skip)]
     pub(crate) in_run: usize,
-    /// Its place in the table.
+    /// Its index in the table.
     #[serde(skip)]
     pub(crate) in_table: usize,
 }
 
-/// One phase, then and now.
+/// One phase, published and in the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedPhase {
-    /// What it is called.
+    /// Its name.
     pub label: String,
     /// The unit of the published figures.
     pub unit_then: String,
     /// The unit of the figures of the run.
     pub unit_now: String,
-    /// Which direction wins.
+    /// Whether lower or higher is better.
     pub better: Better,
-    /// Those who have figures of both.
+    /// The contenders with both figures.
     pub entries: Vec<Entry>,
-    /// The rank correlation of then and now; none for fewer than three.
+    /// The rank correlation of published and current figures; `None` for fewer than three.
     pub rank_correlation: Option<f64>,
-    /// The rows of the table it is made from.
+    /// The rows of the table from which it is computed.
     #[serde(skip)]
     pub(super) rows: Vec<usize>,
-    /// Whether its figures are compared with those of then.
+    /// Whether its figures are comparable with the published ones.
     #[serde(skip)]
     pub(super) of_a_rerun: bool,
-    /// The verdicts on all pairs of its entries, among those of the whole table.
+    /// The verdicts on all pairs of its entries. The whole table is one family of comparisons.
     #[serde(skip)]
     pub(super) verdicts: Verdicts,
 }
@@ -123,43 +123,43 @@ pub struct ComparedPhase {
     reason = "each is a mark of its own beside a figure"
 )]
 pub struct Entry {
-    /// The contender, by place among those that both have.
+    /// The contender, by index among those in both.
     pub contender: usize,
     /// The published figure.
     pub then: f64,
-    /// The median of today.
+    /// The median in the run.
     pub now: f64,
-    /// How many figures stand behind the median.
+    /// The number of figures in the median.
     pub repeats: usize,
-    /// The published figure by that of the baseline.
+    /// The published figure divided by that of the baseline.
     pub ratio_then: Option<f64>,
-    /// The median of the ratios within blocks of today.
+    /// The median of the ratios within blocks of the run.
     pub ratio_now: Option<f64>,
-    /// The median of today by the published figure, a time brought to full size by the scale: of
-    /// reruns alone, whose disk is that of then.
+    /// The median of the run divided by the published figure, with times scaled to full size. Only
+    /// for reruns, which use the original disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_then: Option<f64>,
-    /// Whether today it is not to be told from the baseline.
+    /// Whether it is not distinguishable from the baseline in the run.
     pub level_with_baseline: bool,
-    /// Its rank then among those of this phase, from 1, the best first.
+    /// Its published rank in this phase, from 1 (best).
     pub rank_then: f64,
-    /// Its rank now, by medians.
+    /// Its rank in the run, by medians.
     pub rank_now: f64,
-    /// Whether it was the best then.
+    /// Whether it was the best in the publication.
     pub best_then: bool,
-    /// Whether it is the best now, or not to be told from the best.
+    /// Whether it is the best in the run, or not distinguishable from the best.
     pub best_now: bool,
-    /// Whether a warning stands behind some figure of today.
+    /// Whether some figure of the run has a warning.
     pub doubted: bool,
-    /// Whether no disk was waited for, in virtual time: then its figure is that of reading a clock.
+    /// Whether it waited for no disk in virtual time. Its figure then shows only the clock reads.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub idle: bool,
-    /// Every figure of today with its block.
+    /// Every figure of the run with its block.
     #[serde(skip)]
     pub(super) figures: Vec<Blocked>,
 }
 
-/// What one side alone has.
+/// Contenders and phases of one side only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OnlyOne {
     /// Contenders.
@@ -168,7 +168,7 @@ pub struct OnlyOne {
     pub phases: Vec<String>,
 }
 
-/// A run and a table that share nothing.
+/// A run and a table without common contenders or phases.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("run {run} and the published table {table} share nothing: {what}")]
 pub struct NothingShared {
@@ -176,7 +176,7 @@ pub struct NothingShared {
     pub run: String,
     /// The table.
     pub table: String,
-    /// What is not shared.
+    /// What they do not share.
     pub what: &'static str,
 }
 
@@ -184,8 +184,8 @@ impl PublishedComparison {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 2;
 
-    /// Lays a run beside a table, each lab by itself. What a lab has that shares nothing with the
-    /// table is told with the first that does.
+    /// Compares a run with a table, each lab separately. A lab that shares nothing with the table
+    /// is listed in the first comparison.
     pub fn in_each_lab(set: &ResultSet, table: &Table) -> Result<Vec<Self>, NothingShared> {
         let (mut beside, mut apart, mut why) = (Vec::new(), Vec::new(), None);
         for (lab, share) in labs::shares(set) {
@@ -209,7 +209,7 @@ impl PublishedComparison {
         Ok(beside)
     }
 
-    /// Lays a run of one lab beside a table.
+    /// Compares a run of one lab with a table.
     fn of(set: &ResultSet, table: &Table) -> Result<Self, NothingShared> {
         let nothing = |what| NothingShared {
             run: set.run.id.clone(),
@@ -275,24 +275,24 @@ impl PublishedComparison {
         })
     }
 
-    /// Whether some phase has two contenders or more, so that there is something to compare.
+    /// Whether some phase has at least two contenders.
     pub fn compares(&self) -> bool {
         self.lines.iter().any(|line| line.entries.len() > 1)
     }
 
-    /// The most contenders of a phase that has a rank correlation.
+    /// The largest number of contenders in a phase with a rank correlation.
     pub fn most_ranked(&self) -> Option<usize> {
         let ranked = self.lines.iter().filter(|l| l.rank_correlation.is_some());
         ranked.map(|line| line.entries.len()).max()
     }
 
-    /// Whether a warning stands behind some figure of today.
+    /// Whether some figure of the run has a warning.
     pub fn doubted(&self) -> bool {
         let mut entries = self.lines.iter().flat_map(|line| &line.entries);
         entries.any(|entry| entry.doubted)
     }
 
-    /// Whether all figures of today are too few to be judged.
+    /// Whether no phase of the run has enough figures for a verdict.
     pub fn too_few(&self) -> bool {
         if self.virtual_time {
             return false;
@@ -302,8 +302,8 @@ impl PublishedComparison {
     }
 }
 
-/// The contenders of a run that a table has too, and those that stand in the place of one that the
-/// run has not. One of the table is paired once, with the first.
+/// The contenders in both, and substitutes for contenders that the run does not have. Each
+/// contender of the table is paired once, with its first match.
 fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
     let mut pairs: Vec<Paired> = Vec::new();
     for instead in [false, true] {
@@ -335,25 +335,24 @@ fn paired(set: &ResultSet, table: &Table) -> Vec<Paired> {
     pairs
 }
 
-/// Whether a phase waited for no disk: all it needed was in memory, and what it wrote is written
-/// behind it.
+/// Whether a phase did not wait for a disk: it took less than 1 ms, or sent no request.
 fn waits_for_nothing(sample: &Sample) -> bool {
-    /// Of the clock, for being read.
+    /// An upper limit for the time of the clock reads alone.
     const NOTHING: Nanos = Nanos(1_000_000);
     let untouched = |used: DeviceUse| used.reads == 0 && used.writes == 0 && used.flushes == 0;
     sample.whole_ns() < NOTHING || sample.device.is_some_and(untouched)
 }
 
-/// The rerun that a run is, where it is one of that table.
+/// The rerun of this table, if the run is one.
 fn rerun_of(set: &ResultSet, table: &Table) -> Option<reruns::Setting> {
     let (rerun, inquiry) = reruns::of_plan(&set.run.plan)?;
     let is_it = rerun.name == table.name && inquiry.is_none();
-    // Those that come along can be read: a test reads them all.
+    // A test reads all built-in reruns, so an error is impossible.
     is_it.then(|| rerun.read(table).ok()).flatten()
 }
 
-/// Where a run does what the lines of a table tell of. In virtual time computing takes none, so that
-/// those of processor time are nowhere.
+/// The workload and phase of the run for each line of a table. In virtual time, computing takes no
+/// time, so lines of processor time have none.
 fn placed(set: &ResultSet, table: &Table) -> Vec<Option<(usize, usize)>> {
     let virtual_time = set.run.plan.in_virtual_time();
     let told_here = |line: &Line| !(virtual_time && line.today.is_processor_time());
@@ -364,7 +363,7 @@ fn placed(set: &ResultSet, table: &Table) -> Vec<Option<(usize, usize)>> {
 }
 
 impl Today {
-    /// Whether it tells what computing took.
+    /// Whether it is a processor time.
     fn is_processor_time(&self) -> bool {
         match self {
             Self::User | Self::System => true,
@@ -382,7 +381,7 @@ impl Today {
             Self::System => seconds(sample.cpu.system_ns.seconds()),
             Self::FragmentsPerFile { above } => {
                 let counted = sample.fragmentation.as_ref()?;
-                // A count over other files is another figure.
+                // A count over other files is not comparable.
                 let each = counted
                     .per_file()
                     .filter(|_| counted.floor.0 == above + 1)?;
@@ -415,7 +414,8 @@ impl ComparedPhase {
         for (contender, pair) in contenders.iter().enumerate() {
             let samples = set.samples(pair.in_run, workload, phase);
             let idle = plan.in_virtual_time() && samples.iter().all(|(_, s)| waits_for_nothing(s));
-            // That it was too short is no doubt then.
+            // Idle phases in virtual time have a warning that they are too short. It does not count
+            // here.
             let doubted = !idle && samples.iter().any(|(_, s)| !s.warnings.is_empty());
             let mut figures: Vec<Blocked> = Vec::new();
             for (block, sample) in samples {
@@ -462,8 +462,8 @@ impl ComparedPhase {
     }
 }
 
-/// Judges all pairs of all phases as one family of comparisons, as in every report, and fills in
-/// ratios, ranks and the best.
+/// Judges all pairs of all phases as one family of comparisons, as in every report. Sets ratios,
+/// ranks and the best.
 fn judge(lines: &mut [ComparedPhase], rule: &Rule) {
     let figures = lines.iter().map(|line| {
         let entries = line.entries.iter();
@@ -478,8 +478,8 @@ fn judge(lines: &mut [ComparedPhase], rule: &Rule) {
 }
 
 impl ComparedPhase {
-    /// The verdict on two entries, by place, where the lower figure is the faster one. Two that
-    /// waited for no disk are equivalent.
+    /// The verdict on two entries, by index; the lower figure is faster. Two that waited for no
+    /// disk are equivalent.
     pub(super) fn verdict(&self, one: usize, other: usize) -> Option<Verdict> {
         if self.entries[one].idle && self.entries[other].idle {
             return Some(Verdict::Indistinguishable);
@@ -488,7 +488,7 @@ impl ComparedPhase {
     }
 
     fn compare(&mut self) {
-        // Ranks begin with the smallest.
+        // Rank 1 is the smallest value.
         let sign = match self.better {
             Better::Lower => 1.0,
             Better::Higher => -1.0,

@@ -1,5 +1,5 @@
-//! What a report tells of a rerun beside the figures: what is not as it was, who did not run, and
-//! where figures depart from those of then, with what the run measured of the reason.
+//! The details of a rerun: differences from the original setup, contenders that did not run, and
+//! figures that differ from the published ones, with the measured causes.
 
 use super::{ComparedPhase, JudgedConclusion, Paired};
 use crate::published::{Table, place};
@@ -8,63 +8,64 @@ use crate::terms;
 use fsdyno_model::{Outcome, ResultSet};
 use serde::Serialize;
 
-/// From this factor on, a figure is of another order of magnitude.
+/// A figure has another order of magnitude from this factor on.
 const ANOTHER_ORDER: f64 = 10.0;
 
-/// What is told of a rerun.
+/// The details of a rerun.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RerunSummary {
-    /// The disk, and how much of it.
+    /// The disk, and its used size.
     pub disk: String,
-    /// The memory of then, and of the guest.
+    /// The memory of the original machine and of the guest.
     pub memory: String,
-    /// What else is not as it was.
+    /// Other differences from the original setup.
     pub differs: Vec<String>,
-    /// Who of the table did not run, or has no figures.
+    /// The contenders of the table that did not run or have no figures.
     pub not_run: Vec<NotRun>,
-    /// How many figures there are beside one of then, and how many of them are of its order.
+    /// The number of figures with a published counterpart, and how many have its order of
+    /// magnitude.
     pub of_the_same_order: (usize, usize),
-    /// Figures that are of another order than then, by what is known of them.
+    /// Figures of another order of magnitude, grouped by their explanation.
     pub departures: Vec<Departure>,
 }
 
 /// A contender without figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotRun {
-    /// What the table calls it.
+    /// Its label in the table.
     pub contender: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// Figures that are of another order than then.
+/// Figures of another order of magnitude than published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Departure {
-    /// Which: contender and phase, and by how much.
+    /// Contender, phase and factor of each.
     pub figures: Vec<String>,
-    /// What is known of it; none where nothing is.
+    /// The explanation; `None` if it is unknown.
     pub because: Option<Because>,
 }
 
-/// What brings something about, with the figures of this run that show it.
+/// An explanation, with the figures of this run that support it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Because {
-    /// In words.
+    /// The explanation as text.
     pub says: String,
-    /// What the run measured of it.
+    /// The figures measured in the run.
     pub measured: Vec<String>,
 }
 
-/// A run beside its table, as far as it has been context there.
+/// A run and its table, with the comparison so far.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     /// The run.
     pub set: &'a ResultSet,
     /// Its table.
     pub table: &'a Table,
-    /// Who is in both.
+    /// The contenders in both.
     pub pairs: &'a [Paired],
-    /// What is in both.
+    /// The phases in both.
     pub lines: &'a [ComparedPhase],
 }
 
@@ -83,7 +84,7 @@ impl RerunSummary {
 }
 
 impl Because {
-    /// What is known of a conclusion that does not hold, where something is.
+    /// The explanation of a conclusion that does not hold, if there is one.
     pub(super) fn of_conclusion(
         setting: &Setting,
         context: Context<'_>,
@@ -94,7 +95,7 @@ impl Because {
         known.map(|known| context.because(known)).collect()
     }
 
-    /// In a line.
+    /// The explanation on one line.
     pub fn words(&self) -> String {
         if self.measured.is_empty() {
             return self.says.clone();
@@ -103,7 +104,8 @@ impl Because {
     }
 }
 
-/// A figure of another order: its line and contender by place in the table, and the factor.
+/// A figure of another order of magnitude: its line and contender by index in the table, and the
+/// factor.
 struct Departed {
     line: usize,
     contender: usize,
@@ -111,7 +113,7 @@ struct Departed {
 }
 
 impl Context<'_> {
-    /// How many figures can be held against one of then, and those of another order.
+    /// The number of comparable figures, and those of another order of magnitude.
     fn departed(&self) -> (usize, Vec<Departed>) {
         let (mut all, mut departed) = (0, Vec::new());
         for line in self.lines {
@@ -147,7 +149,7 @@ impl Context<'_> {
         }
     }
 
-    /// `xfs portage copy: 214 flushes`, of the first repeat; none where it was not measured.
+    /// `xfs portage copy: 214 flushes`, from the first repeat. `None` if it was not measured.
     fn shown(&self, shown: &Shown) -> Option<String> {
         let pair = self.pairs.iter().find(|p| p.in_table == shown.contender)?;
         let line = &self.table.lines[shown.line];
@@ -159,8 +161,7 @@ impl Context<'_> {
     }
 }
 
-/// Figures of another order, each with the first that is known of it; those of which the same is
-/// known together.
+/// Figures of another order of magnitude, each with its first explanation, grouped by explanation.
 fn departures(setting: &Setting, context: Context<'_>, departed: &[Departed]) -> Vec<Departure> {
     let known = |one: &Departed| {
         let speaks = |known: &Known| {
@@ -183,7 +184,7 @@ fn departures(setting: &Setting, context: Context<'_>, departed: &[Departed]) ->
     grouped.into_iter().map(departure).collect()
 }
 
-/// Everybody of the table without figures, and why.
+/// Each contender of the table without figures, with the reason.
 fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
     let mut told = Vec::new();
     for (at, contender) in context.table.contenders.iter().enumerate() {
@@ -193,7 +194,7 @@ fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
             .iter()
             .flat_map(|line| &line.entries)
             .any(|entry| Some(entry.contender) == pair);
-        // Another in its place is not it.
+        // A substitute is not this contender.
         if measured && pair.is_some_and(|pair| !context.pairs[pair].instead) {
             continue;
         }
@@ -211,7 +212,7 @@ fn not_run(setting: &Setting, context: Context<'_>) -> Vec<NotRun> {
     told
 }
 
-/// Why a contender of the run has no figures.
+/// The reason why a contender of the run has no figures.
 fn unmeasured(set: &ResultSet, contender: usize) -> String {
     let mut cells = set.unmeasured();
     let cell = cells.find(|record| record.cell.contender as usize == contender);
@@ -223,7 +224,7 @@ fn unmeasured(set: &ResultSet, contender: usize) -> String {
     terms::printable(&text)
 }
 
-/// Gives each conclusion that does not hold what is known of it.
+/// Adds the explanation to each conclusion that does not hold.
 pub(super) fn explain(
     setting: &Setting,
     context: Context<'_>,
@@ -237,7 +238,7 @@ pub(super) fn explain(
 }
 
 impl RerunSummary {
-    /// What a rerun ran on, and what is not as it was.
+    /// The setup of a rerun, and its differences from the original one.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("disk", self.disk.clone()), ("memory", self.memory.clone())];
         facts.extend(self.differs.iter().map(|text| ("differs", text.clone())));
@@ -257,7 +258,7 @@ impl RerunSummary {
 }
 
 impl Departure {
-    /// Which figures, and what is known of them.
+    /// The figures and their explanation.
     pub fn words(&self) -> String {
         let known = match &self.because {
             Some(because) => because.words(),

@@ -1,5 +1,5 @@
-//! What a question comes to that is looked into beside a rerun: the same phases by contenders that
-//! differ in one thing, on a disk as it is and on one that differs in one thing.
+//! The results of an ablation of a rerun: the same phases on contenders that differ in one
+//! property, on the original disk and on a disk that differs in one property.
 
 use super::{Ablation, Setting};
 use crate::document::{self, Block, Cell, Column, Document, Group, Item, Section, Tone};
@@ -9,65 +9,65 @@ use crate::terms::grouped;
 use fsdyno_model::{Bytes, Nanos, ResultSet, Sample};
 use serde::Serialize;
 
-/// An inquiry, with its figures.
+/// An ablation with its figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AblationSummary {
-    /// The version of this structure, as JSON carries it.
+    /// The version of this structure in JSON.
     pub schema: u32,
-    /// The rerun it belongs to.
+    /// Its rerun.
     pub rerun: String,
     /// The question.
     pub asks: String,
-    /// The size of the datasets; 1 is full size.
+    /// The scale of the datasets; 1 is full size.
     pub scale: f64,
-    /// The contender of then that it is about.
+    /// The published contender that it examines.
     pub then: String,
     /// The disks, each with its run.
     pub disks: Vec<OnDisk>,
-    /// The contenders, each with what it stands for.
+    /// The contenders, each with the property that it represents.
     pub contenders: Vec<(String, String)>,
     /// The phases.
     pub parts: Vec<Part>,
-    /// What can be read off.
+    /// The results to report.
     pub read: Vec<String>,
 }
 
-/// A disk of an inquiry.
+/// A disk of an ablation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OnDisk {
-    /// What it is.
+    /// Its description.
     pub disk: String,
     /// The run on it.
     pub run: String,
 }
 
-/// A phase of an inquiry.
+/// A phase of an ablation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// What it is called.
+    /// Its name.
     pub label: String,
     /// The published figure, seconds.
     pub then: Option<f64>,
-    /// The figures, by contender and within it by disk.
+    /// The figures, ordered by contender, then by disk.
     pub rows: Vec<Row>,
 }
 
 /// The figures of one contender on one disk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The contender, by place.
+    /// The contender, by index.
     pub contender: usize,
-    /// The disk, by place.
+    /// The disk, by index.
     pub disk: usize,
     /// Time to return.
     pub return_ns: Nanos,
     /// Time to durable.
     pub durable_ns: Option<Nanos>,
-    /// The time to return, brought to full size by the scale, by that of then.
+    /// The time to return, scaled to full size, divided by the published time.
     pub by_then: Option<f64>,
     /// Flushes.
     pub flushes: Option<u64>,
-    /// How long requests waited for flushes, all together.
+    /// The total wait of requests for flushes.
     pub flush_wait_ns: Option<Nanos>,
     /// Writes.
     pub writes: Option<u64>,
@@ -75,14 +75,14 @@ pub struct Row {
     pub written: Option<Bytes>,
 }
 
-/// A run of an inquiry, and the disk it was on in words.
+/// The description of a disk, and the run on it.
 pub type Ran<'a> = (&'a str, &'a ResultSet);
 
 impl AblationSummary {
     /// The version of the structure this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Puts the runs of an inquiry beside each other.
+    /// Collects the runs of an ablation.
     pub fn of(setting: &Setting, inquiry: &Ablation, table: &Table, ran: &[Ran<'_>]) -> Self {
         let scale = ran.first().map_or(1.0, |(_, set)| set.run.plan.scale);
         let of_it = |line: &&Line| inquiry.workloads.contains(&line.workload);
@@ -116,8 +116,8 @@ impl AblationSummary {
         told
     }
 
-    /// What each contender gains where the disk differs, in words: `xfs, portage copy: 9.1 s for
-    /// 13 s, ...`.
+    /// The gain of each contender on the other disk, as text: `xfs, portage copy: 9.1 s for 13 s,
+    /// ...`.
     fn read_off(&self) -> Vec<String> {
         let mut read = Vec::new();
         for part in &self.parts {
@@ -199,7 +199,7 @@ impl AblationSummary {
         }
     }
 
-    /// How the figures are to be read.
+    /// The legend of the figures.
     fn legend(&self) -> String {
         let size = if (self.scale - 1.0).abs() < 1e-9 {
             String::new()
@@ -241,7 +241,7 @@ impl Part {
         }
     }
 
-    /// What it is called, with the figure of then.
+    /// The name of the phase, with the published figure.
     pub fn heading(&self) -> String {
         let then = self.then.map_or_else(String::new, |then| {
             format!(" (then {} s)", terms::published(then))
@@ -266,7 +266,7 @@ impl Row {
         }
     }
 
-    /// The figures in the order of the columns.
+    /// The figures in column order.
     fn cells(&self) -> Vec<Cell> {
         vec![
             Cell::Duration(self.return_ns),
@@ -279,7 +279,7 @@ impl Row {
         ]
     }
 
-    /// This on the disk as it is, beside the same on the other.
+    /// The figure on this disk, compared with that on the other.
     fn beside(&self, other: &Self) -> String {
         let whole = |row: &Self| row.durable_ns.unwrap_or(row.return_ns);
         let (here, there) = (whole(self), whole(other));

@@ -1,11 +1,11 @@
-//! The figures of a sample that explain a departure, in words.
+//! The figures of a sample that explain a difference from the published figures, as text.
 
 use super::Measure;
 use crate::terms;
 use fsdyno_model::{Bytes, Nanos, Sample};
 
 impl Measure {
-    /// The figure of a sample with its unit; none where it was not measured.
+    /// The figure of a sample with its unit; `None` if it was not measured.
     pub(crate) fn words(self, sample: &Sample) -> Option<String> {
         let data = sample.tally.bytes.0 as f64;
         let device = || sample.device;

@@ -1,8 +1,9 @@
-//! Reruns: published comparisons done again on the disks of their time, as data: who runs, on what,
-//! in how much memory, what is not as it was, and what is known of figures that came out otherwise.
+//! Reruns: published comparisons repeated on models of the original disks, as data. A rerun has
+//! contenders, disk, memory, differences from the original setup, and explanations of different
+//! figures.
 //!
-//! A rerun is a file in `data/reruns/` that bears the name of its table, and a line in [`ALL`]. How
-//! a plan is made of it is not said here; what a report tells of it is (`told`).
+//! A rerun is a file in `data/reruns/` with the name of its table, and a line in [`ALL`]. Another
+//! module builds the plan. `published_comparison` reports the results.
 
 mod ablation;
 pub(crate) mod measure;
@@ -17,12 +18,12 @@ use crate::published::{PublishedError, Table};
 use fsdyno_model::{Bytes, Plan};
 use serde::{Deserialize, Serialize};
 
-/// A rerun as it comes with the program.
+/// A built-in rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rerun {
-    /// The name of its table, as typed.
+    /// The name of its table, as on the command line.
     pub name: &'static str,
-    /// What it says.
+    /// The contents of its file.
     pub text: &'static str,
 }
 
@@ -45,15 +46,15 @@ pub static ALL: &[Rerun] = reruns![
     "btrfs-2008",
 ];
 
-/// What stands before the name of a table in the name of a plan that reruns it.
+/// The prefix of the name of a rerun's plan; the name of the table follows.
 const PREFIX: &str = "rerun-";
 
-/// The rerun of that table.
+/// The rerun of the table with that name.
 pub fn find(name: &str) -> Option<&'static Rerun> {
     ALL.iter().find(|rerun| rerun.name == name)
 }
 
-/// The rerun that a plan is of, and the inquiry of it where it is one.
+/// The rerun of a plan, and the name of the ablation if it is one.
 pub fn of_plan(plan: &Plan) -> Option<(&'static Rerun, Option<&str>)> {
     let name = plan.name.strip_prefix(PREFIX)?;
     let (name, inquiry) = match name.split_once('+') {
@@ -64,7 +65,7 @@ pub fn of_plan(plan: &Plan) -> Option<(&'static Rerun, Option<&str>)> {
 }
 
 impl Rerun {
-    /// What a plan of it is called; with an inquiry, what that is.
+    /// The name of its plan; with an ablation, the name of that plan.
     pub fn plan_name(&self, inquiry: Option<&str>) -> String {
         let name = self.name;
         inquiry.map_or_else(
@@ -81,52 +82,52 @@ impl Rerun {
             .read()
     }
 
-    /// Understands it, beside its table.
+    /// Parses it and resolves its references to the table.
     pub fn read(&self, table: &Table) -> Result<Setting, RerunError> {
         read::setting(self, table)
     }
 }
 
-/// What is done again, and on what.
+/// The settings of a rerun.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
     /// The name of its table.
     pub name: String,
     /// The profile of the disk.
     pub disk: String,
-    /// How much of each disk is used, from its beginning.
+    /// The used part of each disk, from its start.
     pub partition: Bytes,
-    /// The memory that the machine of then had.
+    /// The memory of the original machine.
     pub memory: Bytes,
-    /// Whether that was published, or is a guess.
+    /// Whether the memory was published; otherwise it is an estimate.
     pub memory_known: bool,
-    /// What the guest is given beside it, where it is more than [`ITSELF`].
+    /// The additional memory of the guest, if it exceeds [`ITSELF`].
     pub beside: Option<Bytes>,
-    /// Who runs, in short form; the first is the baseline.
+    /// The contenders in short form; the first is the baseline.
     pub contenders: Vec<String>,
-    /// What is not as it was, and why.
+    /// The differences from the original setup, with reasons.
     pub differs: Vec<String>,
-    /// Who of the table does not run.
+    /// The contenders of the table that do not run.
     pub left_out: Vec<LeftOut>,
-    /// What is known of figures that come out otherwise.
+    /// The explanations of figures that differ from the published ones.
     pub because: Vec<Known>,
-    /// A question that is looked into beside.
+    /// An additional ablation.
     pub inquiry: Option<Ablation>,
 }
 
-/// What a guest of today takes of its memory before any file of the workload lies in it: kernel,
-/// libraries, and fsdyno itself. Below it, no cell comes to its end.
+/// The memory of the guest itself, without cached files: kernel, libraries and fsdyno. With less,
+/// cells fail.
 pub const ITSELF: Bytes = Bytes(80 << 20);
 
 impl Setting {
-    /// The memory of a guest that works on datasets of that size: what it takes itself, and of the
-    /// memory of then the part that the datasets are of those of then. With all of it, smaller
-    /// datasets would fit the page cache and nobody would wait for a disk.
+    /// The memory of a guest for datasets of this scale: its own need, and the original memory
+    /// multiplied by the scale. With all of the original memory, small datasets would fit in the
+    /// page cache and not wait for a disk.
     pub fn guest_memory(&self, scale: f64) -> Bytes {
         const STEP: f64 = (1 << 20) as f64;
         let itself = self.beside.unwrap_or(ITSELF).max(ITSELF);
         let part = self.memory.0 as f64 * scale;
-        // In whole megabytes; a float is exact far beyond the memory of any machine.
+        // Whole mebibytes. A float is exact far beyond the memory of any machine.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -136,12 +137,12 @@ impl Setting {
         Bytes(whole << 20)
     }
 
-    /// The disk, in words.
+    /// The disk, as text.
     pub(crate) fn disk_in_words(&self) -> String {
         format!("{} (model), the first {} of it", self.disk, self.partition)
     }
 
-    /// The memory of then and of the guests of a plan, in words.
+    /// The memory of the original machine and of the guests of a plan, as text.
     pub(crate) fn memory_in_words(&self, plan: &Plan) -> String {
         let itself = self.beside.unwrap_or(ITSELF).max(ITSELF);
         let known = if self.memory_known {
@@ -169,68 +170,68 @@ impl Setting {
 /// A contender of the table that does not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Its place in the table.
+    /// Its index in the table.
     pub contender: usize,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What is known of a departure from what was published: it is told where the departure is there,
-/// and with what the run measured of it.
+/// An explanation of a difference from the published figures. It is reported if the difference
+/// occurs, with the measured figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Known {
-    /// The conclusion that no longer holds, by place; or
+    /// The conclusion that does not hold, by index; or
     pub conclusion: Option<usize>,
-    /// the contenders whose figures are of another order, and
+    /// the contenders with figures of another order of magnitude, and
     pub contenders: Vec<usize>,
-    /// the lines in which they are.
+    /// the lines with these figures.
     pub lines: Vec<usize>,
-    /// What brings it about.
+    /// The cause.
     pub says: String,
-    /// The figures of this run that show it.
+    /// The figures of this run that support it.
     pub figures: Vec<Shown>,
 }
 
-/// A figure that shows something: of a contender, in a phase.
+/// A figure that supports an explanation: of a contender, in a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shown {
-    /// The contender, by place in the table.
+    /// The contender, by index in the table.
     pub contender: usize,
-    /// The line, by place in the table.
+    /// The line, by index in the table.
     pub line: usize,
-    /// What of the sample.
+    /// The measure.
     pub of: Measure,
 }
 
-/// A question that is looked into beside: the same work by contenders that differ in one thing, on
-/// disks that differ in one thing.
+/// An ablation: the same work on contenders that differ in one property, on disks that differ in
+/// one property.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ablation {
-    /// What it is called: a word.
+    /// Its name, one word.
     pub name: String,
     /// The question.
     pub asks: String,
-    /// The workloads of the suite that it takes.
+    /// Its workloads of the suite.
     pub workloads: Vec<String>,
-    /// Who runs, in short form.
+    /// The contenders in short form.
     pub contenders: Vec<Asked>,
-    /// The contender and the lines of the table that its figures stand beside.
+    /// The contender of the table to which its figures are compared.
     pub beside: usize,
-    /// What can be read off, told below the figures.
+    /// The results to report below the figures.
     pub read: Vec<String>,
 }
 
-/// A contender of an inquiry.
+/// A contender of an ablation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     /// In short form.
     pub contender: String,
-    /// What it stands for.
+    /// The property that it represents.
     pub is: String,
 }
 
-/// A figure of a sample that tells where its time went.
+/// A figure of a sample that explains its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -240,24 +241,24 @@ pub enum Measure {
     Reads,
     /// Write requests.
     Writes,
-    /// Bytes read by bytes of file data.
+    /// Bytes read per byte of file data.
     ReadAmplification,
-    /// Bytes written by bytes of file data.
+    /// Bytes written per byte of file data.
     WriteAmplification,
-    /// Kilobytes of a read request in the mean.
+    /// The mean size of a read request, KB.
     ReadSize,
-    /// Kilobytes of a write request in the mean.
+    /// The mean size of a write request, KB.
     WriteSize,
-    /// Seconds that requests waited for flushes.
+    /// The wait of requests for flushes, seconds.
     FlushWait,
-    /// The part of the time of requests that went by moving the arm and turning the disk.
+    /// The share of the request time spent in seeks and rotation.
     Positioning,
-    /// Megabytes from the end of a request to the next, in the mean of those that jumped.
+    /// The mean distance of seeks, MB.
     SeekDistance,
     /// Seconds to return.
     Return,
     /// Seconds until durable.
     Durable,
-    /// Megabytes of file data a second, to return.
+    /// The throughput of file data until return, MB/s.
     Rate,
 }

@@ -1,27 +1,27 @@
-//! From the file of a rerun to a [`Setting`] in which every reference to its table is resolved.
+//! Parses the file of a rerun into a [`Setting`] with resolved references to its table.
 
 use super::{Ablation, Asked, Known, LeftOut, Measure, Rerun, Setting, Shown};
 use crate::published::Table;
 use fsdyno_model::Bytes;
 use serde::Deserialize;
 
-/// A rerun that cannot be read.
+/// An error in the file of a rerun.
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
-    /// Its file is broken.
+    /// Its file cannot be parsed.
     #[error("the rerun {name} cannot be read: {source}")]
     Text {
         /// The rerun.
         name: &'static str,
-        /// Why.
+        /// The cause.
         source: toml::de::Error,
     },
-    /// It does not fit its table.
+    /// It does not match its table.
     #[error("the rerun {name} does not fit its table: {what}")]
     Unsound {
         /// The rerun.
         name: &'static str,
-        /// What does not fit.
+        /// The mismatch.
         what: String,
     },
 }
@@ -55,7 +55,7 @@ struct LeftOutText {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownText {
-    /// The beginning of the conclusion.
+    /// The first words of the conclusion.
     conclusion: Option<String>,
     #[serde(default)]
     contenders: Vec<String>,

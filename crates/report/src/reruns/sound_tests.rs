@@ -1,4 +1,4 @@
-//! Every rerun that comes with the program fits its table.
+//! Tests that every built-in rerun matches its table.
 
 use super::{ALL, Rerun, Setting, find};
 use crate::published::{self, Table};

@@ -1,23 +1,23 @@
-//! Fields with two axes: lines with the stroke and the shape of their contenders, named above and,
-//! where there is room, at their ends.
+//! Panels with two axes. Lines have the dash pattern and the marker of their contenders. The legend
+//! is above; if there is room, names are also at the ends of the lines.
 
 use super::paper::{LETTERS, Paper, SMALL, dashes, fitting, n, symbol, width};
 use super::scale::Laid;
 use crate::charts::{Axis, Chart, Mark, Panel};
 use std::fmt::Write as _;
 
-/// Between fields beside each other.
+/// The horizontal gap between panels, pixels.
 const GAP: f64 = 28.0;
-/// The narrowest field that has others beside it.
+/// The smallest width of a panel that shares its line with others, pixels.
 const LEAST: f64 = 330.0;
-/// Above a field, for its name.
+/// The height of the title above a panel, pixels.
 const HEAD: f64 = 22.0;
-/// Below a field, for its axis.
+/// The height of the axis below a panel, pixels.
 const AXIS: f64 = 36.0;
-/// The symbol and the stroke before a name.
+/// The width of the legend sample before a name, pixels.
 const SAMPLE: f64 = 30.0;
 
-/// Draws the fields of a chart, with the names of its contenders above.
+/// Draws the panels of a chart below the legend.
 pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
     names(paper, chart);
     let count = chart.panels.len().max(1);
@@ -42,7 +42,7 @@ pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
     }
 }
 
-/// The contenders with their strokes and shapes, in lines as wide as the chart.
+/// The legend: the contenders with their dash patterns and markers, wrapped to the width.
 fn names(paper: &mut Paper, chart: &Chart) {
     let mut x = 0.0;
     paper.down(18.0);
@@ -65,7 +65,7 @@ fn names(paper: &mut Paper, chart: &Chart) {
     paper.down(6.0);
 }
 
-/// One field, placed.
+/// A panel with its position.
 struct Field<'a> {
     chart: &'a Chart,
     panel: &'a Panel,
@@ -76,7 +76,7 @@ struct Field<'a> {
     right: f64,
     top: f64,
     bottom: f64,
-    /// Room for names at the ends of lines; none where there is too little.
+    /// The width reserved for names at the ends of lines; `None` if it is too small.
     ends: Option<f64>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Draws a mark; none where it has no place.
+    /// Draws a mark. `None` if it is outside the scale.
     fn mark(&self, paper: &mut Paper, style: usize, mark: &Mark, small: bool) -> Option<()> {
         match mark {
             Mark::Line { points, label } => {
@@ -199,7 +199,7 @@ impl<'a> Field<'a> {
         Some(())
     }
 
-    /// A line through those points that have a place; it breaks where one has none.
+    /// A line through the points inside the scale, with gaps at the others.
     fn path(&self, points: &[(f64, f64)]) -> String {
         let (mut path, mut pen) = (String::new(), 'M');
         for (x, y) in points {
@@ -213,7 +213,7 @@ impl<'a> Field<'a> {
         path
     }
 
-    /// The names at the ends of the lines, moved apart where they would cover each other.
+    /// The names at the ends of the lines, moved so that they do not overlap.
     fn names_at_ends(&self, paper: &mut Paper) {
         const APART: f64 = 12.0;
         let end = |one: &crate::charts::Series| {
@@ -231,7 +231,7 @@ impl<'a> Field<'a> {
             *y = y.max(lowest + APART);
             lowest = *y;
         }
-        // What was pushed below the field goes up again.
+        // Names pushed below the panel move up again.
         let mut highest = self.bottom + APART;
         for (y, _) in ends.iter_mut().rev() {
             *y = y.min(highest - APART);
@@ -246,7 +246,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The values that a mark takes along an axis: 0 to the right, 1 up.
+/// The values of a mark along an axis: 0 horizontal, 1 vertical.
 fn points(mark: &Mark, axis: usize) -> Vec<f64> {
     let choose = |x: f64, y: f64| if axis == 0 { x } else { y };
     match mark {

@@ -1,9 +1,8 @@
-//! A chart as SVG: one writer for the page, where classes take their colours from its style, and for
-//! pictures by themselves, which bring the colours of a theme along.
+//! A chart as SVG. In an HTML page, the style sheet of the page sets the colours. A standalone
+//! picture contains the colours of a theme.
 //!
-//! What lives here: the frame around the fields of a chart. What does not: rows (`rows`), lines
-//! (`lines`), values to places (`scale`), elements and letters (`paper`), colours
-//! ([`theme`]).
+//! This module draws the frame around the panels of a chart. Rows are in `rows`, lines in `lines`,
+//! axes in `scale`, elements and text in `paper`, colours in [`theme`].
 
 mod lines;
 mod paper;
@@ -17,31 +16,31 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use theme::standalone;
 
-/// How a chart is to look.
+/// The width and the colours of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Its width, pixels; below [`Look::NARROWEST`], that is taken.
+    /// Its width, pixels; at least [`Look::NARROWEST`].
     pub width: u32,
-    /// Whose colours.
+    /// The source of the colours.
     pub theme: Theme,
 }
 
-/// Where colours come from.
+/// The source of the colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theme {
-    /// From the style of the page around it ([`theme::of_page`]).
+    /// The style sheet of the page ([`theme::of_page`]).
     Page,
-    /// Its own, on white.
+    /// Built in, on white.
     Light,
-    /// Its own, on black.
+    /// Built in, on black.
     Dark,
 }
 
 impl Theme {
-    /// The themes of pictures by themselves.
+    /// The themes of standalone pictures.
     pub const ALL: [Self; 2] = [Self::Light, Self::Dark];
 
-    /// The name, as typed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Page => "page",
@@ -68,21 +67,21 @@ impl FromStr for Theme {
 }
 
 impl Look {
-    /// The narrowest chart, pixels: what fits a phone.
+    /// The smallest width, pixels. It fits a phone.
     pub const NARROWEST: u32 = 280;
-    /// The widest.
+    /// The largest width, pixels.
     pub const WIDEST: u32 = 4000;
 
-    /// The width, within what can be drawn.
+    /// The width, limited to the supported range.
     fn wide(self) -> f64 {
         f64::from(self.width.clamp(Self::NARROWEST, Self::WIDEST))
     }
 }
 
-/// Around a picture by itself, pixels.
+/// The margin around a standalone picture, pixels.
 const MARGIN: f64 = 12.0;
 
-/// Draws a chart. The same chart and look give the same bytes.
+/// Renders a chart. The same chart and look give the same bytes.
 pub fn render(chart: &Chart, look: Look) -> String {
     let margin = if look.theme == Theme::Page {
         0.0
@@ -117,7 +116,7 @@ pub fn render(chart: &Chart, look: Look) -> String {
     frame(chart, look.theme, &paper, margin)
 }
 
-/// Puts what was drawn into its element, with what it is in words.
+/// Wraps the elements in an `svg` element with a description.
 fn frame(chart: &Chart, theme: Theme, paper: &Paper, margin: f64) -> String {
     let escaped = paper::escaped;
     let (name, title, about) = (&chart.name, escaped(&chart.title), escaped(&chart.about));

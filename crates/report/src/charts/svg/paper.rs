@@ -1,11 +1,11 @@
-//! Elements of a drawing, and how wide letters are. Places have one digit behind the point: less
-//! than that nobody sees.
+//! SVG elements and text widths. Coordinates have one decimal, which is below the visible
+//! resolution.
 
 use std::fmt::Write as _;
 
-/// The size of letters in a chart, pixels.
+/// The font size of a chart, pixels.
 pub(super) const LETTERS: f64 = 12.0;
-/// That of figures beside an axis, and of notes.
+/// The font size of axis figures and notes, pixels.
 pub(super) const SMALL: f64 = 11.0;
 
 /// A drawing that grows downwards.
@@ -13,11 +13,11 @@ pub(super) const SMALL: f64 = 11.0;
 pub(super) struct Paper {
     /// Its width.
     pub(super) wide: f64,
-    /// How far it has come.
+    /// The current vertical position.
     pub(super) y: f64,
-    /// Its elements.
+    /// Its SVG elements.
     pub(super) svg: String,
-    /// Marks that have no place on their scale.
+    /// The number of marks outside their scale.
     pub(super) left_out: usize,
 }
 
@@ -31,17 +31,17 @@ impl Paper {
         }
     }
 
-    /// Leaves room.
+    /// Moves the vertical position down.
     pub(super) fn down(&mut self, by: f64) {
         self.y += by;
     }
 
-    /// A text that begins at a place.
+    /// A text that begins at a position.
     pub(super) fn text(&mut self, at: (f64, f64), class: &str, text: &str) {
         self.anchored(at, class, "", text);
     }
 
-    /// A text whose end, or `middle`, is at a place.
+    /// A text with its end (or `middle`) at a position.
     pub(super) fn anchored(&mut self, (x, y): (f64, f64), class: &str, anchor: &str, text: &str) {
         let anchor = if anchor.is_empty() {
             String::new()
@@ -60,7 +60,7 @@ impl Paper {
         );
     }
 
-    /// A label that may take so much room; where it takes more, it is cut and tells the whole.
+    /// A label with limited width. A longer text is truncated, and a tooltip shows all of it.
     pub(super) fn label(&mut self, (x, y): (f64, f64), room: f64, size: f64, text: &str) {
         let cut = fitting(text, room, size);
         if cut == text {
@@ -82,12 +82,12 @@ impl Paper {
         );
     }
 
-    /// A path without words.
+    /// A path without a tooltip.
     pub(super) fn path(&mut self, class: &str, path: &str) {
         let _ = write!(self.svg, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// A shape with words.
+    /// A shape with a tooltip.
     pub(super) fn shape(&mut self, class: &str, path: &str, words: &str) {
         let words = escaped(words);
         let _ = write!(
@@ -96,7 +96,7 @@ impl Paper {
         );
     }
 
-    /// A line through points, with the stroke of a contender.
+    /// A line through points, with the dash pattern of a contender.
     pub(super) fn stroke(&mut self, path: &str, dashes: &str, words: &str) {
         let dashes = if dashes.is_empty() {
             String::new()
@@ -110,7 +110,7 @@ impl Paper {
         );
     }
 
-    /// A rectangle with words.
+    /// A rectangle with a tooltip.
     pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), size: (f64, f64), words: &str) {
         let (x, y, wide, tall, words) = (n(x), n(y), n(size.0), n(size.1), escaped(words));
         let _ = write!(
@@ -119,7 +119,7 @@ impl Paper {
         );
     }
 
-    /// A small circle with words.
+    /// A small circle with a tooltip.
     pub(super) fn dot(&mut self, (x, y): (f64, f64), words: &str) {
         let (x, y, words) = (n(x), n(y), escaped(words));
         let _ = write!(
@@ -134,20 +134,20 @@ impl Paper {
         let _ = write!(self.svg, r#"<g class="s{style}" data-c="{contender}">"#);
     }
 
-    /// Closes it.
+    /// Closes the group.
     pub(super) fn close(&mut self) {
         self.svg.push_str("</g>");
     }
 }
 
-/// A place, with one digit behind the point at most.
+/// A coordinate with at most one decimal.
 pub(super) fn n(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
-    // No -0.
+    // Avoids -0.
     format!("{}", rounded + 0.0)
 }
 
-/// Text of others as text of an element or attribute.
+/// Escapes text for an XML element or attribute.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -156,7 +156,7 @@ pub(super) fn escaped(text: &str) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            // What XML has no form for: control characters that labels do not hold.
+            // XML cannot represent control characters. Labels do not contain any.
             c if c.is_control() => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
@@ -164,7 +164,7 @@ pub(super) fn escaped(text: &str) -> String {
     safe
 }
 
-/// How wide a text is, nearly: for fonts that are not known, rather more than less.
+/// The estimated width of a text. Unknown fonts are estimated rather wide.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let of = |c: char| match c {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.38,
@@ -181,7 +181,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(of).sum::<f64>() * size
 }
 
-/// The text, or as much of its beginning as fits.
+/// The text, truncated to the width.
 pub(super) fn fitting(text: &str, room: f64, size: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -198,7 +198,7 @@ pub(super) fn fitting(text: &str, room: f64, size: f64) -> String {
     cut
 }
 
-/// A text in lines of a width.
+/// Wraps a text to a width.
 pub(super) fn wrapped(text: &str, room: f64, size: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -213,7 +213,7 @@ pub(super) fn wrapped(text: &str, room: f64, size: f64) -> Vec<String> {
     lines
 }
 
-/// The shape of a contender around a place.
+/// The marker shape of a contender at a position.
 pub(super) fn symbol(style: usize, (x, y): (f64, f64), r: f64) -> String {
     let to = |points: &[(f64, f64)]| {
         let mut path = String::new();
@@ -259,7 +259,7 @@ pub(super) fn symbol(style: usize, (x, y): (f64, f64), r: f64) -> String {
     }
 }
 
-/// The stroke of a contender.
+/// The dash pattern of a contender.
 pub(super) fn dashes(style: usize) -> &'static str {
     ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "2 2 6 2"][style % 7]
 }

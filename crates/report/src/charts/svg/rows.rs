@@ -1,34 +1,34 @@
-//! Fields of rows: labels in a column at the left, or above their rows where they are long or the
-//! chart is narrow; fields beside each other as far as there is room.
+//! Panels of rows. Labels are in a column at the left, or above their rows if they are long or the
+//! chart is narrow. Panels share a line if there is room.
 
 use super::paper::{LETTERS, Paper, fitting, n, symbol, width};
 use super::scale::Laid;
 use crate::charts::{Chart, Mark, Panel, Row};
 use std::fmt::Write as _;
 
-/// Between fields beside each other.
+/// The horizontal gap between panels, pixels.
 const GAP: f64 = 22.0;
-/// The symbol before a label.
+/// The width of the marker before a label, pixels.
 const SYMBOL: f64 = 16.0;
-/// Above a field, for its name.
+/// The height of the title above a panel, pixels.
 const HEAD: f64 = 20.0;
-/// What heads a group of rows.
+/// The height of a group heading, pixels.
 const GROUP: f64 = 20.0;
-/// A label above its row.
+/// The height of a label above its row, pixels.
 const ABOVE: f64 = 16.0;
-/// Below a field, for its axis.
+/// The height of the axis below a panel, pixels.
 const AXIS: f64 = 34.0;
 
-/// How fields are laid out.
+/// The dimensions of the panels, pixels.
 struct Layout {
-    /// The column of labels; zero where they stand above their rows.
+    /// The width of the label column; zero if labels are above their rows.
     gutter: f64,
     columns: usize,
-    /// A field with its figures.
+    /// The width of a panel with its figures.
     field: f64,
-    /// The column of figures.
+    /// The width of the column of figures.
     figures: f64,
-    /// How tall a row is: the same in all fields, which have their labels in common.
+    /// The height of a row, the same in all panels because they share the labels.
     tall: f64,
 }
 
@@ -59,7 +59,7 @@ impl Layout {
             reason = "a small number"
         )]
         let columns = (fitting as usize).min(count);
-        // The same number in every line, as far as it goes.
+        // Balance the number of panels per line.
         let columns = count.div_ceil(count.div_ceil(columns));
         let field = (wide - gutter - GAP * (columns - 1) as f64) / columns as f64;
         Self {
@@ -72,7 +72,7 @@ impl Layout {
     }
 }
 
-/// Draws the fields of a chart.
+/// Draws the panels of a chart.
 pub(super) fn draw(paper: &mut Paper, chart: &Chart) {
     let layout = Layout::of(paper.wide, chart);
     for line in chart.panels.chunks(layout.columns) {
@@ -92,7 +92,7 @@ fn is_of_bars(panel: &Panel) -> bool {
     marks.all(|mark| matches!(mark, Mark::Bar { .. }))
 }
 
-/// One field, placed.
+/// A panel with its position.
 struct Field<'a> {
     layout: &'a Layout,
     chart: &'a Chart,
@@ -100,7 +100,7 @@ struct Field<'a> {
     left: f64,
     top: f64,
     x: Laid<'a>,
-    /// The upper end of each row.
+    /// The top of each row.
     rows: Vec<f64>,
     tall: f64,
     bars: bool,
@@ -146,7 +146,7 @@ impl<'a> Field<'a> {
         self.left + self.layout.field - self.layout.figures
     }
 
-    /// The place of a row, or of a part of one.
+    /// The vertical position of a row, or of a part of one.
     fn y(&self, y: f64) -> f64 {
         #[expect(
             clippy::cast_possible_truncation,
@@ -158,7 +158,7 @@ impl<'a> Field<'a> {
         top + (y - row as f64) * self.tall
     }
 
-    /// Draws it, and tells how far down it reaches.
+    /// Draws the panel and returns its bottom.
     fn draw(&self, paper: &mut Paper, first: bool) -> f64 {
         paper.text((self.left, self.top + 12.0), "p", &self.panel.title);
         self.behind(paper);
@@ -175,7 +175,7 @@ impl<'a> Field<'a> {
         self.bottom() + if self.bars { 8.0 } else { AXIS }
     }
 
-    /// What lies behind the marks: values of the axis, the reference, where lengths begin.
+    /// The background of the marks: ticks, reference line, zero line.
     fn behind(&self, paper: &mut Paper) {
         let bottom = self.bottom();
         if self.bars {
@@ -193,7 +193,7 @@ impl<'a> Field<'a> {
         paper.anchored((middle, bottom + 28.0), "k", "middle", &self.x.label());
     }
 
-    /// A line through all rows, and through no label between them.
+    /// A vertical line through all rows that does not cross the labels between them.
     fn upright(&self, paper: &mut Paper, class: &str, x: f64) {
         let mut path = String::new();
         let mut end = f64::NEG_INFINITY;
@@ -246,7 +246,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Draws a mark; none where it has no place.
+    /// Draws a mark. `None` if it is outside the scale.
     fn mark(&self, paper: &mut Paper, style: usize, mark: &Mark) -> Option<()> {
         match mark {
             Mark::Dot { x, y, label } => paper.dot((self.x.at(*x)?, self.y(*y)), label),
@@ -309,7 +309,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The values that a mark takes along the axis.
+/// The values of a mark along the axis.
 fn ends(mark: &Mark) -> Vec<f64> {
     match mark {
         Mark::Dot { x, .. } | Mark::Middle { x, .. } | Mark::Bar { x, .. } => vec![*x],

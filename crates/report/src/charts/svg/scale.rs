@@ -1,10 +1,10 @@
-//! Values to places along an axis, and the values that are written beside it.
+//! Maps values to positions along an axis, and formats the tick labels.
 
 use crate::charts::{Axis, Scale, Unit};
 use crate::terms::grouped;
 use crate::terms::{self, significant};
 
-/// An axis laid out: from the least value to the most, between two places.
+/// An axis: its range of values and its two end positions.
 #[derive(Debug, Clone)]
 pub(super) struct Laid<'a> {
     axis: &'a Axis,
@@ -14,11 +14,11 @@ pub(super) struct Laid<'a> {
     to: f64,
 }
 
-/// The farthest that parts of all go: 0.999,999,999.
+/// The upper limit of a nines axis: 0.999,999,999.
 const LAST_NINE: f64 = 9.0;
 
 impl<'a> Laid<'a> {
-    /// An axis over these values, from one place to another.
+    /// Creates an axis for these values between two positions.
     pub(super) fn of(
         axis: &'a Axis,
         values: impl Iterator<Item = f64>,
@@ -40,7 +40,7 @@ impl<'a> Laid<'a> {
         laid
     }
 
-    /// Gives the ends some air, and something to a scale that has none.
+    /// Adds padding at both ends, and gives an empty range a width.
     fn widen(&mut self) {
         if !self.low.is_finite() {
             (self.low, self.high) = (0.0, 1.0);
@@ -59,7 +59,7 @@ impl<'a> Laid<'a> {
             }
         }
         let least = match self.axis.scale {
-            // Of 10 % either way.
+            // 10 % on each side.
             Scale::Log => 0.1,
             Scale::Nines => 1.0,
             Scale::FromZero | Scale::Linear => self.high.abs().max(self.low.abs()) * 0.02,
@@ -73,23 +73,23 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// A value as it lies in a line; none where it has no place.
+    /// A transformed value. `None` if the scale does not contain it.
     fn bend(&self, value: f64) -> Option<f64> {
         bend(self.axis.scale, value)
     }
 
-    /// The place of a value.
+    /// The position of a value.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         let part = (self.bend(value)? - self.low) / (self.high - self.low);
         Some(self.from + (self.to - self.from) * part)
     }
 
-    /// The place that lengths begin at.
+    /// The position at which bars begin.
     pub(super) fn zero(&self) -> f64 {
         self.at(0.0).unwrap_or(self.from)
     }
 
-    /// What stands beside it: places and words, each at least `apart` from the next.
+    /// The ticks: positions and labels, each at least `apart` from the next.
     pub(super) fn ticks(&self, apart: f64) -> Vec<(f64, String)> {
         let most = ((self.to - self.from).abs() / apart).floor().max(1.0);
         let (values, step) = match self.axis.scale {
@@ -107,7 +107,7 @@ impl<'a> Laid<'a> {
             .collect()
     }
 
-    /// Even steps of 1, 2 or 5 in the unit that is shown.
+    /// Linear ticks in steps of 1, 2 or 5 in the displayed unit.
     fn even(&self, low: f64, high: f64, most: f64) -> (Vec<f64>, Option<f64>) {
         let unit = self.unit().0;
         let raw = (high - low) / unit / most;
@@ -126,7 +126,8 @@ impl<'a> Laid<'a> {
         (inside.collect(), Some(step))
     }
 
-    /// Powers of ten with 2 and 5 between, where there is room; even steps where ends lie near.
+    /// Logarithmic ticks: powers of ten, with 2 and 5 if there is room. A short range has linear
+    /// ticks.
     fn by_ratio(&self, most: f64) -> (Vec<f64>, Option<f64>) {
         const NEAR: f64 = 4.0;
         let (low, high) = (self.low.exp(), self.high.exp());
@@ -189,10 +190,10 @@ impl<'a> Laid<'a> {
         ticks
     }
 
-    /// The unit in which values are written, and its name.
+    /// The displayed unit: its size and its name.
     fn unit(&self) -> (f64, &'static str) {
         let size = if self.axis.scale == Scale::Log {
-            // A power of ten may come back a little below itself.
+            // A power of ten may be slightly smaller after `ln` and `exp`.
             self.high.exp() * (1.0 + 1e-9)
         } else {
             self.high.abs().max(self.low.abs())
@@ -209,11 +210,11 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// What stands along it: `time, ms`.
+    /// The label of the axis: `time, ms`.
     pub(super) fn label(&self) -> String {
         let unit = match (self.axis.scale, self.axis.unit) {
             (_, Unit::OperationsPerSecond) => "1/s",
-            // Each value brings its own.
+            // Each tick has its own unit.
             (Scale::Log, _) if !self.near() => "",
             _ => self.unit().1,
         };
@@ -225,12 +226,12 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// Whether a scale by ratios has even steps.
+    /// Whether a logarithmic axis has linear ticks.
     fn near(&self) -> bool {
         self.axis.scale == Scale::Log && self.high - self.low < 4.0_f64.ln()
     }
 
-    /// A value beside the axis: with the digits of its step, or by itself where there is none.
+    /// A tick label: with the digits of its step, or in its own unit if there is no step.
     fn show(&self, value: f64, step: Option<f64>) -> String {
         let Some(step) = step else {
             return self.show_alone(value);
@@ -243,7 +244,7 @@ impl<'a> Laid<'a> {
             reason = "between 0 and 12"
         )]
         let digits = (-(step * 1.000_1).log10().floor()).clamp(0.0, 12.0) as usize;
-        // Nothing is shown as -0.
+        // Avoids -0.
         let value = if value.abs() < step * 1e-6 {
             0.0
         } else {
@@ -283,7 +284,7 @@ impl<'a> Laid<'a> {
     }
 }
 
-/// A value as it lies in a line; none where it has no place.
+/// A transformed value. `None` if the scale does not contain it.
 fn bend(scale: Scale, value: f64) -> Option<f64> {
     let bent = match scale {
         Scale::FromZero | Scale::Linear => value,

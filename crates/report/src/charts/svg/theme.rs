@@ -1,11 +1,13 @@
-//! Colours. Those of series are told apart by eyes that lack one kind of cone, and stand out from
-//! their paper by 3 to 1 at least (WCAG 2.1, 1.4.11); shapes and strokes say the same as they do.
+//! Colours. Readers with colour blindness can distinguish the series. The contrast to the
+//! background is at least 3:1 (WCAG 2.1, 1.4.11). Markers and dash patterns carry the same
+//! information.
 //! After M. Okabe and K. Ito, "Color Universal Design" (2008), darker on white, lighter on black.
 
 use super::Theme;
 use std::fmt::Write as _;
 
-/// How many colours series have before they come again; shapes and strokes have other periods.
+/// The number of series colours. Further series repeat them; markers and dash patterns have other
+/// periods.
 pub const STYLES: usize = 8;
 
 /// The colours of a theme.
@@ -37,7 +39,7 @@ pub(super) const DARK: Colours = Colours {
     ],
 };
 
-/// The rules that are the same whatever the colours are.
+/// The rules that do not depend on the colours.
 const SHAPES: &str = "\
 .graph text{font:12px system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif;fill:var(--chart-ink)}\
 .graph .t{font-size:13px;font-weight:650}\
@@ -54,7 +56,7 @@ const SHAPES: &str = "\
 .graph .l{fill:none;stroke:currentColor;stroke-width:1.6;stroke-linejoin:round}\
 .graph .paper{fill:var(--chart-paper)}";
 
-/// The rules of a picture by itself: every colour written out.
+/// The rules of a standalone picture, with every colour written out.
 pub(super) fn standalone(theme: Theme) -> String {
     let colours = if theme == Theme::Dark { &DARK } else { &LIGHT };
     let mut rules = SHAPES
@@ -68,7 +70,7 @@ pub(super) fn standalone(theme: Theme) -> String {
     rules
 }
 
-/// The rules of a page, for both themes; `dark` is what asks for the dark one, as
+/// The rules of a page, for both themes. `dark` is the condition of the dark theme, for example
 /// `@media screen and (prefers-color-scheme: dark)`.
 pub fn of_page(dark: &str) -> String {
     let variables = |colours: &Colours| {
@@ -134,8 +136,8 @@ mod tests {
         }
     }
 
-    /// Colours as those see them who lack the cones for long waves, or for middle ones. G. M.
-    /// Machado, M. M. Oliveira and L. A. F. Fernandes, IEEE TVCG 15 (2009), 1291-1298, severity 1.
+    /// Simulated protanopia and deuteranopia: G. M. Machado, M. M. Oliveira and L. A. F. Fernandes,
+    /// IEEE TVCG 15 (2009), 1291-1298, severity 1.
     const LACKING: [[[f64; 3]; 3]; 2] = [
         [
             [0.152_286, 1.052_583, -0.204_868],
