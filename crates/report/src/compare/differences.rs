@@ -1,5 +1,5 @@
-//! What differs between two runs: what was measured, which forbids to compare them, and on what,
-//! which is often what is asked about.
+//! Differences between two runs: in the measured work, which forbids a comparison, and in the
+//! environment, which is often the subject of the comparison.
 
 use crate::terms;
 use fsdyno_model::{DeviceChoice, Plan, Provenance, ResultSet};
@@ -20,10 +20,10 @@ pub struct Difference {
     pub forbids: bool,
 }
 
-/// Longer values are not told: they differ somewhere.
+/// Longer values are not printed, only the fact that they differ.
 const TOLD: usize = 60;
 
-/// All that differs.
+/// All differences.
 pub fn differences(base: &ResultSet, other: &ResultSet) -> Vec<Difference> {
     let mut all = of_plans(&base.run.plan, &other.run.plan);
     let kernels = |set: &ResultSet| {
@@ -55,7 +55,7 @@ fn note(all: &mut Vec<Difference>, what: &'static str, forbids: bool, base: Stri
     });
 }
 
-/// What of two plans differs; how often and how long they repeat changes no figure.
+/// The differences between two plans. The number of repeats and time limits do not affect figures.
 fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
     let mut all = Vec::new();
     let mut both = |what, forbids, of: &dyn Fn(&Plan) -> String| {
@@ -107,7 +107,7 @@ fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
     });
     of_contents(&mut all, base, other);
     if !all.iter().any(|one| one.forbids) {
-        // What is told above in words is the same; is it the same to the last option?
+        // The fields above are equal. The remaining options may still differ.
         let whole = |plan: &Plan| {
             let parts = (&plan.contenders, &plan.workloads, &plan.disk, plan.verify);
             serde_json::to_string(&parts).unwrap_or_default()
@@ -120,7 +120,8 @@ fn of_plans(base: &Plan, other: &Plan) -> Vec<Difference> {
     all
 }
 
-/// What the same inputs of the user's held; of a run that did not record it, it is unknown.
+/// Differences in the contents of the user's input files. They are unknown if a run did not record
+/// them.
 fn of_contents(all: &mut Vec<Difference>, base: &Plan, other: &Plan) {
     const UNKNOWN: &str = "not recorded";
     let datasets = |plan: &Plan| -> BTreeSet<String> {
@@ -134,7 +135,7 @@ fn of_contents(all: &mut Vec<Difference>, base: &Plan, other: &Plan) {
     for name in names {
         let is_dataset = datasets(base).contains(&name);
         if is_dataset != datasets(other).contains(&name) {
-            // Another dataset: that is said.
+            // A different dataset is already listed.
             continue;
         }
         let text = |plan: &Plan| {

@@ -8,7 +8,7 @@ use crate::terms;
 use fsdyno_model::Nanos;
 use fsdyno_stats::Verdict;
 
-/// A run compared with the first, and what became of the thresholds.
+/// A run compared with the first one, with the results of the thresholds.
 pub fn document(comparison: &RunComparison, checked: &[Checked<'_>]) -> Document {
     let title = format!("{} compared with {}", comparison.run, comparison.base);
     let mut document = Document::new(title);

@@ -1,7 +1,7 @@
-//! Runs beside each other, across kernels, machines or dates: each beside the first of them.
+//! Comparison of runs across kernels, machines or dates, each with the first run.
 //!
-//! Their figures are in no pairs: whatever else differs between two runs is part of the ratio, and
-//! is told ([`mod@differences`]).
+//! Their figures are unpaired: every other difference between two runs is part of the ratio. The
+//! differences are listed ([`mod@differences`]).
 
 pub mod differences;
 mod document;
@@ -19,41 +19,41 @@ use crate::terms;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::{IndependentRatio, Rule, Summary, Verdict, judge_apart, ratio_apart};
 
-/// One run beside the first.
+/// A run compared with the first one.
 #[derive(Debug, Clone)]
 pub struct RunComparison {
     /// The first run.
     pub base: String,
-    /// The other one.
+    /// The other run.
     pub run: String,
     /// What differs between them.
     pub differences: Vec<Difference>,
-    /// The difference that matters.
+    /// The smallest difference that matters.
     pub margin: f64,
-    /// Whether figures of both have no noise.
+    /// Whether the figures of both have no noise.
     pub certain: bool,
-    /// The times of both, by contender and phase.
+    /// The common times, by contender and phase.
     pub lines: Vec<Line>,
 }
 
 /// One time of one phase of one contender, in both runs.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// The contender, fit to print.
+    /// The contender, escaped for printing.
     pub contender: String,
-    /// The workload, fit to print.
+    /// The workload, escaped for printing.
     pub workload: String,
-    /// The phase, fit to print.
+    /// The phase, escaped for printing.
     pub phase: String,
     /// Whether it is the time to durable.
     pub durable: bool,
     /// The figures of the first run, nanoseconds.
     pub base: Vec<f64>,
-    /// Those of the other.
+    /// The figures of the other run, nanoseconds.
     pub times: Vec<f64>,
     /// Its ratio to the first.
     pub ratio: Option<IndependentRatio>,
-    /// What may be said; none of too few repeats.
+    /// The verdict; `None` with too few repeats.
     pub verdict: Option<Verdict>,
 }
 
@@ -71,7 +71,7 @@ impl Line {
 }
 
 impl RunComparison {
-    /// Lays a run beside the first. What both call alike is compared.
+    /// Compares a run with the first one. Phases and contenders are matched by name.
     pub fn of(base: &ResultSet, other: &ResultSet, margin: f64) -> Self {
         let certain = base.run.plan.is_certain() && other.run.plan.is_certain();
         let rule = Rule {
@@ -99,7 +99,7 @@ impl RunComparison {
     }
 }
 
-/// The times that both runs have, under the same names, by contender.
+/// The times that both runs have under the same names, by contender.
 fn lines(base: &ResultSet, other: &ResultSet) -> Vec<Line> {
     let (then, now) = (base.time_lines(), other.time_lines());
     let mut lines = Vec::new();

@@ -1,55 +1,55 @@
-//! How much slower or faster a phase may be than in the first run: `copy.durable > 1.05`.
+//! Limits on the ratio of a phase to the first run: `copy.durable > 1.05`.
 
 use super::{Line, RunComparison};
 use fsdyno_stats::{Rule, Verdict, judge_apart};
 use std::fmt;
 use std::str::FromStr;
 
-/// A ratio that is not to be passed.
+/// A limit on a ratio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     text: String,
     workload: Option<String>,
-    /// The phase; none for all.
+    /// The phase; `None` for all.
     phase: Option<String>,
-    /// Whether to durable; none for the time a comparison is made of.
+    /// Whether the time is to durable; `None` for the whole time of a phase.
     durable: Option<bool>,
     above: bool,
     limit: f64,
 }
 
-/// What became of a threshold at one line.
+/// The result of a threshold for one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// The ratio is not beyond it.
+    /// The ratio does not exceed it.
     Yes,
-    /// It is, and that is no chance.
+    /// The ratio exceeds it significantly.
     No,
-    /// It is, and may be by chance: more repeats may tell.
+    /// The ratio exceeds it, but not significantly. More repeats may decide.
     Open,
 }
 
-/// A threshold beside one line.
+/// A threshold with a line.
 #[derive(Debug, Clone)]
 pub struct Checked<'a> {
     /// The threshold.
     pub threshold: &'a Threshold,
     /// The line.
     pub line: &'a Line,
-    /// What became of it.
+    /// The result.
     pub holds: Holds,
 }
 
-/// A threshold that cannot be read, or that no phase has.
+/// A threshold that cannot be parsed, or that matches no phase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
-    /// It is no threshold.
+    /// It is not a threshold.
     #[error(
         "`{0}` is no threshold: write PHASE.MEASURE > RATIO, as 'copy.durable > 1.05'; the measure \
          is return or durable, the phase * for all, or WORKLOAD/PHASE"
     )]
     Malformed(String),
-    /// Nothing both runs have is called so.
+    /// No common phase has this name.
     #[error(
         "`{threshold}` is of no phase that the runs have in common; they have {phases}, each with \
          .return or .durable behind it, or neither"
@@ -57,7 +57,7 @@ pub enum ThresholdError {
     Nowhere {
         /// The threshold.
         threshold: String,
-        /// The phases there are.
+        /// The common phases.
         phases: String,
     },
 }
@@ -129,8 +129,8 @@ impl Threshold {
     }
 }
 
-/// Holds thresholds against a run beside the first. A ratio is beyond one where a test says so
-/// for all of them together, in 19 of 20 such checks rightly ([`judge_apart`]).
+/// Checks thresholds against a run and the first run. A ratio exceeds its threshold if a test is
+/// significant over all of them, with a family-wise error rate of 1 in 20 ([`judge_apart`]).
 pub fn check<'a>(
     across: &'a RunComparison,
     thresholds: &'a [Threshold],

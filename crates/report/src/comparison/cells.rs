@@ -1,14 +1,14 @@
-//! How the cells of a plan ended, counted.
+//! The number of cells of a plan by outcome.
 
 use crate::terms;
 use fsdyno_model::{Outcome, ResultSet, StopReason};
 use std::fmt::Write as _;
 
-/// How the cells of a plan ended.
+/// The number of cells of a plan by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellCounts {
-    /// Cells the plan has, at its number of repeats; where the figures decide it, at the least, and
-    /// all that were run where enough is known.
+    /// Cells of the plan at its number of repeats. For adaptive runs, the minimum; if the run is
+    /// complete, all cells that ran.
     pub planned: usize,
     /// Cells measured.
     pub measured: usize,

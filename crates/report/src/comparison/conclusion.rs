@@ -1,4 +1,4 @@
-//! What the figures allow to be said, in plain words, and no more than that.
+//! Conclusions from the figures, as sentences.
 
 use super::phases::{Place, in_words};
 use super::verdicts::Judged;
@@ -7,33 +7,33 @@ use crate::terms;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, ratio_paired};
 
-/// What may be said of one phase.
+/// The finding of one phase.
 struct Finding {
     place: Place,
     writes: bool,
     said: Said,
-    /// Contenders with too few repeats to be judged beside the others.
+    /// Contenders with too few repeats for a verdict.
     unjudged: Vec<usize>,
 }
 
 enum Said {
-    /// One contender is ahead of each other one.
+    /// One contender is ahead of all others.
     Ahead {
         leader: usize,
         next: usize,
-        /// The leader's time over that of the next.
+        /// The leader's time divided by that of the second.
         ratio: PairedRatio,
     },
-    /// The fastest cannot be told from these.
+    /// The fastest is not distinguishable from these.
     Level(Vec<usize>),
     /// Too few repeats.
     Once,
 }
 
-/// Above this many phases, findings are summed up by leader.
+/// Above this number of phases, findings are grouped by leader.
 const TOLD_ONE_BY_ONE: usize = 3;
 
-/// The conclusion, a sentence each.
+/// The conclusion, as sentences.
 pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<String> {
     if !set.cells.iter().any(|r| !r.samples.is_empty()) {
         return vec![if set.cells.is_empty() {
@@ -78,7 +78,7 @@ pub fn conclusion(set: &ResultSet, labels: &[String], judged: &Judged) -> Vec<St
     sentences
 }
 
-/// The findings of all phases, and the fewest repeats behind any that is judged.
+/// The findings of all phases, and the smallest number of repeats with a verdict.
 fn findings(set: &ResultSet, judged: &Judged) -> (Vec<Finding>, usize) {
     let plan = &set.run.plan;
     let (mut findings, mut fewest) = (Vec::new(), usize::MAX);
@@ -119,7 +119,7 @@ fn findings(set: &ResultSet, judged: &Judged) -> (Vec<Finding>, usize) {
     (findings, fewest)
 }
 
-/// What may be said of contenders sorted by their medians, and who could not be judged.
+/// The finding for contenders sorted by median, and the contenders without a verdict.
 fn judge(times: &[(usize, Vec<Blocked>, f64)], verdicts: &Verdicts) -> Option<(Said, Vec<usize>)> {
     let (leader, rest) = times.split_first()?;
     rest.first()?;
@@ -186,7 +186,7 @@ fn one(finding: &Finding, labels: &[String]) -> String {
     said + &unjudged
 }
 
-/// `20-25 % less time`: the interval of the saving where there is one, else the smallest to the
+/// `20-25 % less time`: the interval of the saving if there is one, else the smallest to the
 /// largest saving in any block.
 fn less_time(ratio: &PairedRatio) -> String {
     let saved = |ratio: f64| {
@@ -206,7 +206,7 @@ fn less_time(ratio: &PairedRatio) -> String {
     }
 }
 
-/// Between which ratios the truth is said to lie.
+/// The limits of the ratio.
 fn bounds(ratio: &PairedRatio) -> (f64, f64) {
     let interval = ratio.interval.map(|of| (of.low, of.high));
     interval.unwrap_or((ratio.low, ratio.high))
@@ -237,7 +237,7 @@ fn by_leader(findings: &[Finding], labels: &[String]) -> Vec<String> {
                 ..all
             }
         });
-        // An interval may leave out a block in which another one was faster.
+        // An interval may exclude a block in which another contender was faster.
         let ranges = led.iter().all(|(_, ratio)| ratio.interval.is_none());
         let intervals = led.iter().all(|(_, ratio)| ratio.interval.is_some());
         sentences.push(format!(
@@ -258,7 +258,7 @@ fn all_places(findings: &[Finding]) -> Vec<&Place> {
     findings.iter().map(|finding| &finding.place).collect()
 }
 
-/// The phases nobody leads, and who could not be judged where.
+/// The phases without a leader, and the contenders without verdicts.
 fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     let mut sentences = Vec::new();
     let of = |wanted: fn(&Said) -> bool| -> Vec<&Place> {
@@ -302,7 +302,7 @@ fn undecided(findings: &[Finding], labels: &[String]) -> Vec<String> {
     sentences
 }
 
-/// What few repeats can tell.
+/// The limitation of few repeats.
 fn caution(repeats: usize) -> Option<String> {
     (repeats < INTERVALS_FROM).then(|| {
         format!(

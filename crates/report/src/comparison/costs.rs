@@ -1,9 +1,9 @@
-//! What a phase cost beside time: processors, devices, space; and what it did for it.
+//! The cost of a phase besides time (processors, devices, space), and its amount of work.
 
 use crate::terms;
 use fsdyno_model::{Bytes, DeviceUse, Nanos, Sample, Tally};
 
-/// Medians over the samples of one contender at one phase. Ratios are computed for each sample
+/// Medians over the samples of one contender in one phase. Ratios are computed for each sample
 /// first: the ratio of two medians is not the median of the ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
@@ -13,17 +13,17 @@ pub struct Cost {
     pub system: Nanos,
     /// Busy time of all processors until durable.
     pub machine_busy: Nanos,
-    /// Time the hypervisor took.
+    /// Time stolen by the hypervisor.
     pub steal: Nanos,
-    /// Traffic at the devices, where it can be watched.
+    /// Device traffic, if it is observable.
     pub device: Option<DeviceUse>,
-    /// Bytes written to the devices for each byte of file data, where the phase handled any.
+    /// Bytes written to the devices per byte of file data, if the phase handled any.
     pub written_per_data: Option<f64>,
-    /// Space taken for each byte of file data, where the phase stored any.
+    /// Space used per byte of file data, if the phase stored any.
     pub space_per_data: Option<f64>,
     /// Bytes of file data handled.
     pub data: Bytes,
-    /// Space taken (or, below zero, given back), bytes.
+    /// The change of used space, bytes; negative if space was freed.
     pub space: i64,
     /// Whether the phase writes.
     pub writes: bool,
@@ -77,20 +77,20 @@ impl Cost {
     }
 }
 
-/// The lower of the middle two where their number is even: a cost that really was paid.
+/// The lower median for an even number, which is a measured cost.
 fn lower_middle<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
     values.sort_unstable();
     let last = values.len().checked_sub(1)?;
     Some(values[last / 2])
 }
 
-/// Space taken (or, below zero, given back) by a sample, bytes.
+/// The change of used space of a sample, bytes; negative if space was freed.
 fn space(sample: &Sample) -> i64 {
     let taken = sample.space_after.0.wrapping_sub(sample.space_before.0);
     taken.cast_signed()
 }
 
-/// The middle of what each sample has for each byte of its file data; none where that is nothing.
+/// The median of an amount per byte of file data. `None` if there is no file data.
 fn per_data(samples: &[(u32, &Sample)], of: impl Fn(&Sample) -> Option<u64>) -> Option<f64> {
     let ratio = |(_, sample): &(u32, &Sample)| {
         let data = sample.tally.bytes.0;
@@ -102,7 +102,7 @@ fn per_data(samples: &[(u32, &Sample)], of: impl Fn(&Sample) -> Option<u64>) -> 
     middle.filter(|of| *of > 0.0)
 }
 
-/// The methods met in these samples, usually one; the engine where it is not the plan's.
+/// The methods of these samples, usually one; with the engine if it is not the plan's.
 pub(super) fn how(samples: &[Vec<(u32, &Sample)>], planned: &str) -> String {
     let mut met: Vec<String> = Vec::new();
     for (_, sample) in samples.iter().flatten() {
@@ -123,7 +123,8 @@ pub(super) fn how(samples: &[Vec<(u32, &Sample)>], planned: &str) -> String {
     met.join(" / ")
 }
 
-/// What was handled, from the first sample: it is the same for all by the seed, unless that varies.
+/// The amount of work, from the first sample. It is the same for all with one seed, unless the seed
+/// varies.
 pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
     let mut all = samples.iter().flatten();
     let Some((first, sample)) = all.next() else {
@@ -132,7 +133,7 @@ pub(super) fn amount(samples: &[Vec<(u32, &Sample)>]) -> String {
     let others = all.any(|(block, other)| block != first && other.tally != sample.tally);
     let tally = sample.tally;
     if tally == Tally::default() {
-        // A program tells nobody what it handled.
+        // Programs do not report their amount of work.
         return String::new();
     }
     let number = |n: u64, one: &str, many: &str| {

@@ -1,11 +1,11 @@
-//! Where the figures come from, as names and texts: run, plan, machine, devices, programs.
+//! The source of the figures, as named values: run, plan, machine, devices, programs.
 
 use crate::terms;
 use fsdyno_model::provenance::DeviceFacts;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{Bytes, DeviceChoice, DiskTime, Plan, Provenance, ResultSet, RunInfo, Vary};
 
-/// The facts in the order they are read; values may have several lines.
+/// The facts in reading order; values may have several lines.
 pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     let mut facts = of_run(&set.run);
     let disk = set.run.plan.disk.as_ref();
@@ -16,7 +16,7 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     facts.extend(set.digest().map(|digest| ("digest", digest)));
     facts.extend(of_machine(&set.run.provenance));
     if set.run.plan.disk.is_some() {
-        // What lies under the files of this machine is not what was measured.
+        // The device of this machine is not the measured one.
         facts.retain(|(name, _)| *name != "device");
     }
     facts.push(("command", shell_line(&set.run.command_line)));
@@ -27,7 +27,7 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What was done to each contender before its workloads, for those that did not stay fresh.
+/// The ageing of each contender before its workloads, if there was any.
 fn states(set: &ResultSet) -> impl Iterator<Item = String> {
     let contenders = set.run.plan.contenders.iter().enumerate();
     contenders.filter_map(|(at, contender)| {
@@ -41,8 +41,8 @@ fn states(set: &ResultSet) -> impl Iterator<Item = String> {
     })
 }
 
-/// The guests and other machines in which cells ran, one for each lab that has them, and what that
-/// means for their figures.
+/// The guests and other machines in which cells ran, one for each lab, and the effect on the
+/// figures.
 fn guests(set: &ResultSet) -> impl Iterator<Item = String> {
     let told = set.labs().into_iter().filter_map(|share| {
         let elsewhere = share.lab.is_elsewhere();
@@ -158,7 +158,7 @@ fn on(choice: &DeviceChoice) -> String {
     }
 }
 
-/// Where blocks live, and in which time.
+/// The storage of the blocks, and the kind of time.
 fn blocks(plan: &Plan) -> String {
     let Some(disk) = &plan.disk else {
         return on(&plan.device);
@@ -178,7 +178,7 @@ fn blocks(plan: &Plan) -> String {
 
 fn device(facts: &DeviceFacts) -> String {
     let mut parts = vec![format!("{} ({})", facts.name, facts.role)];
-    // What has no block device under it has no size that is known.
+    // Without a block device, the size is unknown.
     parts.extend((facts.size_bytes > 0).then(|| Bytes(facts.size_bytes).to_string()));
     parts.extend(facts.model.clone());
     parts.extend(
@@ -195,7 +195,7 @@ fn device(facts: &DeviceFacts) -> String {
     parts.join(", ")
 }
 
-/// What is another one in every block.
+/// The property that differs between blocks.
 fn varies(plan: &Plan) -> &'static str {
     match plan.vary {
         None => "",
@@ -203,7 +203,7 @@ fn varies(plan: &Plan) -> &'static str {
     }
 }
 
-/// How often all was to be repeated, with what decides it.
+/// The number of repeats, and the rule that decides it.
 fn repeats(plan: &Plan) -> String {
     let Some(adaptive) = plan.adaptive else {
         return terms::count(plan.repeats as usize, "repeat");

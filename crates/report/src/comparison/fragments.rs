@@ -1,23 +1,23 @@
-//! How files lay on the devices after phases that write, where that was counted.
+//! The extents of files on the devices after phases that write, if they were counted.
 
 use crate::document::Cell;
 use crate::terms;
 use fsdyno_model::{Bytes, CacheState, Fragmentation, ResultSet, Sample};
 
-/// All that was counted.
+/// All counts.
 #[derive(Debug, Clone)]
 pub struct Fragments {
-    /// The size that all files counted are larger than; none where every file counts.
+    /// Only files above this size are counted; `None` if every file counts.
     pub above: Option<Bytes>,
-    /// What stands above them: of which files they are, where not of all.
+    /// The heading; it names the selection of files if not all count.
     pub heading: String,
-    /// What the figures are, for a reader.
+    /// The legend of the figures.
     pub about: String,
-    /// The phases after which they were counted; empty where nobody asked.
+    /// The phases after which extents were counted; empty if the plan did not request it.
     pub phases: Vec<Counted>,
 }
 
-/// One phase after which fragments were counted.
+/// A phase after which extents were counted.
 #[derive(Debug, Clone)]
 pub struct Counted {
     /// The workload and the phase, as a heading.
@@ -26,16 +26,16 @@ pub struct Counted {
     pub workload: usize,
     /// The phase, by its place in the workload.
     pub phase: usize,
-    /// Who was counted, by the place of the contender, and what was found.
+    /// The counts of the contenders, by index.
     pub contenders: Vec<(usize, Found)>,
 }
 
-/// What was found of one contender: of the repeat that has the middle number of fragments a file.
+/// The count of one contender, from the repeat with the median number of extents per file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// The figures.
     Told(Told),
-    /// Why there are none.
+    /// The reason why there are none.
     Unavailable(String),
 }
 
@@ -46,18 +46,18 @@ pub struct Told {
     pub files: u64,
     /// Extents of all of them.
     pub extents: u64,
-    /// Extents per file; none where there are no files.
+    /// Extents per file; `None` if there are no files.
     pub per_file: Option<f64>,
-    /// The part of the files that are of more than one fragment, percent.
+    /// The share of files with more than one extent, percent.
     pub fragmented_percent: Option<f64>,
-    /// The class of the middle fragment by size: 2^n to 2^(n+1) - 1 bytes.
+    /// The size class of the median extent: 2^n to 2^(n+1) - 1 bytes.
     pub median_class: Option<u32>,
-    /// The class of the largest fragment.
+    /// The size class of the largest extent.
     pub largest_class: Option<u32>,
 }
 
 impl Fragments {
-    /// Of which files the extents are, where not of all; otherwise empty.
+    /// The selection of files, if not all count; otherwise empty.
     pub fn note(&self) -> String {
         self.above.map_or_else(String::new, |above| {
             format!(" Extents are of files larger than {above} alone.")
@@ -117,7 +117,7 @@ impl Found {
         }
         let per_file = |count: &Fragmentation| count.per_file().unwrap_or(0.0);
         counts.sort_by(|a, b| per_file(a).total_cmp(&per_file(b)));
-        // The lower of the middle two where their number is even: a count that was really found.
+        // The lower median for an even number, which is a measured count.
         let middle = counts.get(counts.len().checked_sub(1)? / 2)?;
         Some(Self::Told(Told::of(middle)))
     }
@@ -143,17 +143,17 @@ impl Told {
         }
     }
 
-    /// A size class as a cell: the least size of it.
+    /// A size class as a cell: its smallest size.
     pub fn class_cell(class: Option<u32>) -> Cell {
         Cell::known(class, |class| Cell::Text(class_in_words(Some(class))))
     }
 
-    /// Extents for each file.
+    /// Extents per file.
     pub fn per_file_cell(&self) -> Cell {
         Cell::known(self.per_file, |_| Cell::Text(self.per_file_in_words()))
     }
 
-    /// Extents for each file in words; with as many digits as distinguish 1.001 from 1.
+    /// Extents per file as text, with enough digits to distinguish 1.001 from 1.
     pub fn per_file_in_words(&self) -> String {
         self.per_file.map_or_else(dash, |of| match of {
             of if of < 9.9995 => format!("{of:.3}"),
@@ -161,7 +161,7 @@ impl Told {
         })
     }
 
-    /// The part of the files that are fragmented, in words.
+    /// The share of fragmented files, as text.
     pub fn fragmented_in_words(&self) -> String {
         self.fragmented_percent.map_or_else(dash, |of| match of {
             0.0 => "0 %".to_owned(),
@@ -171,7 +171,7 @@ impl Told {
     }
 }
 
-/// The least size of a class in words: `4 KiB` for all fragments of 4 to 8 KiB.
+/// The smallest size of a class as text: `4 KiB` for all extents of 4 to 8 KiB.
 pub fn class_in_words(class: Option<u32>) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     class.map_or_else(dash, |class| {
@@ -184,7 +184,7 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-/// The size that all files counted are larger than; none where every file counts.
+/// Only files above this size are counted; `None` if every file counts.
 fn above(set: &ResultSet) -> Option<Bytes> {
     let mut samples = set.cells.iter().flat_map(|record| &record.samples);
     let floor = samples.find_map(|sample| Some(sample.fragmentation.as_ref()?.floor))?;

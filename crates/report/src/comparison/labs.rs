@@ -1,38 +1,38 @@
-//! Which contenders are compared with each other: those of one lab and kernel. Whatever compares is
-//! given one share of a run, and cannot see the others; nowhere else is anything told apart by lab.
+//! Groups contenders by lab and kernel: only contenders of one group are compared. Comparisons
+//! receive one share of a run and cannot access the others. No other module separates labs.
 
 use super::{CellCounts, Comparison, Doubt, Unmeasured, series, surroundings, warnings};
 use crate::terms;
 use fsdyno_model::{LabShare, ResultSet};
 use std::borrow::Cow;
 
-/// Why figures of several labs stand apart.
+/// The reason why figures of several labs are separate.
 pub const WHY: &str = "Figures of another kernel are not compared, because its system calls cost \
                        differently: each lab stands apart, with a baseline of its own.";
 
-/// What heads that which is told of all labs together.
+/// The heading of content about all labs.
 pub const ALL: &str = "All labs";
 
-/// What is said first of a run whose disks were told to have faults.
+/// The first sentence about a run on disks with configured faults.
 const FAULTY: &str =
     "The disks of this run were told to have faults: choose nothing by its figures.";
 
-/// Whether the disks of a run were told to have faults.
+/// Whether the disks of a run have configured faults.
 pub fn has_faults(set: &ResultSet) -> bool {
     let disk = set.run.plan.disk.as_ref();
     disk.is_some_and(|disk| disk.faults.is_some())
 }
 
-/// A run as a reader compares it: lab by lab.
+/// The comparison of a run, lab by lab.
 #[derive(Debug, Clone)]
 pub struct Comparisons {
     /// One for each lab, in the order of the plan.
     pub labs: Vec<Comparison>,
     /// The warnings of the whole run, deduplicated.
     pub doubts: Vec<Doubt>,
-    /// Cells that were not measured, deduplicated.
+    /// The cells that were not measured, deduplicated.
     pub unmeasured: Vec<Unmeasured>,
-    /// Whether the disks were told to have faults: then the figures choose nothing.
+    /// Whether the disks have configured faults. The figures are then no basis for a choice.
     pub faulty: bool,
     /// How the cells of the plan ended.
     pub cells: CellCounts,
@@ -43,7 +43,7 @@ pub struct Comparisons {
 pub struct Lab {
     /// Its name, fit to print.
     pub name: String,
-    /// Its kernel, and the memory of its guests; empty where nothing is known.
+    /// Its kernel and the memory of its guests; empty if unknown.
     pub about: String,
 }
 
@@ -61,7 +61,7 @@ impl Lab {
         }
     }
 
-    /// Both: `uml: Linux 6.1.0, 512 MiB`.
+    /// Its name and description: `uml: Linux 6.1.0, 512 MiB`.
     pub fn heading(&self) -> String {
         if self.about.is_empty() {
             return self.name.clone();
@@ -70,7 +70,7 @@ impl Lab {
     }
 }
 
-/// The shares of a run, each a run of its own; with the lab where there are several.
+/// The shares of a run, each as a run; with the lab if there are several.
 pub fn shares(set: &ResultSet) -> Vec<(Option<Lab>, Cow<'_, ResultSet>)> {
     let shares = set.labs();
     if shares.len() < 2 {
@@ -107,13 +107,13 @@ impl Comparisons {
         }
     }
 
-    /// Whether there are several labs, whose figures stand apart.
+    /// Whether there are several labs, whose figures are separate.
     pub fn has_several(&self) -> bool {
         self.labs.len() > 1
     }
 
-    /// What the figures allow to be said, a paragraph for each lab; before all, that they allow
-    /// nothing where the disks lied.
+    /// The conclusions, a paragraph for each lab. On disks with faults, they begin with the note
+    /// that the figures are no basis for a choice.
     pub fn conclusions(&self) -> Vec<String> {
         let named_alike = |lab: &Lab| {
             let labs = self.labs.iter().filter_map(|one| one.lab.as_ref());

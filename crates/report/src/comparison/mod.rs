@@ -1,8 +1,7 @@
-//! The comparison all formats show: rows are the phases of workloads, columns the contenders.
+//! The comparison that all formats show: rows are the phases of workloads, columns the contenders.
 //!
-//! Figures and their meaning live here; characters, colours and layout live in
-//! `formats`. The first contender is the baseline; where a run has several labs,
-//! the first of each ([`labs`]).
+//! This module computes the figures. Characters, colours and layout are in `formats`. The first
+//! contender is the baseline; in a run with several labs, the first of each lab ([`labs`]).
 
 pub mod cells;
 pub mod conclusion;
@@ -34,38 +33,38 @@ use fsdyno_stats::{PairedRatio, geometric_ratio};
 use terms::Scale;
 use verdicts::Judged;
 
-/// What heads the tiers.
+/// The legend of the tiers.
 pub const TIERS: &str = "Tiers: the fastest with all that are not told apart from it, then the \
                          fastest of the rest with theirs.";
 
 /// The contenders of one lab, compared.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The lab, where the run has others beside it.
+    /// The lab, if the run has several.
     pub lab: Option<Lab>,
-    /// The labels of the contenders, fit to print; the first is the baseline.
+    /// The labels of the contenders, escaped for printing; the first is the baseline.
     pub contenders: Vec<String>,
-    /// The names of their file systems, fit to print.
+    /// The names of their file systems, escaped for printing.
     pub filesystems: Vec<String>,
-    /// How devices make them up: `single`, `pool2`.
+    /// Their layouts of devices: `single`, `pool2`.
     pub layouts: Vec<String>,
     /// One table per workload.
     pub workloads: Vec<WorkloadTable>,
-    /// How many figures stand behind a median: fewest and most.
+    /// The smallest and the largest number of figures in a median.
     pub repeats: (usize, usize),
-    /// The geometric mean of each contender's ratios to the baseline, over the phases that all
-    /// contenders have figures of, taken within blocks; empty where there are fewer than two such
-    /// phases, or no block has all of them.
+    /// The geometric mean of each contender's ratios to the baseline, computed within blocks, over
+    /// the phases with figures of all contenders. Empty if there are fewer than two such phases, or
+    /// no block has all of them.
     pub overall: Vec<PairedRatio>,
-    /// Over how many phases `overall` goes.
+    /// The number of phases in `overall`.
     pub overall_phases: usize,
-    /// How the contenders were judged.
+    /// The rule of the verdicts.
     pub rule: fsdyno_stats::Rule,
-    /// What precision was asked and reached, where the figures decided how long the run went on.
+    /// The requested and the reached precision, if the figures decided the number of repeats.
     pub reached: Option<String>,
-    /// How files lay on the devices.
+    /// The extents of files on the devices.
     pub fragments: Fragments,
-    /// What the figures allow to be said, in plain words: a sentence each.
+    /// The conclusions, one sentence each.
     pub conclusion: Vec<String>,
 }
 
@@ -74,7 +73,7 @@ pub struct Comparison {
 pub struct WorkloadTable {
     /// Its name.
     pub name: String,
-    /// The files it works on; its own name where it makes them itself.
+    /// Its dataset; the name of the workload if it creates its files itself.
     pub dataset: String,
     /// Its phases.
     pub phases: Vec<PhaseTable>,
@@ -83,17 +82,17 @@ pub struct WorkloadTable {
 /// One phase, all contenders.
 #[derive(Debug, Clone)]
 pub struct PhaseTable {
-    /// What it is called in its workload.
+    /// Its name in its workload.
     pub label: String,
-    /// The cache state asked for at its start, in words: `cache cold`.
+    /// The requested cache state at its start, as text: `cache cold`.
     pub cache: &'static str,
-    /// How it was done: the methods met, usually one; the engine where it is not the plan's.
+    /// The methods, usually one; with the engine if it is not the plan's.
     pub how: String,
-    /// What it handled: files, directories, bytes.
+    /// Its amount of work: files, directories, bytes.
     pub amount: String,
-    /// Its times: to return, and to durable where it writes. Empty where nothing was measured.
+    /// Its times: to return, and to durable if it writes. Empty if nothing was measured.
     pub lines: Vec<Line>,
-    /// What it cost, per contender.
+    /// Its cost by contender.
     pub costs: Vec<Option<Cost>>,
 }
 
@@ -141,7 +140,7 @@ impl Comparison {
         comparison
     }
 
-    /// What the figures are, in words: `Medians, n = 3`.
+    /// A description of the figures: `Medians, n = 3`.
     pub fn figures(&self) -> String {
         if self.repeated() {
             format!("Medians, {}", self.n())
@@ -150,7 +149,7 @@ impl Comparison {
         }
     }
 
-    /// How many figures stand behind a median, in words: `n = 3`.
+    /// The number of figures in a median: `n = 3`.
     fn n(&self) -> String {
         match self.repeats {
             (0, _) => "n = 0".to_owned(),
@@ -159,7 +158,7 @@ impl Comparison {
         }
     }
 
-    /// Whether two contenders or more have a figure in some phase.
+    /// Whether some phase has figures of at least two contenders.
     pub fn compares(&self) -> bool {
         self.lines()
             .any(|line| line.values.iter().flatten().count() > 1)
@@ -170,7 +169,7 @@ impl Comparison {
         self.lines().next().is_some()
     }
 
-    /// What heads its tables: its lab, where the run has others beside it, and where there are any.
+    /// The heading of its tables: its lab, if the run has several.
     pub fn heading(&self) -> Option<String> {
         let lab = self.lab.as_ref().filter(|_| self.measured())?;
         Some(lab.heading())
@@ -181,12 +180,12 @@ impl Comparison {
         self.repeats.1 > 1
     }
 
-    /// Whether there are repeats enough to say who is faster.
+    /// Whether there are enough repeats for verdicts.
     pub fn judged(&self) -> bool {
         self.repeats.1 >= FEWEST || self.rule.certain
     }
 
-    /// How verdicts are to be read: what matters, and how often they err.
+    /// The legend of the verdicts: margin and error rate.
     pub fn verdicts_in_words(&self) -> String {
         if self.rule.certain {
             return "In virtual time figures have no noise: intervals have no width, and one repeat \
@@ -207,7 +206,7 @@ impl Comparison {
         )
     }
 
-    /// Whether some ratio has an interval.
+    /// Whether a ratio has an interval.
     pub fn intervals(&self) -> bool {
         self.lines().any(|line| {
             let mut others = line.values.iter().skip(1).flatten();
@@ -215,12 +214,12 @@ impl Comparison {
         })
     }
 
-    /// Whether somebody is nearer to the baseline than what matters.
+    /// Whether a contender is within the margin of the baseline.
     pub fn level(&self) -> bool {
         self.stands(|standing| standing == Standing::Level)
     }
 
-    /// Whether of somebody nothing can be said, where there are repeats enough to judge.
+    /// Whether a contender has no verdict although there are enough repeats.
     pub fn unjudged(&self) -> bool {
         self.judged()
             && self.stands(|standing| matches!(standing, Standing::TooFew | Standing::Open))
@@ -231,7 +230,7 @@ impl Comparison {
             .any(|line| line.values.iter().flatten().any(|v| wanted(v.standing)))
     }
 
-    /// Whether a warning stands behind some figure.
+    /// Whether a figure has a warning.
     pub fn doubted(&self) -> bool {
         self.lines()
             .any(|line| line.values.iter().flatten().any(|v| v.doubted))
@@ -273,7 +272,7 @@ impl Comparison {
         tiers.collect::<Vec<_>>().join("; ")
     }
 
-    /// What a phase is called in the whole report.
+    /// The name of a phase in the report.
     pub fn place(&self, workload: &WorkloadTable, phase: &PhaseTable) -> String {
         terms::phase(self.workloads.len(), &workload.name, &phase.label)
     }
@@ -334,7 +333,7 @@ impl PhaseTable {
         }
     }
 
-    /// What it did and how, in words: `12,345 files, 34.0 MiB; read-write; cache as left`.
+    /// The amount of work and the methods: `12,345 files, 34.0 MiB; read-write; cache as left`.
     pub fn about(&self) -> String {
         [self.amount.as_str(), self.how.as_str(), self.cache]
             .into_iter()
@@ -343,7 +342,7 @@ impl PhaseTable {
             .join("; ")
     }
 
-    /// The unit of both its times.
+    /// The common unit of its times.
     pub(crate) fn scale(&self) -> Scale {
         let values = self.lines.iter().flat_map(|l| l.values.iter().flatten());
         Scale::of_times(values.map(|v| v.summary.median))
@@ -360,7 +359,7 @@ fn repeats(workloads: &[WorkloadTable]) -> (usize, usize) {
     (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0))
 }
 
-/// The geometric mean of the ratios of whole phases, over the phases complete for everybody.
+/// The geometric mean of the ratios of whole times, over the phases with figures of all contenders.
 fn overall(workloads: &[WorkloadTable], contenders: usize) -> (Vec<PairedRatio>, usize) {
     let phases = workloads.iter().flat_map(|w| &w.phases);
     let complete: Vec<Vec<&Value>> = phases

@@ -1,6 +1,6 @@
-//! Who wins where, by how much and how sure: the whole time of each phase as a ratio to the first of
-//! some contenders and to the fastest of them; and how that stands among equals, which are those on
-//! as many devices joined in the same way.
+//! The overview: the whole time of each phase as a ratio to the first contender and to the fastest
+//! one, with verdicts and ranks. It covers all contenders, or those with the same layout of
+//! devices.
 
 use super::{Comparison, Line, Rank};
 use crate::document::Outcome;
@@ -10,15 +10,15 @@ use fsdyno_stats::{PairedRatio, Verdict, geometric_ratio, rank_intervals, ratio_
 /// The ratios of some contenders over all phases.
 #[derive(Debug)]
 pub struct Overview<'a> {
-    /// Whom it compares, by their places; the first is the baseline.
+    /// The compared contenders, by index; the first is the baseline.
     pub among: Vec<usize>,
     /// A row for each phase that was measured.
     pub rows: Vec<Row<'a>>,
     /// The geometric means of the ratios to the baseline; empty where there are none.
     pub to_base: Vec<PairedRatio>,
-    /// Those to the contender whose mean is the least.
+    /// The geometric means of the ratios to the contender with the lowest mean.
     pub to_best: Vec<PairedRatio>,
-    /// Over how many phases these go.
+    /// The number of phases in these means.
     pub phases: usize,
 }
 
@@ -33,27 +33,27 @@ pub struct Row<'a> {
     pub phase: &'a str,
     /// The state of the caches at its start, in words.
     pub cache: &'static str,
-    /// The time it is made of.
+    /// The times.
     pub line: &'a Line,
-    /// Those compared, in their order; none where one has no figure.
+    /// The compared contenders in order; `None` without a figure.
     pub entries: Vec<Option<Entry>>,
 }
 
 /// One contender at one phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// Relation the baseline.
+    /// Compared with the baseline.
     pub to_base: Relation,
-    /// Relation the lowest median.
+    /// Compared with the lowest median.
     pub to_best: Relation,
-    /// Where it stands among all compared; none where fewer than three were judged.
+    /// Its rank among all compared; `None` if fewer than three have a verdict.
     pub rank: Option<Rank>,
 }
 
-/// One contender beside another.
+/// One contender compared with another.
 #[derive(Debug, Clone, Copy)]
 pub struct Relation {
-    /// Its time by that of the other, block by block.
+    /// Its time divided by that of the other, paired by block.
     pub ratio: Option<PairedRatio>,
     /// The verdict.
     pub outcome: Outcome,
@@ -71,7 +71,7 @@ fn outcome(verdict: Option<Verdict>) -> Outcome {
 }
 
 impl Comparison {
-    /// The ratios of these contenders, by their places.
+    /// The ratios of these contenders, by index.
     pub fn overview(&self, among: &[usize]) -> Overview<'_> {
         let mut rows = Vec::new();
         for workload in &self.workloads {
@@ -107,8 +107,8 @@ impl Comparison {
         }
     }
 
-    /// The contenders by their layouts, the layouts in the order in which they are met; one group
-    /// where all are alike.
+    /// The contenders by layout, in order of first occurrence; one group if all have the same
+    /// layout.
     pub fn by_layout(&self) -> Vec<(&str, Vec<usize>)> {
         let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
         for (at, layout) in self.layouts.iter().enumerate() {
@@ -122,20 +122,20 @@ impl Comparison {
 }
 
 impl Row<'_> {
-    /// Of these contenders of the run the one with the lowest median.
+    /// The contender with the lowest median among these contenders of the run.
     pub fn fastest(&self, of: &[usize]) -> Option<usize> {
         fastest(self.line, of)
     }
 
-    /// One contender of the run beside another.
+    /// One contender of the run compared with another.
     pub fn relation(&self, one: usize, other: usize) -> Relation {
         relation(self.line, one, other)
     }
 }
 
 impl Overview<'_> {
-    /// In how many phases each stands in the first tier, and in how many it was judged; none where
-    /// nobody was.
+    /// For each contender, the number of phases in which it is in the first tier, and in which it
+    /// has a verdict. `None` if there is no verdict.
     pub fn leads(&self) -> Option<Vec<(usize, usize)>> {
         let of = |at: usize| {
             let ranks = self.rows.iter().filter_map(|row| row.entries[at]?.rank);
@@ -188,8 +188,8 @@ fn entries(line: &Line, among: &[usize]) -> Vec<Option<Entry>> {
     among.iter().enumerate().map(of).collect()
 }
 
-/// Ranks and tiers of those that have figures; none where fewer than three of them were judged,
-/// whose verdicts say it all.
+/// Ranks and tiers of the contenders with figures. `None` if fewer than three have a verdict: the
+/// verdicts are then sufficient.
 fn ranks(line: &Line, among: &[usize]) -> Vec<Option<Rank>> {
     let mut placed = vec![None; among.len()];
     let there: Vec<usize> = (0..among.len())
@@ -212,14 +212,14 @@ fn ranks(line: &Line, among: &[usize]) -> Vec<Option<Rank>> {
     placed
 }
 
-/// The lines that everybody has figures of.
+/// The lines with figures of all contenders.
 fn complete<'a>(lines: &[&'a Line], among: &[usize]) -> Vec<&'a Line> {
     let has_all = |line: &&&Line| among.iter().all(|at| line.values[*at].is_some());
     lines.iter().filter(has_all).copied().collect()
 }
 
-/// The geometric mean of the ratios of each to one of them, over the phases that all have figures
-/// of; empty where there are fewer than two such phases, or no block has all of them.
+/// The geometric mean of the ratios of each contender to one of them, over the phases with figures
+/// of all. Empty if there are fewer than two such phases, or no block has all of them.
 fn means(lines: &[&Line], among: &[usize], base: usize) -> Vec<PairedRatio> {
     let complete = complete(lines, among);
     if complete.len() < 2 || among.len() < 2 {

@@ -1,9 +1,9 @@
-//! Many phases in few words: by workload, where to name each of them would be a wall of names.
+//! Short text for lists of phases: long lists are grouped by workload.
 
-/// So many are named one by one.
+/// Up to this number, phases are named one by one.
 const FEW: usize = 12;
 
-/// A phase, by its workload (empty where there is only one) and its label, fit to print.
+/// A phase: its workload (empty if there is only one) and its label, escaped for printing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The workload.
@@ -13,7 +13,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Both, as in every report.
+    /// The name in every report.
     pub fn name(&self) -> String {
         if self.workload.is_empty() {
             self.label.clone()
@@ -23,8 +23,8 @@ impl Place {
     }
 }
 
-/// These phases, among all: `tree / copy, tree / delete`; of many, `tree: copy, delete; ports: all
-/// 7`.
+/// These phases, out of all: `tree / copy, tree / delete`; for many, `tree: copy, delete; ports:
+/// all 7`.
 pub fn in_words(these: &[&Place], all: &[&Place]) -> String {
     if these.len() <= FEW || these.iter().any(|place| place.workload.is_empty()) {
         let names: Vec<String> = these.iter().map(|place| place.name()).collect();

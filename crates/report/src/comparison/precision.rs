@@ -1,15 +1,15 @@
-//! What precision was asked of a run that repeats until it knows enough, and what was reached.
+//! The requested and the reached precision of an adaptive run.
 
 use super::{Comparison, Standing};
 use crate::terms;
 use fsdyno_model::Adaptive;
 use std::fmt::Write as _;
 
-/// So many comparisons that are open are named one by one.
+/// Up to this number, inconclusive comparisons are named one by one.
 const NAMED: usize = 6;
 
-/// What was asked and what was reached, in words; none where repeats were fixed, or nothing is
-/// compared.
+/// The requested and the reached precision, as text. `None` if the number of repeats was fixed, or
+/// nothing is compared.
 pub(super) fn reached(comparison: &Comparison, asked: Option<(u32, Adaptive)>) -> Option<String> {
     let (least, adaptive) = asked.filter(|_| comparison.compares())?;
     let (mut widths, mut open) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Doubts that only a series of figures shows: a drift over the blocks, outliers, a spread that
-//! hides a difference. What raised doubt while a cell ran is told in [`doubts`](super::doubts).
+//! Warnings that need a whole series of figures: drift over the blocks, outliers, a spread that
+//! hides a difference. Warnings of single cells are in [`doubts`](super::doubts).
 
 use super::{Doubt, Line, PhaseTable, Value, WorkloadTable};
 use crate::figures::{INTERVALS_FROM, MATTERS};
@@ -7,10 +7,10 @@ use crate::terms;
 use fsdyno_model::WarningKind;
 use fsdyno_stats::{Verdict, dependence, modes};
 
-/// The p-value below which repeats are said to hang together.
+/// Repeats with a p-value below this are dependent.
 const RARE: f64 = 0.005;
 
-/// The doubts of all series of a run, one of a kind.
+/// The warnings of all series of a run, one of each kind.
 pub(super) fn doubts(workloads: &[WorkloadTable], labels: &[String]) -> Vec<Doubt> {
     let figures = Figures { workloads, labels };
     [
@@ -26,23 +26,23 @@ pub(super) fn doubts(workloads: &[WorkloadTable], labels: &[String]) -> Vec<Doub
     .collect()
 }
 
-/// The tables with the names that places are told by.
+/// The tables with the names of their phases.
 struct Figures<'a> {
     workloads: &'a [WorkloadTable],
     labels: &'a [String],
 }
 
-/// Something seen at one place, with how much it weighs.
+/// A finding at one place, with its weight.
 struct Seen {
     place: String,
-    /// The block, where it was seen in one.
+    /// The block, if the finding is about one.
     block: Option<u32>,
     message: String,
     weight: f64,
 }
 
 impl Figures<'_> {
-    /// Every phase, with its name.
+    /// Every phase with its name.
     fn phases(&self) -> impl Iterator<Item = (String, &PhaseTable)> {
         self.workloads.iter().flat_map(move |workload| {
             workload.phases.iter().map(move |phase| {
@@ -52,7 +52,7 @@ impl Figures<'_> {
         })
     }
 
-    /// Every line of times, with the name of its phase.
+    /// Every line of times with the name of its phase.
     fn lines(&self) -> impl Iterator<Item = (String, &PhaseTable, &Line)> {
         self.phases().flat_map(|(name, phase)| {
             let lines = phase.lines.iter();
@@ -60,7 +60,7 @@ impl Figures<'_> {
         })
     }
 
-    /// Leaders that cannot be told apart although their medians differ by a lot.
+    /// Leaders that are not distinguishable although their medians differ by a large factor.
     fn spread_wide(&self) -> Option<Doubt> {
         let (mut seen, mut most) = (Vec::new(), 0);
         for (phase, table) in self.phases() {
@@ -104,7 +104,7 @@ impl Figures<'_> {
         )
     }
 
-    /// Figures that rise or fall over the blocks.
+    /// Series that rise or fall over the blocks.
     fn drifting(&self) -> Option<Doubt> {
         let mut seen = Vec::new();
         for (phase, _, line) in self.lines() {
@@ -136,7 +136,7 @@ impl Figures<'_> {
         )
     }
 
-    /// Figures far from their fellows.
+    /// Outliers.
     fn outlying(&self) -> Option<Doubt> {
         let mut seen = Vec::new();
         for (phase, table, line) in self.lines() {
@@ -171,7 +171,7 @@ impl Figures<'_> {
 }
 
 impl Figures<'_> {
-    /// Every series of figures, with the name of its phase, its line and its contender.
+    /// Every series of figures with the name of its phase, its line and its contender.
     fn values(&self) -> impl Iterator<Item = (String, &PhaseTable, &Line, &String, &Value)> {
         self.lines().flat_map(|(name, phase, line)| {
             let both = self.labels.iter().zip(&line.values);
@@ -181,7 +181,7 @@ impl Figures<'_> {
         })
     }
 
-    /// Figures that come in two humps.
+    /// Series that are multimodal.
     fn in_humps(&self) -> Option<Doubt> {
         let of = |(phase, table, line, label, value): (
             String,
@@ -219,7 +219,7 @@ impl Figures<'_> {
         )
     }
 
-    /// Ratios to the baseline of which each resembles the one before.
+    /// Series of ratios to the baseline with serial dependence.
     fn dependent(&self) -> Option<Doubt> {
         let seen = self.lines().flat_map(|(phase, _, line)| {
             let base = line.values.first().and_then(Option::as_ref);
@@ -252,7 +252,7 @@ impl Figures<'_> {
         )
     }
 
-    /// Phases whose first block is the slowest of most contenders, and far off.
+    /// Phases in which the first block is the slowest of most contenders by a large factor.
     fn slow_first(&self) -> Option<Doubt> {
         let mut seen = Vec::new();
         for (phase, _, line) in self.lines() {
@@ -296,8 +296,8 @@ impl Figures<'_> {
     }
 }
 
-/// One doubt of all that was seen of a kind; the message is that of the weightiest. A phase that
-/// shows it in both of its times shows it once.
+/// Combines all findings of a kind into one warning, with the message of the largest. A phase with
+/// a finding in both of its times counts once.
 fn told(kind: WarningKind, mut seen: Vec<Seen>, advice: String) -> Option<Doubt> {
     seen.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let message = seen.first()?.message.clone();

@@ -1,16 +1,16 @@
-//! Times: per phase one line to return, and one to durable where it writes.
+//! Times: for each phase a line to return, and a line to durable if it writes.
 
 use super::warnings::not_warm;
 use crate::figures::{Blocked, FEWEST, astray, leading, trend};
 use fsdyno_model::Sample;
 use fsdyno_stats::{PairedRatio, Summary, Verdict, Verdicts, rank_intervals, ratio_paired, tiers};
 
-/// Which of the two times of a phase.
+/// A time of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Until the work had returned.
+    /// Until the work returned.
     Return,
-    /// Until it was durable as well.
+    /// Until its data were durable.
     Durable,
 }
 
@@ -19,9 +19,9 @@ pub enum Measure {
 pub struct Line {
     /// Which time.
     pub measure: Measure,
-    /// Its figures by contender; none where it has none.
+    /// Its figures by contender; `None` if a contender has none.
     pub values: Vec<Option<Value>>,
-    /// What may be said of each contender beside each other one.
+    /// The verdicts on all pairs of contenders.
     pub verdicts: Verdicts,
 }
 
@@ -32,30 +32,30 @@ pub struct Value {
     pub times: Vec<Blocked>,
     /// Median and spread, nanoseconds.
     pub summary: Summary,
-    /// The ratio to the baseline, block by block; none where nobody else has a figure.
+    /// The ratio to the baseline, paired by block; `None` if no other contender has a figure.
     pub ratio: Option<PairedRatio>,
-    /// Where it stands beside the baseline.
+    /// Its relation to the baseline.
     pub standing: Standing,
-    /// Whether it is the fastest, or cannot be told from the fastest.
+    /// Whether it is the fastest, or not distinguishable from the fastest.
     pub best: bool,
-    /// By which part of the median it rises (below zero: falls) over the blocks, where it does.
+    /// The drift over the blocks as a part of the median (below zero: falling), if there is one.
     pub drift: Option<f64>,
-    /// The figures that lie far from their fellows.
+    /// The outliers.
     pub outliers: Vec<Blocked>,
-    /// Whether a warning stands behind it: of one of its samples, or of all as a series.
+    /// Whether there is a warning about one of its samples or about the series.
     pub doubted: bool,
 }
 
-/// Where a contender stands beside the baseline.
+/// The relation of a contender to the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Faster or slower, or nobody has repeats enough to be judged.
+    /// Faster or slower, or no contender has enough repeats for a verdict.
     Plain,
-    /// Nearer to it than what matters.
+    /// The difference is within the margin.
     Level,
-    /// Nothing of that is known.
+    /// Inconclusive.
     Open,
-    /// Too few repeats to be judged, where others have enough.
+    /// Too few repeats for a verdict, while others have enough.
     TooFew,
 }
 
@@ -77,7 +77,8 @@ impl Measure {
 }
 
 impl Line {
-    /// Takes its mark off where nobody on it was judged, in a report whose mark means a judgement.
+    /// Removes the mark of the best if no contender of the line has a verdict, for reports in which
+    /// the mark means a verdict.
     pub(super) fn unmark_unjudged(&mut self) {
         let there = self.values.iter().flatten();
         if there.filter(|v| v.times.len() >= FEWEST).count() < 2 {
@@ -88,7 +89,7 @@ impl Line {
     }
 }
 
-/// The lines of a phase from its samples by contender.
+/// The lines of a phase, from its samples by contender.
 pub(super) fn lines(
     samples: &[Vec<(u32, &Sample)>],
     verdicts: impl Fn(Measure) -> Verdicts,
@@ -151,13 +152,13 @@ impl Line {
         })
     }
 
-    /// The contenders that have figures here, by their places.
+    /// The contenders with figures, by index.
     fn there(&self) -> Vec<usize> {
         let places = 0..self.values.len();
         places.filter(|at| self.values[*at].is_some()).collect()
     }
 
-    /// Between which ranks each contender lies, and its tier, where any two were judged.
+    /// The range of ranks and the tier of each contender; `None` if there is no verdict.
     pub fn ranks(&self) -> Option<Vec<Option<Rank>>> {
         let there = self.there();
         let verdict = |a: usize, b: usize| self.verdicts.of(there[a], there[b]);
@@ -176,19 +177,19 @@ impl Line {
     }
 }
 
-/// Where a contender stands among all of a line.
+/// The rank and the tier of a contender in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
-    /// The best rank it may have, from 1.
+    /// Its best possible rank, from 1.
     pub first: usize,
-    /// The worst.
+    /// Its worst possible rank.
     pub last: usize,
-    /// The tier of those that are not told apart from the fastest in it, from 1.
+    /// Its tier, from 1. Contenders of a tier are not distinguishable from its fastest.
     pub tier: usize,
 }
 
 impl Rank {
-    /// `1`, or `2-4` where it is not known more closely.
+    /// `1`, or a range such as `2-4`.
     pub fn in_words(self) -> String {
         if self.first == self.last {
             return self.first.to_string();
@@ -197,9 +198,9 @@ impl Rank {
     }
 }
 
-/// Marks the lowest median, and every contender judged to be not apart from it; nobody where it was
-/// never judged, and others were. Where there are too few repeats to judge, the lowest alone is
-/// marked.
+/// Marks the lowest median and every contender that is not distinguishable from it. Marks none if
+/// the lowest has no verdict and others have one. If there are too few repeats for any verdict,
+/// marks the lowest alone.
 fn mark_best(values: &mut [Option<Value>], verdicts: &Verdicts) {
     let places = 0..values.len();
     let there: Vec<usize> = places.filter(|at| values[*at].is_some()).collect();

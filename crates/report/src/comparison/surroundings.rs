@@ -1,11 +1,12 @@
-//! Doubts about what a run stood on: memory that holds the data, processors that change their
-//! speed, image files on no disk. They have no place but the whole run.
+//! Warnings about the environment of a run: memory that holds the dataset, processors that change
+//! their frequency, image files without a disk. They apply to the whole run.
 
 use super::Doubt;
 use crate::terms;
 use fsdyno_model::{Bytes, CacheState, DeviceChoice, ResultSet, WarningKind};
 
-/// The doubts about the surroundings of a run, one of a kind; none of a kind `known` already.
+/// The warnings about the environment of a run, one of each kind, without kinds that are in
+/// `known`.
 pub(super) fn doubts(set: &ResultSet, known: &[Doubt]) -> Vec<Doubt> {
     [
         smaller_than_memory(set),
@@ -29,8 +30,8 @@ fn of_run(kind: WarningKind, message: &str, advice: &str) -> Doubt {
     }
 }
 
-/// Data that stayed in memory where a phase was to begin cold, and that fit there. Where no page
-/// was resident the size of memory does not matter.
+/// A dataset that fits in memory and stayed there before a cold phase. If no page was resident, the
+/// size of memory is irrelevant.
 fn smaller_than_memory(set: &ResultSet) -> Option<Doubt> {
     let memory = set.run.provenance.memory_bytes;
     let samples = set.cells.iter().flat_map(|record| &record.samples);
@@ -53,10 +54,11 @@ fn smaller_than_memory(set: &ResultSet) -> Option<Doubt> {
     ))
 }
 
-/// Processors whose fastest was much slower in some samples than in others. It is read before and
-/// after each phase, when at least one has just worked.
+/// Samples in which the fastest processor was much slower than in others. The frequency is read
+/// before and after each phase, when at least one processor was just busy.
 fn speeds(set: &ResultSet) -> Option<Doubt> {
-    /// Steps between neighbouring frequencies, and looks at the wrong moment, are less.
+    /// Steps between adjacent frequencies, and readings at an unfavourable moment, cause smaller
+    /// ratios.
     const APART: f64 = 1.2;
     let samples = set.cells.iter().flat_map(|record| &record.samples);
     let fastest = samples.filter_map(|sample| sample.observed.as_ref()?.frequency);
@@ -90,7 +92,7 @@ fn governor(set: &ResultSet) -> Option<Doubt> {
     })
 }
 
-/// Image files on what has no block device under it: memory, most often.
+/// Image files on a file system without a block device, usually in memory.
 fn images_on_no_device(set: &ResultSet) -> Option<Doubt> {
     if !matches!(set.run.plan.device, DeviceChoice::Loop { .. }) {
         return None;

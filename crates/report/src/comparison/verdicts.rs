@@ -1,5 +1,5 @@
-//! What may be said of contenders beside each other: all comparisons of a lab judged together, so
-//! that many of them err no more often than one.
+//! The verdicts on contenders. All comparisons of a lab are one family, so that the family-wise
+//! error rate is limited.
 
 use super::Measure;
 use fsdyno_model::ResultSet;
@@ -31,19 +31,19 @@ impl Judged {
         self.lines.get(&key).cloned().unwrap_or_default()
     }
 
-    /// Those of the time a comparison is made of: to durable where there is one, else to return.
+    /// The verdicts of the whole time: to durable if there is one, else to return.
     pub fn whole(&self, workload: usize, phase: usize) -> Verdicts {
         let durable = self.lines.get(&(workload, phase, true)).cloned();
         durable.unwrap_or_else(|| self.line(workload, phase, Measure::Return))
     }
 
-    /// How they were judged.
+    /// The rule of the verdicts.
     pub fn rule(&self) -> Rule {
         self.rule
     }
 }
 
-/// Whether that is a verdict which sets contenders apart.
+/// Whether a verdict separates two contenders.
 pub fn apart(verdict: Option<Verdict>) -> bool {
     matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
 }

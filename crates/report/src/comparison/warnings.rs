@@ -1,46 +1,46 @@
-//! Warnings and cells that were not measured, each told once with a count.
+//! Warnings and cells that were not measured, deduplicated with a count.
 
 use crate::terms;
 use fsdyno_model::{CacheState, Outcome, ResultSet, Sample, Warning, WarningKind};
 
-/// One kind of doubt with one advice, however often it was raised.
+/// A kind of warning with one advice, and its count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
     /// Which kind.
     pub kind: WarningKind,
-    /// How often it was raised.
+    /// The number of occurrences.
     pub count: usize,
-    /// Where: contender and phase, deduplicated; empty where it is of the whole run.
+    /// The places: contender and phase, deduplicated; empty for the whole run.
     pub places: Vec<String>,
-    /// What was seen, in one place.
+    /// The finding at one place.
     pub message: String,
-    /// Whether other places have other messages.
+    /// Whether messages at other places differ.
     pub varies: bool,
-    /// What can be done.
+    /// The remedy.
     pub advice: String,
 }
 
-/// Cells of one contender and workload that ended alike without being measured.
+/// Cells of one contender and workload that were not measured for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmeasured {
     /// The contender.
     pub contender: String,
-    /// The workload; of a phase that is skipped, the phase.
+    /// The workload; for a skipped phase, the phase.
     pub workload: String,
     /// The blocks, counted from 1; empty for a phase that is skipped in all of them.
     pub blocks: Vec<u32>,
     /// `failed` or `skipped`.
     pub outcome: &'static str,
-    /// At which stage it failed, or which requirement is missing.
+    /// The failed stage, or the missing requirement.
     pub place: String,
-    /// Why; may have several lines.
+    /// The reason; may have several lines.
     pub reason: String,
-    /// The way out, where one is known.
+    /// The remedy, if one is known.
     pub remedy: Option<String>,
 }
 
 impl Doubt {
-    /// The first places, and how many more: `ext4 copy, xfs copy and 4 more`.
+    /// The first places and the number of others: `ext4 copy, xfs copy and 4 more`.
     pub fn places_in_words(&self) -> String {
         const SHOWN: usize = 4;
         if self.places.len() <= SHOWN {
@@ -51,7 +51,7 @@ impl Doubt {
     }
 }
 
-/// All warnings of a run, the most frequent kinds in the order they are first met.
+/// All warnings of a run, in the order of their first occurrence.
 pub(super) fn doubts(set: &ResultSet) -> Vec<Doubt> {
     let plan = &set.run.plan;
     let mut doubts: Vec<Doubt> = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn doubts(set: &ResultSet) -> Vec<Doubt> {
     doubts
 }
 
-/// A doubt about a phase that was to begin warm and did not.
+/// The warning about a phase that should have started with warm caches but did not.
 pub(super) fn not_warm(sample: &Sample) -> Option<Warning> {
     let cache = &sample.cache;
     (cache.asked == CacheState::Warm && !cache.proven).then(|| {
@@ -170,7 +170,8 @@ pub(super) fn unmeasured(set: &ResultSet) -> Vec<Unmeasured> {
     all
 }
 
-/// The phases that file systems cannot do, of contenders that ran other phases of the workload.
+/// The phases that file systems do not support, of contenders that ran other phases of the
+/// workload.
 fn skipped_phases(set: &ResultSet) -> Vec<Unmeasured> {
     let plan = &set.run.plan;
     let mut all: Vec<Unmeasured> = Vec::new();
@@ -204,7 +205,7 @@ impl Unmeasured {
                 == (&other.place, &other.reason, &other.remedy)
     }
 
-    /// What failed or was skipped, in words: `xfs, untar: failed at mount in block 2`.
+    /// The failed or skipped cells, as text: `xfs, untar: failed at mount in block 2`.
     pub fn heading(&self) -> String {
         if self.blocks.is_empty() {
             return format!(

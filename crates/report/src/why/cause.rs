@@ -1,5 +1,5 @@
-//! What carries a difference, and the sentence that says so. A cause is named where one part of the
-//! time carries at least half of the difference, and a closer one where counters agree with it.
+//! The cause of a difference and its explanation. A cause is one part of the time with at least
+//! half of the difference. A closer cause also needs agreeing counters.
 
 use super::Advice;
 use super::parts::{Anatomy, Part};
@@ -10,13 +10,13 @@ use fsdyno_model::{Bytes, Contender, Nanos, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// From which share of the difference a part carries it.
+/// A part is the cause from this share of the difference on.
 const CARRIES: f64 = 0.5;
 
-/// From which ratio one count is more than another.
+/// One count is larger than another from this ratio on.
 const MORE: f64 = 1.25;
 
-/// From which part of all processors the load of others may be why nothing is known.
+/// From this share of all processors on, the load of other programs may hide the cause.
 const LOADED: f64 = 0.05;
 
 /// What a difference may be carried by.
@@ -44,13 +44,13 @@ pub enum Cause {
 /// A cause with its share of the difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// The part of the time that carries it.
+    /// The part of the time.
     pub cause: Cause,
-    /// From 0 on; above 1, where the slower saves elsewhere.
+    /// Its share, from 0; above 1 if other parts of the slower contender are shorter.
     pub share: f64,
 }
 
-/// The part that carries the difference; or why none does.
+/// The cause of the difference, or the reason why there is none.
 pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> {
     let (Some(long), Some(short)) = (slower.parts_ns, faster.parts_ns) else {
         let why = "workers ran on several processors at once, so that time cannot be divided \
@@ -63,7 +63,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
         (part, more as f64 / whole)
     };
     let shares = Part::ALL.map(share);
-    // Parts that save as much as others cost: nothing of that is the cause of the difference.
+    // If other parts save as much, this part is not the cause.
     let (part, most) = shares
         .into_iter()
         .fold((Part::Rest, f64::MIN), |best, one| {
@@ -116,7 +116,7 @@ pub(super) fn find(slower: &Anatomy, faster: &Anatomy) -> Result<Found, String> 
     Ok(Found { cause, share: most })
 }
 
-/// What is known of time in which neither workers nor devices did anything.
+/// The cause of time in which neither workers nor devices were busy.
 fn in_the_rest(slower: &Anatomy, faster: &Anatomy, most: f64) -> Result<Found, String> {
     let whole = (slower.whole_ns - faster.whole_ns) as f64;
     let short = faster.kernel_threads_ns.unwrap_or(0);
@@ -151,7 +151,7 @@ fn in_the_rest(slower: &Anatomy, faster: &Anatomy, most: f64) -> Result<Found, S
     Err(why + &meanwhile)
 }
 
-/// What a sentence is made of.
+/// The input of an explanation.
 pub(super) struct Told<'a> {
     pub contenders: [&'a Contender; 2],
     pub samples: [&'a Sample; 2],
@@ -161,7 +161,7 @@ pub(super) struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// The cause as far as counters go: reads of files in more fragments are told apart.
+    /// The closer cause, if the counters support it: reads of files in more extents.
     pub fn closer(&self, cause: Cause) -> Cause {
         if cause == Cause::Reads && self.fragmented() {
             Cause::Fragments
@@ -170,7 +170,7 @@ impl Told<'_> {
         }
     }
 
-    /// For about as many bytes more requests, or more jumps, of files in more fragments.
+    /// About the same bytes in more requests, or with more seeks, of files in more extents.
     fn fragmented(&self) -> bool {
         let [slow, fast] = self.both(|at| Asked::of(self.samples[at]));
         let [long, short] = self.both(|at| fragments(self.samples[at]));
@@ -183,12 +183,12 @@ impl Told<'_> {
         long >= MORE * short && !more(slow.read_bytes, fast.read_bytes) && (requests || seeks)
     }
 
-    /// Of the slower and of the faster.
+    /// A value of the slower and of the faster contender.
     fn both<T>(&self, of: impl Fn(usize) -> T) -> [T; 2] {
         [of(self.slower), of(1 - self.slower)]
     }
 
-    /// What is said of the phase.
+    /// The explanation of a phase.
     pub fn sentence(&self, found: Result<Found, String>, advice: Advice<'_>) -> String {
         let [slow, fast] = self.both(|at| terms::printable(&self.contenders[at].label));
         let [long, short] = self.both(|at| self.anatomies[at].whole_ns);
@@ -222,7 +222,7 @@ impl Told<'_> {
         text + "."
     }
 
-    /// How much of its time one waits for flushes, and for how many.
+    /// The share of time that one contender waits for flushes, and their number.
     fn flushes(&self, at: usize) -> String {
         let anatomy = &self.anatomies[at];
         let asked = Asked::of(self.samples[at]).unwrap_or_default();
@@ -242,7 +242,7 @@ impl Told<'_> {
         )
     }
 
-    /// How much of what was written is metadata, where that was counted for both.
+    /// The share of metadata in the written bytes, if both have it.
     fn metadata(&self) -> String {
         let [a, b] = self.both(|at| self.anatomies[at].traced);
         a.zip(b).map_or_else(String::new, |(a, b)| {
@@ -322,7 +322,7 @@ impl Told<'_> {
     }
 }
 
-/// A share of the difference; more than all of it, where the slower saves elsewhere.
+/// A share of the difference; above 100 % if other parts of the slower contender are shorter.
 fn share(share: f64) -> String {
     if share > 1.005 {
         return "more than all".to_owned();

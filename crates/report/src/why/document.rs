@@ -1,9 +1,9 @@
-//! Why two contenders differ, as a document.
+//! The difference between two contenders, as a document.
 
 use super::{PhaseWhy, Why};
 use crate::document::{Block, Cell, Column, Document, Group, Label, Row, Section, Table};
 
-/// The phases, each with its figures and its sentence.
+/// The phases, each with its figures and its explanation.
 pub fn document(why: &Why) -> Document {
     let [a, b] = &why.contenders;
     let mut document = Document::new(format!("{a} and {b}, run {}", why.run));

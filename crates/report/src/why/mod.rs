@@ -1,8 +1,8 @@
-//! Why one contender takes longer than another: the time of each phase taken apart for both, what
-//! stands behind it, and one sentence that claims no more than the counters show.
+//! The cause of a difference between two contenders: the time of each phase split for both, the
+//! counters, and one sentence that states no more than the counters show.
 //!
-//! The parts are in [`parts`], the cause and the sentence in [`cause`], the figures beside them in
-//! [`rows`]. What to try against a cause is the affair of recipes, and passed in.
+//! The parts are in [`parts`], the cause and the sentence in [`cause`], the figures in [`rows`].
+//! The remedies come from recipes, as a function.
 
 pub mod cause;
 pub mod document;
@@ -20,8 +20,7 @@ use rows::Row;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What one who asks for advice is told: of the slower and the faster of two contenders, what the
-/// slower may try against this cause.
+/// Returns the remedy for a cause, given the slower and the faster of two contenders.
 pub type Advice<'a> = &'a dyn Fn([&Contender; 2], Cause) -> Option<String>;
 
 /// Two contenders of a run, compared part by part.
@@ -65,36 +64,36 @@ pub struct PhaseWhy {
     pub sentence: String,
 }
 
-/// Why there is no answer.
+/// Why two contenders cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
-    /// No contender is called so.
+    /// No contender has this name.
     #[error("the run {run} has no contender `{asked}`; it has {known}")]
     NoContender {
         /// The run.
         run: String,
-        /// What was asked for.
+        /// The requested name.
         asked: String,
-        /// Those there are.
+        /// The existing names.
         known: String,
     },
-    /// Both are one.
+    /// Both names are the same.
     #[error("`{0}` was named twice: name two contenders of the run")]
     Twice(String),
-    /// They did not run on the same kernel.
+    /// They ran on different kernels.
     #[error("{0} and {1} ran in different labs or kernels. {why}", why = labs::WHY)]
     Apart(String, String),
-    /// No phase is called so.
+    /// No phase has this name.
     #[error("the run {run} has no phase `{asked}`; it has {known}")]
     NoPhase {
         /// The run.
         run: String,
-        /// What was asked for.
+        /// The requested name.
         asked: String,
-        /// Those there are.
+        /// The existing names.
         known: String,
     },
-    /// Nothing was measured of both.
+    /// No phase was measured for both.
     #[error("no phase of the run {0} was measured for both {1} and {2} (fsdyno show {0})")]
     Nothing(String, String, String),
 }
@@ -103,8 +102,8 @@ impl Why {
     /// The version of the structure that this program writes.
     pub const SCHEMA: u32 = 3;
 
-    /// Compares two contenders by their labels, over one phase or all. Whether they differ is what
-    /// the report of their lab says.
+    /// Compares two contenders by their labels, over one phase or all. The verdicts are those of
+    /// the lab's report.
     pub fn of(
         set: &ResultSet,
         labels: [&str; 2],
@@ -116,7 +115,7 @@ impl Why {
         Self::judged(set, labels, phase, advice, &Judged::of(&set.only(&share)))
     }
 
-    /// The same with the verdicts of the lab that both ran in.
+    /// The same with the verdicts of their lab.
     pub(crate) fn judged(
         set: &ResultSet,
         labels: [&str; 2],
@@ -154,14 +153,14 @@ impl Why {
     }
 }
 
-/// The contenders of the lab that both ran in.
+/// The contenders of their lab.
 fn share_of(set: &ResultSet, places: [usize; 2]) -> Option<Vec<usize>> {
     let mut shares = set.labs().into_iter();
     let share = shares.find(|share| places.iter().all(|at| share.contenders.contains(at)));
     share.map(|share| share.contenders)
 }
 
-/// The verdicts of a lab, and the places of two contenders in it.
+/// The verdicts of a lab, and the indices of two contenders in it.
 struct Pair<'a> {
     judged: &'a Judged,
     among: [usize; 2],
@@ -221,14 +220,14 @@ fn phases(
     Ok(all)
 }
 
-/// The samples of two contenders at one phase.
+/// The samples of two contenders in one phase.
 struct Compared<'a> {
     set: &'a ResultSet,
     contenders: [&'a Contender; 2],
     samples: [&'a [(u32, &'a Sample)]; 2],
-    /// What the report says of the first beside the second; none of too few repeats.
+    /// The verdict on the first compared with the second; `None` with too few repeats.
     verdict: Option<Verdict>,
-    /// The difference that matters to the run.
+    /// The margin of the run.
     margin: f64,
 }
 
@@ -269,8 +268,8 @@ impl Compared<'_> {
         })
     }
 
-    /// Why there is no difference to explain, by the verdict of the report. Of too few repeats there
-    /// is none: what there is is explained.
+    /// Why there is no difference to explain, by the verdict of the report. `None` with too few
+    /// repeats: the measured difference is explained.
     fn doubt(&self, [a, b]: &[Anatomy; 2]) -> Option<String> {
         let margin = terms::percent(self.margin);
         let middles = if a.whole_ns > b.whole_ns {
@@ -317,7 +316,7 @@ fn blocks_of_both(samples: [&[(u32, &Sample)]; 2]) -> usize {
     both.count()
 }
 
-/// The sample in the middle by its time; the shorter of the middle two.
+/// The sample with the median time; the shorter one of two.
 fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
     let mut sorted: Vec<&Sample> = samples.iter().map(|(_, sample)| *sample).collect();
     sorted.sort_by_key(|sample| sample.whole_ns());
@@ -325,7 +324,7 @@ fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
     Some(sorted[last / 2])
 }
 
-/// What model disks did for a sample; of one that only reads, until it had returned.
+/// The requests on model disks of a sample; for a read-only phase, until its return.
 fn recorded(sample: &Sample) -> Option<DiskUse> {
     let of = |disk: &fsdyno_model::DiskFigures| match sample.durable_ns {
         Some(_) => disk.whole(),
@@ -416,7 +415,7 @@ fn missing(set: &ResultSet, places: [usize; 2], phases: &[PhaseWhy]) -> Vec<Stri
     told
 }
 
-/// What could not be observed beside the samples of both, each reason once.
+/// The unavailable observations of both contenders, each reason once.
 fn unobserved(set: &ResultSet, places: [usize; 2]) -> Vec<String> {
     let cells = set.cells.iter();
     let theirs = cells.filter(|cell| places.contains(&(cell.cell.contender as usize)));

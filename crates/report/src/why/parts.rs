@@ -1,9 +1,9 @@
-//! The time of a phase, taken apart so that the parts add up to it.
+//! The time of a phase, split into parts that add up to it.
 //!
-//! Processors and devices work at the same time, and counters only tell how long each did. So of
-//! the time that the devices had something under way, only that part is theirs for certain which the
-//! workers cannot have spent on processors; what may have been either stands apart, and what was
-//! neither is the rest. `docs/why.md` has the formulas.
+//! Processors and devices work in parallel, and counters report only the total time of each. The
+//! time with requests in flight is assigned to the devices only as far as the workers cannot have
+//! used processors in it. Time that may belong to either is a separate part. Time of neither is the
+//! rest. `docs/why.md` has the formulas.
 
 use fsdyno_model::{Nanos, Observed, Sample, Traced, Waits};
 use schemars::JsonSchema;
@@ -112,7 +112,8 @@ pub struct Anatomy {
 }
 
 impl Anatomy {
-    /// Takes a sample apart, on so many devices. In virtual time computing takes no time.
+    /// Splits the time of a sample on this number of devices. In virtual time, computing takes no
+    /// time.
     pub fn of(sample: &Sample, devices: u32, virtual_time: bool) -> Self {
         let whole_ns = sample.whole_ns().0;
         let workers = [sample.cpu.user_ns.0, sample.cpu.system_ns.0];
@@ -154,7 +155,8 @@ impl Anatomy {
             parts[Part::Rest.place()] = off;
             return Some(parts);
         };
-        // Of several devices only the sum is known: all may have worked at once, or in turns.
+        // For several devices only the sum is known: they may have worked in parallel or in
+        // sequence.
         let (least, most) = (self.within.0.div_ceil(devices), busy.min(self.whole_ns));
         let least = least.min(most);
         let certain = least.saturating_sub(ran);
@@ -165,7 +167,7 @@ impl Anatomy {
         Some(parts)
     }
 
-    /// Divides the certain time of the devices by what requests of each kind waited.
+    /// Divides the certain time of the devices in proportion to the waits of each kind of request.
     fn divide(&self, certain: u64, parts: &mut [u64; 9]) {
         let Some(waits) = self.within.1.filter(|waits| waits.total() > 0) else {
             parts[Part::Device.place()] = certain;
@@ -178,15 +180,15 @@ impl Anatomy {
             .map(|wait| u64::try_from(share(wait)).unwrap_or(0));
         let first = Part::Reads.place();
         parts[first..first + shares.len()].copy_from_slice(&shares);
-        // What rounding left, at most some nanoseconds, goes to the largest.
+        // The rounding error, at most some nanoseconds, is added to the largest part.
         let left = certain - shares.iter().sum::<u64>();
         if let Some(largest) = parts[first..first + shares.len()].iter_mut().max() {
             *largest += left;
         }
     }
 
-    /// The least that requests of one kind had of the time of the devices: what is left of it when
-    /// those of all others were never under way at the same time as each other.
+    /// The lower bound of the device time of one kind of request: the certain time minus all time
+    /// of the other kinds, as if those never overlapped.
     pub(super) fn least(&self, part: Part) -> u64 {
         let (Some(parts), Some(waits)) = (self.parts_ns, self.within.1) else {
             return 0;
@@ -200,8 +202,8 @@ impl Anatomy {
         certain.saturating_sub(others)
     }
 
-    /// The least of the rest in which kernel threads ran: what is left when all processors but those
-    /// of the workers had done nothing else while workers or devices worked, and before and after.
+    /// The lower bound of the rest in which kernel threads ran. It assumes that the other
+    /// processors ran only kernel threads while workers or devices worked, and before and after.
     pub(super) fn least_of_kernel_threads(&self) -> u64 {
         let (Some(parts), Some(threads)) = (self.parts_ns, self.kernel_threads_ns) else {
             return 0;
@@ -214,7 +216,7 @@ impl Anatomy {
         (threads.saturating_sub(room) / processors).min(rest)
     }
 
-    /// The part of all processors that programs had which are none of ours.
+    /// The share of all processors used by other programs.
     pub(super) fn load_of_others(&self) -> Option<f64> {
         let (processors, beyond) = self.around;
         let all = self
@@ -224,15 +226,15 @@ impl Anatomy {
         Some(self.others_ns? as f64 / (all as f64).max(1.0))
     }
 
-    /// A part of the time; none where it could not be taken apart.
+    /// A part of the time; `None` if the time could not be split.
     pub fn part(&self, part: Part) -> Option<u64> {
         self.parts_ns.map(|parts| parts[part.place()])
     }
 }
 
-/// The busy time that certainly lies within the phase, and the times of requests to divide it by.
-/// Of a phase that only reads, the kernel counts on until the time stamps it left are written: there,
-/// only what is left without all that was not read is certain, and that is time of reads.
+/// The busy time that is certainly within the phase, and the request times by which it is divided.
+/// After a read-only phase, the kernel continues to count while time stamps are written. There,
+/// only the busy time minus the time of all other requests is certain, and it is read time.
 fn within(
     sample: &Sample,
     busy: Option<u64>,
@@ -252,8 +254,8 @@ fn within(
     })
 }
 
-/// What is known of the devices: busy time, times by kind, and who tells. Of a phase that only
-/// reads, what came after it had returned is not in it where that can be told apart.
+/// The device counters: busy time, request times by kind, and their source. For a read-only phase,
+/// requests after its return are excluded if they can be separated.
 fn device(sample: &Sample) -> (Option<u64>, Option<Waits>, Source) {
     let recorded = super::recorded(sample);
     if let Some(did) = recorded.filter(|did| did.busy.is_some()) {

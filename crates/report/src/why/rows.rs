@@ -1,5 +1,5 @@
-//! The figures of two samples beside each other, in words: the parts of their time, and what was
-//! asked of the devices.
+//! The figures of two samples in two columns, as text: the parts of their time, and the requests to
+//! the devices.
 
 use super::parts::{Anatomy, Part};
 use crate::terms;
@@ -9,7 +9,7 @@ use fsdyno_model::{Bytes, Nanos, Observed, Pressure, Sample, Traced, Waits};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The name of the row of fragments.
+/// The name of the row of extents.
 pub const FRAGMENTS: &str = "extents per file";
 
 /// One figure of both; none where it is not known.
@@ -21,7 +21,7 @@ pub struct Row {
     pub texts: [Option<String>; 2],
 }
 
-/// What was asked of the devices of a sample, whoever counted.
+/// The requests of a sample to the devices, from any source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Asked {
     pub reads: u64,
@@ -29,12 +29,12 @@ pub(super) struct Asked {
     pub writes: u64,
     pub written_bytes: u64,
     pub flushes: u64,
-    /// Reads and writes that did not begin where the one before ended.
+    /// Reads and writes that did not start at the end of the previous request.
     pub seeks: Option<u64>,
-    /// What the medium itself was written.
+    /// Bytes written to the medium.
     pub medium_written: Option<u64>,
     pub waits: Option<Waits>,
-    /// By their names, what requests on model disks waited for.
+    /// The causes of the waits on model disks, by name.
     pub causes: Option<Causes>,
 }
 
@@ -68,7 +68,7 @@ impl Asked {
 }
 
 impl Asked {
-    /// How long a request of that kind took, on average.
+    /// The mean time of a request of that kind.
     pub fn each(&self, kind: Part) -> Option<u64> {
         let waits = self.waits?;
         let (time, requests) = match kind {
@@ -81,7 +81,7 @@ impl Asked {
     }
 }
 
-/// What the rows of [`Causes`] are called, in its order.
+/// The names of the fields of [`Causes`], in order.
 const WAITED: [&str; 8] = [
     "waited, queue",
     "waited, overhead",
@@ -93,7 +93,7 @@ const WAITED: [&str; 8] = [
     "waited, fault",
 ];
 
-/// What the requests on model disks waited for, all together, where they did.
+/// The total waits of requests on model disks by cause, if there are any.
 fn waited(samples: [&Sample; 2]) -> Vec<Row> {
     let causes = samples.map(|sample| Asked::of(sample)?.causes);
     let row = |(at, name): (usize, &'static str)| {
@@ -106,12 +106,12 @@ fn waited(samples: [&Sample; 2]) -> Vec<Row> {
     WAITED.into_iter().enumerate().filter_map(row).collect()
 }
 
-/// Fragments for each file, where they were counted.
+/// Extents per file, if they were counted.
 pub(super) fn fragments(sample: &Sample) -> Option<f64> {
     sample.fragmentation.as_ref()?.per_file()
 }
 
-/// The figures that at least one of both has.
+/// The figures that at least one sample has.
 pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     let time = |ns: u64| Nanos(ns).to_string();
     let both = |name, of: &dyn Fn(&Anatomy) -> Option<String>| Row {
@@ -165,7 +165,7 @@ pub(super) fn of(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     rows
 }
 
-/// What else the machine did, where somebody looked.
+/// Other activity of the machine, if it was observed.
 fn surroundings(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     let row = |name, of: &dyn Fn(&Observed) -> Option<String>| Row {
         name,
@@ -202,7 +202,7 @@ fn surroundings(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     ]
 }
 
-/// Metadata and forced writes, where tracepoints tell them.
+/// Metadata and forced writes, from tracepoints.
 fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
     let row = |name, of: &dyn Fn(&Traced, Asked) -> String| Row {
         name,
@@ -212,7 +212,7 @@ fn marked(samples: [&Sample; 2], anatomies: &[Anatomy; 2]) -> Vec<Row> {
         }),
     };
     let part = |bytes: Bytes, all: u64| {
-        // What was asked for is not always what reached the device.
+        // Requested bytes do not always reach the device.
         if all == 0 || bytes.0 > all {
             return bytes.to_string();
         }
