@@ -1,5 +1,5 @@
-//! How long the page of a run of 100,000 samples takes, and how large it is: `cargo bench -p
-//! fsdyno-report`. The size is asserted, the time is told.
+//! The time and the size of the page of a run with 100,000 samples: `cargo bench -p fsdyno-report`.
+//! The benchmark asserts the size and prints the time.
 
 #[path = "../tests/all/fixture.rs"]
 #[allow(dead_code, reason = "tests use the rest")]

@@ -1,5 +1,5 @@
 //! Bencher Metric Format: benchmarks by contender, workload and phase, each with its times in
-//! nanoseconds, as `bencher run --adapter json --file` takes them.
+//! nanoseconds. It is the input of `bencher run --adapter json --file`.
 //! Format: <https://bencher.dev/docs/reference/bencher-metric-format/>.
 
 use crate::comparison::labs::has_faults;
@@ -8,7 +8,7 @@ use fsdyno_model::ResultSet;
 use fsdyno_stats::Summary;
 use serde_json::{Map, Value, json};
 
-/// Writes the medians of a run, with the smallest and largest figure as bounds.
+/// Renders the medians of a run, with the minimum and the maximum as bounds.
 pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
     let plan = &set.run.plan;
     let mut benchmarks = Map::new();
@@ -25,7 +25,8 @@ pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
             let Some(summary) = Summary::of(&figures) else {
                 continue;
             };
-            // What such a disk takes belongs to no history of another.
+            // Times on disks with faults have a separate name, so that they are not part of another
+            // history.
             let disks = if has_faults(set) {
                 " (faulty disks)"
             } else {

@@ -1,23 +1,23 @@
-//! The phases of bonnie in the form bonnie++ writes its figures in (CSV 1.98, 50 fields), so that
-//! `bon_csv2html` and `bon_csv2txt` show them. One line for each cell; a phase that was not
-//! measured is empty, and none is left out for having been short.
+//! The phases of bonnie in the output format of bonnie++ (CSV 1.98, 50 fields), as input of
+//! `bon_csv2html` and `bon_csv2txt`. There is one line for each cell. A phase that was not measured
+//! has empty fields. Short phases are included.
 
 use crate::comparison::labs::has_faults;
 use crate::format::ReportError;
 use fsdyno_model::{CellRecord, ResultSet, Sample};
 use std::collections::BTreeMap;
 
-/// The version of the form.
+/// The version of the format.
 const FORM: &str = "1.98";
-/// Fields of a line.
+/// The number of fields of a line.
 #[cfg(test)]
 const FIELDS: usize = 50;
-/// Files are counted in so many.
+/// The unit of file counts.
 const FILES: f64 = 1024.0;
-/// What a call moves where nothing is said: then the field is empty, as in the original.
+/// The default size of a call, bytes. The field is then empty, as in bonnie++.
 const CHUNK: &str = "8192";
 
-/// The figures of a line in their order: kind of phase, and order of the files where it has one.
+/// The figures of a line in order: kind of phase, and order of the files if it has one.
 const PLACES: [(&str, Option<&str>); 12] = [
     ("bonnie-char-write", None),
     ("bonnie-write", None),
@@ -32,36 +32,36 @@ const PLACES: [(&str, Option<&str>); 12] = [
     ("bonnie-stat", Some("random")),
     ("bonnie-delete", Some("random")),
 ];
-/// How many of them are of the one large file.
+/// The number of figures for the single large file.
 const ON_ONE_FILE: usize = 6;
 
 /// The figures of one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measure {
-    /// KiB, seeks or files a second.
+    /// KiB, seeks or files per second.
     pub rate: f64,
-    /// Processor time in percent of the time it took.
+    /// Processor time as a percentage of the elapsed time.
     pub cpu: f64,
     /// The slowest operation, nanoseconds.
     pub slowest_ns: f64,
 }
 
-/// What one line tells.
+/// The values of one line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
-    /// What the line is of.
+    /// The name of the line.
     pub name: String,
     /// The seed.
     pub seed: u64,
-    /// What phases on the large file were told: `size`, `chunk`, `seeks`, `seekers`.
+    /// The options of phases on the large file: `size`, `chunk`, `seeks`, `seekers`.
     pub data: BTreeMap<String, String>,
-    /// What phases on many files were told: `files`, `min`, `max`, `directories`, `made`, `chunk`.
+    /// The options of phases on many files: `files`, `min`, `max`, `directories`, `made`, `chunk`.
     pub files: BTreeMap<String, String>,
     /// The phases: on the large file, then on many files in sequential and in random order.
     pub measures: [Option<Measure>; 12],
 }
 
-/// One line, without its end.
+/// One line, without its line feed.
 pub fn line(values: &Values) -> String {
     let (data, files) = (&values.data, &values.files);
     let told = |given: &BTreeMap<String, String>, name: &str| {
@@ -75,7 +75,7 @@ pub fn line(values: &Values) -> String {
     let mut fields = vec![
         FORM.to_owned(),
         format!("fsdyno-{}", env!("CARGO_PKG_VERSION")),
-        // A comma ends a field, and nothing can guard it.
+        // A comma separates fields, and the format has no quoting.
         values.name.replace([',', '\n', '\r', '"'], ";"),
         "1".to_owned(),
         values.seed.to_string(),
@@ -85,7 +85,7 @@ pub fn line(values: &Values) -> String {
         told(data, "seekers"),
     ];
     fields.extend(pairs(&values.measures[..ON_ONE_FILE]));
-    // The original tells what it makes by the largest size.
+    // bonnie++ encodes the kind of files in the field of the largest size.
     let most = match files.get("made").map(String::as_str) {
         Some("hard-links") => "-1".to_owned(),
         Some("symlinks") => "-2".to_owned(),
@@ -109,7 +109,7 @@ fn number(given: &BTreeMap<String, String>, name: &str) -> Option<u64> {
     given.get(name)?.parse().ok()
 }
 
-/// Files in units of 1024, to two digits behind the point where they are no whole number of them.
+/// Files in units of 1024, with two decimals if it is not a whole number.
 fn thousands(files: u64) -> String {
     let hundredths = (files as f64 / FILES * 100.0).round();
     (hundredths / 100.0).to_string()
@@ -138,11 +138,11 @@ fn size(bytes: u64) -> String {
         )
 }
 
-/// A latency: five digits at most.
+/// A latency with at most five digits.
 fn latency(ns: f64) -> String {
     let (us, ms, s) = (ns / 1e3, ns / 1e6, ns / 1e9);
     if us < 99_999.5 {
-        // The original knows nothing shorter.
+        // bonnie++ has no smaller unit.
         format!("{:.0}us", us.max(1.0))
     } else if ms < 99_999.5 {
         format!("{ms:.0}ms")
@@ -151,7 +151,7 @@ fn latency(ns: f64) -> String {
     }
 }
 
-/// Writes a line for each cell that has a phase of bonnie.
+/// Renders a line for each cell that has a phase of bonnie.
 pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
     let mut text = String::new();
     for record in &set.cells {
@@ -168,7 +168,7 @@ pub fn render(set: &ResultSet) -> Result<Vec<u8>, ReportError> {
     Ok(text.into_bytes())
 }
 
-/// What a cell tells; none where it has no phase of bonnie.
+/// The values of a cell; `None` if it has no phase of bonnie.
 fn values(set: &ResultSet, record: &CellRecord) -> Option<Values> {
     let plan = &set.run.plan;
     let workload = plan.workloads.get(record.cell.workload as usize)?;
@@ -214,7 +214,7 @@ fn measure(sample: &Sample) -> Option<Measure> {
     })
 }
 
-/// The contender; with workload and block where there are several.
+/// The contender; with workload and block if there are several.
 fn name(set: &ResultSet, record: &CellRecord) -> String {
     let plan = &set.run.plan;
     let contender = plan.contenders.get(record.cell.contender as usize);
@@ -243,7 +243,7 @@ mod tests {
         owned.collect()
     }
 
-    /// All phases measured, each with figures of its own.
+    /// All phases measured, each with distinct figures.
     fn whole() -> Values {
         let measure = |n: u32| Measure {
             rate: f64::from(n) * 1000.0,
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(told, ["1us", "99999us", "250ms", "200s"]);
     }
 
-    /// Names the first program that is missing.
+    /// The first program that is missing.
     fn missing() -> Option<&'static str> {
         ["bon_csv2html", "bon_csv2txt"].into_iter().find(|name| {
             let path = std::env::var_os("PATH").unwrap_or_default();
@@ -339,7 +339,7 @@ mod tests {
             let ended = child.wait_with_output().unwrap();
             assert!(ended.status.success(), "{program}: {}", ended.status);
             let shown = String::from_utf8_lossy(&ended.stdout);
-            // Long names are cut in the one.
+            // `bon_csv2txt` truncates long names.
             for told in ["ext4", "2000", "12000", "120us"] {
                 assert!(shown.contains(told), "{program}: no {told} in {shown}");
             }

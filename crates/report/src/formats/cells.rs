@@ -1,32 +1,31 @@
-//! Cells in characters: the same digits and units for all renderers, which differ in their symbols
-//! alone.
+//! Cells as text. All renderers use the same digits and units; only the symbols differ.
 
 use crate::document::{Cell, Compared, Figure, Group, Number, Outcome, RatioTo, Row};
 use crate::terms::{self, Scale, grouped};
 use fsdyno_model::units::three_digits;
 use fsdyno_model::{Bytes, Nanos};
 
-/// The characters of a renderer.
+/// The symbols of a renderer.
 #[derive(Debug, Clone, Copy)]
 pub struct Symbols {
-    /// A figure that is unknown.
+    /// For an unknown figure.
     pub unknown: &'static str,
-    /// Between the ends of a range.
+    /// Between the limits of a range.
     pub dash: &'static str,
-    /// Behind a ratio.
+    /// After a ratio.
     pub times: &'static str,
     /// Before a ratio that is within the margin.
     pub equivalent: &'static str,
-    /// Before a ratio of which nothing is known.
+    /// Before an inconclusive ratio.
     pub inconclusive: &'static str,
 }
 
-/// A cell in characters.
+/// A cell as text.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
     /// The quantity.
     pub value: String,
-    /// From the least to the most.
+    /// The minimum and the maximum.
     pub spread: String,
     /// The ratio to the baseline.
     pub ratio: String,
@@ -34,21 +33,21 @@ pub struct Parts {
     pub interval: String,
     /// Whether it is the best.
     pub best: bool,
-    /// Whether there is a warning about it.
+    /// Whether it has a warning.
     pub warned: bool,
 }
 
-/// How the cells of a renderer are written.
+/// The style of a renderer's cells.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// Its characters.
+    /// Its symbols.
     pub symbols: Symbols,
-    /// Whether times are `m:ss`.
+    /// Whether times are printed as `m:ss`.
     pub clock: bool,
 }
 
 impl Style {
-    /// A cell in characters; times are in the unit of their group.
+    /// A cell as text; times have the unit of their group.
     pub fn parts(self, cell: &Cell, scale: Option<Scale>) -> Parts {
         if let Cell::Figure(figure) = cell {
             return self.figure(figure, scale);
@@ -176,7 +175,7 @@ impl Style {
     }
 }
 
-/// `37.1 %`; `<0.1 %` for what is not zero and rounds to it.
+/// `37.1 %`; `<0.1 %` for values that round to zero but are not zero.
 fn percent(part: f64) -> String {
     match part {
         0.0 => "0 %".to_owned(),

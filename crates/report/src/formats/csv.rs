@@ -1,4 +1,4 @@
-//! A table as CSV (RFC 4180): quantities whole, what is unknown empty.
+//! A table as CSV (RFC 4180). Quantities are exact, and unknown values are empty.
 
 use crate::document::Table;
 
@@ -30,8 +30,8 @@ pub fn render(table: &Table) -> Result<Vec<u8>, csv::Error> {
         .map_err(|error| csv::Error::from(error.into_error()))
 }
 
-/// Text that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets
-/// do not show. Numbers below zero are no formulas.
+/// Prefixes text that a spreadsheet would execute as a formula with an apostrophe, which
+/// spreadsheets hide. Negative numbers are not formulas.
 fn safe(text: &str) -> String {
     let is_number = || text.parse::<f64>().is_ok();
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && !is_number() {

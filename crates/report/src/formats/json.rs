@@ -1,4 +1,4 @@
-//! A value as JSON; `schema` in it is its version.
+//! A value as JSON; its `schema` is the version.
 
 use serde::Serialize;
 

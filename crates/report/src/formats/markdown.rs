@@ -1,5 +1,4 @@
-//! Markdown as GitHub shows it. Text of others is escaped: it can neither break a table nor bring in
-//! markup.
+//! GitHub's Markdown. External text is escaped: it can neither break a table nor add markup.
 
 use super::cells::{Parts, Style, Symbols};
 use crate::document::{
@@ -112,7 +111,7 @@ impl Page {
         }
     }
 
-    /// A table, with what its groups stand for above and their notes below.
+    /// A table, with the meanings of its groups above and their notes below.
     fn table(&mut self, table: &Table) {
         let described = table.groups.iter().filter(|group| !group.about.is_empty());
         let described: Vec<_> = described.collect();
@@ -180,7 +179,7 @@ impl Page {
         text
     }
 
-    /// The head of a table: so many columns of words, then figures at the right.
+    /// The header row: this number of text columns, then right-aligned figures.
     fn head(&mut self, cells: &[String], words: usize) {
         self.row(cells);
         self.text += &"| --- ".repeat(words);
@@ -207,7 +206,7 @@ fn inline(text: &Text) -> String {
     text.0.iter().map(span).collect()
 }
 
-/// Text with everything escaped that Markdown or HTML would act upon; one line.
+/// Escapes text for Markdown and HTML, on one line.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {

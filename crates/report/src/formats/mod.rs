@@ -1,5 +1,5 @@
-//! The renderers: a [`Document`] becomes text for a terminal, Markdown or a page, a table CSV; and
-//! the formats of other programs, which a run alone has.
+//! The renderers: a [`Document`] becomes text for a terminal, Markdown or a page, and a table CSV.
+//! Formats of other programs exist only for runs.
 
 pub mod bencher;
 pub mod bonnie;
@@ -16,17 +16,17 @@ use crate::format::{Format, ReportError};
 use crate::options::Options;
 use serde::Serialize;
 
-/// What a report consists of, each part made when a format needs it.
+/// The parts of a report, each built on demand.
 pub struct Report<'a> {
-    /// What it is of, for messages: `run 2026-quick`.
+    /// The subject, for messages: `run 2026-quick`.
     pub what: &'a str,
-    /// The report for people.
+    /// Builds the document.
     pub document: &'a dyn Fn() -> Document,
-    /// The figures as a table.
+    /// Builds the table of figures.
     pub figures: &'a dyn Fn() -> Table,
 }
 
-/// Writes a report in a format that reports of all kinds have; `value` is its JSON.
+/// Renders a report in a format that all kinds of reports support; `value` is its JSON.
 pub fn render(
     report: &Report<'_>,
     value: &impl Serialize,

@@ -1,12 +1,12 @@
-//! `OpenMetrics` text: the times of a run as gauges in seconds, as Prometheus and its relatives read
-//! them. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
+//! `OpenMetrics` text: the times of a run as gauges in seconds, for Prometheus and compatible
+//! programs. Format: <https://prometheus.io/docs/specs/om/open_metrics_spec/>, version 1.0.0.
 
 use crate::comparison::labs::has_faults;
 use fsdyno_model::ResultSet;
 use fsdyno_stats::Summary;
 use std::fmt::Write as _;
 
-/// What there is of each time: the name of its metric, its help, and how it is taken.
+/// A metric of a time: its name, its help, and its value.
 type Kind = (&'static str, &'static str, fn(&Summary) -> f64);
 
 const KINDS: [Kind; 3] = [
@@ -27,7 +27,7 @@ const KINDS: [Kind; 3] = [
     ),
 ];
 
-/// Writes the medians and the bounds of a run, and how many repeats stand behind them.
+/// Renders the medians and the bounds of a run, and the number of repeats.
 pub fn render(set: &ResultSet) -> Vec<u8> {
     let plan = &set.run.plan;
     let mut series = Vec::new();
@@ -50,7 +50,7 @@ pub fn render(set: &ResultSet) -> Vec<u8> {
             ];
             let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
             let mut labels = labels.join(",");
-            // No alert is to be raised by a disk that was told to fail.
+            // A disk with configured faults must not raise an alert.
             if has_faults(set) {
                 labels += ",disks=\"faulty\"";
             }

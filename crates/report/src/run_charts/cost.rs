@@ -1,5 +1,5 @@
-//! What a phase cost: a field for each kind, a bar for each contender. Kinds that nobody was told
-//! anything of, or all had nothing of, are left out.
+//! The cost of a phase: a panel for each kind, a bar for each contender. Kinds with only unknown or
+//! zero values are omitted.
 
 use super::Place;
 use super::samples::time;
@@ -60,7 +60,7 @@ pub(super) fn chart(
     Some(chart)
 }
 
-/// Fragments a file after that phase.
+/// Extents per file after that phase.
 fn fragments(place: &Place<'_>, at: (usize, usize), contender: usize) -> Option<f64> {
     let mut phases = place.comparison.fragments.phases.iter();
     let counted = phases.find(|counted| (counted.workload, counted.phase) == at)?;

@@ -1,7 +1,6 @@
-//! How long single operations of a phase took: a curve over the parts of all that were no longer,
-//! a field for each kind of operation. Parts lie as far apart as what is left of them halves: the
-//! slow end, which is what users feel, takes as much room as the rest. G. Tene,
-//! `HdrHistogram` (2012), percentile plots.
+//! The latency of single operations of a phase: a percentile curve, with a panel for each kind of
+//! operation. The axis is logarithmic in the complement of the fraction, so the slow tail has as
+//! much space as the rest. G. Tene, `HdrHistogram` (2012), percentile plots.
 
 use super::Place;
 use super::samples::time;
@@ -11,9 +10,9 @@ use crate::terms;
 use fsdyno_model::{LatencyDistribution, Sample};
 use std::collections::BTreeMap;
 
-/// From one point of a curve to the next, in powers of ten of what is left.
+/// The step between points of a curve, in powers of ten of the complement.
 const STEP: f64 = 0.1;
-/// The parts that are told in words, and what they are called.
+/// The fractions in the text description, with their names.
 const TOLD: [(f64, &str); 6] = [
     (0.5, "50 %"),
     (0.9, "90 %"),
@@ -102,7 +101,7 @@ fn merged<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, Lat
 
 fn marks(contender: &str, distribution: &LatencyDistribution) -> Vec<Mark> {
     let count = distribution.count as f64;
-    // The last of n stands for the last n-th: it lies in the middle of it.
+    // The last of n samples stands for a share of 1/n; its point is in the middle.
     let last = 1.0 - 0.5 / count;
     let part = |step: u32| 1.0 - 10_f64.powf(-STEP * f64::from(step));
     let parts = (0..200).map(part).take_while(|part| *part < last);

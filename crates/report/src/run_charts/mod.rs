@@ -1,4 +1,4 @@
-//! The charts of a run: which there are, and those that are asked for.
+//! The charts of a run, and their selection.
 
 mod cost;
 mod latency;
@@ -12,33 +12,33 @@ use crate::comparison::{Comparison, Comparisons, Lab, PhaseTable, labs};
 use crate::terms;
 use fsdyno_model::ResultSet;
 
-/// What is drawn of a run; everything where nothing is said.
+/// The selection of charts; by default everything.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// This workload alone.
+    /// Only this workload.
     pub workload: Option<String>,
-    /// This phase alone.
+    /// Only this phase.
     pub phase: Option<String>,
-    /// These contenders alone; ratios stay those to the baseline.
+    /// Only these contenders; ratios still refer to the baseline.
     pub contenders: Vec<String>,
 }
 
-/// There is no such chart.
+/// A requested chart does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoChart {
-    /// The run has nothing of that name.
+    /// The run has nothing with this name.
     #[error("the run {run} has no {what} `{typed}`; it has {known}")]
     Unknown {
         /// The run.
         run: String,
-        /// What was asked for.
+        /// The kind of the requested item.
         what: &'static str,
-        /// What was typed.
+        /// The requested name.
         typed: String,
-        /// What there is, in words.
+        /// The existing names, as text.
         known: String,
     },
-    /// No figures.
+    /// The selection has no figures.
     #[error(
         "there is nothing to draw of the run {run}: no cell of what was asked for was measured"
     )]
@@ -48,12 +48,12 @@ pub enum NoChart {
     },
 }
 
-/// Where a chart stands: in which lab, and whose it shows.
+/// The context of a chart: its lab, and its contenders.
 struct Place<'a> {
     comparison: &'a Comparison,
-    /// The run of that lab, which it is of.
+    /// The share of the run in that lab.
     share: &'a ResultSet,
-    /// Contenders drawn, by their places.
+    /// Whether each contender is drawn, by index.
     shown: Vec<bool>,
     lab: Option<String>,
 }
@@ -64,7 +64,7 @@ impl Place<'_> {
         (0..self.shown.len()).filter(|at| self.shown[*at])
     }
 
-    /// A chart without fields so far.
+    /// A chart without panels.
     fn chart(&self, kind: Kind, of: Option<(&str, &PhaseTable)>) -> Chart {
         let (workload, phase) = of.map_or((None, None), |(workload, phase)| {
             (Some(workload.to_owned()), Some(phase.label.clone()))
@@ -91,7 +91,7 @@ impl Place<'_> {
         }
     }
 
-    /// What a phase is called in titles.
+    /// The name of a phase in titles.
     fn name(&self, workload: &str, phase: &str) -> String {
         terms::phase(self.comparison.workloads.len(), workload, phase)
     }
@@ -126,7 +126,7 @@ fn of_labs(set: &ResultSet, comparisons: &Comparisons, filter: &Filter) -> Vec<V
     charts
 }
 
-/// The charts of one lab, whose share of the run that is.
+/// The charts of one lab, from its share of the run.
 fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Chart> {
     let labels = comparison.contenders.iter();
     let wanted = &filter.contenders;
@@ -157,7 +157,7 @@ fn of_lab(comparison: &Comparison, share: &ResultSet, filter: &Filter) -> Vec<Ch
     charts
 }
 
-/// Those of these names: the name of a chart, or of a kind, which is all of it.
+/// The charts with these names: the name of a chart, or of a kind, which selects all of it.
 pub fn choose(run: &str, charts: Vec<Chart>, names: &[String]) -> Result<Vec<Chart>, NoChart> {
     if names.is_empty() {
         return Ok(charts);
@@ -179,14 +179,14 @@ pub fn choose(run: &str, charts: Vec<Chart>, names: &[String]) -> Result<Vec<Cha
 }
 
 impl Filter {
-    /// Whether that phase is drawn.
+    /// Whether that phase is selected.
     fn takes(&self, workload: &str, phase: &str) -> bool {
         let is = |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|w| w == name);
         is(&self.workload, workload) && is(&self.phase, phase)
     }
 }
 
-/// Refuses names that the run does not have, with those it has.
+/// Rejects names that the run does not have, with the existing ones.
 fn check(set: &ResultSet, filter: &Filter) -> Result<(), NoChart> {
     let plan = &set.run.plan;
     let labels: Vec<_> = plan.contenders.iter().map(|one| &one.label).collect();
@@ -220,7 +220,7 @@ fn check(set: &ResultSet, filter: &Filter) -> Result<(), NoChart> {
     Ok(())
 }
 
-/// Letters, digits and single dashes: fit for a file and for the name of an element.
+/// Letters, digits and single dashes: valid in a file name and as the id of an element.
 fn slug(text: &str) -> String {
     let mut slug = String::with_capacity(text.len());
     for c in text.chars() {
@@ -233,7 +233,7 @@ fn slug(text: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// Numbers those that would have the name of one before them.
+/// Numbers charts with a name that an earlier chart has.
 fn make_unique(charts: &mut [&mut Chart]) {
     for at in 1..charts.len() {
         let (before, rest) = charts.split_at_mut(at);

@@ -1,4 +1,5 @@
-//! Ratios to the baseline with their intervals: of one phase, and of all with their geometric mean.
+//! Ratios to the baseline with their intervals: for one phase, and for all with their geometric
+//! mean.
 
 use super::samples::ratio_axis;
 use super::{Filter, Place};
@@ -8,7 +9,7 @@ use crate::terms;
 use fsdyno_stats::PairedRatio;
 use std::fmt::Write as _;
 
-/// The forest of all phases.
+/// A forest plot of all phases.
 pub(super) fn chart(place: &Place<'_>, filter: &Filter) -> Option<Chart> {
     let comparison = place.comparison;
     if !comparison.compares() {
@@ -76,7 +77,7 @@ fn about(chart: &Chart, comparison: &Comparison) -> String {
     about
 }
 
-/// A field of ratios under way.
+/// A panel of ratios during construction.
 struct Rows<'a> {
     place: &'a Place<'a>,
     panel: Panel,
@@ -103,7 +104,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A row for each contender but the baseline.
+    /// Adds a row for each contender except the baseline.
     fn line(&mut self, group: &str, line: &Line) {
         for at in self.place.contenders().filter(|at| *at > 0) {
             self.value(group, at, line);

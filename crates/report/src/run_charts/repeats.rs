@@ -1,4 +1,4 @@
-//! The times of a phase, block by block: drift, outliers and humps show as what they are.
+//! The times of a phase, block by block. They show drift, outliers and multimodal distributions.
 
 use super::Place;
 use super::samples::time;
@@ -8,7 +8,7 @@ use crate::terms;
 use fsdyno_stats::Summary;
 use std::fmt::Write as _;
 
-/// More blocks than this are drawn by the medians of neighbours.
+/// Above this number of blocks, medians of neighbours are drawn.
 const POINTS: usize = 120;
 
 pub(super) fn chart(place: &Place<'_>, (workload, phase): (&str, &PhaseTable)) -> Option<Chart> {

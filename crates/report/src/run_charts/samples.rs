@@ -1,5 +1,5 @@
-//! The samples of a phase: a row for each contender, every sample a dot in the order of the
-//! blocks, the median with its interval, and the ratio beside.
+//! The samples of a phase: a row for each contender, with every sample as a dot in the order of
+//! blocks, the median with its interval, and the ratio.
 
 use super::Place;
 use super::ratios;
@@ -9,11 +9,11 @@ use crate::terms;
 use fsdyno_model::Nanos;
 use fsdyno_stats::median_interval;
 
-/// More samples of a row than this are counted in bins.
+/// Above this number of samples in a row, they are drawn in bins.
 const DOTS: usize = 120;
-/// The bins of a row.
+/// The number of bins of a row.
 const BINS: u16 = 48;
-/// Where in a row the dots begin, and how much of it they take.
+/// The relative position of the first dot in a row, and the height of all dots.
 const TOP: f64 = 0.18;
 const TALL: f64 = 0.64;
 
@@ -115,7 +115,7 @@ fn interval(value: &Value) -> Option<(f64, f64)> {
     median_interval(&times).map(|interval| (interval.low, interval.high))
 }
 
-/// Every sample, the first block at the top.
+/// Every sample, with the first block at the top.
 fn dots(value: &Value, row: f64) -> Vec<Mark> {
     let steps = value.times.len().saturating_sub(1) as f64;
     let place = |at: usize| {
@@ -130,7 +130,7 @@ fn dots(value: &Value, row: f64) -> Vec<Mark> {
     value.times.iter().enumerate().map(dot).collect()
 }
 
-/// How many samples lie where.
+/// A histogram of the samples.
 fn bins(value: &Value, foot: f64, scale: Scale) -> Vec<Mark> {
     let summary = value.summary;
     let log = scale == Scale::Log;
@@ -172,7 +172,7 @@ fn bins(value: &Value, foot: f64, scale: Scale) -> Vec<Mark> {
     filled.map(bin).collect()
 }
 
-/// A time in its own unit.
+/// A time with its unit.
 pub(super) fn time(ns: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,

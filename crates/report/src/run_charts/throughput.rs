@@ -1,5 +1,5 @@
-//! How much was done when within a phase: of each contender, the repeat of the middle time. Several
-//! repeats drawn together would hide what happens at one moment of each.
+//! The throughput over time within a phase: for each contender, the repeat with the median time.
+//! Several repeats in one curve would hide short events of each.
 
 use super::Place;
 use super::samples::time;
@@ -8,13 +8,13 @@ use crate::comparison::PhaseTable;
 use crate::terms;
 use fsdyno_model::{Bytes, Progress, Sample, Slice};
 
-/// More slices than this are drawn together: a file counts where it ended, so that narrow slices
-/// show the sizes of files rather than the rate.
+/// Above this number, slices are merged. A file counts at its end, so narrow slices would show file
+/// sizes instead of the rate.
 const POINTS: usize = 40;
-/// The points of a line that are told in words.
+/// The number of points in the text description.
 const TOLD: usize = 12;
 
-/// What is counted, and in which unit.
+/// A counted quantity with its unit.
 type Counted = (&'static str, Unit, fn(&Slice) -> u64);
 
 const COUNTED: [Counted; 2] = [
@@ -75,7 +75,7 @@ pub(super) fn chart(
     Some(chart)
 }
 
-/// The sample of the middle time to return, of those that tell their course.
+/// The sample with the median time to return, among those with a timeline.
 fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<(u32, &'a Sample)> {
     let telling = samples.iter().filter(|(_, sample)| {
         let progress = sample.progress.as_ref();
@@ -101,10 +101,10 @@ fn marks(
     let mut begun = (0.0, 0);
     for (at, chunk) in progress.slices.chunks(every).enumerate() {
         let (from, mut count) = (slice * (at * every) as f64, chunk.iter().map(of).sum());
-        // The last slice ends where the work had returned.
+        // The last slice ends when the work returned.
         let full = from + slice * chunk.len() as f64;
         let to = if whole > from { full.min(whole) } else { full };
-        // What is left at the end goes with the slice before, where it is too short for a rate.
+        // A short remainder is merged into the previous slice, because it is too short for a rate.
         let short = (to - from) * 2.0 < slice * every as f64;
         if short && points.pop().is_some() {
             count += begun.1;

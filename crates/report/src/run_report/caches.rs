@@ -1,11 +1,11 @@
-//! Whether phases began in the requested cache state, and how that was verified.
+//! Whether phases started in the requested cache state, and how this was verified.
 
 use super::Lab;
 use crate::document::{Audience, Block, Cell, Column, Group, Item, Row, Section, Table, Tone};
 use crate::terms;
 use fsdyno_model::{Bytes, CacheState, ResultSet, Sample};
 
-/// The section; nothing where no phase requested a cache state.
+/// The section; `None` if no phase requested a cache state.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let comparison = lab.comparison;
     let proofs = proofs(lab.set);
@@ -62,36 +62,36 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     )
 }
 
-/// What is known of the caches at one phase, all contenders and repeats together.
+/// The state of the caches in one phase, over all contenders and repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Proof {
     /// The workload.
     workload: String,
     /// The phase.
     phase: String,
-    /// The state asked for.
+    /// The requested state.
     asked: CacheState,
-    /// Samples in which it is proven.
+    /// The number of samples in which it is proven.
     proven: usize,
-    /// Samples in all.
+    /// The number of samples.
     samples: usize,
-    /// Most pages of the dataset found in memory in any sample, where they were counted.
+    /// The largest number of resident pages of the dataset in a sample, if they were counted.
     resident_pages: Option<u64>,
-    /// How it was brought about and checked, in the ways met; where it is proven for some, in
-    /// the ways in which it is.
+    /// The methods that established and checked it. If it is proven for some samples, the methods
+    /// of these.
     how: Vec<String>,
-    /// Least and most bytes read at the devices, where they can be watched.
+    /// The minimum and the maximum of bytes read from the devices, if they are observable.
     read_at_device: Option<(Bytes, Bytes)>,
     /// Bytes of file data handled.
     data: Bytes,
-    /// Whoever read the fewest bytes at the devices, where a cold phase that only reads read fewer
-    /// than its data.
+    /// The contender with the fewest bytes read from the devices, if a cold read-only phase read
+    /// less than its data.
     read_less: Option<(String, Bytes)>,
-    /// Contenders in which it is not proven, each with the reason of its first such sample.
+    /// Contenders without proof, each with the reason of its first such sample.
     unproven: Vec<(String, String)>,
 }
 
-/// The proofs of all phases that asked for a cache state.
+/// The proofs of all phases that requested a cache state.
 fn proofs(set: &ResultSet) -> Vec<Proof> {
     let mut proofs = Vec::new();
     for (w, workload) in set.run.plan.workloads.iter().enumerate() {
@@ -192,7 +192,7 @@ impl Proof {
         ]
     }
 
-    /// What was read at the devices, in words: a span where samples differ.
+    /// The bytes read from the devices, as text; a range if samples differ.
     fn read_in_words(&self) -> String {
         let Some((least, most)) = self.read_at_device else {
             return "not watched".to_owned();
@@ -208,7 +208,7 @@ impl Proof {
         text
     }
 
-    /// How many pages were found in memory, in words.
+    /// The number of resident pages, as text.
     fn resident_in_words(&self) -> String {
         match self.resident_pages {
             None => "not counted".to_owned(),
@@ -218,18 +218,18 @@ impl Proof {
     }
 }
 
-/// One cache state, all phases that asked for it together.
+/// A cache state, over all phases that requested it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
-    /// Which state.
+    /// The state.
     requested: CacheState,
-    /// In how many samples it was proven, how it was brought about and checked, in words.
+    /// The number of samples with proof, and the methods, as text.
     summary: String,
-    /// Where it is not proven, and what was read too little for it, a sentence each.
+    /// Phases without proof, and phases that read too little, one sentence each.
     exceptions: Vec<String>,
 }
 
-/// The states that were asked for.
+/// The requested states.
 fn states(proofs: &[Proof], workloads: usize, contenders: usize) -> Vec<State> {
     [CacheState::Cold, CacheState::Warm]
         .into_iter()
@@ -269,7 +269,7 @@ fn summary(asked: CacheState, proofs: &[&Proof]) -> String {
     format!("{of}{resident}{by}{}", hows.join(", or by "))
 }
 
-/// Who is not proven where, told once for all with one reason at the same places.
+/// Contenders and phases without proof, grouped by reason.
 fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<String> {
     let mut each: Vec<(&str, &str, Vec<String>)> = Vec::new();
     for proof in proofs {
@@ -306,7 +306,7 @@ fn unproven(proofs: &[&Proof], workloads: usize, contenders: usize) -> Vec<Strin
     told.into_iter().map(sentence).collect()
 }
 
-/// Cold phases that only read, and read less than their data at the devices.
+/// Cold read-only phases that read less than their data from the devices.
 fn read_too_little(proofs: &[&Proof], workloads: usize) -> Vec<String> {
     proofs
         .iter()

@@ -1,18 +1,18 @@
-//! What was executed and what was in force, as text to copy. A page stays small: past a budget
-//! cells are counted, not shown.
+//! Executed commands and effective options, as text to copy. Their total size on a page is limited;
+//! further cells are only counted.
 
 use crate::document::{Block, Fold, Section};
 use crate::terms;
 use fsdyno_model::step::shell_line;
 use fsdyno_model::{CellRecord, CommandRecord, ResultSet};
 
-/// Bytes of text that commands and options may add to a page, each.
+/// The limit of commands on a page, and of options, bytes each.
 const BUDGET: usize = 400 << 10;
 
-/// The options in force, the commands of the first block, and the plan.
+/// The effective options, the commands of the first block, and the plan.
 pub fn blocks(set: &ResultSet, plan: String) -> Vec<Block> {
     let contenders = 0..set.run.plan.contenders.len();
-    // Of each contender the first cell that has any.
+    // The first cell of each contender that has commands.
     let first = contenders.filter_map(|c| {
         set.cells
             .iter()
@@ -49,7 +49,7 @@ fn fold(name: String, summary: String, text: String) -> Fold {
     }
 }
 
-/// The texts for which there is room, and how many more there are.
+/// The texts that fit, and the number of others.
 fn section(heading: &str, folds: impl Iterator<Item = Fold>) -> Block {
     let (mut section, mut left_out, mut bytes) = (Section::new("", heading), 0, 0);
     for fold in folds {
@@ -69,7 +69,7 @@ fn section(heading: &str, folds: impl Iterator<Item = Fold>) -> Block {
     section.into()
 }
 
-/// A line to paste into a shell, with how it went as a comment.
+/// A line for a shell, with its result as a comment.
 fn line(command: &CommandRecord) -> String {
     let how = match (command.by_system_call, command.status) {
         (true, Some(0)) => "by system call".to_owned(),

@@ -5,7 +5,7 @@ use crate::comparison::Cost;
 use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
 use fsdyno_model::{Bytes, DeviceUse};
 
-/// A kind of cost: its heading, how soon it gives way, and its cell.
+/// A kind of cost: its heading, its drop priority, and its cell.
 type Kind = (&'static str, u8, fn(&Cost) -> Cell);
 
 const KINDS: [Kind; 14] = [
@@ -35,7 +35,7 @@ fn device(cost: &Cost, cell: fn(&DeviceUse) -> Cell) -> Cell {
     Cell::known(cost.device.as_ref(), cell)
 }
 
-/// The section; nothing where nothing was measured.
+/// The section; `None` if nothing was measured.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let comparison = lab.comparison;
     if !comparison.measured() {
@@ -81,7 +81,7 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     )
 }
 
-/// A table without the columns in which nothing is known or all is zero, if they may give way.
+/// Removes droppable columns in which all values are unknown or zero.
 pub fn without_empty_columns(mut table: Table) -> Table {
     for at in (0..table.columns.len()).rev() {
         let is_empty = table.rows().all(|row| {

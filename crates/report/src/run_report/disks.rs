@@ -1,5 +1,5 @@
-//! What model disks did for the phases, as their recorders show: requests, seeks, where the time went,
-//! and what was written to the medium.
+//! The requests of phases to model disks, from their recorders: requests, seeks, times by cause,
+//! and writes to the medium.
 
 use super::Lab;
 use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
@@ -7,19 +7,19 @@ use crate::terms;
 use fsdyno_model::disk_use::{Causes, Tallied};
 use fsdyno_model::{Bytes, DiskUse, Nanos, ResultSet, Sample};
 
-/// The disks of a contender in a phase, all of them or one.
+/// The disks of a contender in a phase, summed or single.
 struct Used {
     contender: usize,
-    /// The disk, where it is one of several.
+    /// The index of the disk, if it is one of several.
     disk: Option<u32>,
-    /// What was done, until the phase was durable.
+    /// The requests, until the phase was durable.
     did: DiskUse,
-    /// Bytes of file data that the phase stored, where it stores any.
+    /// Bytes of stored file data, if the phase stores any.
     stored: Option<u64>,
 }
 
-/// A quantity: its heading, how soon it gives way, whether it is left out where it is zero
-/// throughout, and its cell.
+/// A quantity: its heading, its drop priority, whether it is omitted if it is zero everywhere, and
+/// its cell.
 struct Kind {
     heading: &'static str,
     gives_way: u8,
@@ -43,7 +43,7 @@ const fn rare(heading: &'static str, gives_way: u8, cell: fn(&Used) -> Cell) -> 
     }
 }
 
-/// The requests, and what the disks did for them.
+/// The requests and their handling by the disks.
 const REQUESTS: [Kind; 15] = [
     kind("reads", 0, |one| Cell::Count(one.did.reads.requests)),
     kind("mean read", 1, |one| mean(&one.did.reads)),
@@ -71,7 +71,7 @@ const REQUESTS: [Kind; 15] = [
     kind("slowest", 9, |one| Cell::Duration(one.did.slowest)),
 ];
 
-/// Where the time of the requests went: all of it, and the share of each cause.
+/// The time of the requests: the total, and the share of each cause.
 const TIMES: [Kind; 12] = [
     kind("waited", 0, |one| {
         Cell::Duration(Nanos(one.did.causes.total()))
@@ -97,14 +97,14 @@ fn mean(kind: &Tallied) -> Cell {
     Cell::known(kind.mean(), Cell::MeanSize)
 }
 
-/// A part of the time in percent; unknown where there is no time.
+/// A share of the time, percent; unknown if there is no time.
 fn share(one: &Used, of: fn(&Causes) -> u64) -> Cell {
     let (part, total) = (of(&one.did.causes), one.did.causes.total());
     let percent = (total > 0).then(|| 100.0 * part as f64 / total as f64);
     Cell::known(percent, Cell::Percent)
 }
 
-/// The section; nothing where no contender ran on a model disk.
+/// The section; `None` if no contender ran on a model disk.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let phases = phases(lab.set);
     if phases.is_empty() {
@@ -132,7 +132,7 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     )
 }
 
-/// A table of the quantities of these kinds.
+/// A table with these quantities.
 fn table(lab: &Lab<'_>, name: &str, kinds: &[Kind], phases: &[(String, Vec<Used>)]) -> Table {
     let is_met = |kind: &&Kind| {
         let mut all = phases.iter().flat_map(|(_, rows)| rows);
@@ -191,8 +191,7 @@ fn phases(set: &ResultSet) -> Vec<(String, Vec<Used>)> {
     all
 }
 
-/// Of the samples that have figures, the one with the median time; the shorter of the middle
-/// two where their number is even.
+/// The sample with the median time among those with figures; the shorter one of two.
 fn middle<'a>(samples: &[(u32, &'a Sample)]) -> Option<&'a Sample> {
     let all = samples.iter().map(|(_, sample)| *sample);
     let mut all: Vec<&Sample> = all.filter(|sample| !sample.disks.is_empty()).collect();
@@ -212,7 +211,7 @@ fn rows(contender: usize, sample: &Sample) -> Vec<Used> {
     };
     let all = sample.on_disks().map(|did| row(None, did, stored));
     let each = sample.disks.iter().filter(|_| sample.disks.len() > 1);
-    // How the data are divided among the disks is unknown.
+    // The distribution of data over the disks is unknown.
     let each = each.map(|figures| row(Some(figures.disk), figures.whole(), None));
     all.into_iter().chain(each).collect()
 }

@@ -1,10 +1,10 @@
-//! How files are laid out on the devices after phases that write, where that was counted.
+//! The extents of files after phases that write, if they were counted.
 
 use super::Lab;
 use crate::comparison::fragments::{Found, Told};
 use crate::document::{Block, Cell, Column, Group, Row, Section, Table};
 
-/// A quantity: its heading, how soon it gives way, and its cell.
+/// A quantity: its heading, its drop priority, and its cell.
 type Kind = (&'static str, u8, fn(&Told) -> Cell);
 
 const KINDS: [Kind; 6] = [
@@ -18,7 +18,7 @@ const KINDS: [Kind; 6] = [
     ("largest extent", 2, |t| Told::class_cell(t.largest_class)),
 ];
 
-/// The section; nothing where nothing was counted.
+/// The section; `None` if nothing was counted.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let fragments = &lab.comparison.fragments;
     if fragments.phases.is_empty() {

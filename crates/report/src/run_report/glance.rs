@@ -1,5 +1,5 @@
-//! All phases of a workload in few lines, in one unit: the layout in which comparisons have been
-//! published. Spreads, amounts and methods are in the section of times.
+//! All phases of a workload in one compact table with one unit, the layout of published
+//! comparisons. Spreads, amounts of work and methods are in the section of times.
 
 use super::Lab;
 use crate::comparison::fragments::Found;
@@ -9,10 +9,10 @@ use crate::document::{
 };
 use crate::terms::Scale;
 
-/// From so many phases on, a workload is shown at a glance outside the page as well.
+/// From this number of phases on, text formats show the table of a workload too.
 const MANY: usize = 4;
 
-/// The section; for the page alone where no workload has many phases.
+/// The section; only for the page if no workload has many phases.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let workloads = lab.comparison.workloads.iter().enumerate();
     let measured = workloads.filter(|(_, workload)| workload.measured());
@@ -90,7 +90,7 @@ fn group(lab: &Lab<'_>, at: usize, workload: &WorkloadTable) -> Group {
                 .with_cells(cells.collect())
         });
         let mut times: Vec<Row> = times.collect();
-        // Names and links leave the extents of data as they were.
+        // Links and changes of names do not affect the extents of data.
         let stores = phase.costs.iter().flatten().any(Cost::stores_data);
         let extents = extents(lab, at, number).filter(|_| stores);
         times.extend(
@@ -118,7 +118,7 @@ fn detail(phase: &str, detail: &str) -> Row {
     }
 }
 
-/// The extents for each file after a phase, by contender; none where they were not counted.
+/// The extents per file after a phase, by contender; `None` if they were not counted.
 fn extents(lab: &Lab<'_>, workload: usize, phase: usize) -> Option<Vec<Cell>> {
     let mut counted = lab.comparison.fragments.phases.iter();
     let counted = counted.find(|c| (c.workload, c.phase) == (workload, phase))?;
@@ -132,12 +132,12 @@ fn extents(lab: &Lab<'_>, workload: usize, phase: usize) -> Option<Vec<Cell>> {
     Some((0..lab.comparison.contenders.len()).map(of).collect())
 }
 
-/// The unit of the longest time, or one in which the shortest still has three digits.
+/// The unit of the longest time, or a smaller one in which the shortest has three digits.
 fn one_unit(medians: impl Iterator<Item = f64> + Clone) -> Scale {
     let shortest = medians.clone().fold(f64::INFINITY, f64::min);
     let longest = medians.clone().fold(0.0, f64::max);
     let unit = Scale::of_times(std::iter::once(longest));
-    // Shown with at most four digits behind the point.
+    // Four decimals at most.
     if shortest >= 0.01 * unit.ns() {
         unit
     } else {

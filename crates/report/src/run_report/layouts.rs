@@ -1,11 +1,11 @@
-//! Contenders on as many devices joined in the same way, compared among themselves; and the fastest of
-//! each layout compared with the fastest of all.
+//! Comparisons among contenders with the same layout of devices, and among the fastest of each
+//! layout.
 
 use super::Lab;
 use super::overview::{compared, table};
 use crate::document::{Audience, Block, Cell, Column, Group, Row, Section, Table, VerdictCell};
 
-/// The section; nothing where all have the same layout.
+/// The section; `None` if all contenders have the same layout.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let comparison = lab.comparison;
     let groups = comparison.by_layout();

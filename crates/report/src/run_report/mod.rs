@@ -1,7 +1,7 @@
 //! The report of a run: a section for each question, lab by lab.
 //!
-//! A section is one file here with a function that makes it of a lab, and one line in [`SECTIONS`].
-//! All renderers show it from then on.
+//! A section is a file here with a function that builds it for a lab, and one line in [`SECTIONS`].
+//! All renderers show it.
 
 mod caches;
 mod commands;
@@ -33,7 +33,7 @@ use crate::terms;
 use fsdyno_model::ResultSet;
 use std::borrow::Cow;
 
-/// The sections of a lab, in their order; a section of nothing is left out.
+/// The sections of a lab, in order; empty sections are omitted.
 const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 11] = [
     overview::section,
     layouts::section,
@@ -48,13 +48,13 @@ const SECTIONS: [fn(&Lab<'_>) -> Option<Section>; 11] = [
     caches::section,
 ];
 
-/// What the sections of a lab are made from.
+/// The input of the sections of a lab.
 struct Lab<'a> {
-    /// The part of the run that is in this lab.
+    /// The share of the run in this lab.
     set: &'a ResultSet,
-    /// Its contenders, compared.
+    /// The comparison of its contenders.
     comparison: &'a Comparison,
-    /// What to try against causes of differences.
+    /// The options, with the remedies for causes of differences.
     options: &'a Options,
     /// Its charts.
     charts: &'a [Chart],
@@ -125,7 +125,7 @@ fn part(heading: String, blocks: Vec<Block>) -> Block {
     })
 }
 
-/// Where the figures come from; on the page with all that was executed.
+/// The source of the figures; on the page with the executed commands.
 fn provenance(set: &ResultSet) -> Block {
     let plan = serde_json::to_string_pretty(&set.run.plan)
         .unwrap_or_else(|error| format!("the plan has no JSON form: {error}"));
@@ -138,7 +138,7 @@ fn provenance(set: &ResultSet) -> Block {
         .into()
 }
 
-/// How many cells ended how, and whether there are warnings.
+/// The number of cells by outcome, and of warnings.
 fn status(comparisons: &Comparisons) -> Text {
     let cells = comparisons.cells.in_words();
     let mut text = Text::default();
@@ -177,7 +177,7 @@ fn subtitle(set: &ResultSet, comparisons: &Comparisons) -> String {
 }
 
 fn page_title(comparisons: &Comparisons) -> String {
-    // Characters of a heading of two lines at most.
+    // The length of a heading with two lines, characters.
     const LONGEST: usize = 80;
     let contenders = comparisons.labs.iter().flat_map(|one| &one.contenders);
     let contenders: Vec<String> = contenders.cloned().collect();
@@ -195,7 +195,7 @@ fn page_title(comparisons: &Comparisons) -> String {
     }
 }
 
-/// What a reader of the page can show and hide; nothing where there is no choice.
+/// The filters of the page; empty if there is no choice.
 fn filters(labs: &[Comparison]) -> Vec<Filter> {
     fn insert(items: &mut Vec<FilterItem>, value: &str, of: Option<(String, &'static str)>) {
         let item = FilterItem {
@@ -231,16 +231,16 @@ fn filters(labs: &[Comparison]) -> Vec<Filter> {
         several,
         items,
     });
-    // A single phase is kept: the others are counted by it.
+    // A single phase is kept, because the other filters use it.
     kinds
         .filter(|kind| kind.items.len() > 1 || kind.name == "phase" && !kind.items.is_empty())
         .collect()
 }
 
 impl Lab<'_> {
-    /// The label of a contender, with a short one: the name of its file system and a letter.
+    /// The label of a contender, with a short form: the name of its file system and a letter.
     fn label(&self, at: usize) -> Label {
-        /// Characters of the name of the file system.
+        /// The length of the name of the file system, characters.
         const NAME: usize = 7;
         let filesystem = &self.comparison.filesystems[at];
         let mut name: String = filesystem.chars().take(NAME).collect();
@@ -258,7 +258,7 @@ impl Lab<'_> {
             .collect()
     }
 
-    /// A time of a contender as a cell holds it; with its ratio where contenders are compared.
+    /// A time of a contender as a cell; with its ratio if contenders are compared.
     fn figure(&self, value: &comparison::Value, at: usize) -> Figure {
         let summary = value.summary;
         Figure {
@@ -285,7 +285,7 @@ impl Lab<'_> {
         }
     }
 
-    /// Adds what the marks of figures mean.
+    /// Adds the legend of the marks.
     fn explain_marks(&self, mut text: Text) -> Text {
         let comparison = self.comparison;
         if comparison.compares() {

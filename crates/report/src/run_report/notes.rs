@@ -4,7 +4,7 @@ use crate::comparison::{Comparisons, Doubt, Unmeasured};
 use crate::document::{Block, Item, Section, Text, Tone};
 use std::fmt::Write as _;
 
-/// The sections, without those that have no entries.
+/// The sections, without empty ones.
 pub fn sections(comparisons: &Comparisons) -> Vec<Block> {
     let warnings: Vec<Item> = comparisons.doubts.iter().map(warning).collect();
     let unmeasured: Vec<Item> = comparisons.unmeasured.iter().map(not_measured).collect();

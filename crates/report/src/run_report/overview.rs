@@ -1,4 +1,4 @@
-//! Which contender is faster in which phase, by how much and how certainly; ranks, tiers and means.
+//! The faster contender of each phase, with ratios and confidence; ranks, tiers and means.
 
 use super::Lab;
 use crate::comparison::overview::{Entry, Overview, Relation};
@@ -9,7 +9,7 @@ use crate::document::{
 };
 use fsdyno_stats::PairedRatio;
 
-/// The section; nothing where nothing is compared.
+/// The section; `None` if nothing is compared.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let comparison = lab.comparison;
     if !comparison.compares() {
@@ -42,7 +42,7 @@ pub fn table(lab: &Lab<'_>, among: &[usize], name: &str) -> Table {
     let mut groups: Vec<Group> = Vec::new();
     for row in &overview.rows {
         let ranks = row.entries.iter().flatten().filter_map(|entry| entry.rank);
-        // Where all are in one tier, tiers and ranks say nothing.
+        // If all are in one tier, tiers and ranks carry no information.
         let is_ranked = ranks.clone().any(|rank| rank.tier > 1);
         let cells = row.entries.iter().zip(among).map(|(entry, at)| {
             let value = row.line.values[*at].as_ref();
@@ -93,7 +93,7 @@ fn cell(comparison: &Comparison, entry: &Entry, is_ranked: bool, warned: bool) -
     }))
 }
 
-/// A ratio with its verdict, if there are repeats enough for any.
+/// A ratio with its verdict; without verdict if there are too few repeats for any.
 pub fn compared(comparison: &Comparison, relation: &Relation) -> Compared {
     let judged = comparison.judged();
     Compared {
@@ -115,7 +115,7 @@ fn of_ratio(ratio: &PairedRatio) -> Compared {
     }
 }
 
-/// The geometric means, and in how many phases each contender leads.
+/// The geometric means, and the number of phases in which each contender leads.
 fn summary(overview: &Overview<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     let both = overview.to_base.iter().zip(&overview.to_best);
@@ -165,7 +165,7 @@ fn legend(comparison: &Comparison) -> Text {
     text
 }
 
-/// The geometric means as text shows them.
+/// The geometric means, for text formats.
 fn means(lab: &Lab<'_>) -> Option<Block> {
     let comparison = lab.comparison;
     if comparison.overall.is_empty() {

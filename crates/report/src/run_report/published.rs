@@ -1,5 +1,5 @@
-//! The published tables that the plan of a run repeats, on the page of the run: by its suite, or as a
-//! rerun.
+//! The published tables that the plan of a run repeats, by its suite or as a rerun, on the page of
+//! the run.
 
 use crate::document::{Audience, Block, Fold, Section, add_suffix};
 use crate::published::{self, Table};
@@ -7,7 +7,7 @@ use crate::published_comparison::{self, PublishedComparison};
 use crate::reruns;
 use fsdyno_model::ResultSet;
 
-/// The section; nothing where the plan repeats no published table.
+/// The section; `None` if the plan repeats no published table.
 pub fn section(set: &ResultSet) -> Option<Block> {
     let rerun = reruns::of_plan(&set.run.plan).map(|(rerun, _)| rerun.name);
     let tables = published::ALL.iter().filter_map(|table| table.read().ok());

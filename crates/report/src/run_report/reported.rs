@@ -1,4 +1,4 @@
-//! What programs report themselves: figures besides the times, phase by phase.
+//! Figures that programs report, other than times, by phase.
 
 use super::Lab;
 use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
@@ -6,7 +6,7 @@ use crate::terms::{self, Scale};
 use fsdyno_model::{Better, ResultSet, Sample};
 use fsdyno_stats::Summary;
 
-/// One figure of one phase, by contender.
+/// A figure of a phase, by contender.
 struct Reported {
     phase: String,
     name: String,
@@ -16,7 +16,7 @@ struct Reported {
     figures: Vec<Vec<(u32, f64)>>,
 }
 
-/// The section; nothing where no program reported anything.
+/// The section; `None` if no program reported a figure.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let reported = reported(lab.set);
     if reported.is_empty() {
@@ -132,7 +132,7 @@ fn of_samples(phase: &str, samples: &[Vec<(u32, &Sample)>]) -> Vec<Reported> {
     names.into_iter().map(one).collect()
 }
 
-/// Brings times in nanoseconds into the unit in which they are read best; the unit.
+/// Converts times in nanoseconds into the most readable unit. Returns the unit.
 fn readable(figures: &mut [Vec<(u32, f64)>], unit: &str) -> String {
     if unit != "ns" {
         return terms::printable(unit);

@@ -1,15 +1,17 @@
-//! Every raw sample as a table, one row each, and one row for each cell that was not measured; for CSV.
+//! Every raw sample as a table for CSV: one row for each sample, and one for each cell that was not
+//! measured.
 //!
-//! The names of columns have the units; what is not known is empty. A run of several labs has
-//! columns for the lab and the kernel, without which figures that must not be compared would look
-//! alike. A run on model disks has columns for these, summed over the disks of a contender; where
-//! it has several, a row more for each of them.
+//! Column names contain the units; unknown values are empty. A run with several labs has columns
+//! for lab and kernel, because figures of different labs must not be compared. A run on model disks
+//! has columns for the disks, summed over the disks of a contender. A contender with several disks
+//! has a further row for each of them.
 
 use crate::document::{Cell, Column, Group, Row, Table};
 use fsdyno_model::disk_use::{DiskUse, Tallied};
 use fsdyno_model::{CellRecord, DeviceUse, Fragmentation, LabShare, Outcome, ResultSet, Sample};
 
-/// The columns, in order. `row` is `sample` or `outcome`, or `disk` for one of several of a sample.
+/// The columns, in order. `row` is `sample`, `outcome`, or `disk` (one of several disks of a
+/// sample).
 const COLUMNS: [&str; 54] = [
     "row",
     "run",
@@ -67,10 +69,10 @@ const COLUMNS: [&str; 54] = [
     "figures",
 ];
 
-/// The columns after them where a run has several labs.
+/// The additional columns of a run with several labs.
 const LAB_COLUMNS: [&str; 2] = ["lab", "kernel"];
 
-/// The columns after all others where a run is on model disks.
+/// The additional columns of a run on model disks.
 const DISK_COLUMNS: [&str; 38] = [
     "disk",
     "disk_reads",
@@ -167,7 +169,7 @@ fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
-/// The lab and the kernel of a cell, where there are several.
+/// The lab and the kernel of a cell, if there are several labs.
 fn of_lab(labs: &[LabShare], record: &CellRecord) -> Vec<Cell> {
     let contender = record.cell.contender as usize;
     let mut shares = labs.iter();
@@ -178,7 +180,7 @@ fn of_lab(labs: &[LabShare], record: &CellRecord) -> Vec<Cell> {
     })
 }
 
-/// Which cell a row belongs to, and how that ended.
+/// The cell of a row, and its outcome.
 fn cell(set: &ResultSet, record: &CellRecord, row: &str) -> Vec<Cell> {
     let plan = &set.run.plan;
     let contender = plan.contenders.get(record.cell.contender as usize);
@@ -255,7 +257,7 @@ fn of_sample(sample: &Sample) -> Vec<Cell> {
     row
 }
 
-/// Empty where they were not counted; only the reason where they could not be.
+/// Empty if extents were not counted; only the reason if counting failed.
 fn fragments(counted: Option<&Fragmentation>) -> [Cell; 6] {
     let mut row = [const { Cell::Empty }; 6];
     let Some(counted) = counted else {
@@ -275,7 +277,7 @@ fn fragments(counted: Option<&Fragmentation>) -> [Cell; 6] {
     row
 }
 
-/// What a program reported: `write=1234 KiB/s; seeks=567 1/s`.
+/// The figures reported by a program: `write=1234 KiB/s; seeks=567 1/s`.
 fn reported(sample: &Sample) -> Cell {
     let figures = sample.figures.iter();
     let texts: Vec<String> = figures
@@ -293,7 +295,7 @@ fn kinds_and_messages(warnings: &[fsdyno_model::Warning]) -> Cell {
     Cell::Text(texts.join("; "))
 }
 
-/// All model disks of a sample together; empty where there are no figures of them.
+/// The sum over all model disks of a sample; empty if there are no figures.
 fn all_disks(sample: &Sample) -> Vec<Cell> {
     let until_return = sample.disks.iter().map(|disk| disk.to_return);
     match (sample.on_disks(), until_return.reduce(|sum, one| sum + one)) {

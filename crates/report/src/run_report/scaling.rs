@@ -1,5 +1,5 @@
-//! How phases scale: operations a second by the number of workers, over workloads that differ in
-//! nothing else.
+//! Scaling of phases: operations per second by the number of workers, over workloads that differ
+//! only in that number.
 
 use super::Lab;
 use crate::document::{Block, Cell, Column, Figure, Group, Overflow, RatioTo, Row, Section, Table};
@@ -8,10 +8,10 @@ use fsdyno_model::ResultSet;
 use fsdyno_model::scaling::{alike, workers};
 use fsdyno_stats::Summary;
 
-/// The figure that holds the rate of a phase, and its unit.
+/// The figure with the rate of a phase, and its unit.
 const RATE: (&str, &str) = ("rate", "1/s");
 
-/// The section; nothing where no numbers of workers were compared.
+/// The section; `None` if the run has only one number of workers.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let groups = scaling(lab.set);
     if groups.is_empty() {
@@ -37,7 +37,7 @@ pub fn section(lab: &Lab<'_>) -> Option<Section> {
     )
 }
 
-/// All phases that were done by several numbers of workers.
+/// All phases measured with several numbers of workers.
 fn scaling(set: &ResultSet) -> Vec<Group> {
     let planned = &set.run.plan.workloads;
     let mut all = Vec::new();
@@ -67,7 +67,7 @@ fn scaling(set: &ResultSet) -> Vec<Group> {
     all
 }
 
-/// One phase, where it was measured at all.
+/// The rows of one phase; `None` if it was not measured.
 fn of_phase(set: &ResultSet, numbers: &[(u32, usize)], phase: usize) -> Option<Group> {
     let contenders = 0..set.run.plan.contenders.len();
     let rates = |contender: usize, workload: usize| -> Vec<(u32, f64)> {
@@ -75,7 +75,7 @@ fn of_phase(set: &ResultSet, numbers: &[(u32, usize)], phase: usize) -> Option<G
         let rate = samples.filter_map(|(block, sample)| {
             let mut figures = sample.figures.iter();
             let reported = figures.find(|one| (one.name.as_str(), one.unit.as_str()) == RATE);
-            // A phase without that figure works on the files of a tree, as many each time.
+            // A phase without that figure processes the files of a tree, the same number each time.
             let seconds = sample.return_ns.0.max(1) as f64 / 1e9;
             let rate = reported.map_or(sample.tally.files as f64 / seconds, |one| one.value);
             (rate > 0.0).then_some((block, rate))

@@ -1,10 +1,10 @@
-//! The times of each phase: to return, and to durable where it writes.
+//! The times of each phase: to return, and to durable if it writes.
 
 use super::Lab;
 use crate::comparison::{PhaseTable, WorkloadTable};
 use crate::document::{Block, Cell, Column, Group, Overflow, Row, Section, Table, Text};
 
-/// The section; nothing where nothing was measured.
+/// The section; `None` if nothing was measured.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     if !lab.comparison.measured() {
         return None;

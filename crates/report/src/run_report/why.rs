@@ -1,5 +1,5 @@
-//! Why contenders differ from the baseline, where a verdict says that they do: for the page, the
-//! sentence of each phase and the figures behind it.
+//! Explanations of differences from the baseline, for contenders with a verdict: on the page, the
+//! sentence of each phase with its figures.
 
 use super::Lab;
 use crate::comparison::overview::Relation;
@@ -7,7 +7,7 @@ use crate::comparison::verdicts::Judged;
 use crate::document::{Audience, Block, Fold, Outcome, Section};
 use crate::why::{PhaseWhy, Why, document};
 
-/// The most phases on a page: those with the greatest differences.
+/// The largest number of phases on a page: those with the largest differences.
 const MOST: usize = 60;
 
 /// A contender that differs from the baseline.
@@ -18,7 +18,7 @@ struct Pair {
     phases: Vec<PhaseWhy>,
 }
 
-/// The section; nothing where no verdict separates a contender from the baseline.
+/// The section; `None` if no contender is faster or slower than the baseline.
 pub fn section(lab: &Lab<'_>) -> Option<Section> {
     let (set, comparison) = (lab.set, lab.comparison);
     let labels = &set.run.plan.contenders;
@@ -119,7 +119,7 @@ impl Pair {
     }
 }
 
-/// Leaves out the smallest differences where there are too many for a page; how many.
+/// Drops the smallest differences if a page has too many. Returns the number of dropped ones.
 fn shorten(pairs: &mut Vec<Pair>) -> usize {
     let difference = |phase: &PhaseWhy| phase.difference_ns.unsigned_abs();
     let phases = pairs.iter().flat_map(|pair| &pair.phases);

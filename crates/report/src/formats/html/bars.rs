@@ -1,6 +1,6 @@
-//! Bars as inline SVG: the median as a bar, every sample as a dot, the spread as a whisker; where
-//! there are very many samples, a dot for all that lie close together. Only numbers and our own words
-//! go in, so that nothing needs escaping. Lengths are percentages: the bars stretch with the page,
+//! Bars as inline SVG: the median as a bar, every sample as a dot, the spread as a whisker. For
+//! large numbers of samples, a dot stands for all samples of a bin. The SVG contains only numbers
+//! and fixed text, so nothing is escaped. Lengths are percentages: the bars stretch with the page,
 //! the dots stay round.
 
 use super::table::bar_tables;
@@ -8,30 +8,30 @@ use crate::document::{Block, Cell, Figure, Group};
 use crate::terms::Scale;
 use std::fmt::Write as _;
 
-/// The part of the width that the longest time takes; the rest leaves room for its dot.
+/// The length of the longest bar, as a part of the width; the rest is room for its dot.
 const LONGEST_PERCENT: f64 = 97.0;
-/// Pixels from one bar to the next.
+/// The height of one bar with its gap, pixels.
 const PITCH: u32 = 13;
-/// So many dots a page may have before they are drawn by bins.
+/// Above this number of dots on a page, samples are drawn in bins.
 const DOTS: usize = 4_000;
-/// The fewest parts of a scale that show a distribution.
+/// The smallest number of bins that shows a distribution.
 const FEWEST_BINS: usize = 5;
-/// The radius of the dot of one sample, and of the fullest bin, pixels.
+/// The radius of the dot of one sample, and of the largest bin, pixels.
 const RADIUS: (f64, f64) = (2.25, 4.5);
 
 /// How samples are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dots {
-    /// A dot for each.
+    /// A dot for each sample.
     Each,
-    /// The scale is divided into so many parts, each of which has one dot.
+    /// The scale is divided into this number of bins, each with one dot.
     Bins(usize),
-    /// Not at all: there are too many bars.
+    /// No samples: there are too many bars.
     None,
 }
 
 impl Dots {
-    /// A dot for each sample, unless they are too many for a page.
+    /// A dot for each sample, or bins if a page has too many samples.
     pub fn of(blocks: &[Block]) -> Self {
         let mut tables = Vec::new();
         bar_tables(blocks, &mut tables);
@@ -49,7 +49,7 @@ impl Dots {
 }
 
 /// The bars of the contender in column `at`: to return above, to durable below. All contenders of a
-/// phase share one scale that begins at zero.
+/// phase share a scale from zero.
 pub fn bars(group: &Group, at: usize, scale: Scale, dots: Dots) -> String {
     let figures = group.rows.iter();
     let figures =
@@ -86,7 +86,7 @@ fn figure(cell: &Cell) -> Option<&Figure> {
     }
 }
 
-/// From the least to the most.
+/// The minimum and the maximum.
 fn range(figure: &Figure) -> (f64, f64) {
     figure.spread.unwrap_or((figure.value, figure.value))
 }

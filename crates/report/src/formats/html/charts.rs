@@ -1,5 +1,5 @@
-//! The charts of a page, drawn. A page stays small: past a budget charts are counted, kind by kind,
-//! and left to the command that draws them.
+//! The charts of a page as SVG. Their total size is limited. Further charts are only counted, kind
+//! by kind, and the page shows the command that draws them.
 
 use crate::charts::svg::{Look, Theme, render};
 use crate::charts::{Chart, Kind};
@@ -7,11 +7,11 @@ use crate::document::Block;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Bytes that charts may add to a page.
+/// The limit of the charts on a page, bytes.
 const BUDGET: usize = 400 << 10;
-/// How wide they are drawn; on the page they stretch a little.
+/// The width of a chart, pixels; the page stretches it slightly.
 const WIDTH: u32 = 380;
-/// Which kinds are drawn first: what no table shows as well.
+/// The kinds in drawing order: first those with information that no table has.
 const ORDER: [Kind; 6] = [
     Kind::Overview,
     Kind::Latency,
@@ -21,7 +21,7 @@ const ORDER: [Kind; 6] = [
     Kind::Cost,
 ];
 
-/// The charts for which the page has room, by name.
+/// The charts that fit into the page, by name.
 pub struct Drawings {
     drawn: BTreeMap<String, String>,
     left_out: usize,
@@ -55,7 +55,7 @@ impl Drawings {
         drawings
     }
 
-    /// How many charts the page has no room for.
+    /// The number of charts that do not fit into the page.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

@@ -1,12 +1,12 @@
-//! What a reader can choose to see: contenders, workloads, cache states and phases, of all tables
-//! and charts of the page at once. Elements of the page carry the name of their contender (`data-c`)
-//! or their phase (`data-p`); the script hides those that were not chosen.
+//! The filters of the page: contenders, workloads, cache states and phases, for all tables and
+//! charts at once. Elements have the name of their contender (`data-c`) or their phase (`data-p`).
+//! The script hides the elements that are not selected.
 
 use super::escape;
 use crate::document::{Block, Filter, FilterItem};
 use std::fmt::Write as _;
 
-/// Writes the form that chooses; nothing where there is nothing to choose.
+/// Writes the filter form; nothing if there is no choice.
 pub fn form(html: &mut String, filters: &[Filter], blocks: &[Block]) {
     if filters.is_empty() {
         return;
@@ -55,7 +55,7 @@ fn fieldset(html: &mut String, filter: &Filter) {
     *html += "</fieldset>\n";
 }
 
-/// Whether some phase has a second time, to durable.
+/// Whether some phase has a time to durable.
 fn writes(blocks: &[Block]) -> bool {
     let mut tables = Vec::new();
     super::table::bar_tables(blocks, &mut tables);

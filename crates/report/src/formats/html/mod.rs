@@ -1,5 +1,5 @@
-//! One page that needs nothing else: no request leaves it, and without JavaScript it only loses
-//! sorting, filtering and copying. Its style and its script are in `data/`.
+//! A self-contained HTML page. It loads nothing, and without JavaScript it lacks only sorting,
+//! filtering and copying. Its style sheet and its script are in `data/`.
 
 mod bars;
 mod charts;
@@ -26,7 +26,7 @@ const SYMBOLS: Symbols = Symbols {
 
 const STYLE: &str = include_str!("../../../data/report.css");
 const SCRIPT: &str = include_str!("../../../data/report.js");
-/// The ends of all whiskers, drawn once.
+/// The end markers of all whiskers, defined once.
 const WHISKERS: &str = r#"<svg class="unseen" aria-hidden="true"><defs><marker id="cap" markerWidth="1" markerHeight="6" refX=".5" refY="3" markerUnits="userSpaceOnUse"><path class="cap-line" d="M.5 0V6"/></marker></defs></svg>
 "#;
 
@@ -66,15 +66,15 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
     page.html.into_bytes()
 }
 
-/// The page as it grows.
+/// The page during rendering.
 struct Page {
     html: String,
     style: Style,
     dots: Dots,
     drawings: Drawings,
-    /// Whether the page explains its bars already.
+    /// Whether the page already has a legend of its bars.
     keys_shown: bool,
-    /// How many tables choose what ratios are to.
+    /// The number of tables with a switch for ratios.
     switches: usize,
 }
 
@@ -245,7 +245,7 @@ impl Page {
         self.html += "</li>\n";
     }
 
-    /// What bars and dots are, before the first of them.
+    /// The legend of bars and dots, before the first of them.
     fn keys(&mut self, table: &Table) {
         if std::mem::replace(&mut self.keys_shown, true) {
             return;
@@ -277,7 +277,7 @@ impl Page {
     }
 }
 
-/// The class of a tone.
+/// The CSS class of a tone.
 fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "plain",
@@ -288,7 +288,7 @@ fn class(tone: Tone) -> &'static str {
     }
 }
 
-/// ` name="value"`, or nothing.
+/// ` name="value"`, or an empty string.
 fn attribute(name: &str, value: Option<&String>) -> String {
     value.map_or_else(String::new, |value| {
         format!(" {name}=\"{}\"", escape(value))
@@ -312,7 +312,7 @@ fn inline(text: &Text) -> String {
     text.0.iter().map(span).collect()
 }
 
-/// Text with everything escaped that HTML would act upon.
+/// Escapes text for HTML.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
@@ -328,7 +328,7 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-/// A label, escaped, that may break behind its separators and nowhere else.
+/// A label, escaped, with line breaks allowed only after its separators.
 fn breakable(label: &str) -> String {
     let parts = label.split_inclusive([',', ':', '@', '/', ' ']);
     let parts = parts.map(|part| escape(part) + "<wbr>");

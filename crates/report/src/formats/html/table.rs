@@ -8,10 +8,10 @@ use crate::document::{
 use crate::terms::Scale;
 use std::fmt::Write as _;
 
-/// From so many columns on ratios are below their figures.
+/// From this number of columns on, ratios are below their figures.
 const MANY: usize = 5;
 
-/// What a table shows, by its cells.
+/// The kind of a table, by its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Quantities,
@@ -91,7 +91,7 @@ impl Page {
         }
     }
 
-    /// Chooses what ratios are to; it ends with the table.
+    /// Adds the switch for the reference of ratios; it belongs to the table.
     fn switch(&mut self, table: &Table) {
         self.switches += 1;
         let name = format!("to-{}", self.switches);
@@ -460,7 +460,7 @@ fn in_brackets(text: &str, class: &str, [open, close]: [&str; 2]) -> String {
     format!(r#"<span class="{class}">{open}{text}{close}</span>"#)
 }
 
-/// A label; a contender may break behind its separators.
+/// A label. The name of a contender may break after its separators.
 fn name(label: &Label) -> String {
     if label.is_contender {
         breakable(&label.full)
@@ -469,12 +469,12 @@ fn name(label: &Label) -> String {
     }
 }
 
-/// The contender that the script may hide.
+/// The contender, for the filter script.
 fn contender(label: &Label) -> String {
     attribute("data-c", Some(&label.full).filter(|_| label.is_contender))
 }
 
-/// The class of a verdict.
+/// The CSS class of a verdict.
 fn class(compared: Compared) -> &'static str {
     match compared.outcome {
         Some(Outcome::Itself) => "itself",
@@ -490,7 +490,7 @@ fn sort_value(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!(" data-v=\"{}\"", short(value)))
 }
 
-/// A number to sort by, in six digits.
+/// A sort key with six digits.
 fn short(number: f64) -> String {
     let short = format!("{number:.5e}").parse().unwrap_or(number);
     let (plain, scientific) = (format!("{short}"), format!("{short:e}"));

@@ -1,4 +1,4 @@
-//! Where the columns of a table are: names, widths, and how much of a figure is on one line.
+//! The layout of a table's columns: names, widths, and the number of lines of a figure.
 
 use super::super::cells::{Parts, Style};
 use super::paint::{width, wrap};
@@ -6,23 +6,23 @@ use crate::document::{Label, Overflow, Row, Table};
 
 /// Blank columns before each column.
 pub const GAP: usize = 2;
-/// The widest name of a row that makes no column give way.
+/// Up to this width, the name of a row takes precedence over columns.
 const NAME: usize = 20;
-/// The widest name of a row where columns follow below each other.
+/// The largest width of row names if columns are split.
 const SPLIT_NAME: usize = 28;
 
-/// How much of a figure is on one line.
+/// The number of lines of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Median, spread, ratio and its interval.
     One,
-    /// Median and ratio; the others below.
+    /// Median and ratio on the first line; the rest on the second.
     Two,
     /// Each on its own line.
     Three,
 }
 
-/// The widest of each part of the cells of a column.
+/// The largest width of each part of a column's cells.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Widths {
     pub value: usize,
@@ -31,10 +31,10 @@ pub struct Widths {
     pub interval: usize,
 }
 
-/// A column where it is.
+/// A column with its position.
 #[derive(Debug, Clone)]
 pub struct Placed {
-    /// Its place in the table.
+    /// Its index in the table.
     pub at: usize,
     /// Its heading, in lines.
     pub heading: Vec<String>,
@@ -50,9 +50,9 @@ pub struct Layout {
     pub level: Level,
     /// The width of the names of rows.
     pub stub: usize,
-    /// The widest name of a row that is printed in full.
+    /// The largest width of a name that is printed in full.
     pub name_room: usize,
-    /// Columns beside each other; several lists where they do not fit.
+    /// Columns side by side; several lists if they do not fit.
     pub runs: Vec<Vec<Placed>>,
 }
 
@@ -69,7 +69,7 @@ impl Widths {
         self.spread + self.ratio + self.interval > 0
     }
 
-    /// Columns that a figure takes.
+    /// The width of a figure, columns.
     fn at(self, level: Level) -> usize {
         let below = self.spread.max(self.interval);
         let with = |columns: usize, more: usize| if columns > 0 { columns + more } else { 0 };
@@ -90,7 +90,7 @@ pub fn marked_value(parts: &Parts) -> String {
     format!("{warned}{best}{}", parts.value)
 }
 
-/// What a label is called in so many columns.
+/// The form of a label that fits into this width.
 pub fn fitting(label: &Label, room: usize) -> &str {
     match &label.short {
         Some(short) if width(&label.full) > room.max(width(short)) => short,
@@ -98,12 +98,12 @@ pub fn fitting(label: &Label, room: usize) -> &str {
     }
 }
 
-/// Columns before the name of a row.
+/// The indentation of the name of a row.
 pub fn indent(table: &Table, row: &Row) -> usize {
     usize::from(table.is_grouped()) * 2 + usize::from(row.detail.is_some()) * 2
 }
 
-/// The name of a row in so many columns.
+/// The name of a row, fitted into this width.
 pub fn row_name(row: &Row, room: usize) -> &str {
     match &row.detail {
         Some(detail) => detail,
@@ -112,7 +112,7 @@ pub fn row_name(row: &Row, room: usize) -> &str {
 }
 
 impl Layout {
-    /// The roomiest layout of tables with the same columns.
+    /// The widest layout for tables with the same columns.
     pub fn of(tables: &[&Table], columns: usize, style: Style) -> Self {
         let first = tables[0];
         let widths = widths(tables, style);
@@ -172,12 +172,12 @@ impl Layout {
         layout
     }
 
-    /// Columns of a run with the names of rows.
+    /// The width of a run of columns with the row names.
     pub fn total(&self, run: &[Placed]) -> usize {
         self.stub + run.iter().map(|one| GAP + one.width).sum::<usize>()
     }
 
-    /// Without the columns for which there is no room; the last one of words is wrapped.
+    /// Drops columns that do not fit. The last text column is wrapped.
     fn dropped(mut self, tables: &[&Table], columns: usize) -> Self {
         while self.total(&self.runs[0]) > columns {
             let run = &mut self.runs[0];
@@ -198,7 +198,7 @@ impl Layout {
         {
             last.width = last.width.saturating_sub(over).max(12);
         }
-        // What the columns leave is for the names.
+        // The remaining width is for the row names.
         let figures = self.total(&self.runs[0]) - self.stub;
         self.name_room = columns
             .saturating_sub(figures + 2)
@@ -207,7 +207,7 @@ impl Layout {
         self
     }
 
-    /// Runs of columns that fit.
+    /// Splits the columns into runs that fit.
     fn split(mut self, columns: usize, repeat_first: bool) -> Self {
         let mut runs: Vec<Vec<Placed>> = Vec::new();
         for one in self.runs.remove(0) {
@@ -242,7 +242,8 @@ fn widths(tables: &[&Table], style: Style) -> Vec<Widths> {
     widths
 }
 
-/// The heading of a column: a contender is abbreviated where it is too wide, other words are wrapped.
+/// The heading of a column. The name of a contender is abbreviated if it does not fit, other text
+/// is wrapped.
 fn heading(label: &Label, cells: usize, room: usize) -> Vec<String> {
     if label.is_contender {
         return vec![fitting(label, room).to_owned()];
@@ -251,7 +252,7 @@ fn heading(label: &Label, cells: usize, room: usize) -> Vec<String> {
     wrap(&label.full, cells.max(word).max(1), 0)
 }
 
-/// The width of the names of rows.
+/// The width of the row names.
 fn stub(tables: &[&Table], room: usize, below: bool) -> usize {
     let mut stub = 0;
     for table in tables {

@@ -1,4 +1,4 @@
-//! Text for a terminal: no line is wider than the terminal, and no colour carries a meaning alone.
+//! Text for a terminal. No line is wider than the terminal, and colour is never the only sign.
 
 mod layout;
 mod paint;
@@ -12,7 +12,7 @@ use crate::options::Options;
 use paint::{Paint, left, width, wrap};
 use std::collections::BTreeSet;
 
-/// The narrowest terminal there is a layout for, columns.
+/// The smallest supported width, columns.
 const NARROWEST: usize = 60;
 
 const SYMBOLS: Symbols = Symbols {
@@ -53,21 +53,21 @@ pub fn render(document: &Document, options: &Options) -> Vec<u8> {
     screen.text.into_bytes()
 }
 
-/// The report as it grows.
+/// The report during rendering.
 struct Screen<'a> {
     paint: Paint,
     width: usize,
     style: Style,
     text: String,
-    /// Whether the last line is a heading, below which no line stays empty.
+    /// Whether the last line is a heading, which no empty line follows.
     below_heading: bool,
-    /// The short names that the section has explained so far.
+    /// The short names with a legend in this section.
     explained: BTreeSet<String>,
-    /// How many sections are open.
+    /// The depth of nested sections.
     depth: usize,
     /// The tables of the section.
     peers: Vec<&'a Table>,
-    /// The columns of words of the table.
+    /// The text columns of the table.
     text_columns: Vec<usize>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Screen<'a> {
         self.text.push('\n');
     }
 
-    /// An empty line before a block, unless a heading is right above.
+    /// An empty line before a block, except after a heading.
     fn gap(&mut self) {
         if !std::mem::take(&mut self.below_heading) {
             self.line("");
@@ -124,7 +124,7 @@ impl<'a> Screen<'a> {
             Block::Table(table) => self.table(table),
             Block::Code(text) => {
                 self.gap();
-                // What is to be copied is not wrapped.
+                // Text to copy is not wrapped.
                 text.lines().for_each(|line| self.line(line));
             }
             Block::Fold(fold) => self.fold(fold, level),
@@ -146,7 +146,7 @@ impl<'a> Screen<'a> {
             self.heading(&section.heading, level);
             let rule = self.paint.dim(&"=".repeat(self.width));
             self.line(&rule);
-            // The sections of a part have a line before them, as everywhere.
+            // Sections of a part have an empty line before them.
             self.below_heading = false;
         } else {
             self.heading(&section.heading, level);
@@ -164,7 +164,7 @@ impl<'a> Screen<'a> {
         self.blocks(&fold.blocks, level + 1);
     }
 
-    /// Text wrapped to the width, its later lines indented by `hang` columns.
+    /// Wraps text to the width; further lines are indented by `hang` columns.
     fn wrapped(&mut self, text: &str, hang: usize, tone: Tone) {
         for line in wrap(text, self.width, hang) {
             let line = self.paint.tone(&line, tone);
@@ -201,7 +201,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Names at the left, texts beside them.
+    /// Names at the left, values at the right.
     fn facts(&mut self, facts: &[(&'static str, String)]) {
         let stub = facts.iter().map(|(name, _)| width(name)).max().unwrap_or(0) + 2;
         for (name, text) in facts {
@@ -215,7 +215,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// The tables that a terminal shows of these blocks.
+/// The tables in these blocks that a terminal shows.
 fn tables_in<'a>(blocks: &'a [Block], tables: &mut Vec<&'a Table>) {
     for block in blocks {
         match block {
@@ -228,7 +228,7 @@ fn tables_in<'a>(blocks: &'a [Block], tables: &mut Vec<&'a Table>) {
     }
 }
 
-/// A text in the characters of a terminal.
+/// Renders a text with the symbols of a terminal.
 fn plain(text: &Text) -> String {
     let span = |span: &Span| match span {
         Span::Plain(text) | Span::Link { text, .. } => text.clone(),

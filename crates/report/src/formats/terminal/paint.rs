@@ -3,7 +3,7 @@
 use crate::document::Tone;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Colours text, or leaves it as it is.
+/// Colours text if colour is enabled.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint(pub bool);
 
@@ -40,23 +40,23 @@ impl Paint {
     }
 }
 
-/// Columns a text takes.
+/// The width of a text, columns.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Sets text against the right edge of a column. Measure before colouring.
+/// Right-aligns text in a column. Colour it afterwards.
 pub fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Sets text against the left edge of a column.
+/// Left-aligns text in a column.
 pub fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Breaks text into lines of at most `columns`, those after the first indented by `hang`. Blanks at
-/// the beginning stay; a word wider than a line is divided.
+/// Wraps text into lines of at most `columns`; further lines are indented by `hang`. Leading blanks
+/// are kept. A word wider than a line is split.
 pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
@@ -86,7 +86,7 @@ pub fn wrap(text: &str, columns: usize, hang: usize) -> Vec<String> {
     lines
 }
 
-/// Divides a text behind the last character that fits; at least one character is taken.
+/// Splits a text after the last character that fits; the first part has at least one character.
 fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
     let mut taken = 0;
     for (at, c) in text.char_indices() {

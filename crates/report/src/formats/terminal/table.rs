@@ -6,7 +6,7 @@ use super::layout::{GAP, Layout, Level, Placed, Widths, indent, marked_value, ro
 use super::paint::{left, right, width, wrap};
 use crate::document::{Group, Row, Table, Tone};
 
-/// A line of a row: what is on it.
+/// A line of a row, by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Whole,
@@ -27,7 +27,7 @@ impl Line {
         }
     }
 
-    /// Whether some cell has something for it.
+    /// Whether some cell has content for it.
     fn is_in(self, cells: &[Parts]) -> bool {
         cells.iter().any(|parts| match self {
             Self::Whole | Self::ValueAndRatio | Self::Value => true,
@@ -39,7 +39,7 @@ impl Line {
 }
 
 impl Screen<'_> {
-    /// Prints a table; those of the same section with the same columns are aligned with it.
+    /// Prints a table. Tables of one section with the same columns are aligned.
     pub(super) fn table(&mut self, table: &Table) {
         let columns = table.columns.iter().enumerate();
         let columns = columns.filter(|(_, column)| column.is_text);
@@ -73,7 +73,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Prints what the short names stand for.
+    /// Prints the legend of the short names.
     fn explain(&mut self, table: &Table, layout: &Layout) {
         let heads = layout.runs.iter().flatten();
         let heads = heads.map(|one| (&table.columns[one.at].label, one.heading.concat()));
@@ -103,7 +103,7 @@ impl Screen<'_> {
         for at in 0..lines {
             let mut line = left("", layout.stub);
             for one in run {
-                // Headings of fewer lines end on the last.
+                // Headings with fewer lines are aligned to the last line.
                 let skipped = lines - one.heading.len();
                 let text = at.checked_sub(skipped).map_or("", |at| &one.heading[at]);
                 line += &" ".repeat(GAP);
@@ -166,7 +166,7 @@ impl Screen<'_> {
         }
         let mut stub = format!("{blank}{name}");
         if width(&stub) > layout.stub {
-            // A name that is too wide has a line of its own.
+            // A name that does not fit has its own line.
             self.wrapped(&stub, blank.len() + 4, Tone::Plain);
             stub = String::new();
         }
@@ -259,7 +259,7 @@ impl Screen<'_> {
     }
 }
 
-/// The lines of a row, without those that no cell has anything for.
+/// The lines of a row, without empty ones.
 fn lines(level: Level, cells: &[Parts]) -> impl Iterator<Item = Line> {
     let lines: &[Line] = match level {
         Level::One => &[Line::Whole],
