@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sample_has_no_description() {
+    fn invalid_samples_have_no_summary() {
         for values in [&[][..], &[f64::NAN], &[1.0, f64::INFINITY]] {
             assert_eq!(Summary::of(values), None);
             assert_eq!(median(values), None);
@@ -114,7 +114,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn half_of_a_sample_lies_on_either_side_of_its_median(
+        fn half_of_a_sample_is_on_each_side_of_its_median(
             values in prop::collection::vec(-1e9_f64..1e9, 1..40),
         ) {
             let summary = Summary::of(&values).unwrap();
@@ -125,7 +125,7 @@ mod tests {
         }
 
         #[test]
-        fn a_change_of_unit_changes_the_unit_only(
+        fn a_change_of_unit_scales_the_summary(
             values in prop::collection::vec(0.001_f64..1e6, 1..40),
             power in -20_i32..20,
         ) {

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_orders_are_no_longer_counted_the_approximation_is_near() {
+    fn the_normal_approximation_is_close_to_the_exact_test() {
         for balance in (0..900).step_by(50) {
             let (exact, near) = (counted(COUNTED, balance), approximately(COUNTED, balance));
             assert!((exact - near).abs() < 0.002, "{balance}: {exact} {near}");

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_grow_by_a_third_and_spend_the_level_once() {
+    fn interim_analyses_grow_by_a_third_and_spend_the_level_once() {
         let looks = InterimAnalyses { least: 3, most: 60 };
         assert_eq!(
             looks.places(),

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_is_that_of_the_tables() {
+    fn the_median_interval_agrees_with_published_tables() {
         // Hollander and Wolfe, table A.2, and scipy: binom.cdf(k, n, 0.5) <= 0.025.
         let known = [
             (5, None),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_from_figure_to_figure_and_knows_nothing_of_few() {
+    fn the_limits_are_figures_and_few_figures_have_no_interval() {
         let values = [3.0, 9.0, 1.0, 4.0, 2.0, 7.0];
         let interval = median_interval(&values).unwrap();
         assert_eq!((interval.low, interval.high), (1.0, 9.0));

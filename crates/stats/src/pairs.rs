@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn only_figures_of_one_block_are_paired() {
+    fn figures_are_paired_only_within_blocks() {
         let a = [(2, 20.0), (0, 10.0), (1, 0.0), (7, 1.0), (2, 40.0)];
         let b = [(0, 5.0), (1, 1.0), (2, 20.0), (3, 9.0), (2, 20.0), (2, 1.0)];
         let ratio = ratio_paired(&a, &b).unwrap();
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_other_way_round_it_is_the_inverse(
+        fn exchanged_sides_give_the_inverse_ratio(
             figures in prop::collection::vec((0.001_f64..1e6, 0.001_f64..1e6), 1..30),
         ) {
             let (a, b): (Vec<f64>, Vec<f64>) = figures.into_iter().unzip();
@@ -191,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn the_unit_and_the_order_do_not_matter(
+        fn the_ratio_does_not_depend_on_unit_and_order(
             figures in prop::collection::vec((0.001_f64..1e6, 0.001_f64..1e6), 1..30),
             power in -20_i32..20,
         ) {

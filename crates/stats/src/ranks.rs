@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn correlations_are_those_of_scipy() {
+    fn rank_correlations_agree_with_scipy() {
         // scipy.stats.spearmanr on the same numbers, with and without ties.
         let cases: [(&[f64], &[f64], f64); 5] = [
             (&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], 1.0),
@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_of_the_order_alone(
+        fn the_correlation_depends_only_on_the_order(
             pairs in prop::collection::vec((0_i32..9, 0_i32..9), 3..12),
         ) {
             let real = |(a, b): &(i32, i32)| (f64::from(*a), f64::from(*b));

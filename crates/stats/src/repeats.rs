@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_modes_are_found_and_one_is_not_divided() {
+    fn two_modes_are_found_and_one_mode_is_not_split() {
         // A checkpoint in every third repeat.
         let checkpoint = [1.0, 1.01, 1.5, 0.99, 1.02, 1.52, 1.0, 1.01, 1.49];
         let found = modes(&checkpoint).unwrap();

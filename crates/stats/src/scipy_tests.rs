@@ -65,7 +65,7 @@ fn tests_and_intervals_agree_with_scipy() {
 }
 
 #[test]
-fn beyond_the_exact_counts_the_normal_ones_are_near_to_them() {
+fn normal_approximations_are_close_to_exact_p_values() {
     let values = |n: i32| -> Vec<f64> {
         let each = (0..n).map(|k| f64::from(k * 37 % n) / f64::from(n) - 0.4);
         each.collect()

@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn of_many_figures_the_drift_is_that_of_their_neighbours_means() {
+    fn the_drift_of_many_figures_uses_means_of_neighbours() {
         let rising = |n: u32| -> Vec<(u32, f64)> {
             let at = |k: u32| f64::from(k * 7919 % 101) / 101.0 + f64::from(k) / f64::from(n);
             (0..n).map(|k| (k, 10.0 + at(k))).collect()
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_a_part_of_the_whole() {
+    fn drift_is_relative_to_the_median() {
         let drift = drift(&blocks(&[100.0, 105.0, 110.0])).unwrap();
         assert!((drift.relative - 10.0 / 105.0).abs() < 1e-12);
         assert!((drift.p - 1.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]
-    fn what_is_no_series_has_no_drift() {
+    fn invalid_series_have_no_drift() {
         for series in [
             &[][..],
             &[(0, 1.0), (1, 2.0)],
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_far_off_is_named() {
+    fn a_distant_value_is_an_outlier() {
         // Modified z-scores by scipy's median_abs_deviation: 30.8 for 17.0, at most 1.1 for the
         // others.
         assert_eq!(
@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn drift_turns_with_the_series(
+        fn a_reversed_series_has_the_reversed_drift(
             values in prop::collection::vec(1.0_f64..100.0, 3..20),
         ) {
             let there = drift(&blocks(&values)).unwrap();

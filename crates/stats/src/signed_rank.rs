@@ -243,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_mean_of_a_pair_is_found_in_its_place_to_the_bit(
+        fn each_pairwise_mean_is_found_exactly(
             mut values in prop::collection::vec(-3_i32..4, 0..6),
             more in prop::collection::vec(-1e3_f64..1e3, 1..20),
         ) {

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_and_tiers_claim_no_more_than_the_verdicts() {
+    fn ranks_and_tiers_follow_from_the_verdicts() {
         // 0 is slower than all others; 1 and 2 are not separated; 3 is slower than 1 only.
         let verdict = |a: usize, b: usize| {
             let slower = [(0, 1), (0, 2), (0, 3), (3, 1)];

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_pairs_a_verdict_needs_a_difference_far_beyond_the_noise() {
+    fn with_few_pairs_a_verdict_needs_a_difference_far_above_the_noise() {
         check(&[5.0, 5.1, 5.2], &[6.0, 6.1, 6.2], Verdict::Faster);
         check(&[6.0, 6.1, 6.2], &[5.0, 5.1, 5.2], Verdict::Slower);
         // Every pair agrees by the same ratio, but the times overlap.
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn many_comparisons_ask_more_of_each() {
+    fn a_larger_family_needs_stronger_evidence() {
         let base = blocks(&[1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.02]);
         let near = blocks(&[1.07, 1.21, 0.96, 1.10, 1.06, 1.05, 1.12]);
         let rule = Rule::default();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn one_repeat_decides_where_there_is_no_noise() {
+    fn one_repeat_is_enough_without_noise() {
         let rule = Rule {
             certain: true,
             ..Rule::default()
@@ -440,7 +440,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_other_way_round_the_verdict_turns(
+        fn exchanged_sides_give_the_opposite_verdict(
             figures in prop::collection::vec((1.0_f64..3.0, 2.0_f64..4.0), 3..14),
         ) {
             let (a, b): (Vec<f64>, Vec<f64>) = figures.into_iter().unzip();

@@ -169,7 +169,7 @@ fn wrong(shape: &Shape, rule: &Rule, experiments: u64, seed: u64) -> u64 {
 }
 
 #[test]
-fn equal_contenders_are_told_apart_in_less_than_1_of_20_tables_however_often_one_looks() {
+fn equal_contenders_are_separated_in_less_than_1_of_20_tables_with_interim_analyses() {
     const EXPERIMENTS: u64 = 1000;
     for (shape, seed) in SHAPES.iter().zip(20_081_122..) {
         // Without a margin, which would hide most wrong verdicts.
@@ -192,7 +192,7 @@ fn equal_contenders_are_told_apart_in_less_than_1_of_20_tables_however_often_one
 }
 
 #[test]
-fn without_the_rule_looking_often_would_invent_differences() {
+fn repeated_analyses_at_the_full_level_separate_equal_contenders() {
     // The same analyses, each at the full level.
     let mut chance = Chance(1946);
     let mut wrong = 0;
@@ -215,7 +215,7 @@ fn without_the_rule_looking_often_would_invent_differences() {
 }
 
 #[test]
-fn intervals_hold_the_truth_in_93_to_97_of_100_experiments() {
+fn intervals_cover_the_truth_in_93_to_97_of_100_experiments() {
     for (shape, seed) in SHAPES.iter().zip(1955..) {
         for repeats in [6, 10, 25] {
             let (mut chance, mut held) = (Chance(seed), 0);
@@ -237,7 +237,7 @@ fn intervals_hold_the_truth_in_93_to_97_of_100_experiments() {
 }
 
 #[test]
-fn intervals_hold_the_truth_where_the_rule_decides_when_to_stop() {
+fn intervals_cover_the_truth_under_the_stopping_rule() {
     for (shape, seed) in SHAPES.iter().zip(1970..) {
         let (mut chance, mut held, mut all) = (Chance(seed), 0, 0);
         let rule = Rule {
@@ -263,7 +263,7 @@ fn intervals_hold_the_truth_where_the_rule_decides_when_to_stop() {
 }
 
 #[test]
-fn five_percent_is_found_and_one_percent_is_never_faster() {
+fn differences_of_five_percent_are_found_and_of_one_percent_are_never_faster() {
     // Low noise: 1.5 % of each time.
     let quiet = Shape {
         name: "quiet",
@@ -297,7 +297,7 @@ fn five_percent_is_found_and_one_percent_is_never_faster() {
 }
 
 #[test]
-fn repeats_that_go_to_what_is_open_take_less_than_fixed_ones_of_the_same_precision() {
+fn adaptive_repeats_take_less_time_than_fixed_repeats_of_the_same_precision() {
     // A mixed plan: one contender far away, one near, one equal.
     let quiet = Shape {
         name: "quiet",
