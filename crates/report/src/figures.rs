@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_two_pairs_or_of_ranges_that_overlap() {
+    fn two_pairs_and_overlapping_ranges_have_no_leader() {
         let slow = [(0, 5.0), (1, 6.0), (2, 7.0)];
         let fast = [(2, 4.3), (1, 3.6), (0, 3.0)];
         assert_eq!(verdict(&fast[..2], &slow), None);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_first_was_never_judged_and_others_were_nobody_leads() {
+    fn a_first_without_verdict_leads_only_if_no_pair_has_one() {
         let (slow, near) = (blocks(&[5.0, 6.0, 7.0]), blocks(&[4.9, 6.1, 6.9]));
         let once = [(0, 1.0)];
         let lead = |figures: &[&[Blocked]], ranks: &[f64]| {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_has_an_interval_from_six_pairs_on() {
+    fn a_ratio_has_an_interval_from_six_pairs() {
         let times = blocks(&[5.0; INTERVALS_FROM]);
         let interval = |n: usize| fsdyno_stats::ratio_paired(&times[..n], &times)?.interval;
         assert_eq!(interval(INTERVALS_FROM - 1), None);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_drift_that_is_large_and_no_chance_is_spoken_of() {
+    fn only_a_large_and_significant_drift_is_reported() {
         let rising = [10.0, 10.5, 11.0, 11.5, 12.0];
         let by = trend(&blocks(&rising)).unwrap();
         assert!((by - 2.0 / 11.0).abs() < 1e-12);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_outlier_that_lies_well_off_is_spoken_of() {
+    fn only_a_distant_outlier_is_reported() {
         let one_off = [10.0, 10.1, 15.0, 10.2, 9.9];
         assert_eq!(astray(&blocks(&one_off), 10.1), [(2, 15.0)]);
         let near = [10.0, 10.001, 10.5, 10.002, 9.999];

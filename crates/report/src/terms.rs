@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_shares_the_unit_of_its_smallest_time() {
+    fn all_times_of_a_line_have_the_unit_of_the_smallest() {
         let unit = |times: &[f64]| Scale::of_times(times.iter().copied()).unit();
         assert_eq!(unit(&[2e9, 90e9]), "s");
         assert_eq!(unit(&[2e6, 9e9]), "ms");

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_fragment_is_found_among_the_classes() {
+    fn the_median_extent_is_found_in_the_size_classes() {
         let told = |by_size: &[u64]| {
             Told::of(&Fragmentation {
                 files: 2,

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_phases_are_named_and_many_are_told_by_workload() {
+    fn few_phases_are_named_and_many_are_grouped_by_workload() {
         let place = |workload: &str, label: String| Place {
             workload: workload.into(),
             label,

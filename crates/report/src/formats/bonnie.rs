@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_empty_and_links_are_told_by_the_largest_size() {
+    fn missing_phases_are_empty_and_links_are_encoded_in_the_largest_size() {
         let mut values = whole();
         values.measures[0] = None;
         values.files = given(&[("files", "512"), ("made", "symlinks")]);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_latencies_take_the_unit_that_fits() {
+    fn sizes_and_latencies_have_a_suitable_unit() {
         assert_eq!(
             [3 << 29, 10 << 20, 1 << 40, 100].map(size),
             ["1536M", "10M", "1024G", "100b"]

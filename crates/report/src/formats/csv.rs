@@ -45,7 +45,7 @@ mod tests {
     use super::safe;
 
     #[test]
-    fn no_text_begins_like_a_formula() {
+    fn text_cannot_start_a_formula() {
         assert_eq!(safe("=1+1"), "'=1+1");
         assert_eq!(safe("@SUM(A1)"), "'@SUM(A1)");
         assert_eq!(safe("ext4:noatime"), "ext4:noatime");

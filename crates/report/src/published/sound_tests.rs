@@ -28,7 +28,7 @@ fn every_figure_has_a_known_unit_and_a_direction_that_fits_it() {
 }
 
 #[test]
-fn every_figure_that_was_printed_is_in_its_table_once() {
+fn every_printed_figure_is_in_its_table_once() {
     for (published, table) in ALL.iter().zip(tables()) {
         assert_eq!(find(&table.name), Some(published));
         let printed = published.figures.lines().count() - 1;
@@ -84,7 +84,7 @@ fn every_conclusion_holds_on_the_figures_it_was_drawn_from() {
 }
 
 #[test]
-fn every_figure_that_can_win_is_laid_beside_todays_where_a_suite_measures_it_whole() {
+fn every_comparable_published_row_has_a_line() {
     for name in ["bonnie-2001", "mongo-2001"] {
         let table = find(name).unwrap().read().unwrap();
         for (at, row) in table.rows.iter().enumerate() {
@@ -96,7 +96,7 @@ fn every_figure_that_can_win_is_laid_beside_todays_where_a_suite_measures_it_who
 }
 
 #[test]
-fn every_figure_of_today_has_the_unit_that_was_printed() {
+fn current_figures_have_the_published_unit() {
     for table in tables() {
         for line in &table.lines {
             let printed = table.rows[line.rows[0]].unit.as_str();
@@ -119,7 +119,7 @@ fn every_figure_of_today_has_the_unit_that_was_printed() {
 }
 
 #[test]
-fn a_line_of_several_rows_has_their_mean() {
+fn a_line_of_several_rows_is_their_mean() {
     let table = find("atime-2007").unwrap().read().unwrap();
     let line = &table.lines[0];
     assert_eq!(line.label, "grep cold real");
@@ -128,7 +128,7 @@ fn a_line_of_several_rows_has_their_mean() {
 }
 
 #[test]
-fn a_broken_table_is_told_with_what_does_not_fit() {
+fn an_invalid_table_is_rejected_with_the_reason() {
     let good = find("atime-2007").unwrap();
     let header = |from: &str, to: &str| {
         let text = good.header.replacen(from, to, 1);

@@ -12,7 +12,7 @@ fn reruns() -> impl Iterator<Item = (Table, Setting)> {
 }
 
 #[test]
-fn every_table_can_be_rerun_and_everybody_in_it_runs_or_is_left_out_with_a_reason() {
+fn every_contender_of_a_rerun_runs_or_has_a_reason_for_its_absence() {
     assert_eq!(ALL.len(), published::ALL.len());
     for (table, setting) in reruns() {
         assert_eq!(find(&table.name).map(|one| one.name), Some(&table.name[..]));
@@ -41,7 +41,7 @@ fn every_table_can_be_rerun_and_everybody_in_it_runs_or_is_left_out_with_a_reaso
 }
 
 #[test]
-fn memory_shrinks_with_the_datasets_and_never_below_what_a_guest_takes_itself() {
+fn guest_memory_scales_with_the_datasets_down_to_a_minimum() {
     for (table, setting) in reruns() {
         let full = setting.guest_memory(1.0).0;
         let itself = setting.guest_memory(1e-9).0;
@@ -53,7 +53,7 @@ fn memory_shrinks_with_the_datasets_and_never_below_what_a_guest_takes_itself() 
 }
 
 #[test]
-fn a_broken_rerun_is_told_with_what_does_not_fit() {
+fn an_invalid_rerun_is_rejected_with_the_reason() {
     let good = find("btrfs-2008").unwrap();
     let table = good.table().unwrap();
     let told = |more: &str| {

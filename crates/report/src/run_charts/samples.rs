@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_hundred_thousand_samples_each_is_in_one_column() {
+    fn every_one_of_many_samples_is_in_one_bin() {
         let noise = |block: u32| 1e9 + f64::from(block.wrapping_mul(2_654_435_761) >> 8);
         let value = value((0..100_000).map(|block| (block, noise(block))).collect());
         for scale in [Scale::FromZero, Scale::Log] {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_all_alike_are_one_column() {
+    fn equal_samples_are_one_bin() {
         let value = value((0..500).map(|block| (block, 7.0)).collect());
         assert_eq!(bins(&value, 1.0, Scale::FromZero).len(), 1);
     }

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_is_told_once_and_what_is_as_asked_needs_no_more() {
+    fn a_proven_cache_state_has_one_sentence() {
         check(
             &[proof("read", &[]), proof("grep", &[])],
             "proven in all 12 samples, no page of the data in memory; by remount",
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn one_reason_is_told_once_with_all_it_holds_for() {
+    fn contenders_with_the_same_reason_share_a_sentence() {
         let memory = ("tmpfs", "it lives in memory");
         let other = ("ext4", "17 pages stayed");
         check(
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_to_be_unproven_where_it_was_proven() {
+    fn proven_cache_states_are_not_listed_as_unproven() {
         let why = "17 pages stayed";
         check(
             &[
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_phase_that_read_too_little_stands_out() {
+    fn a_cold_phase_that_read_too_little_is_reported() {
         let mut proof = proof("read", &[]);
         proof.data = Bytes(1 << 20);
         proof.read_less = Some(("xfs".into(), Bytes(4096)));

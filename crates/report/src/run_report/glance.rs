@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_seconds_unless_that_would_hide_the_digits_of_the_shortest() {
+    fn times_are_seconds_unless_the_shortest_needs_a_smaller_unit() {
         let unit = |times: &[f64]| one_unit(times.iter().copied()).unit();
         assert_eq!(unit(&[0.02e9, 150e9]), "s");
         assert_eq!(unit(&[0.02e9, 0.9e9]), "ms");

@@ -340,7 +340,7 @@ mod tests {
     use super::letters;
 
     #[test]
-    fn letters_never_run_out_and_never_repeat() {
+    fn short_labels_are_unlimited_and_unique() {
         let all: std::collections::HashSet<String> = (0..800).map(letters).collect();
         assert_eq!(all.len(), 800);
         assert_eq!((letters(25), letters(26)), ("z".into(), "aa".into()));

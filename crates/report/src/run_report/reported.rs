@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_the_unit_in_which_they_are_read_best() {
+    fn times_have_a_readable_unit() {
         let mut figures = vec![vec![(0, 2.5e9), (1, 4e9)], vec![(0, 1e9)]];
         assert_eq!(readable(&mut figures, "ns"), "s");
         assert_eq!(figures, [vec![(0, 2.5), (1, 4.0)], vec![(0, 1.0)]]);

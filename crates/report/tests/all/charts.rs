@@ -1,4 +1,4 @@
-//! Charts as readers see them: drawings, pictures, values; and what would break them.
+//! Charts as drawings, pictures and values, with hostile input.
 
 use crate::fixture::{self, empty, many, mixed_labs, one_phase, repeated, single};
 use fsdyno_model::{Bytes, LatencyDistribution, Nanos, Progress, ResultSet, Slice};
@@ -22,7 +22,7 @@ fn one(set: &ResultSet, name: &str) -> Chart {
         .remove(0)
 }
 
-/// A run of one phase whose engine tells how long single operations took, and what was done when.
+/// A run of one phase with an engine that reports latencies and throughput over time.
 fn coursed() -> ResultSet {
     let mut set = one_phase(&["ext4", "xfs"], &[&[1000; 3], &[700; 3]]);
     for record in &mut set.cells {
@@ -52,7 +52,7 @@ fn coursed() -> ResultSet {
 }
 
 #[test]
-fn each_kind_of_chart_is_drawn_as_it_was() {
+fn each_kind_of_chart_has_this_drawing() {
     for name in [
         "overview",
         "samples-tree-copy",
@@ -74,13 +74,13 @@ fn each_kind_of_chart_is_drawn_as_it_was() {
     insta::assert_snapshot!("chart_narrow_dark", lines(&svg));
 }
 
-/// An element a line, so that a difference shows as one.
+/// One element per line, for readable differences.
 fn lines(svg: &str) -> String {
     svg.replace("><", ">\n<")
 }
 
 #[test]
-fn the_value_of_a_chart_holds_everything_that_is_drawn() {
+fn a_chart_value_contains_everything_that_is_drawn() {
     for chart in all(&repeated()).into_iter().chain(all(&coursed())) {
         let json = serde_json::to_string(&chart).unwrap();
         let read: Chart = serde_json::from_str(&json).unwrap();
@@ -91,7 +91,7 @@ fn the_value_of_a_chart_holds_everything_that_is_drawn() {
 }
 
 #[test]
-fn every_drawing_is_whole_and_every_mark_has_its_words() {
+fn every_drawing_is_self_contained_and_every_mark_has_a_label() {
     let sets = [
         fixture::run(),
         repeated(),
@@ -135,7 +135,7 @@ fn is_mark(node: &Node<'_, '_>) -> bool {
     ["o", "m", "r", "i", "b", "h", "l"].contains(&class)
 }
 
-/// What begins beside the drawing.
+/// References from the drawing to external resources.
 fn outside(document: &Document<'_>) -> Option<String> {
     let of_box = document.root_element().attribute("viewBox")?;
     let of_box: Vec<f64> = of_box.split(' ').map(|n| n.parse().unwrap()).collect();
@@ -165,7 +165,7 @@ fn pixels(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
 }
 
 #[test]
-fn a_picture_has_its_width_its_letters_and_the_same_bytes_again() {
+fn a_picture_has_its_width_and_its_text_and_is_deterministic() {
     let chart = one(&repeated(), "overview");
     let look = Look {
         width: 360,
@@ -185,13 +185,13 @@ fn a_picture_has_its_width_its_letters_and_the_same_bytes_again() {
         .count();
     assert!(differing > 2000, "letters change {differing} bytes");
     assert_eq!(pictures::of_svg(&svg, 2.0).unwrap(), bytes);
-    // The paper is white, and there are marks upon it.
+    // The background is white, and there are marks.
     assert_eq!(pixels_with[..3], [255; 3]);
     assert!(without.iter().any(|byte| *byte < 128));
 }
 
 #[test]
-fn letters_that_pictures_lack_are_named_and_stand_in_the_drawing() {
+fn characters_missing_in_the_font_are_named_and_kept_in_the_svg() {
     let chart = one(&many(), "overview");
     let lacking = pictures::lacking(&chart);
     assert!(
@@ -203,7 +203,7 @@ fn letters_that_pictures_lack_are_named_and_stand_in_the_drawing() {
 }
 
 #[test]
-fn a_run_without_figures_is_refused_and_one_figure_is_drawn_without_interval() {
+fn a_run_without_figures_is_rejected_and_one_figure_has_no_interval() {
     let nothing = of_run(&empty(), &Filter::default()).unwrap_err();
     assert!(matches!(nothing, NoChart::Nothing { .. }), "{nothing}");
     let chart = one(&single(), "samples-tree-copy");
@@ -218,7 +218,7 @@ fn a_run_without_figures_is_refused_and_one_figure_is_drawn_without_interval() {
 }
 
 #[test]
-fn what_is_asked_for_and_not_there_is_told_with_what_is() {
+fn unknown_names_are_rejected_with_the_known_ones() {
     let run = fixture::run();
     let charts = all(&run);
     let error = choose("r", charts.clone(), &["overwiev".into()]).unwrap_err();
@@ -260,7 +260,7 @@ fn what_is_asked_for_and_not_there_is_told_with_what_is() {
             "cost-tree-copy"
         ]
     );
-    // Ratios stay those to the baseline of the run, with and without it in sight.
+    // Ratios refer to the baseline of the run, even if it is not drawn.
     let svg = render(&charts[0], PAGE);
     assert!(
         svg.contains("0.78\u{d7}") && svg.contains("ratios to ext4"),
@@ -269,7 +269,7 @@ fn what_is_asked_for_and_not_there_is_told_with_what_is() {
 }
 
 #[test]
-fn every_chart_of_a_run_has_a_name_of_its_own_fit_for_a_file() {
+fn chart_names_are_unique_and_valid_file_names() {
     for set in [fixture::run(), many(), mixed_labs()] {
         let charts = all(&set);
         let mut names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
@@ -282,7 +282,7 @@ fn every_chart_of_a_run_has_a_name_of_its_own_fit_for_a_file() {
 }
 
 #[test]
-fn many_samples_are_counted_in_columns_and_said_to_be() {
+fn many_samples_are_drawn_in_bins_with_a_note() {
     const BLOCKS: u64 = 130;
     let times = |slow: u64| -> Vec<u64> {
         let noise = |block: u64| block * 7919 % 101;
@@ -330,7 +330,7 @@ fn many_samples_are_counted_in_columns_and_said_to_be() {
 }
 
 #[test]
-fn figures_that_have_no_place_are_counted_and_harm_nothing() {
+fn figures_outside_the_scale_are_counted() {
     let mut chart = one(&repeated(), "overview");
     let labels = [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e-300, 1e300];
     for (at, x) in labels.into_iter().enumerate() {
@@ -346,7 +346,7 @@ fn figures_that_have_no_place_are_counted_and_harm_nothing() {
         "{svg}"
     );
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-    // The same scales with nothing, with one value, and with those.
+    // The same scales without values, with one value, and with these.
     for scale in [Scale::Linear, Scale::FromZero, Scale::Log, Scale::Nines] {
         let mut chart = one(&coursed(), "throughput-tree-copy");
         let axes = |chart: &mut Chart, scale| {
@@ -376,7 +376,7 @@ fn figures_that_have_no_place_are_counted_and_harm_nothing() {
 }
 
 #[test]
-fn a_contender_a_million_times_slower_and_one_of_no_time_are_drawn() {
+fn extreme_and_zero_times_are_drawn() {
     let set = one_phase(&["ext4", "xfs"], &[&[0, 0, 1], &[1_000_000; 3]]);
     for chart in all(&set) {
         let svg = render(&chart, PAGE);

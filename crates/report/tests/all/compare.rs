@@ -1,4 +1,4 @@
-//! Runs beside each other: what forbids to compare them, what is said of them, and thresholds.
+//! Comparisons of runs: differences that forbid them, verdicts, and thresholds.
 
 use crate::fixture::one_phase;
 use crate::{text, wide};
@@ -31,7 +31,7 @@ fn both() -> (ResultSet, ResultSet) {
 }
 
 #[test]
-fn runs_beside_each_other_look_like_this() {
+fn a_comparison_of_runs_has_this_text() {
     let (was, now) = both();
     let beside = RunComparison::of(&was, &now, 0.02);
     let thresholds = ["copy.durable > 1.05", "*.return > 0.9"].map(|t| t.parse().unwrap());
@@ -53,7 +53,7 @@ fn runs_beside_each_other_look_like_this() {
 }
 
 #[test]
-fn another_kernel_or_number_of_repeats_may_be_compared_and_another_dataset_not() {
+fn another_kernel_is_comparable_and_another_dataset_is_not() {
     let (was, now) = both();
     let forbids = |was: &ResultSet, now: &ResultSet| -> Vec<&'static str> {
         let all = differences(was, now).into_iter();
@@ -95,7 +95,7 @@ fn another_kernel_or_number_of_repeats_may_be_compared_and_another_dataset_not()
 }
 
 #[test]
-fn other_content_of_the_same_dataset_forbids_and_unknown_content_is_said() {
+fn other_input_content_forbids_a_comparison_and_unknown_content_is_reported() {
     let (was, now) = both();
     let with = |set: &ResultSet, files: Option<u64>| {
         let mut set = set.clone();
@@ -132,7 +132,7 @@ fn other_content_of_the_same_dataset_forbids_and_unknown_content_is_said() {
         assert!(format!("{then}{other}").contains("not recorded"));
         assert!(!forbids);
     }
-    // What else differs is still found.
+    // Other differences are still found.
     let mut other = with(&now, None);
     other.run.plan.verify = !other.run.plan.verify;
     let all = differences(&with(&was, None), &other);
@@ -140,7 +140,7 @@ fn other_content_of_the_same_dataset_forbids_and_unknown_content_is_said() {
 }
 
 #[test]
-fn a_threshold_is_beyond_only_where_that_is_no_chance() {
+fn only_significant_ratios_exceed_a_threshold() {
     let (was, now) = both();
     let beside = RunComparison::of(&was, &now, 0.02);
     let holds = |text: &str| -> Vec<Holds> {

@@ -1,5 +1,5 @@
-//! A run beside a published table: figures, ranks, and what became of the conclusions, on runs
-//! made up so that each of these is met.
+//! Runs compared with a published table: figures, ranks and results of conclusions, on constructed
+//! runs with each result.
 
 use crate::fixture;
 use crate::wide;
@@ -32,7 +32,7 @@ fn work(name: &str, kinds: &[&str]) -> Workload {
 }
 
 /// A run of some workloads of 2008; `times` are milliseconds to return by phase and contender.
-/// Of block to block a time grows by 1 %.
+/// Times grow by 1 % per block.
 fn run(contenders: &[&str], workloads: &[Workload], times: &[&[u64]], repeats: u32) -> ResultSet {
     let mut set = fixture::with(contenders, workloads, repeats);
     for contender in &mut set.run.plan.contenders {
@@ -57,7 +57,7 @@ fn run(contenders: &[&str], workloads: &[Workload], times: &[&[u64]], repeats: u
     set
 }
 
-/// What holds, what is reversed, and what cannot be told apart, in one run.
+/// Conclusions that hold, are reversed, or are inconclusive, in one run.
 fn mixed() -> ResultSet {
     let workloads = [
         work("music", &["copy"]),
@@ -79,7 +79,7 @@ fn mixed() -> ResultSet {
     )
 }
 
-/// The same as a run of the suite that does what was done then.
+/// The same as a run of the corresponding suite.
 pub fn classic() -> ResultSet {
     let mut set = mixed();
     set.run.plan.name = "classic-2008".into();
@@ -90,7 +90,7 @@ fn table(name: &str) -> Table {
     find(name).unwrap().read().unwrap()
 }
 
-/// A run of one lab beside a table.
+/// The comparison of a run of one lab with a table.
 fn alone(set: &ResultSet, table: &Table) -> PublishedComparison {
     let mut against = PublishedComparison::in_each_lab(set, table).unwrap();
     assert_eq!(against.len(), 1);
@@ -103,7 +103,7 @@ fn text(against: &PublishedComparison, format: Format, options: &Options) -> Str
 }
 
 #[test]
-fn a_run_is_laid_beside_a_table_character_by_character() {
+fn a_comparison_with_a_table_has_this_text() {
     let against = alone(&mixed(), &table("btrfs-2008"));
     insta::assert_snapshot!(
         "against_terminal",
@@ -118,7 +118,7 @@ fn a_run_is_laid_beside_a_table_character_by_character() {
 }
 
 #[test]
-fn ratios_ranks_and_their_correlation_are_of_those_that_both_have() {
+fn ratios_ranks_and_correlation_use_the_common_contenders() {
     let against = alone(&mixed(), &table("btrfs-2008"));
     let line = |label: &str| against.lines.iter().find(|l| l.label == label).unwrap();
     let copy = line("portage copy");
@@ -127,13 +127,13 @@ fn ratios_ranks_and_their_correlation_are_of_those_that_both_have() {
         .iter()
         .map(|e| (e.rank_then, e.rank_now))
         .collect();
-    // Then 88, 101, 1013, 24; now 1200, 1500, 1300, 1000.
+    // Published: 88, 101, 1013, 24; now 1200, 1500, 1300, 1000.
     assert_eq!(ranks, [(2.0, 2.0), (3.0, 4.0), (4.0, 3.0), (1.0, 1.0)]);
     assert!((copy.rank_correlation.unwrap() - 0.8).abs() < 1e-12);
     let btrfs = &copy.entries[3];
     assert!((btrfs.ratio_then.unwrap() - 24.0 / 88.0).abs() < 1e-12);
     assert!((btrfs.ratio_now.unwrap() - 1000.0 / 1200.0).abs() < 1e-3);
-    // ext3 and xfs share a place then: 156 s both.
+    // ext3 and xfs share a published rank: 156 s both.
     let avi: Vec<f64> = line("avi copy")
         .entries
         .iter()
@@ -146,18 +146,18 @@ fn ratios_ranks_and_their_correlation_are_of_those_that_both_have() {
 }
 
 #[test]
-fn a_conclusion_holds_is_reversed_or_cannot_be_said() {
+fn a_conclusion_holds_is_reversed_or_is_inconclusive() {
     let against = alone(&mixed(), &table("btrfs-2008"));
     let of = |begin: &str| {
         let mut told = against.conclusions.iter();
         told.find(|t| t.says.starts_with(begin)).unwrap()
     };
     for (begin, holding) in [
-        // Copies of a Portage tree are, copies of a large file are no longer.
+        // Copies of a Portage tree confirm it, copies of a large file do not.
         ("Btrfs copies", Holding::InPart),
         ("ext3 copies a music folder", Holding::CannotBeSaid),
         ("Deleting is not", Holding::Holds),
-        // Slowest at copying then, and neither at copying nor at deleting now.
+        // Published as slowest at copying; now neither at copying nor at deleting.
         ("XFS is the slowest", Holding::InPart),
         ("ReiserFS deletes", Holding::NotTested),
         ("With large files ext2", Holding::Holds),
@@ -180,7 +180,7 @@ fn a_conclusion_holds_is_reversed_or_cannot_be_said() {
 }
 
 #[test]
-fn the_other_way_round_is_reversed_and_too_few_repeats_say_nothing() {
+fn opposite_figures_are_reversed_and_too_few_repeats_are_inconclusive() {
     let workloads = [work("portage", &["copy"])];
     let times: &[&[u64]] = &[&[2000, 1000]];
     let of = |repeats| {
@@ -202,7 +202,7 @@ fn the_other_way_round_is_reversed_and_too_few_repeats_say_nothing() {
 }
 
 #[test]
-fn one_contender_alone_is_told_without_ratio_or_rank() {
+fn a_single_contender_has_no_ratio_and_no_rank() {
     let set = run(&["ext4", "ext2"], &[work("iso", &["copy"])], &[&[9, 10]], 3);
     let against = alone(&set, &table("btrfs-2008"));
     let text = text(&against, Format::Terminal, &wide(80));
@@ -214,7 +214,7 @@ fn one_contender_alone_is_told_without_ratio_or_rank() {
 }
 
 #[test]
-fn another_file_system_may_stand_in_the_place_of_one_that_is_not_there_and_is_told() {
+fn a_substitute_file_system_is_used_and_reported() {
     let workloads = [work("music", &["copy"])];
     let at = |contenders: &[&str], times: &[u64]| {
         let set = run(contenders, &workloads, &[times], 3);
@@ -236,14 +236,14 @@ fn another_file_system_may_stand_in_the_place_of_one_that_is_not_there_and_is_to
         let words = "btrfs@pool2 for zfs 2 disks and btrfs for zfs: not the same";
         assert!(told.contains(words), "{format}: {told}");
     }
-    // Where the same is there, nobody stands in its place.
+    // If the original contender is present, there is no substitute.
     let against = at(&["btrfs", "zfs"], &[200, 100]);
     let pairs: Vec<_> = against.contenders.iter().map(|p| p.now.as_str()).collect();
     assert_eq!(pairs, ["zfs"]);
 }
 
 #[test]
-fn what_shares_nothing_is_refused_with_what_is_missing() {
+fn runs_without_common_phases_are_rejected_with_the_reason() {
     let of = |contenders: &[&str], workload: Workload| {
         let times: Vec<u64> = vec![10; contenders.len()];
         let set = run(contenders, &[workload], &[&times], 3);
@@ -261,7 +261,7 @@ fn what_shares_nothing_is_refused_with_what_is_missing() {
         error.ends_with("the run has no phase of the table"),
         "{error}"
     );
-    // Other mount options, another cache state: not the same.
+    // Other mount options or another cache state do not correspond.
     let error = of(&["ext2:noatime"], work("iso", &["copy"]));
     assert!(error.ends_with("no contender of the table"), "{error}");
     let mut warm = work("iso", &["copy"]);
@@ -313,7 +313,7 @@ rates,2001,x,k,b,,single,out,fragments,1.25,fragments/file,lower
 ";
 
 #[test]
-fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file() {
+fn higher_is_better_figures_rank_first_and_extents_are_per_file() {
     let published = Published {
         name: "rates",
         header: RATES,
@@ -347,7 +347,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
     assert_eq!(write.heading(), "write (KB/s)");
     assert_eq!(against.conclusions[0].holding, Holding::Holds);
     let fragments = &against.lines[1];
-    // What could not be counted is left out, and not zero.
+    // A failed count is omitted, not zero.
     assert_eq!(fragments.entries[0].repeats, 2);
     assert!((fragments.entries[1].now - 3.0).abs() < 1e-12);
     assert_eq!(
@@ -357,7 +357,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
         ),
         (2.0, 1.0)
     );
-    // A count over all files is not the figure of then.
+    // A count over all files does not correspond to the published figure.
     for record in &mut set.cells {
         record.samples[0].fragmentation.as_mut().unwrap().floor = Bytes(0);
     }
@@ -367,7 +367,7 @@ fn where_more_is_better_the_highest_is_first_and_fragments_are_counted_per_file(
 }
 
 #[test]
-fn of_two_phases_of_one_kind_each_is_laid_beside_its_own_by_its_label() {
+fn two_phases_of_one_kind_are_matched_by_label() {
     let table = table("bonnie-2001");
     let stat = |label: &str| PhasePlan {
         label: label.into(),
@@ -435,7 +435,7 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn the_page_asks_for_nothing_and_lets_no_label_in_as_markup() {
+fn the_comparison_page_loads_nothing_and_escapes_labels() {
     let mut set = mixed();
     set.run.plan.contenders[0].label = "<script>alert(1)</script>".into();
     let against = alone(&set, &table("btrfs-2008"));
@@ -443,7 +443,7 @@ fn the_page_asks_for_nothing_and_lets_no_label_in_as_markup() {
     let table = render_published(find("atime-2007").unwrap(), Format::Html, &wide(80)).unwrap();
     let table = String::from_utf8(table).unwrap();
     for page in [&page, &table] {
-        // The ends of whiskers are drawn once, on the page itself.
+        // The end markers of whiskers are defined once, on the page itself.
         let page = page.replace("url(#cap)", "");
         for outside in [
             "http:",
@@ -469,7 +469,7 @@ fn the_page_asks_for_nothing_and_lets_no_label_in_as_markup() {
 }
 
 #[test]
-fn a_table_is_shown_as_it_was_laid_out() {
+fn a_published_table_has_this_text() {
     let shown = |name: &str, format, clock| {
         let options = Options {
             clock,

@@ -1,4 +1,4 @@
-//! The paragraph on top says what the figures say, and no more.
+//! The conclusion at the top matches the figures.
 
 use crate::fixture::one_phase;
 use fsdyno_report::comparison::Comparisons;
@@ -11,7 +11,7 @@ fn check(labels: &[&str], times: &[&[u64]], expected: &str) {
 }
 
 #[test]
-fn a_lead_in_every_block_is_told_with_its_range() {
+fn a_lead_in_every_block_is_reported_with_its_range() {
     check(
         &["ext4", "xfs"],
         &[&[1000, 1000, 1000], &[750, 800, 780]],
@@ -25,9 +25,9 @@ fn a_lead_in_every_block_is_told_with_its_range() {
 }
 
 #[test]
-fn from_six_repeats_on_the_interval_is_told_and_not_every_block_is_claimed() {
+fn from_six_repeats_the_interval_is_reported_without_every_block() {
     let slow: &[u64] = &[1000; 9];
-    // In one block of nine the faster one was slower.
+    // In one block of nine the faster contender was slower.
     let fast: &[u64] = &[750, 760, 770, 780, 1200, 790, 795, 800, 755];
     let said = "copy: xfs took 3.9-24 % less time to durable than ext4 (a 95 % interval, of 9 \
                 blocks).";
@@ -59,7 +59,7 @@ fn ranges_that_overlap_have_no_winner() {
 }
 
 #[test]
-fn few_repeats_are_told_as_such() {
+fn few_repeats_are_reported() {
     check(&["ext4", "xfs"], &[&[1000], &[10]], "a hint, not a finding");
     check(
         &["ext4", "xfs"],
@@ -74,7 +74,7 @@ fn few_repeats_are_told_as_such() {
 }
 
 #[test]
-fn a_run_that_was_to_look_at_its_figures_and_ended_before_says_how_to_go_on() {
+fn an_adaptive_run_that_ended_early_reports_how_to_resume() {
     let mut set = one_phase(&["ext4", "xfs"], &[&[1000, 1000], &[10, 10]]);
     set.run.plan.repeats = 6;
     set.run.plan.adaptive = Some(fsdyno_model::Adaptive {
@@ -91,7 +91,7 @@ fn a_run_that_was_to_look_at_its_figures_and_ended_before_says_how_to_go_on() {
 }
 
 #[test]
-fn a_contender_alone_is_compared_with_nobody() {
+fn a_single_contender_is_not_compared() {
     let alone = "ext4 was measured alone: there is nothing to compare it with.";
     check(&["ext4"], &[&[1000, 1000]], alone);
     check(
@@ -102,7 +102,7 @@ fn a_contender_alone_is_compared_with_nobody() {
 }
 
 #[test]
-fn a_contender_that_missed_blocks_is_named_and_does_not_silence_the_others() {
+fn a_contender_with_missing_blocks_is_named_and_the_others_are_judged() {
     let times: &[&[u64]] = &[&[1000, 1000, 1000], &[500, 500, 500], &[900, 900]];
     let labels = ["ext4", "xfs", "btrfs"];
     check(
@@ -115,7 +115,7 @@ fn a_contender_that_missed_blocks_is_named_and_does_not_silence_the_others() {
         times,
         "Too few repeats of btrfs to judge it there.",
     );
-    // Where it leads, nobody can be called the fastest.
+    // Where it leads, no contender is named as the fastest.
     let times: &[&[u64]] = &[&[1000, 1000, 1000], &[500, 500, 500], &[100, 100]];
     check(&labels, times, "too few repeats");
 }

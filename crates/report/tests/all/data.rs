@@ -1,4 +1,4 @@
-//! CSV and JSON read back to what was measured.
+//! CSV and JSON round trips.
 
 use crate::fixture;
 use crate::wide;

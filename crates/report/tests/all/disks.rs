@@ -1,4 +1,4 @@
-//! Model disks: what their recorders told is shown, summed and disk by disk, and nowhere else.
+//! The figures of model disks: shown as sums and disk by disk, and only in runs on model disks.
 
 use crate::fixture;
 use crate::{text, wide};
@@ -7,7 +7,7 @@ use fsdyno_model::{Bytes, DiskTime, ModelDisk, Nanos, ResultSet};
 use fsdyno_report::Format;
 use unicode_width::UnicodeWidthStr;
 
-/// Requests of so many sectors each.
+/// This number of requests with this number of sectors each.
 fn requests(requests: u64, sectors: u64) -> Tallied {
     Tallied {
         requests,
@@ -42,7 +42,7 @@ fn did(times: u64) -> DiskUse {
     }
 }
 
-/// The run of the fixture on model disks; the last contender has two, and one of them fails once.
+/// The run of the fixture on model disks; the last contender has two, and one has an error.
 fn on_disks() -> ResultSet {
     let mut set = fixture::run();
     set.run.plan.disk = Some(ModelDisk {
@@ -70,7 +70,7 @@ fn on_disks() -> ResultSet {
 }
 
 #[test]
-fn every_format_tells_what_the_disks_did() {
+fn every_format_shows_the_disk_requests() {
     let section = |format, heading: &str, next: &str| {
         let text = text(&on_disks(), format, &wide(80));
         let (_, rest) = text.split_once(heading).unwrap();
@@ -135,7 +135,7 @@ fn no_line_of_disks_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn where_nothing_was_recorded_nothing_is_told() {
+fn runs_without_recorders_have_no_disk_section() {
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
         let told = text(&on_disks(), format, &wide(80));
         assert!(told.contains("On the model disk mine"), "{format}");

@@ -1,11 +1,11 @@
-//! A run on disks that were told to have faults is marked as such wherever it is shown.
+//! A run on disks with configured faults is marked in every format.
 
 use crate::fixture;
 use crate::{text, wide};
 use fsdyno_model::{DiskTime, ModelDisk, ResultSet, Warning, WarningKind};
 use fsdyno_report::Format;
 
-/// A run on model disks, with the doubt that labs raise in each cell of such a run.
+/// A run on model disks, with the warning that labs raise in each cell of such a run.
 fn faulty() -> ResultSet {
     let mut set = fixture::run();
     set.run.plan.disk = Some(ModelDisk {
@@ -25,7 +25,7 @@ fn faulty() -> ResultSet {
 }
 
 #[test]
-fn a_run_on_disks_with_faults_says_so_in_every_format() {
+fn a_run_on_disks_with_faults_is_marked_in_every_format() {
     let set = faulty();
     for format in Format::ALL.into_iter().filter(|f| *f != Format::BonnieCsv) {
         let shown = text(&set, format, &wide(80));
@@ -35,13 +35,13 @@ fn a_run_on_disks_with_faults_says_so_in_every_format() {
                 let mut rows = shown.split_terminator("\r\n").skip(1);
                 rows.all(|row| row.contains("told to have faults"))
             }
-            // Nothing but names can be told there.
+            // This format has only names.
             Format::Bencher => shown.contains("/copy (faulty disks)\": {"),
             Format::OpenMetrics => {
                 let mut rows = shown.lines().filter(|row| row.contains('{'));
                 rows.all(|row| row.contains(",disks=\"faulty\"}"))
             }
-            // At once, and with what they were told.
+            // At the top, with the configured faults.
             _ => shown.contains("choose nothing by its") && shown.contains("lies = 0.25"),
         };
         assert!(marked, "{format:?}: {shown}");

@@ -1,4 +1,4 @@
-//! Fragments where they were counted: told, or told to be unknown; and nowhere else.
+//! Extent counts: shown if they were counted, and otherwise unknown or absent.
 
 use crate::fixture;
 use crate::{text, wide};
@@ -6,7 +6,7 @@ use fsdyno_model::{Bytes, Fragmentation, ResultSet};
 use fsdyno_report::Format;
 use unicode_width::UnicodeWidthStr;
 
-/// The run of the fixture, counted after its copies; the last contender cannot be.
+/// The run of the fixture, counted after its copies; counting fails for the last contender.
 fn counted() -> ResultSet {
     let mut set = fixture::run();
     for record in &mut set.cells {
@@ -35,7 +35,7 @@ fn counted() -> ResultSet {
 }
 
 #[test]
-fn the_terminal_and_markdown_tell_fragments_after_the_phases_that_were_counted() {
+fn terminal_and_markdown_show_extents_after_counted_phases() {
     let section = |format, heading: &str, next: &str| {
         let text = text(&counted(), format, &wide(80));
         let (_, rest) = text.split_once(heading).unwrap();
@@ -56,7 +56,7 @@ fn the_terminal_and_markdown_tell_fragments_after_the_phases_that_were_counted()
 }
 
 #[test]
-fn a_count_of_large_files_alone_is_told_as_such() {
+fn a_count_of_large_files_is_labelled() {
     let mut set = counted();
     let samples = set.cells.iter_mut().flat_map(|record| &mut record.samples);
     for fragmentation in samples.filter_map(|s| s.fragmentation.as_mut()) {
@@ -85,7 +85,7 @@ fn no_line_of_fragments_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn what_is_unknown_is_no_number_anywhere() {
+fn unknown_values_are_never_printed_as_numbers() {
     let set = counted();
     let csv = text(&set, Format::Csv, &wide(80));
     let mut reader = csv::Reader::from_reader(csv.as_bytes());

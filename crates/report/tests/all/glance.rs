@@ -1,4 +1,4 @@
-//! Workloads of many phases, each in a table of its own: the layout of published comparisons.
+//! The compact table of workloads with many phases, the layout of published comparisons.
 
 use crate::fixture;
 use crate::{text, wide};
@@ -24,8 +24,8 @@ fn work(name: &str) -> Workload {
     workload
 }
 
-/// Two workloads of five phases, and one of two, which is not long; fragments are counted, after
-/// the copy of the last contender they are unknown.
+/// Two workloads with five phases, and one with two, which is not long. Extents are counted, but
+/// unknown after the copy of the last contender.
 fn long(labels: &[&str]) -> ResultSet {
     let workloads = [
         work("size-100"),
@@ -57,7 +57,7 @@ fn long(labels: &[&str]) -> ResultSet {
 const THREE: [&str; 3] = ["ext3", "xfs", "btrfs"];
 
 #[test]
-fn a_row_for_each_time_seconds_and_ratios_beside_one_table_for_each_long_workload() {
+fn each_long_workload_has_one_table_with_seconds_and_ratios() {
     let section = |format, begin: &str, end: &str| {
         let text = text(&long(&THREE), format, &wide(80));
         let (_, rest) = text.split_once(begin).unwrap();
@@ -72,7 +72,7 @@ fn a_row_for_each_time_seconds_and_ratios_beside_one_table_for_each_long_workloa
 }
 
 #[test]
-fn where_contenders_do_not_fit_each_part_begins_with_the_baseline_and_no_line_is_too_wide() {
+fn each_part_of_a_split_table_begins_with_the_baseline_and_fits() {
     let labels = [
         "ext4",
         "ext4:noatime,data=writeback",
@@ -96,7 +96,7 @@ fn where_contenders_do_not_fit_each_part_begins_with_the_baseline_and_no_line_is
 }
 
 #[test]
-fn a_run_of_few_phases_has_its_long_tables_alone() {
+fn a_run_of_few_phases_has_no_compact_table() {
     for format in [Format::Terminal, Format::Markdown] {
         let text = text(&fixture::run(), format, &wide(80));
         assert!(!text.contains("At a glance"), "{format}");

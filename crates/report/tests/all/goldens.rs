@@ -44,7 +44,7 @@ fn json_shows_the_run() {
 }
 
 #[test]
-fn a_single_sample_and_an_empty_run_claim_nothing() {
+fn a_single_sample_and_an_empty_run_have_no_verdicts() {
     insta::assert_snapshot!(
         "terminal_single",
         text(&single(), Format::Terminal, &wide(80))
@@ -53,7 +53,7 @@ fn a_single_sample_and_an_empty_run_claim_nothing() {
         "terminal_empty",
         text(&empty(), Format::Terminal, &wide(80))
     );
-    // A run without a phase of bonnie has no such form.
+    // A run without a phase of bonnie has no output in that format.
     let formats = Format::ALL.into_iter().filter(|f| *f != Format::BonnieCsv);
     assert!(render(&single(), Format::BonnieCsv, &wide(80)).is_err());
     for format in formats {
@@ -80,7 +80,7 @@ fn the_same_run_gives_the_same_bytes() {
 }
 
 #[test]
-fn enough_repeats_give_ratios_an_interval() {
+fn enough_repeats_give_intervals_of_ratios() {
     let set = repeated();
     insta::assert_snapshot!("terminal_repeated", text(&set, Format::Terminal, &wide(80)));
     let markdown = text(&set, Format::Markdown, &wide(80));
@@ -91,7 +91,7 @@ fn enough_repeats_give_ratios_an_interval() {
 }
 
 #[test]
-fn a_run_that_repeated_until_it_knew_enough_tells_what_was_asked_and_reached() {
+fn an_adaptive_run_reports_the_requested_and_the_reached_precision() {
     let mut set = repeated();
     set.run.plan.adaptive = Some(fsdyno_model::Adaptive {
         precision: 0.005,
@@ -111,7 +111,7 @@ fn a_run_that_repeated_until_it_knew_enough_tells_what_was_asked_and_reached() {
 }
 
 #[test]
-fn in_virtual_time_one_repeat_is_a_verdict() {
+fn one_repeat_in_virtual_time_has_a_verdict() {
     let mut set = crate::fixture::one_phase(&["ext4", "xfs", "btrfs"], &[&[1000], &[800], &[1010]]);
     set.run.plan.disk = Some(fsdyno_model::ModelDisk {
         profile: "any".into(),
@@ -130,7 +130,7 @@ fn in_virtual_time_one_repeat_is_a_verdict() {
         "{terminal}"
     );
     assert!(words.contains("~1.01x"), "{terminal}");
-    // Where each block has another dataset, one is not all.
+    // With a different dataset in each block, one repeat is not enough.
     set.run.plan.vary = Some(fsdyno_model::Vary::DatasetSeed);
     let varied = text(&set, Format::Terminal, &wide(80));
     assert!(!varied.contains("no noise"), "{varied}");
@@ -139,7 +139,7 @@ fn in_virtual_time_one_repeat_is_a_verdict() {
     let told = "seed 42 (that of datasets is the next one in each block)";
     assert!(words.contains(told), "{varied}");
     set.run.plan.vary = None;
-    // Against the clock there is noise, on a model disk as well.
+    // Against the clock there is noise, also on a model disk.
     if let Some(disk) = &mut set.run.plan.disk {
         disk.time = fsdyno_model::DiskTime::Real;
     }

@@ -1,5 +1,5 @@
-//! A run of several labs: nobody is compared with a contender of another kernel, and the reader is
-//! told so.
+//! A run with several labs: contenders of different kernels are not compared, and the report states
+//! this.
 
 use crate::fixture::{self, mixed_labs};
 use crate::{text, wide};
@@ -10,7 +10,7 @@ use fsdyno_report::published_comparison::PublishedComparison;
 use fsdyno_report::{Format, Options, render, render_comparison};
 
 #[test]
-fn every_format_shows_labs_apart_character_by_character() {
+fn every_format_shows_labs_separately() {
     let set = mixed_labs();
     insta::assert_snapshot!("labs_terminal", text(&set, Format::Terminal, &wide(80)));
     insta::assert_snapshot!("labs_markdown", text(&set, Format::Markdown, &wide(80)));
@@ -18,7 +18,7 @@ fn every_format_shows_labs_apart_character_by_character() {
     insta::assert_snapshot!("labs_csv", text(&set, Format::Csv, &wide(80)));
 }
 
-/// The ratios and the marks of the fastest on the last line of the first phase.
+/// The ratios and the marks of the fastest in the last line of the first phase.
 fn compared(lab: &Comparison) -> Vec<Option<(f64, bool)>> {
     let line = lab.workloads[0].phases[0].lines.last().unwrap();
     let values = line.values.iter().map(|value| {
@@ -29,7 +29,7 @@ fn compared(lab: &Comparison) -> Vec<Option<(f64, bool)>> {
 }
 
 #[test]
-fn each_lab_has_a_baseline_and_a_fastest_of_its_own() {
+fn each_lab_has_its_own_baseline_and_fastest() {
     let labs = Comparisons::of(&mixed_labs()).labs;
     let contenders: Vec<_> = labs.iter().map(|lab| lab.contenders.join(" ")).collect();
     assert_eq!(
@@ -41,7 +41,7 @@ fn each_lab_has_a_baseline_and_a_fastest_of_its_own() {
         panic!("{:?}", compared(&labs[0]));
     };
     assert!(near(base, 1.0) && near(xfs, 0.78), "{xfs}");
-    // Four times as slow as anybody on the host, and the fastest of its lab.
+    // Four times slower than all contenders on the host, but the fastest of its lab.
     let [Some((base, false)), Some((reiserfs, true)), None] = compared(&labs[1])[..] else {
         panic!("{:?}", compared(&labs[1]));
     };
@@ -55,7 +55,7 @@ fn each_lab_has_a_baseline_and_a_fastest_of_its_own() {
 }
 
 #[test]
-fn one_lab_is_told_without_a_word_on_labs_even_where_it_is_no_host() {
+fn a_single_lab_is_not_mentioned() {
     let mut set = mixed_labs().only(&[1, 3]);
     set.run.plan.contenders[0].label = "ext4".into();
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
@@ -69,7 +69,7 @@ fn one_lab_is_told_without_a_word_on_labs_even_where_it_is_no_host() {
 }
 
 #[test]
-fn two_kernels_of_one_lab_stand_apart_as_well() {
+fn two_kernels_of_one_lab_are_separate() {
     let mut set = mixed_labs();
     let of_reiserfs = set
         .cells
@@ -94,7 +94,7 @@ fn two_kernels_of_one_lab_stand_apart_as_well() {
 }
 
 #[test]
-fn no_place_on_the_page_has_the_name_of_another() {
+fn ids_on_the_page_are_unique() {
     let page = text(&mixed_labs(), Format::Html, &wide(80));
     let ids: Vec<&str> = page
         .split(" id=\"")
@@ -107,7 +107,7 @@ fn no_place_on_the_page_has_the_name_of_another() {
     assert_eq!(page.matches("class=\"controls\"").count(), 1);
 }
 
-/// Two of the table on the host, the same two in guests.
+/// Two contenders of the table on the host, and the same two in guests.
 fn beside() -> ResultSet {
     let labels = ["btrfs", "ext3", "uml/btrfs", "uml/ext3"];
     let mut iso = fixture::workload("iso");
@@ -139,7 +139,7 @@ fn beside() -> ResultSet {
 }
 
 #[test]
-fn each_lab_is_laid_beside_a_table_by_itself() {
+fn each_lab_is_compared_with_a_table_separately() {
     let table = find("btrfs-2008").unwrap().read().unwrap();
     let against = PublishedComparison::in_each_lab(&beside(), &table).unwrap();
     let ratios: Vec<Vec<Option<f64>>> = against
@@ -156,7 +156,7 @@ fn each_lab_is_laid_beside_a_table_by_itself() {
         ratios,
         [[Some(1.0), Some(1.5)], [Some(1.0), Some(4000.0 / 6000.0)]]
     );
-    // What was concluded is asked of each lab, and may hold in one alone.
+    // Conclusions are judged for each lab, and may hold in only one.
     let holding = |of: &PublishedComparison| {
         of.conclusions
             .iter()
@@ -183,7 +183,7 @@ fn each_lab_is_laid_beside_a_table_by_itself() {
         let text = shown(format);
         assert!(text.contains("uml: Linux"), "{format}");
     }
-    // A lab that shares nothing is told with the one that does.
+    // A lab that shares nothing with the table is listed in the comparison of the other.
     let mut set = beside();
     for contender in &mut set.run.plan.contenders[2..] {
         contender.filesystem = "jfs".into();
@@ -198,7 +198,7 @@ fn each_lab_is_laid_beside_a_table_by_itself() {
 }
 
 #[test]
-fn json_tells_the_lab_of_each_contender() {
+fn json_has_the_lab_of_each_contender() {
     let bytes = render(&mixed_labs(), Format::Json, &Options::default()).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
     let contenders = &json["run"]["plan"]["contenders"];

@@ -1,4 +1,4 @@
-//! The formats on fixed runs: what a reader would see, or could be harmed by.
+//! The formats on fixed runs, including hostile input.
 
 mod charts;
 mod compare;

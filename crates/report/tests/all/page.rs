@@ -1,13 +1,13 @@
-//! What the page must not do: ask, run, break, or grow without bounds.
+//! Limits of the page: no requests, no foreign code, valid HTML, bounded size.
 
 use crate::fixture::{self, empty, many, mixed_labs, single};
 use crate::{text, wide};
 use fsdyno_report::{Format, render};
 
 #[test]
-fn the_page_asks_for_nothing_and_runs_nothing_of_others() {
+fn the_page_loads_nothing_and_runs_no_foreign_code() {
     for set in [fixture::run(), many(), single(), empty(), mixed_labs()] {
-        // The ends of whiskers are drawn once, on the page itself.
+        // The end markers of whiskers are defined once, on the page itself.
         let page = text(&set, Format::Html, &wide(80)).replace("url(#cap)", "");
         for outside in ["http:", "https:", "src=", "<link", "@import", "url("] {
             assert!(!page.contains(outside), "{outside}");
@@ -29,19 +29,19 @@ fn the_page_asks_for_nothing_and_runs_nothing_of_others() {
 }
 
 #[test]
-fn the_same_run_has_the_same_page_byte_by_byte() {
+fn the_page_of_a_run_is_deterministic() {
     for set in [fixture::run(), fixture::repeated(), mixed_labs()] {
         let page = render(&set, Format::Html, &wide(80)).unwrap();
-        // Made anew: nothing of the first is left over, and no map has another order.
+        // A fresh copy excludes state of the first rendering and another order of maps.
         let again = fsdyno_model::ResultSet::clone(&set);
         assert!(render(&again, Format::Html, &wide(100)).unwrap() == page);
     }
 }
 
 #[test]
-fn among_equals_a_contender_is_beside_those_of_its_layout_and_the_best_of_each_beside_all() {
+fn contenders_are_compared_within_their_layout_and_the_best_across_layouts() {
     let labels = ["ext4", "xfs", "btrfs@pool2", "xfs@raid0x2", "ext4@raid0x2"];
-    // Multiples of each other in every block, by twentieths.
+    // Constant ratios in every block, in steps of one twentieth.
     let times = [50_u64, 40, 30, 25, 20].map(|by| [200, 201, 202, 203, 204, 205].map(|n| n * by));
     let mut set = fixture::one_phase(&labels, &times.each_ref().map(|times| &times[..]));
     let page = text(&set, Format::Html, &wide(80));
@@ -56,7 +56,7 @@ fn among_equals_a_contender_is_beside_those_of_its_layout_and_the_best_of_each_b
     let page = text(&set, Format::Html, &wide(80));
     let (_, section) = page.split_once("<section id=\"layouts\">").unwrap();
     let (equals, best) = section.split_once("The fastest of each layout").unwrap();
-    // One alone on its layout has no equals.
+    // A layout with one contender has no section.
     for (heading, there) in [("single", true), ("raid0x2", true), ("pool2", false)] {
         assert_eq!(
             equals.contains(&format!("<h3>{heading}</h3>")),
@@ -76,7 +76,7 @@ fn among_equals_a_contender_is_beside_those_of_its_layout_and_the_best_of_each_b
 }
 
 #[test]
-fn why_is_told_of_those_alone_that_a_verdict_sets_apart_from_the_baseline() {
+fn only_contenders_that_differ_from_the_baseline_are_explained() {
     let labels = ["ext4", "xfs", "btrfs"];
     let times: [&[u64]; 3] = [
         &[1000, 1010, 1020, 1030, 1040, 1050],
@@ -96,7 +96,7 @@ fn why_is_told_of_those_alone_that_a_verdict_sets_apart_from_the_baseline() {
 }
 
 #[test]
-fn a_run_of_the_suite_of_a_published_table_has_the_figures_of_then_on_its_page() {
+fn the_page_of_a_published_suite_has_the_published_figures() {
     let heading = "<h2>Then and now</h2>";
     let page = text(&fixture::run(), Format::Html, &wide(80));
     assert!(!page.contains(heading));
@@ -107,10 +107,10 @@ fn a_run_of_the_suite_of_a_published_table_has_the_figures_of_then_on_its_page()
 }
 
 #[test]
-fn where_samples_are_too_many_the_page_stays_small_and_says_what_its_dots_are() {
+fn the_page_bins_many_samples_and_explains_the_dots() {
     let (few, many) = (fixture::large(4, 10, 7), fixture::large(4, 10, 50));
     let [few, many] = [few, many].map(|set| text(&set, Format::Html, &wide(80)));
-    // Ten times the samples, and hardly more to load; `cargo bench` has 100,000.
+    // Ten times the samples add little to the size; `cargo bench` has 100,000.
     assert!(
         many.len() < few.len() * 3 / 2,
         "{} {}",
@@ -149,7 +149,7 @@ fn the_page_of_500_cells_stays_below_2_megabytes() {
     for block in 0..20 {
         for (workload, contender) in (0..5).flat_map(|w| (0..5).map(move |c| (w, c))) {
             let mut record = fixture::record(&set, block, contender, workload, 1000);
-            // Each cell runs 128 commands, each with output; a reader needs those of one block.
+            // Each cell runs 128 commands with output; the page has those of one block.
             let commands = std::mem::take(&mut record.commands);
             record.commands = commands.into_iter().cycle().take(128).collect();
             for command in &mut record.commands {

@@ -1,5 +1,4 @@
-//! Formats as those read them for whom they are made: a reader of Markdown, of CSV, of `OpenMetrics`, of
-//! Bencher's JSON.
+//! Formats as their consumers parse them: Markdown, CSV, `OpenMetrics`, Bencher's JSON.
 
 use crate::fixture::{self, many, mixed_labs, repeated, single};
 use crate::{text, wide};
@@ -8,7 +7,7 @@ use fsdyno_report::Format;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Runs, some with names that would break what they stand in.
+/// Runs, some with names that contain markup or separators.
 fn runs() -> Vec<ResultSet> {
     let mut hostile = fixture::run();
     hostile.run.plan.contenders[0].label = "a|b`c*d_e[f](g)<h>\\".into();
@@ -25,7 +24,7 @@ fn runs() -> Vec<ResultSet> {
 }
 
 #[test]
-fn markdown_is_tables_of_equal_rows_and_no_html() {
+fn markdown_tables_have_equal_rows_and_no_html() {
     for set in runs() {
         let page = text(&set, Format::Markdown, &wide(80));
         let (mut tables, mut columns, mut cells) = (0, 0, 0);
@@ -45,7 +44,7 @@ fn markdown_is_tables_of_equal_rows_and_no_html() {
                 _ => {}
             }
         }
-        // A row that is no longer than its table's is cut or filled by readers in silence.
+        // Markdown parsers truncate or extend rows of a different length without a warning.
         let bars = |line: &str| {
             line.replace("\\\\", "")
                 .replace("\\|", "")
@@ -64,7 +63,7 @@ fn markdown_is_tables_of_equal_rows_and_no_html() {
 }
 
 #[test]
-fn a_spreadsheet_reads_the_csv_with_units_and_runs_nothing_of_it() {
+fn csv_has_units_and_no_formulas() {
     for set in runs() {
         let page = text(&set, Format::Csv, &wide(80));
         let mut reader = csv::Reader::from_reader(page.as_bytes());
@@ -95,7 +94,7 @@ fn a_spreadsheet_reads_the_csv_with_units_and_runs_nothing_of_it() {
     }
 }
 
-/// A line of `OpenMetrics` with a sample: name, labels as they stand, value.
+/// A sample line of `OpenMetrics`: name, unparsed labels, value.
 fn sample(line: &str) -> (&str, String, f64) {
     let (name, rest) = line.split_once('{').unwrap();
     let mut labels = BTreeMap::new();
@@ -130,7 +129,7 @@ fn sample(line: &str) -> (&str, String, f64) {
 }
 
 #[test]
-fn openmetrics_has_a_type_before_each_family_each_series_once_and_an_end() {
+fn openmetrics_has_types_unique_series_and_an_end() {
     for set in runs() {
         let page = text(&set, Format::OpenMetrics, &wide(80));
         assert!(page.ends_with("\n# EOF\n") && page.matches("# EOF").count() == 1);
@@ -156,7 +155,7 @@ fn openmetrics_has_a_type_before_each_family_each_series_once_and_an_end() {
 }
 
 #[test]
-fn benchers_json_is_benchmarks_of_measures_of_three_numbers() {
+fn bencher_json_has_three_numbers_for_each_measure() {
     for set in runs() {
         let page = text(&set, Format::Bencher, &wide(80));
         let all: BTreeMap<String, BTreeMap<String, BTreeMap<String, f64>>> =

@@ -1,11 +1,11 @@
-//! What programs report of themselves, in every format for people.
+//! Figures that programs report, in every format for readers.
 
 use crate::fixture::one_phase;
 use crate::{text, wide};
 use fsdyno_model::{Better, Figure, ResultSet};
 use fsdyno_report::{Format, Options};
 
-/// Two contenders, two blocks, a rate and a latency that only the first has.
+/// Two contenders, two blocks, a rate, and a latency that only the first contender has.
 fn set() -> ResultSet {
     let mut set = one_phase(&["ext4", "xfs"], &[&[100, 110], &[200, 210]]);
     for record in &mut set.cells {
@@ -27,7 +27,7 @@ fn set() -> ResultSet {
 }
 
 #[test]
-fn medians_ratios_and_directions_are_shown_and_what_is_absent_is_no_figure() {
+fn medians_ratios_and_directions_are_shown_and_missing_figures_are_not() {
     let report = text(&set(), Format::Terminal, &wide(80));
     let at = report.find("What the programs report").unwrap();
     let section: Vec<&str> = report[at..].lines().take(14).collect();
@@ -37,7 +37,7 @@ fn medians_ratios_and_directions_are_shown_and_what_is_absent_is_no_figure() {
 }
 
 #[test]
-fn a_name_that_is_too_wide_has_a_line_of_its_own() {
+fn a_wide_name_has_its_own_line() {
     let mut set = set();
     let long = Figure {
         name: "call by a name ".repeat(5),
@@ -53,7 +53,7 @@ fn a_name_that_is_too_wide_has_a_line_of_its_own() {
 }
 
 #[test]
-fn names_of_programs_bring_no_markup_into_page_or_table() {
+fn reported_names_cannot_add_markup() {
     let page = text(&set(), Format::Html, &Options::default());
     assert!(page.contains("&lt;b&gt;write&lt;") && !page.contains("<b>write"));
     let table = text(&set(), Format::Markdown, &Options::default());

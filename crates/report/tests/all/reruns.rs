@@ -1,4 +1,4 @@
-//! A rerun beside its table, and the question looked into beside it, on runs made up.
+//! Reruns and their ablations, on constructed runs.
 
 use crate::fixture;
 use crate::wide;
@@ -20,7 +20,7 @@ fn phase(kind: &str) -> PhasePlan {
     }
 }
 
-/// One repeat of a Portage tree copied and deleted, in virtual time: milliseconds to return by
+/// One repeat of copying and deleting a Portage tree, in virtual time: milliseconds to return by
 /// phase and contender, and flushes by contender.
 fn run(name: &str, contenders: &[&str], times: [&[u64]; 2], flushes: &[u64]) -> ResultSet {
     let workload = Workload {
@@ -89,19 +89,19 @@ fn terminal(against: &PublishedComparison) -> String {
 }
 
 #[test]
-fn one_repeat_in_virtual_time_is_judged_by_its_figures() {
+fn one_repeat_in_virtual_time_decides_conclusions() {
     let told = against(&rerun());
     let of = |begin: &str| {
         let mut all = told.conclusions.iter();
         all.find(|one| one.says.starts_with(begin)).unwrap()
     };
-    // Slowest at copying and deleting then; now in between.
+    // Published as slowest at copying and deleting; now in between.
     assert_eq!(of("XFS is the slowest").holding, Holding::InPart);
     let words = of("XFS is the slowest").because[0].words();
     assert!(words.contains("xfs portage copy: 3 flushes"), "{words}");
     assert_eq!(of("ReiserFS deletes").holding, Holding::NotTested);
     assert!(of("ReiserFS deletes").because.is_empty());
-    // The same run against the clock says nothing of one repeat.
+    // One repeat against the clock has no verdict.
     let mut paced = rerun();
     paced.run.plan.disk.as_mut().unwrap().time = DiskTime::Real;
     let mut all = against(&paced).conclusions.into_iter();
@@ -110,7 +110,7 @@ fn one_repeat_in_virtual_time_is_judged_by_its_figures() {
 }
 
 #[test]
-fn a_time_is_brought_to_full_size_and_what_is_of_another_order_is_told_with_what_is_known_of_it() {
+fn times_are_scaled_and_large_differences_are_explained() {
     let told = against(&rerun());
     let line = told.lines.iter().find(|line| line.label == "portage copy");
     let xfs = &line.unwrap().entries[1];
@@ -126,14 +126,14 @@ fn a_time_is_brought_to_full_size_and_what_is_of_another_order_is_told_with_what
     assert!(rerun.departures.iter().all(|one| one.because.is_some()));
     let not_asked = rerun.not_run.iter().find(|one| one.contender == "ext3");
     assert!(not_asked.unwrap().why.contains("--fs"));
-    // Any other run of the same work is no rerun.
+    // Another run of the same work is not a rerun.
     let mut other = self::rerun();
     other.run.plan.name = "classic-2008".into();
     assert_eq!(against(&other).rerun, None);
 }
 
 #[test]
-fn a_contender_that_cannot_be_rerun_is_named_with_the_reason() {
+fn a_contender_that_did_not_rerun_is_named_with_the_reason() {
     let contenders = ["ext2", "reiserfs:barrier=none"]; // example
     let mut set = run(
         "rerun-ufs-async-2004",
@@ -180,7 +180,7 @@ fn a_rerun_fits_its_page() {
 }
 
 #[test]
-fn what_flushes_cost_is_read_off_two_runs() {
+fn the_cost_of_flushes_is_computed_from_two_runs() {
     let rerun = find("btrfs-2008").unwrap();
     let table = rerun.table().unwrap();
     let setting = rerun.read(&table).unwrap();

@@ -1,12 +1,12 @@
-//! How phases scale with their workers, in every format for people.
+//! Scaling of phases with the number of workers, in every format for readers.
 
 use crate::fixture::one_phase;
 use crate::{text, wide};
 use fsdyno_model::{Better, Figure, ResultSet};
 use fsdyno_report::Format;
 
-/// Two contenders, two blocks, by 1, 2 and 4 workers; the second does not scale, and was never measured
-/// with 4.
+/// Two contenders, two blocks, with 1, 2 and 4 workers. The second does not scale, and has no
+/// measurement with 4.
 fn set() -> ResultSet {
     let mut set = one_phase(&["ext4", "xfs"], &[&[100, 110], &[200, 210]]);
     let mut one = set.run.plan.workloads[0].clone();
@@ -40,7 +40,7 @@ fn set() -> ResultSet {
 }
 
 #[test]
-fn rates_stand_by_the_number_of_workers_with_their_gain_over_the_fewest() {
+fn rates_are_listed_by_number_of_workers_with_the_speedup() {
     let said = text(&set(), Format::Terminal, &wide(80));
     let at = said.find("By the number of workers").unwrap();
     let section: Vec<&str> = said[at..].lines().take(14).collect();
@@ -61,7 +61,7 @@ fn rates_stand_by_the_number_of_workers_with_their_gain_over_the_fewest() {
 }
 
 #[test]
-fn where_nothing_differs_in_its_workers_nothing_is_said_of_them() {
+fn one_number_of_workers_has_no_scaling_section() {
     let mut set = set();
     set.run.plan.workloads.truncate(1);
     set.cells.retain(|record| record.cell.workload == 0);

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-/// The violations of the schema of that name, with properties that it does not list.
+/// The violations of the schema of that name, including properties that it does not list.
 fn violations(name: &str, value: &Value) -> Vec<String> {
     let text = schemas::find(name).unwrap().text();
     let mut schema: Value = serde_json::from_str(&text).unwrap();
@@ -31,7 +31,7 @@ fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             map.values_mut().for_each(close);
-            // An object that is described, and no list of properties that has one called `type`.
+            // A described object, not a list of properties with one called `type`.
             if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
                 map.insert("additionalProperties".to_owned(), json!(false));
             }
@@ -185,13 +185,13 @@ fn crash_tests_are_valid_by_their_schemas() {
     assert_eq!(violations("series", &to_value(&series)), NONE);
 }
 
-/// Where the properties of the published schema of that name are listed.
+/// The file with the properties of the published schema of that name.
 fn published(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/all/published/{name}.txt"))
 }
 
 /// The lines of a schema: every path with its types and constants. `?` marks a property that may be
-/// absent, `[]` the elements of an array, and `{}` the values of a map. Names of types are left out.
+/// absent, `[]` the elements of an array, `{}` the values of a map. Type names are omitted.
 fn lines(schema: &Value) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     describe("", schema, &schema["$defs"], &mut lines);
@@ -247,7 +247,7 @@ fn describe(place: &str, schema: &Value, types: &Value, lines: &mut BTreeSet<Str
     }
 }
 
-/// Whether a line of a later version keeps the promise of an earlier one. A property that could be
+/// Whether a line of a later version is compatible with an earlier one. A property that could be
 /// absent may become one that is always present.
 fn keeps(earlier: &str, later: &str) -> bool {
     let mut rest = later.chars().peekable();

@@ -1,4 +1,4 @@
-//! What a terminal must bear: any width, no colour, hostile text.
+//! Terminal output: any width, no colour, hostile text.
 
 use crate::fixture::{self, empty, many, mixed_labs, repeated, single};
 use crate::{text, wide};
@@ -32,7 +32,7 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn many_contenders_with_long_names_fit_and_all_are_there() {
+fn many_contenders_with_long_names_fit_completely() {
     use unicode_width::UnicodeWidthStr;
     for count in [2, 5, 9, 20] {
         let labels: Vec<String> = (0..count)
@@ -50,7 +50,7 @@ fn many_contenders_with_long_names_fit_and_all_are_there() {
             for line in page.lines() {
                 assert!(line.width() <= width, "{count}, {width}: {line}");
             }
-            // What was cut is told in full.
+            // The legend has the full text of truncated names.
             let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
             for at in 0..count {
                 assert!(
@@ -91,7 +91,7 @@ fn colour_changes_nothing_but_colour() {
 }
 
 #[test]
-fn control_characters_of_others_reach_no_format_but_json_and_csv() {
+fn control_characters_are_kept_only_in_json_and_csv() {
     for format in [Format::Terminal, Format::Markdown, Format::Html] {
         let text = text(&fixture::run(), format, &wide(80));
         assert!(!text.contains('\x1b'), "{format}");
@@ -122,7 +122,7 @@ fn ratios_of_costs_are_medians_of_the_ratios_of_samples() {
         (sample.space_before, sample.space_after) = (Bytes(0), Bytes(space));
         sample.tally.bytes = Bytes(data);
     }
-    // By sample 1, 3 and 2 times the data; the ratio of the medians is 3.
+    // The samples have 1, 3 and 2 times the data; the ratio of the medians is 3.
     let report = text(&set, Format::Terminal, &wide(200));
     let (_, costs) = report.split_once("\nCost\n").unwrap();
     let line = costs

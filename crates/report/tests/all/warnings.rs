@@ -1,4 +1,4 @@
-//! Doubts that no single cell can raise: of series of figures, and of what a run stood on.
+//! Warnings that no single cell can raise: about series of figures, and about the environment.
 
 use crate::fixture::{self, one_phase};
 use crate::{text, wide};
@@ -6,7 +6,7 @@ use fsdyno_model::{DatasetChoice, DeviceChoice, ResultSet, WarningKind};
 use fsdyno_report::Format;
 use fsdyno_report::comparison::{Comparisons, Doubt};
 
-/// The doubt of that kind; there is at most one.
+/// The warning of that kind; there is at most one.
 fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<Doubt> {
     let doubts = Comparisons::of(set).doubts;
     let mut found = doubts.into_iter().filter(|doubt| doubt.kind == kind);
@@ -16,13 +16,13 @@ fn of_kind(set: &ResultSet, kind: WarningKind) -> Option<Doubt> {
 }
 
 #[test]
-fn a_series_that_rises_is_told_once_with_its_largest() {
+fn a_rising_series_is_reported_once_with_the_largest_drift() {
     let rising: &[u64] = &[1000, 1050, 1100, 1150, 1200];
     let steep: &[u64] = &[1000, 1200, 1400, 1600, 1800];
     let level: &[u64] = &[2000, 1990, 2010, 2005, 1995];
     let set = one_phase(&["ext4", "xfs", "btrfs"], &[rising, steep, level]);
     let doubt = of_kind(&set, WarningKind::Drift).unwrap();
-    // Both times of the phase rise: that is one series of blocks.
+    // Both times of the phase rise: they are one series of blocks.
     assert_eq!((doubt.count, doubt.varies), (2, true));
     assert_eq!(doubt.places, ["xfs copy", "ext4 copy"]);
     let expected = "copy at xfs: time to return rose by 57 % of its median from the first to the \
@@ -35,7 +35,7 @@ fn a_series_that_rises_is_told_once_with_its_largest() {
 }
 
 #[test]
-fn a_figure_far_off_is_told_with_its_block() {
+fn an_outlier_is_reported_with_its_block() {
     let one_off: &[u64] = &[1000, 1010, 990, 3000, 1005];
     let level: &[u64] = &[2000, 1990, 2010, 2005, 1995];
     let set = one_phase(&["ext4", "xfs"], &[one_off, level]);
@@ -48,7 +48,7 @@ fn a_figure_far_off_is_told_with_its_block() {
 }
 
 #[test]
-fn leaders_that_differ_and_are_not_told_apart_ask_for_more_repeats() {
+fn distant_but_inconclusive_leaders_need_more_repeats() {
     let wide: &[u64] = &[700, 1000, 1500];
     let other: &[u64] = &[800, 1300, 1400];
     let set = one_phase(&["ext4", "xfs"], &[wide, other]);
@@ -58,7 +58,7 @@ fn leaders_that_differ_and_are_not_told_apart_ask_for_more_repeats() {
     assert_eq!(doubt.message, expected);
     assert_eq!(doubt.places, ["copy"]);
     assert_eq!(doubt.advice, "more repeats may tell: --repeats 6");
-    // Told apart, alike, or too few to be judged, of which the conclusion speaks: no doubt.
+    // Separated, equal, or too few for a verdict, which the conclusion mentions: no warning.
     for other in [&[9000, 12_500, 19_000][..], &[710, 1010, 1490], &[1300]] {
         let set = one_phase(&["ext4", "xfs"], &[wide, other]);
         assert_eq!(of_kind(&set, WarningKind::Imprecise), None, "{other:?}");
@@ -66,7 +66,7 @@ fn leaders_that_differ_and_are_not_told_apart_ask_for_more_repeats() {
 }
 
 #[test]
-fn data_that_stayed_in_memory_are_weighed_against_it() {
+fn a_dataset_that_stayed_in_memory_is_compared_with_its_size() {
     let mut set = fixture::run();
     let doubt = of_kind(&set, WarningKind::SmallerThanCache).unwrap();
     assert!(
@@ -80,14 +80,14 @@ fn data_that_stayed_in_memory_are_weighed_against_it() {
     assert_eq!(of_kind(&set, WarningKind::SmallerThanCache), None);
     set.run.provenance.memory_bytes = 8 << 30;
     for sample in set.cells.iter_mut().flat_map(|c| &mut c.samples) {
-        // Not proven for another reason, as without root: the data are not in memory.
+        // Not proven for another reason, for example without root: the dataset is not in memory.
         sample.cache.resident_pages = Some(0);
     }
     assert_eq!(of_kind(&set, WarningKind::SmallerThanCache), None);
 }
 
 #[test]
-fn a_phase_that_did_not_begin_warm_is_doubted() {
+fn a_phase_that_did_not_start_warm_has_a_warning() {
     let workloads = [fixture::search("search")];
     let mut set = fixture::with(&["ext4", "xfs"], &workloads, 1);
     for contender in 0..2 {
@@ -109,7 +109,7 @@ fn a_phase_that_did_not_begin_warm_is_doubted() {
 }
 
 #[test]
-fn processors_and_places_of_image_files_are_doubted_only_where_there_is_reason() {
+fn warnings_about_processors_and_image_files_need_a_reason() {
     let mut set = fixture::single();
     let of = |set: &ResultSet, kind| of_kind(set, kind).map(|doubt| doubt.message);
     for calm in [None, Some("performance".to_owned())] {
@@ -117,7 +117,7 @@ fn processors_and_places_of_image_files_are_doubted_only_where_there_is_reason()
         assert_eq!(of(&set, WarningKind::Frequency), None);
     }
     assert_eq!(of(&set, WarningKind::Device), None);
-    // What was measured tells more than a setting: processors that ran much slower in one sample.
+    // A measurement is stronger than a setting: processors that ran much slower in one sample.
     for (at, khz) in [(0, 3_600_000), (1, 3_100_000)] {
         let observed = set.cells[at].samples[0].observed.get_or_insert_default();
         (observed.frequency.get_or_insert_default()).most_khz = khz;
@@ -150,13 +150,13 @@ fn processors_and_places_of_image_files_are_doubted_only_where_there_is_reason()
         );
         assert!(!text.contains("(image files), 0 B"), "{format}");
     }
-    // Where there are no image files nothing can be wrong with their place.
+    // Without image files, their location raises no warning.
     set.run.plan.device = DeviceChoice::None;
     assert_eq!(of(&set, WarningKind::Device), None);
 }
 
 #[test]
-fn doubts_of_several_workloads_name_the_workload() {
+fn warnings_of_several_workloads_name_the_workload() {
     let workloads = ["tree", "ports"].map(fixture::workload);
     let mut set = fixture::with(&["ext4", "xfs"], &workloads, 5);
     set.run.plan.workloads[1].dataset = DatasetChoice::Generated("ports".into());
@@ -172,7 +172,7 @@ fn doubts_of_several_workloads_name_the_workload() {
 }
 
 #[test]
-fn two_humps_a_slow_first_block_and_repeats_that_hang_together_are_told() {
+fn multimodal_dependent_and_slow_first_repeats_are_reported() {
     let checkpoint: &[u64] = &[1000, 1010, 1500, 990, 1020, 1520, 1000, 1010, 1490];
     let level: &[u64] = &[2000, 1990, 2010, 2005, 1995, 2003, 1997, 2001, 1999];
     let set = one_phase(&["ext4", "xfs"], &[level, checkpoint]);

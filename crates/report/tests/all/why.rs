@@ -1,5 +1,5 @@
-//! Why one takes longer: constructed cases name their cause, and where counters do not carry one,
-//! none is named.
+//! Causes of differences: constructed cases name their cause, and no cause is named without support
+//! by counters.
 
 use crate::{fixture, wide};
 use fsdyno_model::disk_use::{DiskFigures, DiskUse, Tallied};
@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 
 const MS: u64 = 1_000_000;
 
-/// Two contenders at one phase, in one block.
+/// Two contenders with one phase, in one block.
 fn two(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet {
     let mut set = fixture::one_phase(&["one", "other"], &[&[1000], &[1000]]);
     one(&mut set.cells[0].samples[0]);
@@ -25,7 +25,7 @@ fn two(one: impl Fn(&mut Sample), other: impl Fn(&mut Sample)) -> ResultSet {
     set
 }
 
-/// So long, with so much processor time, in milliseconds.
+/// Sets the time and the processor times, milliseconds.
 fn took(sample: &mut Sample, whole: u64, user: u64, kernel: u64) {
     let whole = Nanos(whole * MS);
     (sample.return_ns, sample.durable_ns) = (whole, Some(whole));
@@ -37,7 +37,7 @@ fn took(sample: &mut Sample, whole: u64, user: u64, kernel: u64) {
     };
 }
 
-/// A device that was busy so long; requests of each kind took so long.
+/// Sets the busy time of a device, and the time of the requests of each kind.
 fn device(sample: &mut Sample, busy: u64, waits: [u64; 4]) -> &mut DeviceUse {
     let used = sample.device.get_or_insert_default();
     used.busy_ns = Nanos(busy * MS);
@@ -56,7 +56,7 @@ fn flushing() -> ResultSet {
     })
 }
 
-/// A phase that only reads, from model disks, of files in so many fragments.
+/// A read-only phase on model disks, of files with this number of extents.
 fn reading(sample: &mut Sample, whole: u64, requests: u64, bytes: u64, fragments: u64) {
     took(sample, whole, 0, 0);
     sample.durable_ns = None;
@@ -112,7 +112,7 @@ fn why(set: &ResultSet) -> Why {
     Why::of(set, ["one", "other"], None, &advice).unwrap()
 }
 
-/// The cause of the only phase, and its sentence.
+/// The cause of the only phase, and its explanation.
 fn said(set: &ResultSet) -> (Option<Cause>, String) {
     let mut phases = why(set).phases;
     assert_eq!(phases.len(), 1);
@@ -126,14 +126,14 @@ fn said(set: &ResultSet) -> (Option<Cause>, String) {
 }
 
 #[test]
-fn who_waits_for_flushes_is_told_to_and_what_to_try() {
+fn waits_for_flushes_are_named_with_a_remedy() {
     let (cause, sentence) = said(&flushing());
     assert_eq!(cause, Some(Cause::Flushes));
     insta::assert_snapshot!(sentence, @"other took 9.00 s and one 1.00 s (9.00x); 96 % of the difference is time in which the device served flushes: other waits 86 % of its time for 31,204 flushes of 256 us, one 1 % of its time for 4 flushes of 5.00 ms; to try: less of it on other.");
 }
 
 #[test]
-fn who_computes_is_told_where() {
+fn computing_in_user_and_kernel_mode_is_named() {
     let idle = |sample: &mut Sample| {
         took(sample, 1000, 100, 300);
         device(sample, 300, [300, 0, 0, 0]);
@@ -150,11 +150,11 @@ fn who_computes_is_told_where() {
 }
 
 #[test]
-fn reads_are_named_with_their_sizes_and_fragments_only_where_they_agree() {
+fn reads_are_named_with_sizes_and_with_extents_only_if_they_agree() {
     let (cause, sentence) = said(&fragmented());
     assert_eq!(cause, Some(Cause::Fragments));
     insta::assert_snapshot!(sentence, @"one took 6.00 s and other 2.00 s (3.00x); 100 % of the difference is time in which the device served reads, 40,000 of 5.12 KiB and 300 us against 4,000 of 51.2 KiB and 1.00 ms (20,000 seeks against 2,000), with 8.20 extents per file against 1.10; in virtual time, where computing takes none.");
-    // Twice the bytes: fragments are not what tells them apart.
+    // Twice the bytes: extents do not explain the difference.
     let more = |sample: &mut Sample| reading(sample, 6000, 40_000, 400 << 20, 82);
     let less = |sample: &mut Sample| reading(sample, 2000, 4_000, 200 << 20, 11);
     let mut set = on_model_disks(two(more, less));
@@ -165,7 +165,7 @@ fn reads_are_named_with_their_sizes_and_fragments_only_where_they_agree() {
     );
     let (cause, sentence) = said(&set);
     assert_eq!(cause, Some(Cause::Reads), "{sentence}");
-    // Nobody counted fragments.
+    // Extents were not counted.
     let mut set = fragmented();
     for record in &mut set.cells {
         record.samples[0].fragmentation = None;
@@ -179,7 +179,7 @@ fn reads_are_named_with_their_sizes_and_fragments_only_where_they_agree() {
     );
 }
 
-/// What else the machine did: kernel threads and others ran so long, in milliseconds.
+/// Sets the time of kernel threads and of other programs, milliseconds.
 fn beside(sample: &mut Sample, processors: u32, threads: u64, others: u64) {
     sample.observed = Some(Observed {
         over_ns: sample.whole_ns(),
@@ -192,7 +192,7 @@ fn beside(sample: &mut Sample, processors: u32, threads: u64, others: u64) {
     });
 }
 
-/// One that waits in the rest for four seconds more, while others did this.
+/// A contender with a rest longer by four seconds, while others used processors.
 fn resting(processors: u32, threads: u64, others: u64) -> ResultSet {
     let idle = |sample: &mut Sample| {
         took(sample, 1000, 100, 300);
@@ -207,14 +207,14 @@ fn resting(processors: u32, threads: u64, others: u64) -> ResultSet {
 }
 
 #[test]
-fn kernel_threads_are_named_only_where_they_must_have_run_while_all_else_stood() {
+fn kernel_threads_are_named_only_if_they_certainly_ran_alone() {
     let (cause, sentence) = said(&resting(2, 9000, 10));
     assert_eq!(cause, Some(Cause::KernelThreads), "{sentence}");
     assert!(
         sentence.contains("only kernel threads ran") && sentence.contains("for 9.00 s against"),
         "{sentence}"
     );
-    // On so many processors they may all have run beside the workers.
+    // With this number of processors, all of them may have run in parallel with the workers.
     for (set, why) in [
         (
             resting(64, 9000, 10),
@@ -237,7 +237,7 @@ fn kernel_threads_are_named_only_where_they_must_have_run_while_all_else_stood()
 }
 
 #[test]
-fn metadata_is_told_where_tracepoints_told_it_of_both() {
+fn metadata_is_reported_if_traced_for_both() {
     let traced = |sample: &mut Sample, metadata: u64| {
         beside(sample, 2, 0, 0);
         sample.observed.as_mut().unwrap().traced = Some(Traced {
@@ -278,7 +278,7 @@ fn metadata_is_told_where_tracepoints_told_it_of_both() {
 }
 
 #[test]
-fn writes_are_named_on_a_device_as_well() {
+fn writes_are_named_on_a_device() {
     let few = |sample: &mut Sample| {
         took(sample, 1000, 50, 100);
         device(sample, 800, [0, 800, 0, 0]).writes = 100;
@@ -293,7 +293,7 @@ fn writes_are_named_on_a_device_as_well() {
 }
 
 #[test]
-fn where_counters_do_not_carry_a_cause_none_is_named() {
+fn no_cause_is_named_without_support_by_counters() {
     let idle = |sample: &mut Sample| {
         took(sample, 1000, 100, 300);
         device(sample, 300, [300, 0, 0, 0]);
@@ -303,7 +303,7 @@ fn where_counters_do_not_carry_a_cause_none_is_named() {
         assert_eq!(cause, None, "{sentence}");
         assert!(sentence.contains(why), "{sentence}");
     };
-    // The device was busy all the while, and so may the workers have been.
+    // The device was busy all the time; the workers may have been too.
     let overlapping = two(idle, |sample| {
         took(sample, 5000, 100, 2400);
         device(sample, 2500, [2500, 0, 0, 0]);
@@ -357,13 +357,13 @@ fn where_counters_do_not_carry_a_cause_none_is_named() {
         device(sample, 300, [300, 0, 0, 0]);
     });
     unknown(level, "they differ by at most the margin of 2 % in 1 block");
-    // In a middle that is far apart, of figures that lie across each other.
+    // Distant medians of overlapping figures.
     let crossed = fixture::one_phase(&["one", "other"], &[&[1000, 900, 3000], &[2000, 2500, 800]]);
     unknown(crossed, "inconclusive: 3 blocks do not show");
 }
 
 #[test]
-fn why_says_of_every_phase_what_the_report_says_with_the_margin_of_the_run() {
+fn explanations_agree_with_the_verdicts_of_the_report() {
     let mut seed = 11u64;
     let mut next = |below: u64| {
         seed = seed
@@ -380,7 +380,7 @@ fn why_says_of_every_phase_what_the_report_says_with_the_margin_of_the_run() {
         );
         let base: Vec<u64> = (0..blocks).map(|_| 1000 + next(noise)).collect();
         let other: Vec<u64> = (0..blocks).map(|_| 1000 + apart + next(noise)).collect();
-        // Others compete as well: they raise what is asked of every verdict.
+        // Other contenders enlarge the family of comparisons.
         let third: Vec<u64> = (0..blocks).map(|_| 1000 + next(noise)).collect();
         let labels = ["one", "other", "third"];
         let mut set = fixture::one_phase(&labels, &[&base, &other, &third]);
@@ -422,7 +422,7 @@ fn why_says_of_every_phase_what_the_report_says_with_the_margin_of_the_run() {
 }
 
 #[test]
-fn the_parts_add_up_to_the_time_whatever_was_counted() {
+fn the_parts_always_add_up_to_the_time() {
     let mut seed = 7u64;
     let mut next = |below: u64| {
         seed = seed
@@ -447,7 +447,7 @@ fn the_parts_add_up_to_the_time_whatever_was_counted() {
             None => assert!(ran > anatomy.whole_ns),
         }
     }
-    // What was written after a phase that only reads had returned is none of its time.
+    // Writes after the return of a read-only phase are not part of its time.
     took(&mut sample, 1000, 100, 0);
     sample.durable_ns = None;
     device(&mut sample, 900, [600, 0, 0, 250]);
@@ -455,7 +455,7 @@ fn the_parts_add_up_to_the_time_whatever_was_counted() {
     let parts = [Part::Reads, Part::Flushes, Part::Either, Part::Rest];
     let parts = parts.map(|part| anatomy.part(part).unwrap() / MS);
     assert_eq!(parts, [550, 0, 350, 0]);
-    // In virtual time computing takes none, so that nothing is uncertain.
+    // In virtual time computing takes no time, so nothing is uncertain.
     let anatomy = Anatomy::of(&fragmented().cells[0].samples[0], 1, true);
     assert_eq!(anatomy.part(Part::Either), Some(0));
     assert_eq!(anatomy.part(Part::Rest), Some(MS));
@@ -463,7 +463,7 @@ fn the_parts_add_up_to_the_time_whatever_was_counted() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_by_name() {
+fn invalid_comparisons_are_rejected_with_the_names() {
     let none = |_: [&fsdyno_model::Contender; 2], _: Cause| None;
     let refused = |set: &ResultSet, labels: [&str; 2], phase: Option<&str>| {
         Why::of(set, labels, phase, &none).unwrap_err()

@@ -1,5 +1,5 @@
-//! A browser without a window, led over a pipe by the `DevTools` protocol: as little of it as the tests
-//! of the page need. <https://chromedevtools.github.io/devtools-protocol/>
+//! A headless browser, controlled over a pipe by the `DevTools` protocol. Only the commands for the
+//! tests of the page are here. <https://chromedevtools.github.io/devtools-protocol/>
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -9,24 +9,24 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What any answer may take on a machine that is busy with other things.
+/// The timeout of a response, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The browser with one page.
 pub struct Browser {
     child: Child,
-    /// Its way in; none once it was told to end.
+    /// Its input pipe; `None` after shutdown.
     input: Option<ChildStdin>,
     said: Receiver<Value>,
     last: u64,
     session: Option<String>,
-    /// What the page said, asked for or did wrong since it was opened.
+    /// Errors, warnings and requests of the page since it was opened.
     pub noise: Vec<String>,
     home: TempDir,
 }
 
 impl Browser {
-    /// Starts it; none where there is none, which is said so that it is counted.
+    /// Starts the browser. `None` if there is no Chromium; the skipped test is printed.
     pub fn start(test: &str) -> Option<Self> {
         let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
         let Some(program) = places.iter().find(|place| Path::new(place).exists()) else {
@@ -34,7 +34,7 @@ impl Browser {
             return None;
         };
         let home = tempfile::tempdir().unwrap();
-        // The protocol is spoken over 3 and 4.
+        // The protocol uses the file descriptors 3 and 4.
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#])
@@ -42,7 +42,7 @@ impl Browser {
             .args(["--headless=new", "--remote-debugging-pipe", "--disable-gpu"])
             .args(["--no-first-run", "--disable-background-networking"])
             .args(["--disable-component-update", "--disable-dev-shm-usage"])
-            // As root its sandbox does not start; the page is ours.
+            // Its sandbox does not start as root. The page is trusted.
             .arg("--no-sandbox")
             .arg(format!("--user-data-dir={}", home.path().display()))
             .env("HOME", home.path())
@@ -80,7 +80,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Asks for something, and waits for the answer.
+    /// Sends a command, and waits for the response.
     pub fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method});
@@ -97,7 +97,7 @@ impl Browser {
         answer["result"].take()
     }
 
-    /// Waits for something to be said; what else is said meanwhile is listened to.
+    /// Waits for a message; other messages are recorded.
     fn wait(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let said = self.said.recv_timeout(PATIENCE);
@@ -116,7 +116,7 @@ impl Browser {
             "Runtime.exceptionThrown" => true,
             "Runtime.consoleAPICalled" => loud(&parameters["type"]),
             "Log.entryAdded" => loud(&parameters["entry"]["level"]),
-            // The page itself is the only document, and there is nothing else.
+            // The page is a single document and must load nothing else.
             "Network.requestWillBeSent" => parameters["type"] != "Document",
             _ => false,
         };
@@ -125,12 +125,12 @@ impl Browser {
         }
     }
 
-    /// Opens a page from a file of these bytes, at a place in it.
+    /// Opens a page with this content, at a fragment of its URL.
     pub fn open(&mut self, page: &[u8], fragment: &str) {
         self.noise.clear();
         let path = self.home.path().join("page.html");
         std::fs::write(&path, page).unwrap();
-        // Another document each time, even where only the fragment differs.
+        // Forces a new document, even if only the fragment differs.
         self.ask("Page.navigate", &json!({"url": "about:blank"}));
         let url = format!("file://{}{fragment}", path.display());
         self.ask("Page.navigate", &json!({"url": url}));
@@ -144,7 +144,7 @@ impl Browser {
         panic!("{url} does not load");
     }
 
-    /// What an expression comes to on the page.
+    /// The value of an expression on the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.ask("Runtime.evaluate", &asked);
@@ -155,7 +155,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// The same as a text.
+    /// The value of an expression as text.
     pub fn text(&mut self, expression: &str) -> String {
         let value = self.evaluate(expression);
         value
@@ -163,21 +163,21 @@ impl Browser {
             .map_or_else(|| value.to_string(), str::to_owned)
     }
 
-    /// A window of that size, of a telephone below 600 pixels.
+    /// Sets the window size; a phone below 600 pixels.
     pub fn resize(&mut self, width: u32, height: u32) {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1,
             "mobile": width < 600});
         self.ask("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
-    /// A colour scheme, and a medium (`screen`, `print`).
+    /// Sets the colour scheme and the medium (`screen`, `print`).
     pub fn show_as(&mut self, scheme: &str, media: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let emulated = json!({"media": media, "features": features});
         self.ask("Emulation.setEmulatedMedia", &emulated);
     }
 
-    /// Points at the middle of an element.
+    /// Moves the mouse to the middle of an element.
     pub fn point_at(&mut self, selector: &str) -> (f64, f64) {
         let quoted = json!(selector).to_string();
         let place = self.evaluate(&format!(
@@ -191,7 +191,7 @@ impl Browser {
         (x, y)
     }
 
-    /// Clicks on an element, with the mouse.
+    /// Clicks on an element.
     pub fn click(&mut self, selector: &str) {
         let (x, y) = self.point_at(selector);
         self.mouse("mousePressed", x, y);
@@ -207,7 +207,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends when its pipe does.
+        // The browser ends when its pipe closes.
         self.input = None;
         for _ in 0..100 {
             if !matches!(self.child.try_wait(), Ok(None)) {

@@ -1,5 +1,5 @@
-//! The page in a real browser: what a reader does with it, in both themes, on a telephone and on
-//! paper. Where there is no Chromium, these tests are skipped by name.
+//! The page in a real browser: interaction, both themes, a phone, and print. Without Chromium,
+//! these tests are skipped and reported by name.
 
 mod chromium;
 #[path = "../all/fixture.rs"]
@@ -15,7 +15,7 @@ fn page(set: &ResultSet) -> Vec<u8> {
     render(set, Format::Html, &Options::default()).unwrap()
 }
 
-/// Contenders of two layouts, told apart, with intervals.
+/// Contenders with two layouts, separated by verdicts, with intervals.
 fn layouts() -> ResultSet {
     let mut set = fixture::repeated();
     set.run.plan.contenders[2].layout.name = "pool".into();
@@ -63,13 +63,13 @@ fn the_page_is_silent_and_never_wider_than_its_window_in_both_themes_and_on_a_te
     }
 }
 
-/// What is wider than the page, and in nothing that scrolls by itself.
+/// Elements wider than the page, outside of scrollable containers.
 const WIDE: &str = r"Array.from(document.querySelectorAll('body *'))
   .filter((one) => one.checkVisibility() && !one.closest('.scroll, figure, pre, .skip, .unseen'))
   .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
   .map((one) => one.tagName + '.' + one.className + ': ' + one.textContent.slice(0, 40))";
 
-/// The texts whose contrast is below that of WCAG 2.2, 1.4.3 (AA): 4.5, of large ones 3.
+/// Texts with a contrast below WCAG 2.2, 1.4.3 (AA): 4.5, for large text 3.
 const FAINT: &str = r"(() => {
   const parts = (colour) => (colour.match(/[\d.]+/g) || []).map(Number);
   const light = (colour) => {
@@ -123,7 +123,7 @@ fn a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample() {
     let tip = "document.querySelector('.tip:not([hidden])')?.textContent ?? ''";
     assert_eq!(browser.text(tip), "");
     browser.point_at(".times tbody tr:nth-child(2) .durable circle");
-    // Drawn last, the dots of the first block lie lowest; any of them tells its own.
+    // The dots of the first block are drawn first, so they are lowest. Each shows its own tooltip.
     let told = browser.text(tip);
     assert!(
         told.starts_with("block ") && told.ends_with(" ms"),
@@ -132,7 +132,7 @@ fn a_table_is_sorted_by_a_click_and_a_mark_tells_its_sample() {
     browser.point_at("h1");
     assert_eq!(browser.text(tip), "");
 
-    // A finger points at nothing: a touch tells what a mouse is told by the browser.
+    // A touch shows the text that the browser shows on mouse hover.
     browser.evaluate(
         "document.querySelectorAll('details.unfold').forEach((one) => { one.open = true; })",
     );
@@ -153,7 +153,7 @@ fn what_is_not_chosen_is_hidden_everywhere_and_told_and_the_address_keeps_it() {
     let page = page(&fixture::run());
     browser.resize(1280, 900);
     browser.open(&page, "");
-    // Of what is drawn, Chromium calls visible what has no place in the layout.
+    // Chromium reports SVG elements without layout as visible.
     let seen = |what: &str| {
         format!(
             "Array.from(document.querySelectorAll('{what}')).filter((one) => \
@@ -179,7 +179,7 @@ fn what_is_not_chosen_is_hidden_everywhere_and_told_and_the_address_keeps_it() {
         );
         let told = browser.text("document.querySelector('.hidden-count span').textContent");
         assert_eq!(told, "Hidden: 1 of 3 contenders, 2 of 4 phases.");
-        // Opened again by its address, it shows the same.
+        // The same URL shows the same selection.
         let address = browser.text("location.hash");
         assert_eq!(address, "#hide-contender=xfs&hide-cache=cache+cold");
         browser.open(&page, &address);
@@ -213,7 +213,7 @@ fn without_scripts_and_on_paper_every_figure_is_there_and_no_control() {
     browser.open(&page, "");
     let seen = |what: &str| format!("document.querySelector('{what}').checkVisibility()");
     assert_eq!(browser.evaluate(&seen("#filters")), json!(false));
-    // What ratios are to is a matter of style alone.
+    // The reference of ratios is switched by CSS alone.
     browser.click(".switch input[value=best]");
     assert_eq!(browser.evaluate(&seen("#overview .to-best")), json!(true));
     browser.show_as("light", "print");

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_stands_out_from_its_paper() {
+    fn all_colours_have_enough_contrast() {
         for colours in [LIGHT, DARK] {
             for text in [colours.ink, colours.soft] {
                 assert!(contrast(text, colours.paper) >= 4.5, "{text}");
@@ -152,7 +152,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_first_five_contenders_are_told_apart_by_eyes_that_lack_one_kind_of_cone() {
+    fn colour_blind_readers_can_distinguish_the_first_five_contenders() {
         for colours in [LIGHT, DARK] {
             for eye in LACKING {
                 let seen = |colour: &str| {

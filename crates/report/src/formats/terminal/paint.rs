@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrapped_lines_keep_every_character_and_the_width() {
+    fn wrapped_lines_keep_all_characters_and_the_width() {
         let text =
             "  a list of words, averyveryverylongwordwithoutblanks and 日本日本日本日本日本日本";
         for columns in 12..40 {
