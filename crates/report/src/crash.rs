@@ -12,14 +12,15 @@ use fsdyno_model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The series: a row for each contender; in longer formats each power cut and where it ran.
+/// The series: a row for each contender. Longer formats also have each power cut and its
+/// environment.
 pub fn document(series: &Series) -> Document {
     let mut blocks = summary(&series.info, &series.cuts);
     blocks.push(Block::Only(Audience::Long, power_cuts(series)));
     with_title(series, blocks)
 }
 
-/// Every power cut, and where the series ran.
+/// Every power cut, and the environment of the series.
 pub fn details(series: &Series) -> Document {
     with_title(series, power_cuts(series))
 }

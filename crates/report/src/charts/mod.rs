@@ -136,9 +136,9 @@ pub enum Unit {
     Nanoseconds,
     /// Sizes, bytes.
     Bytes,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerSecond,
-    /// Operations a second.
+    /// Operations per second.
     OperationsPerSecond,
     /// Counts, including block numbers.
     Count,

@@ -1,4 +1,4 @@
-//! Runs compared with the first of them, as a document.
+//! A comparison of runs, as a document.
 
 use super::{Checked, Holds, Line, RunComparison};
 use crate::document::{

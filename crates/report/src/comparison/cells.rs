@@ -35,7 +35,7 @@ impl CellCounts {
         }
     }
 
-    /// In words: `5 cells measured, 1 failed, 2 of 8 not run`.
+    /// The counts as text: `5 cells measured, 1 failed, 2 of 8 not run`.
     pub fn in_words(self) -> String {
         let mut text = format!("{} measured", terms::count(self.measured, "cell"));
         if self.failed > 0 {

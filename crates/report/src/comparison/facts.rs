@@ -27,7 +27,7 @@ pub fn facts(set: &ResultSet) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The ageing of each contender before its workloads, if there was any.
+/// The initial state of each contender before its workloads, if it was not fresh.
 fn states(set: &ResultSet) -> impl Iterator<Item = String> {
     let contenders = set.run.plan.contenders.iter().enumerate();
     contenders.filter_map(|(at, contender)| {

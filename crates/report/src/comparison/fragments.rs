@@ -22,9 +22,9 @@ pub struct Fragments {
 pub struct Counted {
     /// The workload and the phase, as a heading.
     pub place: String,
-    /// The workload, by its place in the plan.
+    /// The workload, by index in the plan.
     pub workload: usize,
-    /// The phase, by its place in the workload.
+    /// The phase, by index in the workload.
     pub phase: usize,
     /// The counts of the contenders, by index.
     pub contenders: Vec<(usize, Found)>,

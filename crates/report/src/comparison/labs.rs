@@ -34,14 +34,14 @@ pub struct Comparisons {
     pub unmeasured: Vec<Unmeasured>,
     /// Whether the disks have configured faults. The figures are then no basis for a choice.
     pub faulty: bool,
-    /// How the cells of the plan ended.
+    /// The cells of the plan by outcome.
     pub cells: CellCounts,
 }
 
 /// A lab of a run that has several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lab {
-    /// Its name, fit to print.
+    /// Its name, escaped for printing.
     pub name: String,
     /// Its kernel and the memory of its guests; empty if unknown.
     pub about: String,

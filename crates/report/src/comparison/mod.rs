@@ -236,8 +236,8 @@ impl Comparison {
             .any(|line| line.values.iter().flatten().any(|v| v.doubted))
     }
 
-    /// The tiers of the whole time of each phase, in words, with its name: `1 xfs; 2 ext4, jfs
-    /// (rank 2-3)`; none where fewer than three contenders were judged, whose verdicts say it all.
+    /// The tiers of the whole time of each phase, with its name: `1 xfs; 2 ext4, jfs (rank 2-3)`. A
+    /// phase is omitted if fewer than three contenders have a verdict.
     // no contender
     pub fn tiers(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();

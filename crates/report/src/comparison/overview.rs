@@ -14,7 +14,7 @@ pub struct Overview<'a> {
     pub among: Vec<usize>,
     /// A row for each phase that was measured.
     pub rows: Vec<Row<'a>>,
-    /// The geometric means of the ratios to the baseline; empty where there are none.
+    /// The geometric means of the ratios to the baseline; may be empty.
     pub to_base: Vec<PairedRatio>,
     /// The geometric means of the ratios to the contender with the lowest mean.
     pub to_best: Vec<PairedRatio>,
@@ -31,7 +31,7 @@ pub struct Row<'a> {
     pub workload: &'a str,
     /// The phase.
     pub phase: &'a str,
-    /// The state of the caches at its start, in words.
+    /// The requested cache state at its start, as text.
     pub cache: &'static str,
     /// The times.
     pub line: &'a Line,
@@ -39,7 +39,7 @@ pub struct Row<'a> {
     pub entries: Vec<Option<Entry>>,
 }
 
-/// One contender at one phase.
+/// One contender in one phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// Compared with the baseline.

@@ -57,8 +57,8 @@ fn smaller_than_memory(set: &ResultSet) -> Option<Doubt> {
 /// Samples in which the fastest processor was much slower than in others. The frequency is read
 /// before and after each phase, when at least one processor was just busy.
 fn speeds(set: &ResultSet) -> Option<Doubt> {
-    /// Steps between adjacent frequencies, and readings at an unfavourable moment, cause smaller
-    /// ratios.
+    /// Smaller ratios are steps between adjacent frequencies, or readings at an unfavourable
+    /// moment.
     const APART: f64 = 1.2;
     let samples = set.cells.iter().flat_map(|record| &record.samples);
     let fastest = samples.filter_map(|sample| sample.observed.as_ref()?.frequency);

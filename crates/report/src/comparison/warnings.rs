@@ -6,7 +6,7 @@ use fsdyno_model::{CacheState, Outcome, ResultSet, Sample, Warning, WarningKind}
 /// A kind of warning with one advice, and its count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
-    /// Which kind.
+    /// The kind.
     pub kind: WarningKind,
     /// The number of occurrences.
     pub count: usize,

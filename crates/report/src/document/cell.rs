@@ -10,9 +10,9 @@ pub enum Cell {
     Empty,
     /// The quantity is unknown, or was not measured.
     Unknown,
-    /// Words.
+    /// Text.
     Text(String),
-    /// A number of things.
+    /// A count.
     Count(u64),
     /// A number with three digits.
     Number(f64),
@@ -26,7 +26,7 @@ pub enum Cell {
     SpaceChange(i64),
     /// A time with its unit.
     Duration(Nanos),
-    /// A part of a whole, in percent.
+    /// A share, in percent.
     Percent(f64),
     /// A ratio.
     Ratio(f64),

@@ -22,11 +22,11 @@ pub struct Document {
     pub page_title: Option<String>,
     /// Its subject, below the title.
     pub subtitle: String,
-    /// The answer first: what the figures show.
+    /// The conclusions.
     pub lead: Vec<Text>,
-    /// How much was measured.
+    /// The number of measured cells and of warnings.
     pub status: Text,
-    /// Everything else.
+    /// The other blocks.
     pub blocks: Vec<Block>,
     /// The filters of the page.
     pub filters: Vec<Filter>,
@@ -53,7 +53,7 @@ pub enum Block {
     Charts(Vec<Chart>),
     /// Text to copy: commands, options, a plan.
     Code(String),
-    /// Details, which the page folds away.
+    /// Details, folded on the page.
     Fold(Fold),
     /// A heading with its blocks.
     Section(Section),
@@ -64,7 +64,7 @@ pub enum Block {
 /// The renderers that show a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// The page alone.
+    /// The page only.
     Page,
     /// The terminal and Markdown.
     Text,

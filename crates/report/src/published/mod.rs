@@ -58,7 +58,7 @@ pub struct Table {
     pub name: String,
     /// Its subject, on one line.
     pub title: String,
-    /// When it was published.
+    /// The year of publication.
     pub year: u32,
     /// The publication, as text.
     pub source: String,

@@ -158,7 +158,7 @@ fn missing(
     let rows: Vec<&usize> = rows
         .filter(|row| !lines.iter().any(|line| line.rows.contains(row)))
         .collect();
-    // If no phase was measured, only the phases are named.
+    // If none of its phases was measured, only the phases are named.
     if rows.len() < conclusion.rows.len() {
         told.extend(absent.map(|place| table.contenders[*place].label.clone()));
     }

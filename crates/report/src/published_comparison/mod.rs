@@ -1,5 +1,5 @@
-//! A run compared with a published table: for the phases and contenders that both have, both figures,
-//! their ratios, their ranks, and whether the conclusions still hold.
+//! A run compared with a published table. For common phases and contenders, it has both figures,
+//! their ratios and ranks, and the results of the published conclusions.
 
 mod conclusions;
 mod document;
@@ -53,7 +53,7 @@ pub struct PublishedComparison {
     pub table: String,
     /// The subject of the table.
     pub title: String,
-    /// When it was published.
+    /// The year of publication.
     pub year: u32,
     /// The machine of the publication.
     pub machine: String,
@@ -61,7 +61,7 @@ pub struct PublishedComparison {
     pub measured: String,
     /// A reservation about some of its figures.
     pub doubt: Option<String>,
-    /// The contenders that both have, in the order of the run; the first is the baseline.
+    /// The common contenders, in the order of the run; the first is the baseline.
     pub contenders: Vec<Paired>,
     /// The phases in both.
     pub lines: Vec<ComparedPhase>,

@@ -247,7 +247,7 @@ impl RerunSummary {
         facts
     }
 
-    /// The heading of the departures.
+    /// The heading of the different figures.
     pub(super) fn of_figures(&self) -> String {
         let (same, all) = self.of_the_same_order;
         format!(

@@ -1,4 +1,4 @@
-//! What each phase cost besides time: processors, devices, space.
+//! The cost of each phase besides time: processors, devices, space.
 
 use super::Lab;
 use crate::comparison::Cost;

@@ -47,7 +47,7 @@ impl Part {
         Self::Rest,
     ];
 
-    /// What a table calls it.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "processor, user",

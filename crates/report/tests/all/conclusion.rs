@@ -115,7 +115,7 @@ fn a_contender_with_missing_blocks_is_named_and_the_others_are_judged() {
         times,
         "Too few repeats of btrfs to judge it there.",
     );
-    // Where it leads, no contender is named as the fastest.
+    // If it leads, no contender is named as the fastest.
     let times: &[&[u64]] = &[&[1000, 1000, 1000], &[500, 500, 500], &[100, 100]];
     check(&labels, times, "too few repeats");
 }

@@ -31,7 +31,7 @@ fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             map.values_mut().for_each(close);
-            // A described object, not a list of properties with one called `type`.
+            // A described object. A list of properties may contain one with the name `type`.
             if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
                 map.insert("additionalProperties".to_owned(), json!(false));
             }

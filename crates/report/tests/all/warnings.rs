@@ -66,7 +66,7 @@ fn distant_but_inconclusive_leaders_need_more_repeats() {
 }
 
 #[test]
-fn a_dataset_that_stayed_in_memory_is_compared_with_its_size() {
+fn a_dataset_that_stayed_in_memory_has_a_warning() {
     let mut set = fixture::run();
     let doubt = of_kind(&set, WarningKind::SmallerThanCache).unwrap();
     assert!(

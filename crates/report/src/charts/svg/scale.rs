@@ -40,7 +40,7 @@ impl<'a> Laid<'a> {
         laid
     }
 
-    /// Adds padding at both ends, and gives an empty range a width.
+    /// Adds padding at both ends, and widens an empty range.
     fn widen(&mut self) {
         if !self.low.is_finite() {
             (self.low, self.high) = (0.0, 1.0);
@@ -59,7 +59,7 @@ impl<'a> Laid<'a> {
             }
         }
         let least = match self.axis.scale {
-            // 10 % on each side.
+            // A range of 10 %.
             Scale::Log => 0.1,
             Scale::Nines => 1.0,
             Scale::FromZero | Scale::Linear => self.high.abs().max(self.low.abs()) * 0.02,

@@ -1,4 +1,5 @@
-//! Tables of the page: figures with marks, verdicts with colours, and the times of each phase as bars.
+//! Tables of the page: figures with marks, verdicts with colours, and the times of each phase as
+//! bars.
 
 use super::super::cells::Parts;
 use super::{Page, attribute, bars, breakable, escape};

@@ -1,4 +1,4 @@
-//! A table on the screen.
+//! Tables for a terminal.
 
 use super::super::cells::Parts;
 use super::Screen;
